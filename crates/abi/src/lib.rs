@@ -1,0 +1,1 @@
+//! The C face of the library: the standard MPI ABI.

@@ -1,0 +1,1 @@
+//! MPI benchmarks through any libmpi_abi.so.

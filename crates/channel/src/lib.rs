@@ -1,0 +1,1 @@
+//! The channel: a FIFO of packets between two ranks, and bulk transfers beside it. Knows nothing of MPI.

@@ -1,0 +1,1 @@
+//! Datatypes: flattening, packing, extents, and the arithmetic of predefined operations. Pure.

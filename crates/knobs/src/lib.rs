@@ -1,0 +1,1 @@
+//! Every setting once: name, aliases, type, default, doc. Never reads the environment itself.

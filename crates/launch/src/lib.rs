@@ -1,0 +1,1 @@
+//! Starting ranks, watching them, and ending the job cleanly.

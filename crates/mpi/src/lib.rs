@@ -1,0 +1,1 @@
+//! MPI semantics in safe Rust: matching, requests, communicators, collectives. No device, no global.
