@@ -1,1 +1,107 @@
-//! The channel: a FIFO of packets between two ranks, and bulk transfers beside it. Knows nothing of MPI.
+//! The channel: a FIFO of packets between two ranks, and bulk transfers beside it.
+//!
+//! The interface is that of MPICH2's RDMA channel (five functions) with bulk operations beside it:
+//! `attach`, `connect` (on first use, inside `put`) and `detach` (`Drop`) manage; [`Channel::put`] and
+//! [`Channel::get`] communicate; [`Channel::read`] moves a peer's exposed bytes without a copy in between.
+//!
+//! What must always hold:
+//! - a packet is taken whole or not at all, and packets of one pair of ranks arrive in the order of `put`;
+//! - `put` and `get` never block and never wait for the peer;
+//! - a peer that writes nonsense is reported as [`Error::Broken`], it never makes us read out of bounds;
+//! - nothing here knows what a tag or a communicator is.
+
+// Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
+#![cfg_attr(loom, allow(dead_code))]
+
+#[cfg(not(loom))]
+mod any;
+mod doorbell;
+#[cfg(not(loom))]
+pub mod lock;
+#[cfg(not(loom))]
+mod loopback;
+mod ring;
+#[cfg(not(loom))]
+pub mod shm;
+pub mod sync;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+#[cfg(not(loom))]
+pub use any::Channels;
+
+/// What the layer above says of a packet: three words that the channel carries and does not read.
+pub type Head = [u64; 3];
+
+/// The answer of [`Channel::put`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Put {
+    /// The packet is on its way; the body's memory may be reused.
+    Taken,
+    /// No room at present. Nothing was taken; try again after a `get`.
+    Full,
+}
+
+/// The answer of [`Channel::read`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Bulk {
+    /// The bytes are here.
+    Done,
+    /// This machine does not let us read that peer's memory: send the bytes as packets.
+    Refused,
+}
+
+#[derive(Debug)]
+pub enum Error {
+    /// A call of the operating system failed: what was tried, and why it failed.
+    System(&'static str, std::io::Error),
+    /// The peer wrote something that the protocol does not allow.
+    Broken { peer: usize, what: String },
+    /// Ranks of one job disagree about the shape of the channel.
+    Mismatch(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::System(what, why) => write!(f, "{what}: {why}"),
+            Error::Broken { peer, what } => {
+                write!(f, "rank {peer} broke the protocol of the channel: {what}")
+            }
+            Error::Mismatch(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A way to carry packets between this rank and its peers, peers named by their rank in the job.
+pub trait Channel {
+    /// The longest body that one packet to `peer` can carry, in bytes.
+    fn max_body(&self, peer: usize) -> usize;
+
+    /// Appends a packet with a body of `len` bytes, which `fill` writes in place.
+    /// `len` must not be above `max_body`.
+    fn put(
+        &mut self,
+        peer: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put>;
+
+    /// Hands every packet that has arrived (a bounded number a call) to `handler`: peer, head, body.
+    /// Says how many there were.
+    fn get(&mut self, handler: impl FnMut(usize, Head, &[u8])) -> Result<usize>;
+
+    /// Reads `into.len()` bytes at `address` of the peer's memory, which the peer keeps exposed meanwhile.
+    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk>;
+
+    /// May `read` be tried on this peer? Found out once for each peer.
+    fn can_read(&mut self, peer: usize) -> bool;
+}

@@ -1,0 +1,236 @@
+//! The ring: one sender, one receiver, packets in order.
+//!
+//! A dense array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and an arena of bytes
+//! beside it for longer bodies. The flag of a slot holds the sequence number of the packet in it, so it is the lap
+//! number too: stale contents can never look like a new packet, and nothing is ever zeroed.
+//!
+//! Cursors are kept by each side for itself; only the flag (sender to receiver) and the tail (receiver to sender) are
+//! shared. Space in the arena is handed out in order by a rule that both sides apply, so no offset travels and none
+//! has to be trusted. What must always hold:
+//! - the sender writes a slot or a piece of the arena only once the published tail has passed its last use;
+//! - the receiver publishes its tail at the latest when a quarter of the slots or of the arena has been consumed, so a
+//!   packet of at most a quarter of the arena always finds room in the end.
+
+use crate::Head;
+use crate::sync::{AtomicU32, Ordering};
+
+/// Bodies up to this many bytes travel in the slot itself.
+pub const INLINE: usize = 32;
+const LINE: usize = 64;
+
+/// What a slot holds beside its flag.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+// Four-byte alignment, so that flag and contents fill a line exactly.
+pub struct Contents {
+    pub len: u32,
+    pub head: Head,
+    pub inline: [u8; INLINE],
+}
+
+/// Where a ring lives: shared memory, or loom's.
+pub trait Memory {
+    /// How many slots; a power of two.
+    fn slots(&self) -> u32;
+    /// Bytes of the arena; a multiple of four lines.
+    fn arena_len(&self) -> usize;
+    fn flag(&self, slot: u32) -> &AtomicU32;
+    fn tail(&self) -> &AtomicU32;
+    /// Access to a slot's contents. The protocol of the ring decides who may be inside.
+    fn slot<R>(&self, slot: u32, access: impl FnOnce(&mut Contents) -> R) -> R;
+    /// Access to `len` bytes of the arena, likewise.
+    fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R;
+    /// A hint that this slot will be written next.
+    fn will_write(&self, _slot: u32) {}
+}
+
+/// The rule by which arena space is handed out: in order, in lines, never across the end.
+#[derive(Clone, Copy, Default)]
+struct Arena {
+    /// Bytes handed out since the beginning, skipped ones included.
+    position: u64,
+}
+
+impl Arena {
+    /// Where a body of `len` bytes goes, and the position after it.
+    #[inline(always)]
+    fn place(self, len: usize, arena_len: usize) -> (usize, Arena) {
+        let len = len.next_multiple_of(LINE);
+        let mut offset = (self.position % arena_len as u64) as usize;
+        let mut position = self.position;
+        if offset + len > arena_len {
+            position += (arena_len - offset) as u64;
+            offset = 0;
+        }
+        (
+            offset,
+            Arena {
+                position: position + len as u64,
+            },
+        )
+    }
+}
+
+/// The longest body of one packet.
+pub fn max_body(arena_len: usize) -> usize {
+    arena_len / 4
+}
+
+pub struct Sender<M> {
+    memory: M,
+    /// Sequence number of the last packet put.
+    head: u32,
+    /// The receiver's tail when last looked at.
+    tail: u32,
+    arena: Arena,
+    /// The arena is free up to here (a position, one arena length behind the receiver's).
+    arena_free: u64,
+    /// For each slot the arena position after its packet.
+    ends: Box<[u64]>,
+}
+
+impl<M: Memory> Sender<M> {
+    pub fn new(memory: M) -> Self {
+        let slots = memory.slots();
+        assert!(slots.is_power_of_two());
+        let arena_free = memory.arena_len() as u64;
+        Sender {
+            memory,
+            head: 0,
+            tail: 0,
+            arena: Arena::default(),
+            arena_free,
+            ends: vec![0; slots as usize].into(),
+        }
+    }
+
+    /// Puts a packet; false if there is no room for it now.
+    #[inline(always)]
+    pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        debug_assert!(len <= max_body(self.memory.arena_len()));
+        let mask = self.memory.slots() - 1;
+        if self.head.wrapping_sub(self.tail) > mask && !self.look_at_tail(self.arena.position) {
+            return false;
+        }
+        let slot = self.head & mask;
+        let sequence = self.head.wrapping_add(1);
+        if len <= INLINE {
+            self.memory.slot(slot, |contents| {
+                contents.len = len as u32;
+                contents.head = head;
+                fill(&mut contents.inline[..len]);
+            });
+        } else {
+            let (offset, after) = self.arena.place(len, self.memory.arena_len());
+            if after.position > self.arena_free && !self.look_at_tail(after.position) {
+                return false;
+            }
+            self.memory.arena(offset, len, fill);
+            self.memory.slot(slot, |contents| {
+                contents.len = len as u32;
+                contents.head = head;
+            });
+            self.arena = after;
+        }
+        self.ends[slot as usize] = self.arena.position;
+        self.head = sequence;
+        self.memory.flag(slot).store(sequence, Ordering::Release);
+        self.memory.will_write(sequence & mask);
+        true
+    }
+
+    /// Reads the receiver's tail; true if there is now a slot and arena space up to `position`.
+    #[cold]
+    #[inline(never)]
+    fn look_at_tail(&mut self, position: u64) -> bool {
+        let mask = self.memory.slots() - 1;
+        let tail = self.memory.tail().load(Ordering::Acquire);
+        let in_flight = self.head.wrapping_sub(tail);
+        if in_flight > mask + 1 || tail == self.tail {
+            // A tail from beyond our head is a broken peer: it then simply never frees anything.
+            return false;
+        }
+        self.tail = tail;
+        let consumed = self.ends[(tail.wrapping_sub(1) & mask) as usize];
+        self.arena_free = consumed + self.memory.arena_len() as u64;
+        in_flight <= mask && position <= self.arena_free
+    }
+}
+
+pub struct Receiver<M> {
+    memory: M,
+    /// Sequence number of the last packet taken.
+    head: u32,
+    arena: Arena,
+    /// What the sender was last told.
+    published: u32,
+    arena_published: u64,
+}
+
+/// A packet whose announced length cannot be.
+#[derive(Debug)]
+pub struct BadLength(pub u32);
+
+impl<M: Memory> Receiver<M> {
+    pub fn new(memory: M) -> Self {
+        Receiver {
+            memory,
+            head: 0,
+            arena: Arena::default(),
+            published: 0,
+            arena_published: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        let slot = self.head & (self.memory.slots() - 1);
+        self.memory.flag(slot).load(Ordering::Acquire) != self.head.wrapping_add(1)
+    }
+
+    /// Hands the next packet to `handler`, if there is one. The answer says whether the tail was published, so that a
+    /// sender that sleeps for want of room must be woken.
+    #[inline(always)]
+    pub fn get(
+        &mut self,
+        handler: impl FnOnce(Head, &[u8]),
+    ) -> Result<Option<Published>, BadLength> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let memory = &self.memory;
+        let mask = memory.slots() - 1;
+        let slot = self.head & mask;
+        let mut handler = Some(handler);
+        let (len, head) = memory.slot(slot, |contents| {
+            let len = contents.len as usize;
+            if len <= INLINE {
+                (handler.take().expect("not called yet"))(contents.head, &contents.inline[..len]);
+            }
+            (len, contents.head)
+        });
+        if len > INLINE {
+            if len > max_body(memory.arena_len()) {
+                return Err(BadLength(len as u32));
+            }
+            let (offset, after) = self.arena.place(len, memory.arena_len());
+            memory.arena(offset, len, |body| {
+                (handler.take().expect("not called yet"))(head, body)
+            });
+            self.arena = after;
+        }
+        self.head = self.head.wrapping_add(1);
+        let quarter = self.head.wrapping_sub(self.published) > mask / 4
+            || self.arena.position - self.arena_published >= (memory.arena_len() / 4) as u64;
+        if quarter {
+            self.memory.tail().store(self.head, Ordering::Release);
+            self.published = self.head;
+            self.arena_published = self.arena.position;
+        }
+        Ok(Some(Published(quarter)))
+    }
+}
+
+/// Has the sender been told of free space?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published(pub bool);

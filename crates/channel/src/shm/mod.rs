@@ -1,0 +1,242 @@
+//! The channel of ranks that share memory.
+//!
+//! Each ordered pair has a ring of its own, opened by the sender with its first packet: it marks itself among the
+//! receiver's callers and counts up the receiver's arrivals, the one word that an idle receiver looks at besides the
+//! rings of those who talk to it. Of these, the most recent talkers are looked at every time and the rest in turn, so
+//! a look costs the same however many have fallen silent.
+
+mod segment;
+mod single_copy;
+
+pub use segment::{Bell, Segment, Shape};
+
+use crate::ring::{self, Receiver, Sender};
+use crate::sync::Ordering;
+use crate::{Bulk, Channel, Error, Head, Put, Result};
+use segment::SharedRing;
+use single_copy::SingleCopy;
+
+/// Rings looked at in every `get`.
+const HOT: usize = 4;
+/// Packets taken from one ring before the next gets its turn.
+const BATCH: usize = 32;
+
+pub struct Shm {
+    rank: usize,
+    segment: Segment,
+    outbound: Vec<Option<Outbound>>,
+    inbound: Vec<Inbound>,
+    /// Which of the rings beyond the hot ones is looked at next.
+    next_cold: usize,
+    arrivals_seen: u32,
+    known_callers: Vec<u64>,
+    single_copy: SingleCopy,
+}
+
+struct Outbound {
+    ring: Sender<SharedRing>,
+    bell: Bell,
+}
+
+struct Inbound {
+    peer: usize,
+    ring: Receiver<SharedRing>,
+    bell: Bell,
+}
+
+impl Shm {
+    pub fn attach(segment: Segment, rank: usize, single_copy: bool) -> Result<Shm> {
+        if rank >= segment.ranks {
+            return Err(Error::Mismatch(format!(
+                "rank {rank} does not exist in a job of {} ranks: FISHPLATE_RANK and the shared memory do not belong together",
+                segment.ranks
+            )));
+        }
+        crate::sync::join_heavy_fences();
+        let single_copy = SingleCopy::new(&segment, rank, single_copy);
+        Ok(Shm {
+            rank,
+            outbound: (0..segment.ranks).map(|_| None).collect(),
+            inbound: Vec::new(),
+            next_cold: HOT,
+            arrivals_seen: 0,
+            known_callers: vec![0; segment.ranks.div_ceil(64)],
+            single_copy,
+            segment,
+        })
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// This rank's own doorbell, to sleep on.
+    pub fn bell(&self) -> Bell {
+        self.segment.bell(self.rank)
+    }
+
+    /// Nothing has arrived at this moment.
+    pub fn is_quiet(&mut self) -> bool {
+        self.segment
+            .board(self.rank)
+            .arrivals
+            .load(Ordering::Acquire)
+            == self.arrivals_seen
+            && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
+    }
+
+    /// Opens the ring to `peer`.
+    #[cold]
+    #[inline(never)]
+    fn connect(&mut self, peer: usize) -> Result<()> {
+        let ring = Sender::new(self.segment.ring(self.rank, peer)?);
+        self.outbound[peer] = Some(Outbound {
+            ring,
+            bell: self.segment.bell(peer),
+        });
+        self.segment.callers(peer)[self.rank / 64]
+            .fetch_or(1 << (self.rank % 64), Ordering::Release);
+        self.segment
+            .board(peer)
+            .arrivals
+            .fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Finds the peers that have opened a ring to this rank since it last looked.
+    #[cold]
+    #[inline(never)]
+    fn accept(&mut self, arrivals: u32) -> Result<()> {
+        self.arrivals_seen = arrivals;
+        for word in 0..self.known_callers.len() {
+            let marked = self.segment.callers(self.rank)[word].load(Ordering::Acquire);
+            let mut new = marked & !self.known_callers[word];
+            self.known_callers[word] |= new;
+            while new != 0 {
+                let peer = word * 64 + new.trailing_zeros() as usize;
+                new &= new - 1;
+                if peer >= self.segment.ranks {
+                    return Err(Error::Broken {
+                        peer,
+                        what: "it calls itself a rank beyond the last".into(),
+                    });
+                }
+                let ring = Receiver::new(self.segment.ring(peer, self.rank)?);
+                self.inbound.push(Inbound {
+                    peer,
+                    ring,
+                    bell: self.segment.bell(peer),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Channel for Shm {
+    #[inline]
+    fn max_body(&self, _peer: usize) -> usize {
+        ring::max_body(self.segment.shape.arena)
+    }
+
+    #[inline(always)]
+    fn put(
+        &mut self,
+        peer: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put> {
+        if self.outbound[peer].is_none() {
+            self.connect(peer)?;
+        }
+        let Some(to) = &mut self.outbound[peer] else {
+            unreachable!("connected above")
+        };
+        if to.ring.put(head, len, fill) {
+            to.bell.ring();
+            Ok(Put::Taken)
+        } else {
+            Ok(Put::Full)
+        }
+    }
+
+    #[inline(always)]
+    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+        let arrivals = self
+            .segment
+            .board(self.rank)
+            .arrivals
+            .load(Ordering::Acquire);
+        if arrivals != self.arrivals_seen {
+            self.accept(arrivals)?;
+        }
+        let mut packets = 0;
+        let hot = self.inbound.len().min(HOT);
+        for inbound in &mut self.inbound[..hot] {
+            packets += inbound.drain(&mut handler)?;
+        }
+        if self.inbound.len() > HOT {
+            packets += self.look_at_a_cold_one(&mut handler)?;
+        }
+        Ok(packets)
+    }
+
+    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
+        self.single_copy
+            .read(peer, self.segment.board(peer), address, into)
+    }
+
+    fn can_read(&mut self, peer: usize) -> bool {
+        self.single_copy.works(peer, self.segment.board(peer))
+    }
+}
+
+impl Shm {
+    #[inline(never)]
+    fn look_at_a_cold_one(
+        &mut self,
+        handler: &mut impl FnMut(usize, Head, &[u8]),
+    ) -> Result<usize> {
+        if self.next_cold >= self.inbound.len() {
+            self.next_cold = HOT;
+        }
+        let at = self.next_cold;
+        self.next_cold += 1;
+        let packets = self.inbound[at].drain(handler)?;
+        if packets > 0 {
+            // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
+            self.inbound[..=at].rotate_right(1);
+        }
+        Ok(packets)
+    }
+}
+
+impl Inbound {
+    #[inline(always)]
+    fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+        let peer = self.peer;
+        let mut packets = 0;
+        while packets < BATCH {
+            match self.ring.get(|head, body| handler(peer, head, body)) {
+                Ok(None) => break,
+                Ok(Some(published)) => {
+                    packets += 1;
+                    if published.0 {
+                        self.bell.ring();
+                    }
+                }
+                Err(bad) => {
+                    return Err(Error::Broken {
+                        peer,
+                        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
+                    });
+                }
+            }
+        }
+        Ok(packets)
+    }
+}
+
+#[cfg(test)]
+mod tests;

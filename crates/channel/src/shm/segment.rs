@@ -1,0 +1,338 @@
+//! The memory that the ranks of a job share: one anonymous file, passed on by the launcher as a descriptor, so that
+//! nothing is left behind however a rank dies, and /dev/shm is never touched.
+//!
+//! The file is sparse. A page costs memory once somebody writes to it, so a pair of ranks costs nothing until it talks.
+//! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
+//! two ranks.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use crate::doorbell::Doorbell;
+use crate::ring::{Contents, Memory};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::{Error, Result};
+
+const PAGE: usize = 4096;
+/// Room set aside (as file offsets, not as memory) for one ring.
+const RING_ROOM: usize = 4 << 20;
+const MAGIC: u64 = 0x4649_5348_504c_5401;
+
+/// The shape of every ring of a job. All ranks must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Slots of a ring, a power of two.
+    pub slots: u32,
+    /// Bytes of a ring's arena.
+    pub arena: usize,
+}
+
+impl Shape {
+    /// A shape that fits: rounds `slots` up to a power of two and `arena` up to whole pages.
+    pub fn new(slots: usize, arena: usize) -> Result<Shape> {
+        let shape = Shape {
+            slots: slots.clamp(4, 1 << 15).next_power_of_two() as u32,
+            arena: arena.next_multiple_of(PAGE),
+        };
+        if shape.arena == 0 || shape.bytes() > RING_ROOM {
+            return Err(Error::Mismatch(format!(
+                "a ring of {slots} slots and {arena} bytes does not fit: at least one byte, and at most {RING_ROOM} bytes with its slots"
+            )));
+        }
+        Ok(shape)
+    }
+
+    fn bytes(&self) -> usize {
+        PAGE + self.slots as usize * 64 + self.arena
+    }
+}
+
+#[repr(C)]
+struct Header {
+    magic: u64,
+    ranks: u64,
+    /// The shape, packed; zero until the first rank has written it.
+    shape: AtomicU64,
+}
+
+/// What a rank shows to all others.
+#[repr(C)]
+pub struct Board {
+    pub doorbell: Doorbell,
+    /// How many peers have opened a ring to this rank.
+    pub arrivals: AtomicU32,
+    pub pid: AtomicU32,
+    /// Address of a secret in this rank's memory, and its value: who can read it can read the rest.
+    pub token_address: AtomicU64,
+    pub token: AtomicU64,
+}
+
+pub struct Segment {
+    file: File,
+    pub ranks: usize,
+    pub shape: Shape,
+    boards: Arc<Mapping>,
+}
+
+impl Segment {
+    /// Makes the memory of a job of `ranks` ranks, for a launcher to pass on.
+    pub fn create(ranks: usize) -> io::Result<OwnedFd> {
+        // SAFETY: the name is a C string; the call returns a descriptor of ours or -1.
+        let fd = unsafe { libc::memfd_create(c"fishplate".as_ptr(), 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let file = File::from(fd.try_clone()?);
+        file.set_len((rings_at(ranks) + ranks * ranks * RING_ROOM) as u64)?;
+        use std::os::unix::fs::FileExt;
+        file.write_all_at(&MAGIC.to_ne_bytes(), 0)?;
+        file.write_all_at(&(ranks as u64).to_ne_bytes(), 8)?;
+        Ok(fd)
+    }
+
+    /// Maps what every rank needs of the job's memory.
+    pub fn open(fd: OwnedFd, shape: Shape) -> Result<Segment> {
+        let file = File::from(fd);
+        let len = file
+            .metadata()
+            .map_err(|why| Error::System("cannot look at the job's shared memory", why))?
+            .len();
+        if (len as usize) < PAGE {
+            return Err(Error::Mismatch(
+                "the descriptor given as the job's shared memory is something else".into(),
+            ));
+        }
+        let header = Mapping::new(&file, 0, PAGE)?;
+        let at: *const Header = header.base.cast();
+        // SAFETY: the mapping is a page long and page-aligned; `magic` and `ranks` were written before any rank started.
+        let (magic, ranks, shared) = unsafe { ((*at).magic, (*at).ranks as usize, &(*at).shape) };
+        let expected =
+            rings_at(ranks).checked_add(ranks.saturating_mul(ranks).saturating_mul(RING_ROOM));
+        if magic != MAGIC || expected != Some(len as usize) {
+            return Err(Error::Mismatch(
+                "the job's shared memory was made by another version of Fishplate: use the `fishplate run` that belongs to this library".into(),
+            ));
+        }
+        let packed = (shape.slots as u64) << 32 | shape.arena as u64;
+        if let Err(other) = shared.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire)
+            && other != packed
+        {
+            return Err(Error::Mismatch(format!(
+                "rings here would have {} slots and {} bytes, but the first rank of the job made them with {} and {}: set FISHPLATE_RING_SLOTS and FISHPLATE_RING_BYTES alike on all ranks",
+                shape.slots,
+                shape.arena,
+                other >> 32,
+                other as u32
+            )));
+        }
+        let boards = Arc::new(Mapping::new(&file, PAGE, rings_at(ranks) - PAGE)?);
+        Ok(Segment {
+            file,
+            ranks,
+            shape,
+            boards,
+        })
+    }
+
+    #[inline(always)]
+    pub fn board(&self, rank: usize) -> &Board {
+        assert!(rank < self.ranks);
+        // SAFETY: the mapping holds one board room for each rank; a board is all atomics.
+        unsafe {
+            &*self
+                .boards
+                .base
+                .add(rank * board_room(self.ranks))
+                .cast::<Board>()
+        }
+    }
+
+    /// The words in which peers mark that they have opened a ring to `rank`.
+    pub fn callers(&self, rank: usize) -> &[AtomicU64] {
+        assert!(rank < self.ranks);
+        // SAFETY: the words lie behind the board, within its room (see `board_room`).
+        unsafe {
+            let first = self
+                .boards
+                .base
+                .add(rank * board_room(self.ranks) + size_of::<Board>())
+                .cast::<AtomicU64>();
+            std::slice::from_raw_parts(first, self.ranks.div_ceil(64))
+        }
+    }
+
+    /// A doorbell that can be rung and waited for without the segment at hand.
+    pub fn bell(&self, rank: usize) -> Bell {
+        Bell {
+            doorbell: &self.board(rank).doorbell,
+            _boards: self.boards.clone(),
+        }
+    }
+
+    /// Maps the ring by which `from` sends to `to`.
+    pub fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
+        let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
+        Ok(SharedRing {
+            mapping: Mapping::new(&self.file, at, self.shape.bytes())?,
+            shape: self.shape,
+        })
+    }
+}
+
+/// A doorbell in shared memory, kept mapped.
+#[derive(Clone)]
+pub struct Bell {
+    doorbell: *const Doorbell,
+    _boards: Arc<Mapping>,
+}
+
+// SAFETY: a doorbell is one atomic, and the mapping lives as long as the bell.
+unsafe impl Send for Bell {}
+// SAFETY: as above.
+unsafe impl Sync for Bell {}
+
+impl std::ops::Deref for Bell {
+    type Target = Doorbell;
+    #[inline(always)]
+    fn deref(&self) -> &Doorbell {
+        // SAFETY: see above.
+        unsafe { &*self.doorbell }
+    }
+}
+
+fn board_room(ranks: usize) -> usize {
+    (size_of::<Board>() + ranks.div_ceil(64) * 8).next_multiple_of(128)
+}
+
+fn rings_at(ranks: usize) -> usize {
+    PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
+}
+
+/// A ring in shared memory: one page with the tail, the slots, the arena.
+pub struct SharedRing {
+    mapping: Mapping,
+    shape: Shape,
+}
+
+#[repr(C, align(64))]
+struct Slot {
+    flag: AtomicU32,
+    contents: Contents,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+impl SharedRing {
+    #[inline(always)]
+    fn slot_at(&self, slot: u32) -> *mut Slot {
+        debug_assert!(slot < self.shape.slots);
+        // SAFETY: the mapping holds `slots` slots behind its first page, and callers mask the index.
+        unsafe {
+            self.mapping
+                .base
+                .add(PAGE)
+                .cast::<Slot>()
+                .add((slot & (self.shape.slots - 1)) as usize)
+        }
+    }
+}
+
+impl Memory for SharedRing {
+    #[inline(always)]
+    fn slots(&self) -> u32 {
+        self.shape.slots
+    }
+
+    #[inline(always)]
+    fn arena_len(&self) -> usize {
+        self.shape.arena
+    }
+
+    #[inline(always)]
+    fn flag(&self, slot: u32) -> &AtomicU32 {
+        // SAFETY: in bounds (see `slot_at`), and an atomic is all that is borrowed.
+        unsafe { &(*self.slot_at(slot)).flag }
+    }
+
+    #[inline(always)]
+    fn tail(&self) -> &AtomicU32 {
+        // SAFETY: the first page of the mapping is the tail's.
+        unsafe { &*self.mapping.base.cast::<AtomicU32>() }
+    }
+
+    #[inline(always)]
+    fn slot<R>(&self, slot: u32, access: impl FnOnce(&mut Contents) -> R) -> R {
+        // SAFETY: in bounds; sender and receiver take turns by flag and tail, so an honest peer is not inside. Any bit
+        // pattern is a valid `Contents`.
+        access(unsafe { &mut (*self.slot_at(slot)).contents })
+    }
+
+    #[inline(always)]
+    fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
+        assert!(offset + len <= self.shape.arena);
+        // SAFETY: within the arena behind the slots; turns are taken as for slots, and bytes have no invalid values.
+        access(unsafe {
+            let base = self.mapping.base.add(PAGE + self.shape.slots as usize * 64);
+            std::slice::from_raw_parts_mut(base.add(offset), len)
+        })
+    }
+
+    #[inline(always)]
+    fn will_write(&self, slot: u32) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch never faults.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) self.slot_at(slot), options(nostack, preserves_flags))
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = slot;
+    }
+}
+
+/// A part of the job's file in this process's address space.
+struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the mapping is plain shared memory; who may touch what is the ring's affair.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, offset: usize, len: usize) -> Result<Mapping> {
+        // SAFETY: a new mapping at an address of the kernel's choice, of a file that stays as long as it is.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                offset as libc::off_t,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::System(
+                "cannot map the job's shared memory",
+                io::Error::last_os_error(),
+            ));
+        }
+        Ok(Mapping {
+            base: base.cast(),
+            len,
+        })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, and nobody holds a reference beyond the owner.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}

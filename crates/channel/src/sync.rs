@@ -1,0 +1,83 @@
+//! The atomics of rings and wake-ups: the standard library's, or loom's while it explores their orders.
+
+#[cfg(loom)]
+pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The fast side of an asymmetric fence: whoever writes to a rank that may sleep. Costs nothing, because the sleeper
+/// pays for both with [`heavy_fence`].
+#[inline(always)]
+pub fn light_fence() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+    #[cfg(not(loom))]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// The slow side: whoever is about to sleep. True if it ordered the other side too; where the kernel offers no
+/// `membarrier`, false, and the sleep must be short because a wake-up can be missed.
+pub fn heavy_fence() -> bool {
+    fence(Ordering::SeqCst);
+    #[cfg(not(loom))]
+    {
+        membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+    }
+    #[cfg(loom)]
+    true
+}
+
+/// Every rank calls this once before it sends, or `heavy_fence` of others does not reach it.
+#[cfg(not(loom))]
+pub fn join_heavy_fences() -> bool {
+    membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
+}
+
+#[cfg(not(loom))]
+const MEMBARRIER_CMD_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+#[cfg(not(loom))]
+const MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+#[cfg(not(loom))]
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Sleeps while `word` holds `value`, at most `nanos`; wakes early on [`futex_wake`], signals, or for no reason.
+#[cfg(not(loom))]
+pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
+    let timeout = libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: the word outlives the call, and the time-out is a valid timespec on our stack.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            value,
+            &timeout,
+            0,
+            0,
+        )
+    };
+}
+
+/// Wakes all who sleep on `word`, in any process.
+#[cfg(not(loom))]
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call; a wake does not write to it.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE,
+            i32::MAX,
+            0,
+            0,
+            0,
+        )
+    };
+}
