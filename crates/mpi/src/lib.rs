@@ -1,1 +1,43 @@
-//! MPI semantics in safe Rust: matching, requests, communicators, collectives. No device, no global.
+//! MPI semantics in safe Rust: matching, requests, communicators, collectives.
+//!
+//! Everything hangs on one [`Rank`]; nothing here is global, so a test hosts many ranks in one process. What a rank
+//! owns lies in its [`State`] behind one lock. Functions that can be answered at once are methods of `State`; functions
+//! that wait are methods of `Rank`, which gives the lock up while it waits.
+//!
+//! What must always hold:
+//! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a user's function or sleeps;
+//! - a handler of packets never waits: what it cannot send now it queues;
+//! - messages of one sender on one communicator match in the order in which they were sent.
+
+#![forbid(unsafe_code)]
+
+pub mod comm;
+mod error;
+pub mod handle;
+mod host;
+mod matching;
+mod p2p;
+mod packet;
+mod progress;
+mod rank;
+pub mod request;
+mod report;
+mod status;
+pub mod task;
+mod wait;
+
+pub use error::{Class, Error, Result};
+pub use host::{Host, RealHost};
+pub use p2p::Mode;
+pub use rank::{Rank, State};
+pub use status::Status;
+pub use wait::Waiting;
+
+/// Source of a receive that takes any (MPI 5.0 §3.2.4); values are the ABI's.
+pub const ANY_SOURCE: i32 = -1;
+pub const ANY_TAG: i32 = -2;
+pub const PROC_NULL: i32 = -3;
+pub const ROOT: i32 = -4;
+pub const UNDEFINED: i32 = -32766;
+/// The largest tag of a user's message.
+pub const TAG_UB: i32 = i32::MAX;

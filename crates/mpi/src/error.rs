@@ -1,0 +1,56 @@
+//! Errors: the standard's class, and what happened in words.
+
+use std::borrow::Cow;
+
+/// An error class of MPI 5.0 §9.4, with the ABI's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Class(pub i32);
+
+macro_rules! classes {
+    ($($name:ident = $value:literal),* $(,)?) => {
+        impl Class { $(pub const $name: Class = Class($value);)* }
+    };
+}
+
+classes! {
+    SUCCESS = 0, BUFFER = 1, COUNT = 2, TYPE = 3, TAG = 4, COMM = 5, RANK = 6, REQUEST = 7, ROOT = 8, GROUP = 9,
+    OP = 10, TOPOLOGY = 11, DIMS = 12, ARG = 13, UNKNOWN = 14, TRUNCATE = 15, OTHER = 16, INTERN = 17,
+    PENDING = 18, IN_STATUS = 19, ACCESS = 20, AMODE = 21, ASSERT = 22, BAD_FILE = 23, BASE = 24, CONVERSION = 25,
+    DISP = 26, DUP_DATAREP = 27, FILE_EXISTS = 28, FILE_IN_USE = 29, FILE = 30, INFO_KEY = 31, INFO_NOKEY = 32,
+    INFO_VALUE = 33, INFO = 34, IO = 35, KEYVAL = 36, LOCKTYPE = 37, NAME = 38, NO_MEM = 39, NOT_SAME = 40,
+    NO_SPACE = 41, NO_SUCH_FILE = 42, PORT = 43, QUOTA = 44, READ_ONLY = 45, RMA_ATTACH = 46, RMA_CONFLICT = 47,
+    RMA_RANGE = 48, RMA_SHARED = 49, RMA_SYNC = 50, SERVICE = 51, SIZE = 52, SPAWN = 53, UNSUPPORTED_DATAREP = 54,
+    UNSUPPORTED_OPERATION = 55, WIN = 56, RMA_FLAVOR = 57, PROC_ABORTED = 58, VALUE_TOO_LARGE = 59, SESSION = 60,
+    ERRHANDLER = 61, ABI = 62, LASTCODE = 16383,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub class: Class,
+    /// What, where, why, and what to do.
+    pub detail: Cow<'static, str>,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    #[cold]
+    pub fn new(class: Class, detail: impl Into<Cow<'static, str>>) -> Error {
+        Error { class, detail: detail.into() }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<channel::Error> for Error {
+    #[cold]
+    fn from(error: channel::Error) -> Error {
+        Error::new(Class::OTHER, error.to_string())
+    }
+}

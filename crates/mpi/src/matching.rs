@@ -1,0 +1,221 @@
+//! Matching: which receive takes which message (MPI 5.0 §3.5).
+//!
+//! Receives that name source and tag stand in bins by what they name; those with a wildcard stand in one list of their
+//! own. Unexpected messages stand in the same bins. Everything carries its order, so the earliest wins wherever it
+//! stands, and a receive without wildcards never looks past its bin.
+
+use std::collections::VecDeque;
+
+use crate::{ANY_SOURCE, ANY_TAG};
+
+/// What a message is matched by: the context, the sender's rank in the communicator, and the tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub context: u64,
+    pub source: i32,
+    pub tag: i32,
+}
+
+impl Key {
+    /// Does this key of a receive, wildcards included, take a message with key `sent`?
+    #[inline(always)]
+    pub fn takes(&self, sent: &Key) -> bool {
+        self.context == sent.context
+            && (self.source == sent.source || self.source == ANY_SOURCE)
+            && (self.tag == sent.tag || self.tag == ANY_TAG)
+    }
+
+    #[inline(always)]
+    pub fn has_wildcard(&self) -> bool {
+        self.source == ANY_SOURCE || self.tag == ANY_TAG
+    }
+
+    #[inline(always)]
+    fn bin(&self) -> usize {
+        let mixed = self.context ^ (self.source as u64) << 7 ^ (self.tag as u64).wrapping_mul(0x9e37_79b9);
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BIN_BITS)) as usize
+    }
+}
+
+const BIN_BITS: u32 = 6;
+const BINS: usize = 1 << BIN_BITS;
+
+/// Something that waits in order: a request for a posted receive, a message for an unexpected one.
+struct Waiting<T> {
+    key: Key,
+    order: u64,
+    what: T,
+}
+
+/// Receives that wait for their message.
+pub struct Posted {
+    exact: [VecDeque<Waiting<u32>>; BINS],
+    wild: VecDeque<Waiting<u32>>,
+    next: u64,
+}
+
+impl Default for Posted {
+    fn default() -> Self {
+        Posted { exact: std::array::from_fn(|_| VecDeque::new()), wild: VecDeque::new(), next: 0 }
+    }
+}
+
+impl Posted {
+    #[inline]
+    pub fn post(&mut self, key: Key, request: u32) {
+        let waiting = Waiting { key, order: self.next, what: request };
+        self.next += 1;
+        if key.has_wildcard() {
+            self.wild.push_back(waiting);
+        } else {
+            self.exact[key.bin()].push_back(waiting);
+        }
+    }
+
+    /// The earliest posted receive that takes a message with this key; it is posted no longer.
+    #[inline(always)]
+    pub fn take(&mut self, sent: &Key) -> Option<u32> {
+        let bin = &mut self.exact[sent.bin()];
+        let exact = bin.iter().position(|posted| posted.key == *sent);
+        if !self.wild.is_empty()
+            && let Some(wild) = self.wild.iter().position(|posted| posted.key.takes(sent))
+            && exact.is_none_or(|exact| self.wild[wild].order < bin[exact].order)
+        {
+            return remove(&mut self.wild, wild);
+        }
+        remove(bin, exact?)
+    }
+
+    /// Takes back a receive; false if it has been matched.
+    pub fn withdraw(&mut self, key: &Key, request: u32) -> bool {
+        let list = if key.has_wildcard() { &mut self.wild } else { &mut self.exact[key.bin()] };
+        let Some(at) = list.iter().position(|posted| posted.what == request) else { return false };
+        list.remove(at);
+        true
+    }
+}
+
+/// Messages that wait for their receive.
+pub struct Unexpected<M> {
+    bins: [VecDeque<Waiting<M>>; BINS],
+    next: u64,
+    count: usize,
+}
+
+impl<M> Default for Unexpected<M> {
+    fn default() -> Self {
+        Unexpected { bins: std::array::from_fn(|_| VecDeque::new()), next: 0, count: 0 }
+    }
+}
+
+impl<M> Unexpected<M> {
+    pub fn add(&mut self, key: Key, message: M) {
+        self.bins[key.bin()].push_back(Waiting { key, order: self.next, what: message });
+        self.next += 1;
+        self.count += 1;
+    }
+
+    /// The earliest message that a receive with this key takes.
+    #[inline(always)]
+    fn find(&self, wanted: &Key) -> Option<(usize, usize)> {
+        if self.count == 0 {
+            return None;
+        }
+        if !wanted.has_wildcard() {
+            let bin = wanted.bin();
+            return Some((bin, self.bins[bin].iter().position(|waiting| waiting.key == *wanted)?));
+        }
+        let first_of = |bin: usize| {
+            let at = self.bins[bin].iter().position(|waiting| wanted.takes(&waiting.key))?;
+            Some((self.bins[bin][at].order, (bin, at)))
+        };
+        Some((0..BINS).filter_map(first_of).min()?.1)
+    }
+
+    #[inline]
+    pub fn peek(&self, wanted: &Key) -> Option<(Key, &M)> {
+        let (bin, at) = self.find(wanted)?;
+        let waiting = &self.bins[bin][at];
+        Some((waiting.key, &waiting.what))
+    }
+
+    #[inline]
+    pub fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
+        let (bin, at) = self.find(wanted)?;
+        self.remove(bin, at)
+    }
+
+    /// Takes out the message with exactly this key for which `is_it` says yes.
+    pub fn take_if(&mut self, key: &Key, is_it: impl Fn(&M) -> bool) -> Option<(Key, M)> {
+        let bin = key.bin();
+        let at = self.bins[bin].iter().position(|waiting| waiting.key == *key && is_it(&waiting.what))?;
+        self.remove(bin, at)
+    }
+
+    fn remove(&mut self, bin: usize, at: usize) -> Option<(Key, M)> {
+        self.count -= 1;
+        let list = &mut self.bins[bin];
+        let waiting = if at == 0 { list.pop_front() } else { list.remove(at) }?;
+        Some((waiting.key, waiting.what))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
+        self.bins.iter().flatten().map(|waiting| (&waiting.key, &waiting.what))
+    }
+}
+
+#[inline(always)]
+fn remove(list: &mut VecDeque<Waiting<u32>>, at: usize) -> Option<u32> {
+    let waiting = if at == 0 { list.pop_front() } else { list.remove(at) };
+    waiting.map(|waiting| waiting.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(source: i32, tag: i32) -> Key {
+        Key { context: 9, source, tag }
+    }
+
+    #[test]
+    fn the_earliest_posted_receive_wins_wildcard_or_not() {
+        let mut posted = Posted::default();
+        posted.post(key(1, 5), 10);
+        posted.post(key(ANY_SOURCE, 5), 11);
+        posted.post(key(1, 5), 12);
+        posted.post(key(1, ANY_TAG), 13);
+        let order: Vec<_> = (0..5).map(|_| posted.take(&key(1, 5))).collect();
+        assert_eq!(order, [Some(10), Some(11), Some(12), Some(13), None]);
+    }
+
+    #[test]
+    fn the_earliest_unexpected_message_is_taken_across_bins() {
+        let mut unexpected = Unexpected::default();
+        for (number, (source, tag)) in [(3, 1), (2, 9), (1, 1), (2, 1)].into_iter().enumerate() {
+            unexpected.add(key(source, tag), number);
+        }
+        assert_eq!(unexpected.peek(&key(ANY_SOURCE, ANY_TAG)).unwrap().1, &0);
+        assert_eq!(unexpected.take(&key(2, ANY_TAG)).unwrap().1, 1);
+        assert_eq!(unexpected.take(&key(ANY_SOURCE, 1)).unwrap().1, 0);
+        assert_eq!(unexpected.take(&key(2, 1)).unwrap().1, 3);
+        assert_eq!(unexpected.take(&key(ANY_SOURCE, ANY_TAG)).unwrap().1, 2);
+        assert!(unexpected.take(&key(ANY_SOURCE, ANY_TAG)).is_none());
+    }
+
+    #[test]
+    fn contexts_never_mix() {
+        let mut posted = Posted::default();
+        posted.post(Key { context: 8, source: ANY_SOURCE, tag: ANY_TAG }, 1);
+        assert_eq!(posted.take(&key(0, 0)), None);
+    }
+
+    #[test]
+    fn a_withdrawn_receive_takes_nothing() {
+        let mut posted = Posted::default();
+        posted.post(key(1, 5), 10);
+        assert!(posted.withdraw(&key(1, 5), 10));
+        assert!(!posted.withdraw(&key(1, 5), 10));
+        assert_eq!(posted.take(&key(1, 5)), None);
+    }
+}

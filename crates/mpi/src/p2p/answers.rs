@@ -1,0 +1,123 @@
+//! What every kind of packet does when it arrives. Nothing here waits or sends: answers are queued.
+
+use channel::Head;
+
+use super::{Body, Message, Messages};
+use crate::packet::{Envelope, Kind, Offer};
+use crate::request::RequestId;
+use crate::{Class, Error, Status};
+
+impl Messages {
+    #[inline(always)]
+    pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) {
+        let Some(envelope) = Envelope::decode(head) else { return self.nonsense(peer, "a packet of no known kind") };
+        if envelope.kind == Kind::Eager
+            && let Some(request) = self.posted.take(&envelope.key)
+        {
+            return self.deliver(RequestId(request), envelope.key, body);
+        }
+        self.on_other_packet(peer, envelope, body);
+    }
+
+    #[inline(never)]
+    fn on_other_packet(&mut self, peer: usize, envelope: Envelope, body: &[u8]) {
+        let Envelope { kind, key, token } = envelope;
+        let request = RequestId(token);
+        match kind {
+            Kind::Eager => self.keep(peer, key, Body::Here { bytes: body.into(), sync: None }),
+            Kind::EagerSync => match self.posted.take(&key) {
+                Some(receive) => {
+                    self.queue_short(peer, Envelope::about(Kind::Finished, token), &[]);
+                    self.deliver(RequestId(receive), key, body);
+                }
+                None => self.keep(peer, key, Body::Here { bytes: body.into(), sync: Some(token) }),
+            },
+            Kind::RequestToSend => match (Offer::decode(body), self.posted.take(&key)) {
+                (None, _) => self.nonsense(peer, "an offer that cannot be read"),
+                (Some(offer), Some(receive)) => self.accept(RequestId(receive), peer, key, token, offer),
+                (Some(offer), None) => self.keep(peer, key, Body::Offered { request: token, offer }),
+            },
+            Kind::ClearToSend => {
+                let receive = body.try_into().map(u32::from_ne_bytes);
+                match (receive, self.requests.send_mut(request)) {
+                    (Ok(receive), Some(send)) if send.peer == peer => {
+                        send.streaming = true;
+                        self.queue_stream(peer, request, receive);
+                    }
+                    _ => self.nonsense(peer, "a clear-to-send for a message that was not offered"),
+                }
+            }
+            Kind::Data => {
+                if let Err(what) = self.take_piece(request, body) {
+                    self.nonsense(peer, what);
+                }
+            }
+            Kind::Finished => match self.requests.send_mut(request) {
+                Some(send) if send.peer == peer => self.requests.complete(request, Status::EMPTY),
+                _ => self.nonsense(peer, "the end of a message that was not sent to it"),
+            },
+            Kind::Cancel => self.answer_cancel(peer, envelope),
+            Kind::Cancelled if key.tag == 1 => {
+                self.requests.complete(request, Status { cancelled: true, ..Status::EMPTY });
+            }
+            // Too late: the message has been matched, and its own end is on the way.
+            Kind::Cancelled => {}
+            Kind::HeadersOnly => self.peer(peer).headers_only = key.tag == 1,
+        }
+    }
+
+    /// Keeps a message that nobody has asked for, and stops a flood of them.
+    fn keep(&mut self, peer: usize, key: crate::matching::Key, body: Body) {
+        if let Body::Here { bytes, .. } = &body {
+            let limit = self.limits.unexpected;
+            let from = self.peer(peer);
+            from.held += bytes.len() + size_of::<Message>();
+            if from.held > limit && !from.told {
+                from.told = true;
+                self.tell_headers_only(peer, true);
+            }
+        }
+        self.unexpected.add(key, Message { peer, body });
+    }
+
+    /// Unexpected bytes of a peer have been received.
+    pub(super) fn let_go(&mut self, peer: usize, bytes: usize) {
+        let limit = self.limits.unexpected;
+        let from = self.peer(peer);
+        from.held = from.held.saturating_sub(bytes + size_of::<Message>());
+        if from.told && from.held <= limit / 2 {
+            from.told = false;
+            self.tell_headers_only(peer, false);
+        }
+    }
+
+    fn tell_headers_only(&mut self, peer: usize, only: bool) {
+        let mut envelope = Envelope::about(Kind::HeadersOnly, 0);
+        envelope.key.tag = only.into();
+        self.queue_short(peer, envelope, &[]);
+    }
+
+    fn answer_cancel(&mut self, peer: usize, envelope: Envelope) {
+        let taken = self.unexpected.take_if(&envelope.key, |message| {
+            message.peer == peer
+                && match message.body {
+                    Body::Here { sync, .. } => sync == Some(envelope.token),
+                    Body::Offered { request, .. } => request == envelope.token,
+                }
+        });
+        if let Some((_, Message { body: Body::Here { bytes, .. }, .. })) = &taken {
+            self.let_go(peer, bytes.len());
+        }
+        let mut answer = Envelope::about(Kind::Cancelled, envelope.token);
+        answer.key.tag = taken.is_some().into();
+        self.queue_short(peer, answer, &[]);
+    }
+
+    #[cold]
+    fn nonsense(&mut self, peer: usize, what: &str) {
+        let detail = format!(
+            "rank {peer} broke the protocol: it sent {what}. Do all ranks use the same version of the library?"
+        );
+        self.broken.get_or_insert(Error::new(Class::INTERN, detail));
+    }
+}

@@ -1,0 +1,109 @@
+//! Point-to-point communication (MPI 5.0 §3).
+//!
+//! A short message travels whole (*eager*); a long one stays with its sender, who offers it (*rendezvous*), and the
+//! receiver fetches it: it reads the sender's memory where it can, and otherwise asks for it in packets.
+
+mod answers;
+mod outbox;
+mod probe;
+mod receive;
+mod send;
+
+use std::collections::VecDeque;
+
+pub use outbox::Peer;
+pub use probe::Found;
+
+use crate::matching::{Posted, Unexpected};
+use crate::request::{RequestId, Requests};
+
+/// How a send completes (MPI 5.0 §3.4). Buffered sends are standard sends from a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    Standard,
+    Buffered,
+    Synchronous,
+    Ready,
+}
+
+/// Everything that messages of this rank need, whatever communicator they belong to.
+pub struct Messages {
+    pub requests: Requests,
+    posted: Posted,
+    unexpected: Unexpected<Message>,
+    /// What is known of each peer beyond "nothing special".
+    peers: Vec<Option<Box<Peer>>>,
+    /// Peers with packets that found no room yet.
+    waiting: VecDeque<usize>,
+    /// Offers that have met their receive and can be fetched.
+    fetches: VecDeque<Fetch>,
+    limits: Limits,
+    /// A packet that made no sense ends the job at the next opportunity.
+    pub broken: Option<crate::Error>,
+}
+
+/// Where protocols change, from the knobs.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest message that is sent whole, in bytes.
+    pub eager: usize,
+    /// From this length on a message is fetched by a single copy where that is allowed.
+    pub single_copy: usize,
+    /// Unexpected bytes from one peer beyond which it is told to send headers only.
+    pub unexpected: usize,
+}
+
+/// A message that no receive has asked for yet.
+pub struct Message {
+    pub peer: usize,
+    pub body: Body,
+}
+
+pub enum Body {
+    /// The message is here. `sync`: the sender's request that wants to hear of the match.
+    Here { bytes: Box<[u8]>, sync: Option<u32> },
+    /// The sender has it still: its request, and what it offers.
+    Offered { request: u32, offer: crate::packet::Offer },
+}
+
+impl Body {
+    pub fn len(&self) -> usize {
+        match self {
+            Body::Here { bytes, .. } => bytes.len(),
+            Body::Offered { offer, .. } => offer.len as usize,
+        }
+    }
+}
+
+struct Fetch {
+    peer: usize,
+    receive: RequestId,
+    /// The sender's request.
+    sender: u32,
+    address: u64,
+}
+
+impl Messages {
+    pub fn new(ranks: usize, limits: Limits) -> Messages {
+        Messages {
+            requests: Requests::default(),
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            peers: std::iter::repeat_with(|| None).take(ranks).collect(),
+            waiting: VecDeque::new(),
+            fetches: VecDeque::new(),
+            limits,
+            broken: None,
+        }
+    }
+
+    /// Is there anything that can be moved without a packet from outside?
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || !self.fetches.is_empty()
+    }
+
+    pub fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
+        self.unexpected.iter()
+    }
+}

@@ -1,0 +1,169 @@
+//! Packets that found no room in the channel, and long messages on their way in pieces.
+
+use std::collections::VecDeque;
+
+use channel::{Channel, Channels, Put};
+
+use super::Messages;
+use crate::packet::{Envelope, Kind};
+use crate::request::RequestId;
+use crate::{Result, Status};
+
+/// What is special about a peer.
+#[derive(Default)]
+pub struct Peer {
+    /// Packets in the order in which they must leave.
+    queue: VecDeque<Outgoing>,
+    /// Messages that leave in pieces, behind the queue: their order against messages of their own does not matter.
+    streams: VecDeque<Stream>,
+    /// The peer has no room for our unexpected bytes: offer everything.
+    pub headers_only: bool,
+    /// Unexpected bytes of the peer that we hold, and whether we told it to stop.
+    pub held: usize,
+    pub told: bool,
+}
+
+enum Outgoing {
+    /// A short packet with a body of its own.
+    Short { envelope: Envelope, body: Box<[u8]> },
+    /// An eager message still in the user's buffer.
+    Eager { request: RequestId },
+}
+
+struct Stream {
+    request: RequestId,
+    /// The receiver's request.
+    receive: u32,
+    position: usize,
+}
+
+impl Peer {
+    #[inline(always)]
+    pub fn is_clear(&self) -> bool {
+        self.queue.is_empty() && !self.headers_only
+    }
+
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.streams.is_empty()
+    }
+}
+
+impl Messages {
+    /// Nothing stands in the way of a packet to this peer.
+    #[inline(always)]
+    pub(super) fn is_clear(&self, peer: usize) -> bool {
+        self.peers[peer].as_ref().is_none_or(|peer| peer.is_clear())
+    }
+
+    pub(super) fn peer(&mut self, peer: usize) -> &mut Peer {
+        self.peers[peer].get_or_insert_default()
+    }
+
+    fn queue(&mut self, peer: usize, outgoing: Outgoing) {
+        if self.peer(peer).is_idle() {
+            self.waiting.push_back(peer);
+        }
+        self.peer(peer).queue.push_back(outgoing);
+    }
+
+    /// Queues a short packet; it leaves with the next progress, after all that was queued before.
+    pub(super) fn queue_short(&mut self, peer: usize, envelope: Envelope, body: &[u8]) {
+        self.queue(peer, Outgoing::Short { envelope, body: body.into() });
+    }
+
+    pub(super) fn queue_eager(&mut self, peer: usize, request: RequestId) {
+        self.queue(peer, Outgoing::Eager { request });
+    }
+
+    pub(super) fn queue_stream(&mut self, peer: usize, request: RequestId, receive: u32) {
+        if self.peer(peer).is_idle() {
+            self.waiting.push_back(peer);
+        }
+        self.peer(peer).streams.push_back(Stream { request, receive, position: 0 });
+    }
+
+    /// Takes a queued eager message back before it has left.
+    pub(super) fn unqueue_eager(&mut self, peer: usize, request: RequestId) -> bool {
+        let queue = &mut self.peer(peer).queue;
+        let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Eager { request: queued } if *queued == request);
+        let found = queue.iter().position(is_it);
+        found.map(|at| queue.remove(at)).is_some()
+    }
+
+    /// Sends what there is room for. True if anything left.
+    #[inline]
+    pub fn flush(&mut self, channels: &mut Channels) -> Result<bool> {
+        if self.waiting.is_empty() { Ok(false) } else { self.flush_waiting(channels) }
+    }
+
+    #[inline(never)]
+    fn flush_waiting(&mut self, channels: &mut Channels) -> Result<bool> {
+        let mut moved = false;
+        for _ in 0..self.waiting.len() {
+            let Some(at) = self.waiting.pop_front() else { break };
+            let Some(mut peer) = self.peers[at].take() else { continue };
+            let sent = self.flush_peer(channels, at, &mut peer);
+            if !peer.is_idle() {
+                self.waiting.push_back(at);
+            }
+            self.peers[at] = Some(peer);
+            moved |= sent?;
+        }
+        Ok(moved)
+    }
+
+    /// `peer` is out of the table meanwhile, so nothing called from here may queue for it.
+    fn flush_peer(&mut self, channels: &mut Channels, at: usize, peer: &mut Peer) -> Result<bool> {
+        let mut moved = false;
+        while let Some(next) = peer.queue.front() {
+            let put = match next {
+                Outgoing::Short { envelope, body } => {
+                    channels.put(at, envelope.encode(), body.len(), |room| room.copy_from_slice(body))?
+                }
+                Outgoing::Eager { request } => {
+                    let request = *request;
+                    let Some(send) = self.requests.send_mut(request) else {
+                        peer.queue.pop_front();
+                        continue;
+                    };
+                    let buffer = &send.buffer;
+                    let put = channels.put(at, send.envelope.encode(), buffer.len(), |room| {
+                        buffer.pack(0, room);
+                    })?;
+                    if put == Put::Taken && send.envelope.kind == Kind::Eager {
+                        self.requests.complete(request, Status::EMPTY);
+                    }
+                    put
+                }
+            };
+            if put == Put::Full {
+                return Ok(moved);
+            }
+            peer.queue.pop_front();
+            moved = true;
+        }
+        while let Some(stream) = peer.streams.front_mut() {
+            let Some(send) = self.requests.send_mut(stream.request) else {
+                peer.streams.pop_front();
+                continue;
+            };
+            let left = send.buffer.len() - stream.position;
+            let piece = left.min(channels.max_body(at));
+            let envelope = Envelope::about(Kind::Data, stream.receive);
+            let put = channels.put(at, envelope.encode(), piece, |room| {
+                send.buffer.pack(stream.position, room);
+            })?;
+            if put == Put::Full {
+                return Ok(moved);
+            }
+            moved = true;
+            stream.position += piece;
+            if piece == left {
+                let done = stream.request;
+                peer.streams.pop_front();
+                self.requests.complete(done, Status::EMPTY);
+            }
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,93 @@
+//! Starting sends.
+
+use channel::{Channel, Channels, Put};
+use datatype::Buffer;
+
+use super::{Messages, Mode};
+use crate::matching::Key;
+use crate::packet::{Envelope, Kind, Offer};
+use crate::request::{Operation, RequestId, Send};
+use crate::{Error, Result};
+
+impl Messages {
+    /// Starts a send. The answer is `requests.done()` if it was complete at once.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        channels: &mut Channels,
+        mode: Mode,
+        buffer: Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<RequestId> {
+        let len = buffer.len();
+        if len <= self.limits.eager && mode != Mode::Synchronous && self.is_clear(peer) {
+            let envelope = Envelope { kind: Kind::Eager, key, token: 0 };
+            let put = channels.put(peer, envelope.encode(), len, |room| {
+                buffer.pack(0, room);
+            })?;
+            if put == Put::Taken {
+                return Ok(self.requests.done());
+            }
+        }
+        self.send_otherwise(channels, mode, buffer, peer, key)
+    }
+
+    /// Whatever is not a short message with room before it.
+    #[inline(never)]
+    fn send_otherwise(
+        &mut self,
+        channels: &mut Channels,
+        mode: Mode,
+        buffer: Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<RequestId> {
+        let offered = buffer.len() > self.limits.eager || self.peer(peer).headers_only;
+        let kind = match (offered, mode) {
+            (true, _) => Kind::RequestToSend,
+            (false, Mode::Synchronous) => Kind::EagerSync,
+            (false, _) => Kind::Eager,
+        };
+        let offer = Offer {
+            len: buffer.len() as u64,
+            address: buffer.as_dense().map_or(0, |(address, _)| address as u64),
+        };
+        let send = Send {
+            buffer,
+            peer,
+            envelope: Envelope { kind, key, token: 0 },
+            streaming: false,
+            buffered: 0,
+            cancelling: false,
+        };
+        let id = self.requests.add(Operation::Send(send))?;
+        let Some(send) = self.requests.send_mut(id) else { unreachable!("added above") };
+        send.envelope.token = id.0;
+        let envelope = send.envelope;
+        if offered {
+            self.queue_short(peer, envelope, &offer.encode());
+        } else {
+            self.queue_eager(peer, id);
+        }
+        self.flush(channels)?;
+        Ok(id)
+    }
+
+    /// Begins to take a message back (MPI 5.0 §3.8.4). Whether that worked shows in its status when it completes.
+    pub(super) fn cancel_send(&mut self, channels: &mut Channels, id: RequestId) -> Result<()> {
+        let Some(send) = self.requests.send_mut(id) else { return Ok(()) };
+        if send.streaming || send.cancelling {
+            return Ok(());
+        }
+        send.cancelling = true;
+        let (peer, envelope) = (send.peer, send.envelope);
+        if self.unqueue_eager(peer, id) {
+            self.requests.complete(id, crate::Status { cancelled: true, ..crate::Status::EMPTY });
+            return Ok(());
+        }
+        self.queue_short(peer, Envelope { kind: Kind::Cancel, ..envelope }, &[]);
+        self.flush(channels).map_err(Error::from)?;
+        Ok(())
+    }
+}

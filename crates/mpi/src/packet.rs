@@ -1,0 +1,120 @@
+//! What stands in the head of a packet.
+//!
+//! Three words: kind, flags and tag; the context; the sender's rank in the communicator and a token. The token names a
+//! request of the receiver of the packet (in answers) or of its sender (where an answer is expected).
+
+use channel::Head;
+
+use crate::matching::Key;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A whole message.
+    Eager = 1,
+    /// A whole message whose sender waits to hear that it was matched.
+    EagerSync,
+    /// A message that stays with its sender until a receive is there for it. Body: length, address (0: none to read).
+    RequestToSend,
+    /// The receiver wants the message as packets. Token: the sender's request. Body: the receiver's request.
+    ClearToSend,
+    /// The next piece of a message. Token: the receiver's request.
+    Data,
+    /// The receiver has the message, or has matched it. Token: the sender's request.
+    Finished,
+    /// The sender would rather not have sent it. Key as sent; token: the sender's request.
+    Cancel,
+    /// The answer. Tag: 1 if the message was taken back.
+    Cancelled,
+    /// The receiver has no room for more unexpected bytes (tag 1), or has again (tag 0).
+    HeadersOnly,
+}
+
+impl Kind {
+    #[inline(always)]
+    fn from_bits(bits: u8) -> Option<Kind> {
+        use Kind::*;
+        const ALL: [Kind; 9] =
+            [Eager, EagerSync, RequestToSend, ClearToSend, Data, Finished, Cancel, Cancelled, HeadersOnly];
+        ALL.get(usize::from(bits).wrapping_sub(1)).copied()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub kind: Kind,
+    pub key: Key,
+    pub token: u32,
+}
+
+impl Envelope {
+    /// A packet about a request, with no message of its own.
+    pub fn about(kind: Kind, token: u32) -> Envelope {
+        Envelope { kind, key: Key { context: 0, source: 0, tag: 0 }, token }
+    }
+
+    #[inline(always)]
+    pub fn encode(&self) -> Head {
+        [
+            u64::from(self.key.tag as u32) << 32 | self.kind as u64,
+            self.key.context,
+            u64::from(self.token) << 32 | u64::from(self.key.source as u32),
+        ]
+    }
+
+    /// `None`: no packet of ours looks like this.
+    #[inline(always)]
+    pub fn decode(head: Head) -> Option<Envelope> {
+        let key = Key { context: head[1], source: head[2] as u32 as i32, tag: (head[0] >> 32) as i32 };
+        Some(Envelope { kind: Kind::from_bits(head[0] as u8)?, key, token: (head[2] >> 32) as u32 })
+    }
+}
+
+/// Body of a [`Kind::RequestToSend`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub len: u64,
+    /// Where the bytes lie in the sender's memory in one piece; 0: they do not.
+    pub address: u64,
+}
+
+impl Offer {
+    pub const BYTES: usize = 16;
+
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.len.to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.address.to_ne_bytes());
+        bytes
+    }
+
+    pub fn decode(body: &[u8]) -> Option<Offer> {
+        let bytes: &[u8; Self::BYTES] = body.try_into().ok()?;
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        Some(Offer { len: word(0), address: word(8) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_comes_back_as_it_was() {
+        for kind in (1..=9).filter_map(Kind::from_bits) {
+            for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
+                let sent = Envelope { kind, key: Key { context: u64::MAX - 3, source, tag }, token: 0x7fff_ffff };
+                assert_eq!(Envelope::decode(sent.encode()), Some(sent));
+            }
+        }
+        assert_eq!(Envelope::decode([0, 0, 0]), None);
+        assert_eq!(Envelope::decode([10, 0, 0]), None);
+    }
+
+    #[test]
+    fn an_offer_comes_back_as_it_was() {
+        let offer = Offer { len: 1 << 40, address: 0xdead_beef };
+        assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        assert_eq!(Offer::decode(&[0; 15]), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! The one progress function: takes what has arrived, moves long messages, sends what waits for room.
+
+use channel::Channel;
+
+use crate::rank::{Rank, State};
+use crate::Result;
+
+impl State {
+    /// One round. True if anything moved. Runs no function of the user's and never waits.
+    #[inline(always)]
+    pub fn progress(&mut self) -> Result<bool> {
+        let State { channels, messages, .. } = self;
+        let packets = channels.get(|peer, head, body| messages.on_packet(peer, head, body))?;
+        let moved = packets > 0 || messages.has_work();
+        if moved {
+            messages.fetch(channels)?;
+            messages.flush(channels)?;
+            self.moved += 1;
+            if let Some(error) = self.messages.broken.take() {
+                return Err(error);
+            }
+        }
+        Ok(moved)
+    }
+}
+
+impl Rank {
+    /// One round of progress, tasks included. True if anything moved.
+    pub fn progress(&self) -> Result<bool> {
+        let mut state = self.lock();
+        let moved = state.progress()?;
+        let tasks = !state.tasks.is_empty();
+        drop(state);
+        if tasks {
+            self.run_tasks();
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,264 @@
+//! A rank: everything that one process of a job is to MPI.
+
+use std::sync::atomic::AtomicUsize;
+
+use channel::lock::{Guard, RankLock};
+use channel::shm::{Bell, Segment, Shape, Shm};
+use channel::{Channel, Channels};
+use datatype::Buffer;
+use knobs::Knobs;
+use pmi::{Control, Job};
+
+use crate::comm::{self, Comm, Core, Members};
+use crate::handle::{Kind, Slab};
+use crate::host::Host;
+use crate::matching::Key;
+use crate::p2p::{Limits, Messages, Mode};
+use crate::request::RequestId;
+use crate::task::Tasks;
+use crate::wait::{Policy, Waiting};
+use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result, Status};
+
+pub struct Rank {
+    state: RankLock<State>,
+    pub host: Box<dyn Host>,
+    pub(crate) policy: Policy,
+    /// What peers ring when they write to this rank; none if it is alone.
+    pub(crate) bell: Option<Bell>,
+    /// Threads of this rank asleep on it.
+    pub(crate) sleepers: AtomicUsize,
+    rank: usize,
+    size: usize,
+}
+
+/// What the rank's lock protects.
+pub struct State {
+    pub channels: Channels,
+    pub messages: Messages,
+    pub tasks: Tasks,
+    pub comms: Comms,
+    pub knobs: Knobs,
+    /// The line to the launcher.
+    pub control: Option<Control>,
+    /// The words of the last error of an operation that nobody was waiting in.
+    pub last_error: Option<Error>,
+    /// Counts rounds of progress in which something moved.
+    pub moved: u64,
+    /// The next context that this rank makes up.
+    next_context: u32,
+}
+
+impl Rank {
+    /// Joins the job, or is a job of its own.
+    pub fn new(job: Option<Job>, knobs: Knobs, host: impl FnOnce(usize) -> Box<dyn Host>) -> Result<Rank> {
+        let (rank, size, channels, control) = match job {
+            None => (0, 1, Channels::alone(), None),
+            Some(job) => {
+                let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
+                let segment = Segment::open(job.segment, shape)?;
+                if segment.ranks != job.size {
+                    let detail = format!(
+                        "the launcher says that the job has {} ranks, its shared memory says {}",
+                        job.size, segment.ranks
+                    );
+                    return Err(Error::new(Class::OTHER, detail));
+                }
+                let shm = Shm::attach(segment, job.rank, knobs.single_copy != knobs::SingleCopy::Off)?;
+                (job.rank, job.size, Channels::shared(shm), Some(job.control))
+            }
+        };
+        let host = host(size);
+        let limits = Limits {
+            eager: knobs.eager_limit.0.min(channels.max_body(rank)).min(channels.max_body(0)),
+            single_copy: knobs.single_copy_limit.0,
+            unexpected: knobs.unexpected_limit.0,
+        };
+        let policy = Policy::new(knobs.wait, knobs.spin.0.as_nanos() as u64, host.core_per_rank());
+        let bell = channels.shm().map(|shm| shm.bell());
+        let world = Core { context: 0, members: Members::All(size), rank };
+        let alone = Core {
+            context: (rank as u64) << 32 | 1,
+            members: Members::Listed([rank as u32].into()),
+            rank: 0,
+        };
+        let comms = Comms {
+            world: Comm::new(world, "MPI_COMM_WORLD"),
+            alone: Comm::new(alone, "MPI_COMM_SELF"),
+            others: Slab::new(Kind::Comm),
+        };
+        let state = State {
+            messages: Messages::new(size, limits),
+            channels,
+            tasks: Tasks::default(),
+            comms,
+            knobs,
+            control,
+            last_error: None,
+            moved: 0,
+            next_context: 2,
+        };
+        Ok(Rank { state: RankLock::new(state), host, policy, bell, sleepers: AtomicUsize::new(0), rank, size })
+    }
+
+    /// This rank's number in the job.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many ranks the job has.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    #[inline(always)]
+    pub fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
+    }
+
+    #[inline(always)]
+    pub fn threads(&self) -> bool {
+        self.state.threads()
+    }
+
+    /// Several threads may call from now on (`MPI_THREAD_MULTIPLE`).
+    pub fn allow_threads(&self) {
+        self.state.allow_threads();
+    }
+
+    /// `MPI_Send` and its siblings.
+    #[inline(always)]
+    pub fn send(
+        &self,
+        operation: &'static str,
+        mode: Mode,
+        buffer: Buffer,
+        dest: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        let id = state.send(mode, buffer, dest, tag, comm)?;
+        if id == state.messages.requests.done() {
+            return Ok(());
+        }
+        drop(state);
+        self.wait(operation, id).map(|_| ())
+    }
+
+    /// `MPI_Recv`. A message that was too long is an error in the status.
+    #[inline(always)]
+    pub fn receive(
+        &self,
+        operation: &'static str,
+        buffer: Buffer,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<Status> {
+        if source == PROC_NULL {
+            self.lock().comms.get(comm)?;
+            return Ok(Status::PROC_NULL);
+        }
+        let id = self.lock().receive(buffer, source, tag, comm)?;
+        self.wait(operation, id)
+    }
+
+    /// Waits until a request is complete, and takes it.
+    #[inline]
+    pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
+        let waiting = Waiting { operation, requests: &[id] };
+        self.wait_until(&waiting, |state| state.messages.requests.take(id))
+    }
+}
+
+impl State {
+    /// Starts a send; the answer is `messages.requests.done()` if it was complete at once.
+    #[inline(always)]
+    pub fn send(&mut self, mode: Mode, buffer: Buffer, dest: i32, tag: i32, comm: u32) -> Result<RequestId> {
+        let State { channels, messages, comms, .. } = self;
+        let core = &comms.get(comm)?.core;
+        let Some(peer) = core.peer(dest)? else { return Ok(messages.requests.done()) };
+        if tag < 0 {
+            return Err(bad_tag(tag));
+        }
+        let key = Key { context: core.context, source: core.rank as i32, tag };
+        messages.send(channels, mode, buffer, peer, key)
+    }
+
+    /// Starts a receive.
+    #[inline(always)]
+    pub fn receive(&mut self, buffer: Buffer, source: i32, tag: i32, comm: u32) -> Result<RequestId> {
+        match self.receive_key(source, tag, comm)? {
+            Some(key) => self.messages.receive(buffer, key),
+            None => {
+                let id = self.messages.requests.add(crate::request::Operation::Collective)?;
+                self.messages.requests.complete(id, Status::PROC_NULL);
+                Ok(id)
+            }
+        }
+    }
+
+    /// What a receive or probe matches; `None` from `MPI_PROC_NULL`.
+    #[inline(always)]
+    pub fn receive_key(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Key>> {
+        let core = &self.comms.get(comm)?.core;
+        if source != ANY_SOURCE && core.peer(source)?.is_none() {
+            return Ok(None);
+        }
+        if tag < 0 && tag != ANY_TAG {
+            return Err(bad_tag(tag));
+        }
+        Ok(Some(Key { context: core.context, source, tag }))
+    }
+
+    /// A context that no other communicator of the job has: to be told to all its members.
+    pub fn new_context(&mut self, rank: usize) -> u64 {
+        let number = self.next_context;
+        self.next_context += 1;
+        (rank as u64) << 32 | u64::from(number)
+    }
+}
+
+#[cold]
+fn bad_tag(tag: i32) -> Error {
+    Error::new(Class::TAG, format!("tag {tag} is not allowed: tags are 0 to {}", crate::TAG_UB))
+}
+
+/// All communicators of a rank.
+pub struct Comms {
+    pub world: Comm,
+    pub alone: Comm,
+    pub others: Slab<Comm>,
+}
+
+impl Comms {
+    #[inline(always)]
+    pub fn get(&self, handle: u32) -> Result<&Comm> {
+        match handle {
+            comm::WORLD => Ok(&self.world),
+            comm::SELF => Ok(&self.alone),
+            _ => self.others.get(handle).ok_or_else(|| unknown(handle)),
+        }
+    }
+
+    pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
+        match handle {
+            comm::WORLD => Ok(&mut self.world),
+            comm::SELF => Ok(&mut self.alone),
+            _ => self.others.get_mut(handle).ok_or_else(|| unknown(handle)),
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Comm> {
+        [&self.world, &self.alone].into_iter().chain(self.others.iter().map(|(_, comm)| comm))
+    }
+}
+
+#[cold]
+fn unknown(handle: u32) -> Error {
+    let detail = match handle {
+        0x100 => "MPI_COMM_NULL is not a communicator that can be used".to_string(),
+        _ => format!("{handle:#x} is not a communicator: it was never one, or it has been freed"),
+    };
+    Error::new(Class::COMM, detail)
+}

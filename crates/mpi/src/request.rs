@@ -1,0 +1,184 @@
+//! Requests: operations that have begun (MPI 5.0 §3.7).
+
+use datatype::Buffer;
+
+use crate::handle::{Kind as HandleKind, Slab};
+use crate::matching::Key;
+use crate::p2p::Mode;
+use crate::packet::Envelope;
+use crate::{Class, Error, Result, Status};
+
+/// The handle of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct RequestId(pub u32);
+
+pub struct Request {
+    pub operation: Operation,
+    /// Set when the operation is complete.
+    pub status: Option<Status>,
+    /// The user has freed the handle: the request goes when it completes.
+    detached: bool,
+}
+
+pub enum Operation {
+    Send(Send),
+    Receive(Receive),
+    /// A collective operation: its task runs elsewhere and completes this request.
+    Collective,
+    /// A message sent by an operation that can be started again, and its current instance.
+    Persistent(Box<Persistent>),
+    /// An operation of the user's own (MPI 5.0 §13.2): completed by the user.
+    Generalized,
+}
+
+pub struct Send {
+    pub buffer: Buffer,
+    pub peer: usize,
+    pub envelope: Envelope,
+    /// The peer has asked for the bytes as packets: they are on their way and the message cannot be taken back.
+    pub streaming: bool,
+    /// Bytes held of the room that the user attached for buffered sends.
+    pub buffered: usize,
+    /// A cancellation is under way.
+    pub cancelling: bool,
+}
+
+pub struct Receive {
+    pub buffer: Buffer,
+    pub key: Key,
+    /// The message's length, known once it is matched.
+    pub announced: usize,
+    /// Bytes that have come in packets.
+    pub arrived: usize,
+}
+
+#[derive(Clone)]
+pub struct Persistent {
+    pub template: Template,
+    /// The instance under way, or `None` while the request is inactive.
+    pub active: Option<RequestId>,
+}
+
+/// What `MPI_Start` starts.
+#[derive(Clone)]
+pub enum Template {
+    Send { mode: Mode, buffer: Buffer, dest: i32, tag: i32, comm: u32 },
+    Receive { buffer: Buffer, source: i32, tag: i32, comm: u32 },
+}
+
+/// All requests of a rank.
+pub struct Requests {
+    slab: Slab<Request>,
+    /// Counts completions, so that who waits for one can tell whether to look again.
+    pub completions: u64,
+    /// The one request that every send that is complete at once shares.
+    done: RequestId,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        let mut slab = Slab::new(HandleKind::Request);
+        let sent = Request { operation: Operation::Collective, status: Some(Status::EMPTY), detached: false };
+        let done = RequestId(slab.insert(sent).expect("an empty table has room"));
+        Requests { slab, completions: 0, done }
+    }
+}
+
+impl Requests {
+    /// A send that was complete before its call returned.
+    #[inline(always)]
+    pub fn done(&self) -> RequestId {
+        self.done
+    }
+
+    #[inline]
+    pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
+        let request = Request { operation, status: None, detached: false };
+        self.slab.insert(request).map(RequestId).ok_or_else(|| {
+            Error::new(Class::NO_MEM, "more than a million requests are under way: wait for some of them first")
+        })
+    }
+
+    #[inline(always)]
+    pub fn get(&self, id: RequestId) -> Option<&Request> {
+        self.slab.get(id.0)
+    }
+
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.slab.get_mut(id.0)
+    }
+
+    /// The request, or the error for a handle that names none.
+    #[inline(always)]
+    pub fn valid(&self, id: RequestId) -> Result<&Request> {
+        self.slab.get(id.0).ok_or_else(|| unknown(id))
+    }
+
+    pub fn send_mut(&mut self, id: RequestId) -> Option<&mut Send> {
+        match &mut self.slab.get_mut(id.0)?.operation {
+            Operation::Send(send) => Some(send),
+            _ => None,
+        }
+    }
+
+    pub fn receive_mut(&mut self, id: RequestId) -> Option<&mut Receive> {
+        match &mut self.slab.get_mut(id.0)?.operation {
+            Operation::Receive(receive) => Some(receive),
+            _ => None,
+        }
+    }
+
+    /// The operation is complete.
+    #[inline]
+    pub fn complete(&mut self, id: RequestId, status: Status) {
+        self.completions += 1;
+        if let Some(request) = self.slab.get_mut(id.0) {
+            request.status = Some(status);
+            if request.detached {
+                self.slab.remove(id.0);
+            }
+        }
+    }
+
+    /// The status of a complete request, which is then gone; `None` while it is not complete.
+    #[inline(always)]
+    pub fn take(&mut self, id: RequestId) -> Result<Option<Status>> {
+        let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
+        let Some(status) = request.status else { return Ok(None) };
+        if id != self.done {
+            self.slab.remove(id.0);
+        }
+        Ok(Some(status))
+    }
+
+    /// The user no longer wants to know; the operation goes on by itself.
+    pub fn detach(&mut self, id: RequestId) -> Result<()> {
+        let request = self.slab.get_mut(id.0).ok_or_else(|| unknown(id))?;
+        if id == self.done {
+            return Ok(());
+        }
+        let active = match &request.operation {
+            Operation::Persistent(persistent) => persistent.active,
+            _ if request.status.is_none() => {
+                request.detached = true;
+                return Ok(());
+            }
+            _ => None,
+        };
+        self.slab.remove(id.0);
+        active.map_or(Ok(()), |active| self.detach(active))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
+        self.slab.iter().map(|(handle, request)| (RequestId(handle), request))
+    }
+}
+
+#[cold]
+fn unknown(id: RequestId) -> Error {
+    Error::new(
+        Class::REQUEST,
+        format!("{:#x} is not a request: it was never one, or it has been completed or freed", id.0),
+    )
+}

@@ -1,0 +1,165 @@
+//! Waiting: spin, then give way, then sleep.
+//!
+//! With a core for every rank a waiter spins, because a peer answers sooner than the scheduler; when that has lasted
+//! too long it sleeps on its doorbell. With more ranks than cores it gives way at once, since its peer may need this
+//! very core. A sleeper wakes at least every [`NAP`], to answer the launcher and to notice that it is gone.
+
+use std::sync::atomic::Ordering;
+
+use knobs::Wait;
+
+use crate::rank::{Rank, State};
+use crate::request::RequestId;
+use crate::Result;
+
+/// The longest sleep.
+const NAP: u64 = 50_000_000;
+/// The longest sleep where a wake-up can be missed.
+const BLIND_NAP: u64 = 500_000;
+/// Looks between two readings of the clock.
+const LOOKS: u32 = 64;
+
+/// What a call waits for, for who asks.
+#[derive(Clone, Copy)]
+pub struct Waiting<'a> {
+    /// The procedure, as `MPI_Recv`.
+    pub operation: &'static str,
+    pub requests: &'a [RequestId],
+}
+
+impl Waiting<'static> {
+    pub fn in_call(operation: &'static str) -> Waiting<'static> {
+        Waiting { operation, requests: &[] }
+    }
+}
+
+impl Rank {
+    /// Makes progress until `done` gives an answer. Nothing is held while tasks run or while the rank sleeps.
+    #[inline]
+    pub fn wait_until<T>(
+        &self,
+        waiting: &Waiting,
+        mut done: impl FnMut(&mut State) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut patience = Patience::default();
+        let mut state = self.lock();
+        loop {
+            if let Some(answer) = done(&mut state)? {
+                return Ok(answer);
+            }
+            let mut moved = state.progress()?;
+            if !state.tasks.is_empty() {
+                drop(state);
+                moved |= self.run_tasks();
+                state = self.lock();
+            }
+            if moved {
+                patience = Patience::default();
+                if self.threads() {
+                    drop(state);
+                    self.stir();
+                    state = self.lock();
+                }
+            } else {
+                patience.looks += 1;
+                if self.threads() || patience.looks.is_multiple_of(LOOKS) || self.policy.crowded {
+                    drop(state);
+                    self.lose_patience(waiting, &mut patience)?;
+                    state = self.lock();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+
+    /// Another thread of this rank may sleep while this one has just completed what it waits for.
+    fn stir(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0
+            && let Some(bell) = &self.bell
+        {
+            bell.ring();
+        }
+    }
+
+    #[inline(never)]
+    fn lose_patience(&self, waiting: &Waiting, patience: &mut Patience) -> Result<()> {
+        if self.policy.crowded && patience.looks <= self.policy.eager_looks {
+            return Ok(());
+        }
+        let now = self.host.now();
+        let since = *patience.since.get_or_insert(now);
+        let waited = now.saturating_sub(since);
+        if waited > patience.attended + NAP {
+            patience.attended = waited;
+            self.attend(waiting)?;
+        }
+        if waited < self.policy.spin {
+            if self.threads() {
+                std::hint::spin_loop();
+            }
+        } else if waited < self.policy.give_way {
+            self.host.give_way();
+        } else {
+            self.sleep()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until somebody writes to this rank.
+    fn sleep(&self) -> Result<()> {
+        let Some(bell) = &self.bell else {
+            // Alone: only another thread of this rank could help.
+            self.host.give_way();
+            return Ok(());
+        };
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let ordered = bell.arm();
+        let quiet = {
+            let mut state = self.lock();
+            state.channels.is_quiet() && !state.messages.has_work()
+        };
+        if quiet {
+            bell.wait(if ordered { NAP } else { BLIND_NAP });
+        }
+        if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            bell.disarm();
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Patience {
+    looks: u32,
+    /// When the clock was first read.
+    since: Option<u64>,
+    /// Nanoseconds waited when the launcher was last listened to.
+    attended: u64,
+}
+
+/// How long a waiter does what, in nanoseconds since it began to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// There are more ranks than cores.
+    crowded: bool,
+    /// Looks before the first thought of giving way, where it is crowded.
+    eager_looks: u32,
+    spin: u64,
+    give_way: u64,
+}
+
+impl Policy {
+    pub fn new(wait: Wait, spin: u64, core_per_rank: bool) -> Policy {
+        let always = u64::MAX;
+        match wait {
+            Wait::Spin => Policy { crowded: false, eager_looks: 0, spin: always, give_way: always },
+            Wait::Yield => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: always },
+            Wait::Sleep => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: 0 },
+            Wait::Auto if core_per_rank => {
+                Policy { crowded: false, eager_looks: 0, spin: spin.saturating_mul(20), give_way: spin.saturating_mul(24) }
+            }
+            Wait::Auto => Policy { crowded: true, eager_looks: 8, spin: 0, give_way: spin.saturating_mul(4) },
+        }
+    }
+}
