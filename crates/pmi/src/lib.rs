@@ -1,1 +1,24 @@
 //! The client side of wiring up: what a launcher tells a rank, and what a rank tells its launcher.
+//!
+//! A rank learns who it is from four variables ([`Job::from_env`]) and keeps a socket to its launcher ([`Control`]). On
+//! it travel short lines of text ([`FromRank`], [`FromLauncher`]), so that a shell script can stand in for either end.
+//!
+//! What must always hold: a process that some launcher started as one of many never takes itself for the only one; a
+//! descriptor is adopted only after it has been seen to be what its variable claims; nothing here raises SIGPIPE or
+//! blocks for longer than a second.
+
+mod control;
+mod error;
+mod foreign;
+mod inherit;
+mod job;
+mod line;
+mod status;
+
+pub use control::{Control, Gone};
+pub use error::Error;
+pub use foreign::launchers_seen;
+pub use job::{Job, variables};
+pub use knobs::{CONTROL_FD, RANK, SEGMENT_FD, SIZE};
+pub use line::{FromLauncher, FromRank, LINE_LIMIT};
+pub use status::{BadStatus, End, Status, Unexpected, Wait};

@@ -1,0 +1,37 @@
+//! The variables by which a launcher tells a rank who it is. Not settings: nobody sets them by hand.
+
+/// Which rank this process is, from 0.
+pub const RANK: &str = "FISHPLATE_RANK";
+/// How many ranks the job has.
+pub const SIZE: &str = "FISHPLATE_SIZE";
+/// The number of the inherited descriptor of the job's shared segment.
+pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
+/// The number of the inherited socket to the launcher.
+pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
+
+/// A variable of the contract, described.
+#[derive(Debug, Clone, Copy)]
+pub struct Contract {
+    pub env: &'static str,
+    pub doc: &'static str,
+}
+
+/// All of them.
+pub const CONTRACT: &[Contract] = &[
+    Contract {
+        env: RANK,
+        doc: "which rank this process is, from 0",
+    },
+    Contract {
+        env: SIZE,
+        doc: "how many ranks the job has",
+    },
+    Contract {
+        env: SEGMENT_FD,
+        doc: "number of the inherited descriptor of the job's shared segment",
+    },
+    Contract {
+        env: CONTROL_FD,
+        doc: "number of the inherited socket to the launcher",
+    },
+];

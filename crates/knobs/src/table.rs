@@ -1,0 +1,118 @@
+//! The table of settings.
+//!
+//! A row reads: doc, field, type, default, variable, and where they are wanted other names and limits.
+
+use std::time::Duration;
+
+use crate::overrides::Overrides;
+use crate::value::{Bytes, Seconds, SingleCopy, Value, Wait};
+use crate::{Error, Knob};
+
+macro_rules! knobs {
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident: $type:ty = $default:expr, $env:literal
+            $(, also $alias:literal)* $(, within $low:expr, $high:expr)? ;
+    )+) => {
+        /// All settings, typed.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Knobs {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+        }
+
+        impl Default for Knobs {
+            fn default() -> Self {
+                Knobs { $( $field: $default, )+ }
+            }
+        }
+
+        /// The settings, described, in the order of the documentation.
+        pub const TABLE: &[Knob] = &[$(
+            Knob {
+                name: stringify!($field),
+                env: $env,
+                aliases: &[$($alias),*],
+                kind: <$type as Value>::KIND,
+                default: || { let value: $type = $default; value.show() },
+                range: || {
+                    let limits: [Option<($type, $type)>; 1] = [None $(.or(Some(($low, $high))))?];
+                    limits[0].as_ref().map(|(low, high)| (low.show(), high.show()))
+                },
+                doc: &[$($doc),+],
+            },
+        )+];
+
+        impl Knobs {
+            /// Sets the knob that `variable` names; false if none does.
+            pub(crate) fn assign(&mut self, variable: &str, text: &str) -> Result<bool, Error> {
+                $(
+                    if [$env $(, $alias)*].contains(&variable) {
+                        let value = <$type as Value>::parse(text)
+                            .ok_or_else(|| Error::invalid(variable, text, <$type as Value>::EXPECTED))?;
+                        $(
+                            let (low, high): ($type, $type) = ($low, $high);
+                            if value < low || value > high {
+                                return Err(Error::out_of_range(variable, text, &low.show(), &high.show()));
+                            }
+                        )?
+                        self.$field = value;
+                        return Ok(true);
+                    }
+                )+
+                Ok(false)
+            }
+
+            /// The value of the knob of that name (a field's name), written as in the environment.
+            pub fn show(&self, name: &str) -> Option<String> {
+                $( if name == stringify!($field) { return Some(self.$field.show()); } )+
+                None
+            }
+        }
+    };
+}
+
+knobs! {
+    /// Messages up to this size are sent at once, without asking the receiver. Longer ones wait until the receiver
+    /// has a buffer for them.
+    eager_limit: Bytes = Bytes::kib(16), "FISHPLATE_EAGER_LIMIT",
+        also "FISHPLATE_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
+
+    /// Slots in the ring from one rank to another: how many packets can be under way before the sender has to wait.
+    /// Rounded up to a power of two.
+    ring_slots: usize = 256, "FISHPLATE_RING_SLOTS",
+        within 4, 65536;
+
+    /// Payload that a ring holds besides what fits into its slots.
+    ring_bytes: Bytes = Bytes::kib(256), "FISHPLATE_RING_BYTES",
+        within Bytes::kib(4), Bytes::mib(256);
+
+    /// Whether a long message between ranks of one host is copied once, straight from the sender's memory
+    /// (process_vm_readv). `auto` tries it once per peer and falls back quietly to copying through shared memory where
+    /// the system refuses; `on` makes a refusal an error; `off` never tries.
+    single_copy: SingleCopy = SingleCopy::Auto, "FISHPLATE_SINGLE_COPY";
+
+    /// Messages of at least this size are copied once, where that is possible.
+    single_copy_limit: Bytes = Bytes::kib(16), "FISHPLATE_SINGLE_COPY_LIMIT";
+
+    /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
+    /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; in both
+    /// cases it sleeps once the time that `spin` names is over.
+    wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
+
+    /// With wait `auto`: how long a rank looks for a message before it sleeps. Ranks that have to share a core use a
+    /// tenth of it.
+    spin: Duration = Duration::from_micros(50), "FISHPLATE_SPIN",
+        within Duration::ZERO, Duration::from_secs(3600);
+
+    /// What a rank holds, per sender, of messages that arrived before anyone asked for them. Past it, that sender
+    /// keeps the contents until they are asked for.
+    unexpected_limit: Bytes = Bytes::mib(16), "FISHPLATE_UNEXPECTED_LIMIT",
+        within Bytes::kib(64), Bytes::mib(1 << 20);
+
+    /// Algorithms of collectives, where another than the table's is wanted: `bcast=binomial,allreduce@1K=ring` takes
+    /// `binomial` for every broadcast, and `ring` for an allreduce of at least 1 KiB.
+    collectives: Overrides = Overrides::default(), "FISHPLATE_COLLECTIVES";
+
+    /// After this many seconds in which no rank made progress, print what every rank waits for. 0 never does.
+    report_stuck: Seconds = Seconds(Duration::ZERO), "FISHPLATE_REPORT_STUCK";
+}

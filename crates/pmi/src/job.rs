@@ -1,0 +1,84 @@
+//! Who this rank is.
+
+use std::os::fd::{OwnedFd, RawFd};
+
+use knobs::{CONTROL_FD, RANK, SEGMENT_FD, SIZE};
+
+use crate::inherit::{Inherited, Kind};
+use crate::{Control, Error, foreign};
+
+/// What a launcher told this process.
+#[derive(Debug)]
+pub struct Job {
+    /// From 0.
+    pub rank: usize,
+    /// How many ranks the job has; more than `rank`.
+    pub size: usize,
+    /// The memory that the ranks of this host share.
+    pub segment: OwnedFd,
+    /// The socket to the launcher.
+    pub control: Control,
+}
+
+impl Job {
+    /// Reads the contract from `vars` and adopts the two descriptors it names; they are close-on-exec from then on.
+    ///
+    /// `None`: no launcher started this process, so it is the only rank. An error: our launcher's variables are there
+    /// but not usable, or another launcher started this process as one of several.
+    pub fn from_env(vars: impl Iterator<Item = (String, String)>) -> Result<Option<Job>, Error> {
+        let vars: Vec<(String, String)> = vars.filter(|(_, value)| !value.is_empty()).collect();
+        let find = |name: &str| {
+            vars.iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+        };
+        if find(RANK).is_none() {
+            return foreign::check(find).map(|()| None);
+        }
+        let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });
+        let size = number(SIZE, want(SIZE)?)?;
+        let rank = number(RANK, want(RANK)?)?;
+        if rank >= size {
+            return Err(Error::RankBeyondSize { rank, size });
+        }
+        let segment = want(SEGMENT_FD)?;
+        let control = want(CONTROL_FD)?;
+        if segment == control {
+            return Err(Error::SameDescriptor {
+                number: segment.to_string(),
+            });
+        }
+        // Both are looked at before either is taken, so that an error changes nothing.
+        let control = Inherited::find(CONTROL_FD, control, Kind::Socket)?;
+        let segment = Inherited::find(SEGMENT_FD, segment, Kind::Memory)?;
+        let (control, segment) = (Control::new(control.take()?), segment.take()?);
+        Ok(Some(Job {
+            rank,
+            size,
+            segment,
+            control,
+        }))
+    }
+}
+
+/// The contract as the launcher gives it to a rank: names and values.
+pub fn variables(
+    rank: usize,
+    size: usize,
+    segment: RawFd,
+    control: RawFd,
+) -> [(&'static str, String); 4] {
+    [
+        (RANK, rank.to_string()),
+        (SIZE, size.to_string()),
+        (SEGMENT_FD, segment.to_string()),
+        (CONTROL_FD, control.to_string()),
+    ]
+}
+
+fn number(variable: &'static str, value: &str) -> Result<usize, Error> {
+    value.parse().map_err(|_| Error::NotANumber {
+        variable,
+        value: value.to_string(),
+    })
+}

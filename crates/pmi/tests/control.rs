@@ -1,0 +1,185 @@
+//! The socket between rank and launcher, at the rank's end.
+
+use std::os::fd::OwnedFd;
+
+use pmi::{Control, End, FromLauncher, FromRank, Gone, Status, Unexpected, Wait};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+
+fn pair() -> (OwnedFd, Control) {
+    let (launcher, rank) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    (launcher, Control::new(rank))
+}
+
+/// All lines that have arrived.
+fn lines(launcher: &OwnedFd) -> Vec<FromRank> {
+    let mut lines = Vec::new();
+    let mut packet = vec![0; 1 << 16];
+    while let Ok((_, length @ 1..)) = recv(launcher, &mut packet[..], RecvFlags::DONTWAIT) {
+        let text = std::str::from_utf8(&packet[..length]).unwrap();
+        lines.extend(
+            text.lines()
+                .map(|line| line.parse::<FromRank>().expect(line)),
+        );
+    }
+    lines
+}
+
+fn status(unexpected: usize) -> Status {
+    let on = |communicator: &str, end| Wait {
+        end,
+        communicator: communicator.to_string(),
+    };
+    Status {
+        operation: "MPI_Waitall".into(),
+        progress: 1200,
+        waits: vec![
+            on(
+                "MPI_COMM_WORLD",
+                End::From {
+                    peer: Some(3),
+                    tag: Some(7),
+                },
+            ),
+            on(
+                "halo exchange 100%\n",
+                End::From {
+                    peer: None,
+                    tag: None,
+                },
+            ),
+            on("größe", End::To { peer: 2, tag: 0 }),
+            on("", End::All),
+        ],
+        unexpected: (0..unexpected)
+            .map(|from| Unexpected {
+                from,
+                tag: 9,
+                communicator: "a=b c".into(),
+                bytes: 64,
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn what_a_rank_says_arrives() {
+    let (launcher, control) = pair();
+    control.init().unwrap();
+    control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
+    control.fault("").unwrap();
+    control.finalize().unwrap();
+    let expected = [
+        FromRank::Init {
+            pid: std::process::id(),
+        },
+        FromRank::Abort {
+            code: -3,
+            message: "two lines  [31m".into(),
+        },
+        FromRank::Fault { text: "".into() },
+        FromRank::Finalize,
+    ];
+    assert_eq!(lines(&launcher), expected);
+}
+
+#[test]
+fn a_status_survives_the_way_even_when_it_is_long() {
+    for unexpected in [0, 1, 3000] {
+        let (launcher, control) = pair();
+        let sent = status(unexpected);
+        let reader = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let mut packet = vec![0; 1 << 16];
+            loop {
+                let (_, length) = recv(&launcher, &mut packet[..], RecvFlags::empty()).unwrap();
+                for line in std::str::from_utf8(&packet[..length]).unwrap().lines() {
+                    match line.parse().unwrap() {
+                        FromRank::Status { text: line } => text.push(line),
+                        FromRank::StatusEnd => return text.join("\n"),
+                        other => panic!("{other:?}"),
+                    }
+                }
+            }
+        });
+        control.status(&sent).unwrap();
+        assert_eq!(reader.join().unwrap().parse::<Status>().unwrap(), sent);
+    }
+}
+
+#[test]
+fn a_status_reads_as_a_sentence() {
+    let mut status = status(1);
+    assert_eq!(
+        status.unexpected[0].sentence(),
+        "64 bytes from 0 tag 9 on a=b c"
+    );
+    status.waits.truncate(1);
+    assert_eq!(
+        status.sentence(),
+        "MPI_Waitall from 3 tag 7 on MPI_COMM_WORLD"
+    );
+    status.waits = vec![
+        Wait {
+            end: End::All,
+            communicator: "C".into()
+        };
+        6
+    ];
+    assert_eq!(
+        status.sentence(),
+        "MPI_Waitall: on C, on C, on C, on C, and 2 more"
+    );
+    status.waits.clear();
+    assert_eq!(status.sentence(), "MPI_Waitall");
+}
+
+#[test]
+fn a_line_that_is_no_status_is_named() {
+    for line in [
+        "",
+        "op=MPI_Recv",
+        "waits from=x tag=1 comm=c",
+        "unexpected from=1",
+        "op=%zz progress=1",
+        "op=%8 progress=1",
+    ] {
+        let bad = format!("op=MPI_Recv progress=1\n{line}x\n");
+        assert!(bad.parse::<Status>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_request_is_read_once_and_nonsense_is_passed_over() {
+    let (launcher, mut control) = pair();
+    assert_eq!(control.read(), Ok(None));
+    send(&launcher, b"dance\nreport\nreport\n", SendFlags::empty()).unwrap();
+    assert_eq!(control.read(), Ok(Some(FromLauncher::Report)));
+    assert_eq!(control.read(), Ok(Some(FromLauncher::Report)));
+    assert_eq!(control.read(), Ok(None));
+}
+
+#[test]
+fn the_death_of_the_launcher_is_told_and_kills_nobody() {
+    let (launcher, mut control) = pair();
+    control.init().unwrap();
+    drop(launcher);
+    assert_eq!(control.read(), Err(Gone));
+    assert_eq!(control.finalize(), Err(Gone));
+}
+
+#[test]
+fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
+    let (_launcher, control) = pair();
+    let outcome = (0..1_000_000)
+        .map(|_| control.fault(&"x".repeat(4000)))
+        .find(Result::is_err);
+    assert_eq!(outcome, Some(Err(Gone)));
+}
