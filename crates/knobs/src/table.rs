@@ -99,9 +99,9 @@ knobs! {
     /// cases it sleeps once the time that `spin` names is over.
     wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
 
-    /// With wait `auto`: how long a rank looks for a message before it sleeps. Ranks that have to share a core use a
-    /// tenth of it.
-    spin: Duration = Duration::from_micros(50), "FISHPLATE_SPIN",
+    /// With wait `auto`: how long a rank looks for a message before it sleeps. Ranks that have to share a core give way
+    /// between looks.
+    spin: Duration = Duration::from_millis(1), "FISHPLATE_SPIN",
         within Duration::ZERO, Duration::from_secs(3600);
 
     /// What a rank holds, per sender, of messages that arrived before anyone asked for them. Past it, that sender

@@ -28,8 +28,8 @@ mod wait;
 
 pub use error::{Class, Error, Result};
 pub use host::{Host, RealHost};
-pub use p2p::Mode;
-pub use rank::{Rank, State};
+pub use p2p::{Body, Found, Mode};
+pub use rank::{Rank, State, Wiring};
 pub use status::Status;
 pub use wait::Waiting;
 

@@ -1,5 +1,6 @@
 //! A rank: everything that one process of a job is to MPI.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 
 use channel::lock::{Guard, RankLock};
@@ -48,9 +49,25 @@ pub struct State {
     next_context: u32,
 }
 
+/// How a rank is tied to the others of its job.
+pub struct Wiring {
+    pub rank: usize,
+    pub size: usize,
+    /// The memory that the ranks of the job share.
+    pub segment: OwnedFd,
+    /// The line to the launcher, if there is one.
+    pub control: Option<Control>,
+}
+
+impl From<Job> for Wiring {
+    fn from(job: Job) -> Wiring {
+        Wiring { rank: job.rank, size: job.size, segment: job.segment, control: Some(job.control) }
+    }
+}
+
 impl Rank {
     /// Joins the job, or is a job of its own.
-    pub fn new(job: Option<Job>, knobs: Knobs, host: impl FnOnce(usize) -> Box<dyn Host>) -> Result<Rank> {
+    pub fn new(job: Option<Wiring>, knobs: Knobs, host: impl FnOnce(usize) -> Box<dyn Host>) -> Result<Rank> {
         let (rank, size, channels, control) = match job {
             None => (0, 1, Channels::alone(), None),
             Some(job) => {
@@ -64,7 +81,7 @@ impl Rank {
                     return Err(Error::new(Class::OTHER, detail));
                 }
                 let shm = Shm::attach(segment, job.rank, knobs.single_copy != knobs::SingleCopy::Off)?;
-                (job.rank, job.size, Channels::shared(shm), Some(job.control))
+                (job.rank, job.size, Channels::shared(shm), job.control)
             }
         };
         let host = host(size);
@@ -73,7 +90,7 @@ impl Rank {
             single_copy: knobs.single_copy_limit.0,
             unexpected: knobs.unexpected_limit.0,
         };
-        let policy = Policy::new(knobs.wait, knobs.spin.0.as_nanos() as u64, host.core_per_rank());
+        let policy = Policy::new(knobs.wait, knobs.spin.as_nanos() as u64, host.core_per_rank());
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core { context: 0, members: Members::All(size), rank };
         let alone = Core {
@@ -163,6 +180,12 @@ impl Rank {
         self.wait(operation, id)
     }
 
+    /// Sends everything that is still queued: the last thing to do before a rank leaves its job.
+    pub fn finish(&self, operation: &'static str) -> Result<()> {
+        let waiting = Waiting::in_call(operation);
+        self.wait_until(&waiting, |state| Ok((!state.messages.has_work()).then_some(())))
+    }
+
     /// Waits until a request is complete, and takes it.
     #[inline]
     pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
@@ -189,13 +212,24 @@ impl State {
     #[inline(always)]
     pub fn receive(&mut self, buffer: Buffer, source: i32, tag: i32, comm: u32) -> Result<RequestId> {
         match self.receive_key(source, tag, comm)? {
-            Some(key) => self.messages.receive(buffer, key),
+            Some(key) => {
+                let id = self.messages.receive(buffer, key)?;
+                // A sender may wait to hear that its message has been matched.
+                self.messages.flush(&mut self.channels)?;
+                Ok(id)
+            }
             None => {
                 let id = self.messages.requests.add(crate::request::Operation::Collective)?;
                 self.messages.requests.complete(id, Status::PROC_NULL);
                 Ok(id)
             }
         }
+    }
+
+    /// Begins to cancel an operation; it then completes, cancelled or not.
+    pub fn cancel(&mut self, id: RequestId) -> Result<()> {
+        let State { channels, messages, .. } = self;
+        messages.cancel(channels, id)
     }
 
     /// What a receive or probe matches; `None` from `MPI_PROC_NULL`.

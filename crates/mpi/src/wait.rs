@@ -157,9 +157,9 @@ impl Policy {
             Wait::Yield => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: always },
             Wait::Sleep => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: 0 },
             Wait::Auto if core_per_rank => {
-                Policy { crowded: false, eager_looks: 0, spin: spin.saturating_mul(20), give_way: spin.saturating_mul(24) }
+                Policy { crowded: false, eager_looks: 0, spin, give_way: spin }
             }
-            Wait::Auto => Policy { crowded: true, eager_looks: 8, spin: 0, give_way: spin.saturating_mul(4) },
+            Wait::Auto => Policy { crowded: true, eager_looks: 8, spin: 0, give_way: spin },
         }
     }
 }
