@@ -67,7 +67,11 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 40 } else { 3000 }))]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 30 } else { 4000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn bounds_and_sizes(recipe in recipe()) {
