@@ -125,7 +125,7 @@ impl Numbers {
             // Products need more bits than a double has, and fit 62.
             Store::Extended => Wide::Extended((next % (1 << 30)) as i64 - (1 << 29)),
             // Often zero, for the logical operations.
-            _ if next % 3 == 0 => Wide::Int(0),
+            _ if next.is_multiple_of(3) => Wide::Int(0),
             Store::Signed(size) | Store::Unsigned(size) => {
                 let wide = i128::from(next) << 64 | i128::from(self.next());
                 store.get(&wide.to_le_bytes()[..size])
