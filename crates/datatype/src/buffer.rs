@@ -1,0 +1,317 @@
+//! The user's memory as the layers above see it: some bytes in a row, or bytes spread by a
+//! datatype.
+//!
+//! `Buffer::new` and `Buffer::dense` carry the one promise everything here rests on; the rest is
+//! safe. A send of contiguous data touches no reference count and no datatype.
+
+use crate::copy::{Pack, Unpack};
+use crate::types::Type;
+use crate::walk::{Flow, Visit, copies};
+use std::ptr;
+
+/// Memory of the user for one operation. Addresses are numbers, so it may go to another thread.
+#[derive(Clone, Debug)]
+pub struct Buffer(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Dense {
+        address: usize,
+        len: usize,
+    },
+    /// Bytes `start..end` of the packed form of elements that begin at `base`.
+    Typed {
+        base: usize,
+        start: usize,
+        end: usize,
+        ty: Type,
+    },
+}
+
+impl Buffer {
+    /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
+    ///
+    /// # Safety
+    /// All bytes that the elements cover stay valid until the buffer, its clones and its slices
+    /// are no longer used: readable if it is read from (`pack`, `segments`), writable if it is
+    /// written to (`unpack`, reductions), and not changed by others meanwhile.
+    #[inline]
+    pub unsafe fn new(base: *mut u8, count: usize, ty: &Type) -> Buffer {
+        let base = base.expose_provenance();
+        match ty {
+            Type::Predefined(basic) if basic.extent() == basic.bytes() => Buffer(Kind::Dense {
+                address: base,
+                len: count.wrapping_mul(basic.bytes()),
+            }),
+            _ => Buffer::typed(base, count, ty),
+        }
+    }
+
+    /// `len` bytes at `base`.
+    ///
+    /// # Safety
+    /// As for `new`.
+    #[inline]
+    pub unsafe fn dense(base: *mut u8, len: usize) -> Buffer {
+        Buffer(Kind::Dense {
+            address: base.expose_provenance(),
+            len,
+        })
+    }
+
+    #[inline]
+    pub fn empty() -> Buffer {
+        Buffer(Kind::Dense {
+            address: ptr::dangling_mut::<u8>().expose_provenance(),
+            len: 0,
+        })
+    }
+
+    /// Bytes of data.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Kind::Dense { len, .. } => len,
+            Kind::Typed { start, end, .. } => end - start,
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Address and length, if the data is one run.
+    #[inline]
+    pub fn as_dense(&self) -> Option<(usize, usize)> {
+        match self.0 {
+            Kind::Dense { address, len } => Some((address, len)),
+            Kind::Typed { .. } => None,
+        }
+    }
+
+    /// Copies data from `position` on into `out`, as much as there is and as fits; says how much.
+    #[inline]
+    pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
+        match &self.0 {
+            Kind::Dense { address, len } => {
+                let count = len.saturating_sub(position).min(out.len());
+                // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is
+                // the caller's alone.
+                unsafe {
+                    ptr::copy_nonoverlapping(
+                        at(address.wrapping_add(position)),
+                        out.as_mut_ptr(),
+                        count,
+                    )
+                };
+                count
+            }
+            Kind::Typed { .. } => self.pack_typed(position, out),
+        }
+    }
+
+    /// Copies `data` in from `position` on, never past the end of the buffer's data; says how
+    /// much.
+    #[inline]
+    pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
+        match &self.0 {
+            Kind::Dense { address, len } => {
+                let count = len.saturating_sub(position).min(data.len());
+                // SAFETY: `position + count <= len`, writable by the promise of `new`.
+                unsafe {
+                    ptr::copy_nonoverlapping(
+                        data.as_ptr(),
+                        at(address.wrapping_add(position)),
+                        count,
+                    )
+                };
+                count
+            }
+            Kind::Typed { .. } => self.unpack_typed(position, data),
+        }
+    }
+
+    /// The runs of memory from `position` on, at most `max` of them, as (address, length); runs
+    /// that touch are one.
+    pub fn segments(&self, position: usize, max: usize) -> Vec<(usize, usize)> {
+        let mut segments = Segments {
+            list: Vec::new(),
+            max,
+        };
+        let rest = self.len().saturating_sub(position);
+        if rest > 0 && max > 0 {
+            // Leaving early is how the list is cut; there is nothing to learn from it.
+            let _ = self.walk(position, rest, &mut segments);
+        }
+        segments.list
+    }
+
+    /// The part of the data from `position` on, at most `len` bytes.
+    pub fn slice(&self, position: usize, len: usize) -> Buffer {
+        let position = position.min(self.len());
+        let count = len.min(self.len() - position);
+        Buffer(match &self.0 {
+            Kind::Dense { address, .. } => Kind::Dense {
+                address: address.wrapping_add(position),
+                len: count,
+            },
+            Kind::Typed {
+                base, start, ty, ..
+            } => Kind::Typed {
+                base: *base,
+                start: start + position,
+                end: start + position + count,
+                ty: ty.clone(),
+            },
+        })
+    }
+
+    /// Copies this buffer's data into another's, as much as fits; says how much. The two may be
+    /// the same memory if both are dense.
+    pub fn copy_to(&self, to: &Buffer) -> usize {
+        let count = self.len().min(to.len());
+        match (&self.0, &to.0) {
+            (Kind::Dense { address: from, .. }, Kind::Dense { address, .. }) => {
+                // SAFETY: both sides hold `count` bytes by the promise of `new`.
+                unsafe { ptr::copy(at(*from), at(*address), count) };
+            }
+            (Kind::Dense { address, .. }, Kind::Typed { .. }) => {
+                // SAFETY: the dense side holds `count` bytes.
+                let mut copy = unsafe { Unpack::new(at(*address)) };
+                let _ = to.walk(0, count, &mut copy);
+            }
+            (Kind::Typed { .. }, Kind::Dense { address, .. }) => {
+                // SAFETY: the dense side has room for `count` bytes.
+                let mut copy = unsafe { Pack::new(at(*address)) };
+                let _ = self.walk(0, count, &mut copy);
+            }
+            (Kind::Typed { .. }, Kind::Typed { .. }) => {
+                let mut bounce = [0; 8192];
+                let mut done = 0;
+                while done < count {
+                    let room = (count - done).min(bounce.len());
+                    let packed = self.pack(done, &mut bounce[..room]);
+                    done += to.unpack(done, &bounce[..packed]);
+                }
+            }
+        }
+        count
+    }
+
+    /// Lends the bytes of a dense buffer that `other` does not overlap.
+    pub(crate) fn with_bytes_apart<R>(
+        &self,
+        other: &[u8],
+        then: impl FnOnce(&mut [u8]) -> R,
+    ) -> Option<R> {
+        let (address, len) = self.as_dense()?;
+        if len == 0 {
+            return Some(then(&mut []));
+        }
+        let apart = address.wrapping_sub(other.as_ptr().addr()) >= other.len()
+            && other.as_ptr().addr().wrapping_sub(address) >= len;
+        if !apart {
+            return None;
+        }
+        // SAFETY: writable, and nobody else's while the operation lasts, by the promise of `new`;
+        // what the caller holds beside it lies elsewhere.
+        Some(then(unsafe {
+            std::slice::from_raw_parts_mut(at(address), len)
+        }))
+    }
+
+    fn typed(base: usize, count: usize, ty: &Type) -> Buffer {
+        let end = count.wrapping_mul(ty.size());
+        if end == 0 {
+            return Buffer::empty();
+        }
+        let dense = ty.with_piece(|piece| {
+            let one_run = piece.is_run() && (count == 1 || ty.extent() == piece.size as isize);
+            one_run.then(|| base.wrapping_add_signed(piece.offset))
+        });
+        match dense {
+            Some(address) => Buffer(Kind::Dense { address, len: end }),
+            None => Buffer(Kind::Typed {
+                base,
+                start: 0,
+                end,
+                ty: ty.clone(),
+            }),
+        }
+    }
+
+    #[inline(never)]
+    fn pack_typed(&self, position: usize, out: &mut [u8]) -> usize {
+        let count = self.len().saturating_sub(position).min(out.len());
+        // SAFETY: the walk stays within the buffer's data, readable by the promise of `new`, and
+        // visits `count` bytes, for which `out` has room.
+        let mut pack = unsafe { Pack::new(out.as_mut_ptr()) };
+        let _ = self.walk(position, count, &mut pack);
+        count
+    }
+
+    #[inline(never)]
+    fn unpack_typed(&self, position: usize, data: &[u8]) -> usize {
+        let count = self.len().saturating_sub(position).min(data.len());
+        // SAFETY: the walk stays within the buffer's data, writable by the promise of `new`, and
+        // visits `count` bytes, all of which `data` has.
+        let mut unpack = unsafe { Unpack::new(data.as_ptr()) };
+        let _ = self.walk(position, count, &mut unpack);
+        count
+    }
+
+    /// Visits `count` bytes from `position` on; the caller has checked that there are as many.
+    fn walk<V: Visit>(&self, position: usize, count: usize, visit: &mut V) -> Flow {
+        if count == 0 {
+            return Flow::Continue(());
+        }
+        match &self.0 {
+            Kind::Dense { address, .. } => visit.run(address.wrapping_add(position), count),
+            Kind::Typed {
+                base, start, ty, ..
+            } => {
+                let from = start + position;
+                ty.with_piece(|piece| copies(piece, ty.extent(), *base, from, from + count, visit))
+            }
+        }
+    }
+}
+
+/// The address of user memory as a pointer again.
+#[inline]
+fn at(address: usize) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(address)
+}
+
+struct Segments {
+    list: Vec<(usize, usize)>,
+    max: usize,
+}
+
+impl Visit for Segments {
+    fn run(&mut self, address: usize, len: usize) -> Flow {
+        if let Some((last, size)) = self.list.last_mut()
+            && last.wrapping_add(*size) == address
+        {
+            *size += len;
+            return Flow::Continue(());
+        }
+        if self.list.len() == self.max {
+            return Flow::Break(());
+        }
+        self.list.push((address, len));
+        Flow::Continue(())
+    }
+}
+
+impl Buffer {
+    /// Lets `fill` write bytes `position..position + len` in place. `None`, and nothing called, if
+    /// they are not one run.
+    pub fn with_dense_mut<R>(&self, position: usize, len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+        let (address, whole) = self.as_dense()?;
+        assert!(position <= whole && len <= whole - position);
+        // SAFETY: within the buffer; writable and not used by others by the promise of `new`.
+        Some(fill(unsafe { std::slice::from_raw_parts_mut(at(address + position), len) }))
+    }
+}

@@ -1,0 +1,410 @@
+//! The constructors (MPI 5.0, section 5.1.2 and following). Each checks its arguments, then makes
+//! layout, bounds and signature by the same three words: repeat, shift, join.
+
+use crate::bounds::Bounds;
+use crate::envelope::{Constructor, Order};
+use crate::error::{Error, Result};
+use crate::layout::{Builder, Piece};
+use crate::signature::Signature;
+use crate::types::{Derived, Type};
+use std::sync::Arc;
+
+/// Nesting ends here, so that freeing a type cannot exhaust the stack.
+const DEPTH_LIMIT: u32 = 2048;
+
+const TOO_LARGE: Error = Error::TooLarge { what: "size" };
+const FAR: Error = Error::TooLarge {
+    what: "displacement",
+};
+
+impl Type {
+    pub fn dup(old: &Type) -> Result<Type> {
+        Parts::of(old)?.into_type(Constructor::Dup(old.clone()))
+    }
+
+    pub fn contiguous(count: i64, old: &Type) -> Result<Type> {
+        let copies = non_negative("count", count)?;
+        let parts = Parts::of(old)?.repeated(copies, old.extent())?;
+        parts.into_type(Constructor::Contiguous {
+            count,
+            old: old.clone(),
+        })
+    }
+
+    /// `stride` counts extents of the old type.
+    pub fn vector(count: i64, blocklength: i64, stride: i64, old: &Type) -> Result<Type> {
+        let bytes = scaled(stride, old).ok_or(FAR);
+        let parts = blocks(count, blocklength, bytes, old)?;
+        parts.into_type(Constructor::Vector {
+            count,
+            blocklength,
+            stride,
+            old: old.clone(),
+        })
+    }
+
+    /// `stride` counts bytes.
+    pub fn hvector(count: i64, blocklength: i64, stride: isize, old: &Type) -> Result<Type> {
+        let parts = blocks(count, blocklength, Ok(stride), old)?;
+        parts.into_type(Constructor::Hvector {
+            count,
+            blocklength,
+            stride,
+            old: old.clone(),
+        })
+    }
+
+    /// `displacements` count extents of the old type.
+    pub fn indexed(blocklengths: &[i64], displacements: &[i64], old: &Type) -> Result<Type> {
+        same_length(
+            "array_of_displacements",
+            displacements.len(),
+            blocklengths.len(),
+        )?;
+        let lengths = lengths(blocklengths)?;
+        let parts = listed(
+            lengths.zip(displacements.iter().map(|at| scaled(*at, old))),
+            old,
+        )?;
+        let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
+        parts.into_type(Constructor::Indexed {
+            blocklengths,
+            displacements,
+            old: old.clone(),
+        })
+    }
+
+    /// `displacements` count bytes.
+    pub fn hindexed(blocklengths: &[i64], displacements: &[isize], old: &Type) -> Result<Type> {
+        same_length(
+            "array_of_displacements",
+            displacements.len(),
+            blocklengths.len(),
+        )?;
+        let lengths = lengths(blocklengths)?;
+        let parts = listed(lengths.zip(displacements.iter().map(|at| Some(*at))), old)?;
+        let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
+        parts.into_type(Constructor::Hindexed {
+            blocklengths,
+            displacements,
+            old: old.clone(),
+        })
+    }
+
+    /// `displacements` count extents of the old type.
+    pub fn indexed_block(blocklength: i64, displacements: &[i64], old: &Type) -> Result<Type> {
+        let length = in_range("blocklength", 0, blocklength)?;
+        let parts = listed(
+            displacements.iter().map(|at| (length, scaled(*at, old))),
+            old,
+        )?;
+        let displacements = displacements.into();
+        parts.into_type(Constructor::IndexedBlock {
+            blocklength,
+            displacements,
+            old: old.clone(),
+        })
+    }
+
+    /// `displacements` count bytes.
+    pub fn hindexed_block(blocklength: i64, displacements: &[isize], old: &Type) -> Result<Type> {
+        let length = in_range("blocklength", 0, blocklength)?;
+        let parts = listed(displacements.iter().map(|at| (length, Some(*at))), old)?;
+        let displacements = displacements.into();
+        parts.into_type(Constructor::HindexedBlock {
+            blocklength,
+            displacements,
+            old: old.clone(),
+        })
+    }
+
+    /// `displacements` count bytes. The upper bound is padded to the largest alignment inside, as
+    /// C pads a structure.
+    pub fn struct_(blocklengths: &[i64], displacements: &[isize], types: &[Type]) -> Result<Type> {
+        same_length(
+            "array_of_displacements",
+            displacements.len(),
+            blocklengths.len(),
+        )?;
+        same_length("array_of_types", types.len(), blocklengths.len())?;
+        let mut row = Row::default();
+        for ((length, at), old) in lengths(blocklengths)?.zip(displacements).zip(types) {
+            row.push(Parts::of(old)?.repeated(length, old.extent())?, *at)?;
+        }
+        let mut parts = row.finish()?;
+        parts.bounds = parts.bounds.padded(parts.alignment)?;
+        let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
+        parts.into_type(Constructor::Struct {
+            blocklengths,
+            displacements,
+            types: types.into(),
+        })
+    }
+
+    pub fn subarray(
+        sizes: &[i64],
+        subsizes: &[i64],
+        starts: &[i64],
+        order: Order,
+        old: &Type,
+    ) -> Result<Type> {
+        same_length("array_of_subsizes", subsizes.len(), sizes.len())?;
+        same_length("array_of_starts", starts.len(), sizes.len())?;
+        if sizes.is_empty() {
+            return Err(Error::Argument {
+                argument: "ndims",
+                index: 0,
+                value: 0,
+                valid: "1 or more".into(),
+            });
+        }
+        let mut parts = Parts::of(old)?;
+        let mut stride = old.extent();
+        let mut offset = 0isize;
+        let fastest_first: &mut dyn Iterator<Item = usize> = match order {
+            Order::C => &mut (0..sizes.len()).rev(),
+            Order::Fortran => &mut (0..sizes.len()),
+        };
+        for dim in fastest_first {
+            let (size, subsize, start) = (sizes[dim], subsizes[dim], starts[dim]);
+            let check = |argument, value, low: i64, high: i64| match value {
+                value if (low..=high).contains(&value) => Ok(()),
+                _ => Err(Error::Argument {
+                    argument,
+                    index: dim,
+                    value,
+                    valid: format!("{low} to {high}"),
+                }),
+            };
+            check("array_of_sizes", size, 1, i64::MAX)?;
+            check("array_of_subsizes", subsize, 1, size)?;
+            check("array_of_starts", start, 0, size - subsize)?;
+            parts = parts.repeated(subsize as usize, stride)?;
+            let skip = stride.checked_mul(start as isize).ok_or(FAR)?;
+            offset = offset.checked_add(skip).ok_or(FAR)?;
+            stride = stride.checked_mul(size as isize).ok_or(FAR)?;
+        }
+        let parts = parts.shifted(offset)?.resized(0, stride)?;
+        let [sizes, subsizes, starts] = [sizes, subsizes, starts].map(Into::into);
+        parts.into_type(Constructor::Subarray {
+            sizes,
+            subsizes,
+            starts,
+            order,
+            old: old.clone(),
+        })
+    }
+
+    pub fn resized(lb: isize, extent: isize, old: &Type) -> Result<Type> {
+        let parts = Parts::of(old)?.resized(lb, extent)?;
+        parts.into_type(Constructor::Resized {
+            lb,
+            extent,
+            old: old.clone(),
+        })
+    }
+
+    /// The same type, marked as made by the large-count form of its constructor, so that envelope
+    /// and contents say so. For types fresh from a constructor; shared ones stay as they are.
+    pub fn into_large(mut self) -> Type {
+        if let Type::Derived(derived) = &mut self
+            && let Some(derived) = Arc::get_mut(derived)
+        {
+            derived.large = true;
+        }
+        self
+    }
+}
+
+/// What a type is made of, while it is being made.
+#[derive(Clone)]
+struct Parts {
+    piece: Piece,
+    bounds: Bounds,
+    signature: Signature,
+    alignment: usize,
+    depth: u32,
+}
+
+impl Parts {
+    fn of(old: &Type) -> Result<Parts> {
+        old.checked()?;
+        Ok(Parts {
+            piece: old.with_piece(Piece::clone),
+            bounds: old.bounds(),
+            signature: old.signature(),
+            alignment: old.alignment(),
+            depth: old.depth(),
+        })
+    }
+
+    fn repeated(self, count: usize, stride: isize) -> Result<Parts> {
+        Ok(Parts {
+            piece: self.piece.repeated(count, stride).ok_or(TOO_LARGE)?,
+            bounds: self.bounds.repeated(count, stride, 0)?,
+            signature: self.signature.repeated(count)?,
+            alignment: if count == 0 { 1 } else { self.alignment },
+            ..self
+        })
+    }
+
+    fn shifted(self, by: isize) -> Result<Parts> {
+        Ok(Parts {
+            bounds: self.bounds.repeated(1, 0, by)?,
+            piece: self.piece.shifted(by),
+            ..self
+        })
+    }
+
+    fn resized(self, lb: isize, extent: isize) -> Result<Parts> {
+        Ok(Parts {
+            bounds: self.bounds.resized(lb, extent)?,
+            ..self
+        })
+    }
+
+    fn into_type(self, constructor: Constructor) -> Result<Type> {
+        let Parts {
+            piece,
+            bounds,
+            signature,
+            alignment,
+            depth,
+        } = self;
+        if depth >= DEPTH_LIMIT {
+            return Err(Error::Nesting { limit: DEPTH_LIMIT });
+        }
+        debug_assert_eq!(piece.size, signature.bytes);
+        let depth = depth + 1;
+        Ok(Type::Derived(Arc::new(Derived {
+            piece,
+            bounds,
+            alignment,
+            signature,
+            constructor,
+            large: false,
+            depth,
+        })))
+    }
+}
+
+/// Parts in a row.
+struct Row {
+    builder: Builder,
+    bounds: Bounds,
+    signatures: Vec<Signature>,
+    alignment: usize,
+    depth: u32,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row {
+            builder: Builder::default(),
+            bounds: Bounds::VOID,
+            signatures: Vec::new(),
+            alignment: 1,
+            depth: 0,
+        }
+    }
+}
+
+impl Row {
+    fn push(&mut self, parts: Parts, at: isize) -> Result<()> {
+        let parts = parts.shifted(at)?;
+        self.builder.push(parts.piece).ok_or(TOO_LARGE)?;
+        self.bounds = self.bounds.joined(parts.bounds)?;
+        self.signatures.push(parts.signature);
+        self.alignment = self.alignment.max(parts.alignment);
+        self.depth = self.depth.max(parts.depth);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Parts> {
+        Ok(Parts {
+            piece: self.builder.finish(),
+            bounds: self.bounds,
+            signature: Signature::sequence(self.signatures.into_iter())?,
+            alignment: self.alignment,
+            depth: self.depth,
+        })
+    }
+}
+
+/// Blocks of one length at one stride. A stride that overflows matters only between blocks.
+fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Result<Parts> {
+    let count = non_negative("count", count)?;
+    let length = in_range("blocklength", 0, blocklength)?;
+    let block = Parts::of(old)?.repeated(length, old.extent())?;
+    if count > 1 && length > 0 {
+        block.repeated(count, stride?)
+    } else {
+        block.repeated(count, 0)
+    }
+}
+
+/// Blocks anywhere; `None` stands for a displacement that overflows, which an empty block may
+/// have.
+fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> Result<Parts> {
+    let one = Parts::of(old)?;
+    let mut row = Row {
+        depth: one.depth,
+        ..Row::default()
+    };
+    let mut total = 0usize;
+    // Most types have few lengths; making a block again only when it changes saves the work.
+    let mut block = (1, one.clone());
+    for (length, at) in blocks {
+        if length == 0 {
+            continue;
+        }
+        if block.0 != length {
+            block = (length, one.clone().repeated(length, old.extent())?);
+        }
+        total = total.checked_add(length).ok_or(TOO_LARGE)?;
+        let parts = block.1.clone().shifted(at.ok_or(FAR)?)?;
+        row.builder.push(parts.piece).ok_or(TOO_LARGE)?;
+        row.bounds = row.bounds.joined(parts.bounds)?;
+    }
+    if total > 0 {
+        row.alignment = one.alignment;
+        row.signatures.push(one.signature.repeated(total)?);
+    }
+    row.finish()
+}
+
+fn scaled(count: i64, old: &Type) -> Option<isize> {
+    old.extent().checked_mul(count as isize)
+}
+
+fn non_negative(argument: &'static str, value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| Error::Count { argument, value })
+}
+
+fn in_range(argument: &'static str, index: usize, value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| Error::Argument {
+        argument,
+        index,
+        value,
+        valid: "0 or more".into(),
+    })
+}
+
+fn lengths(blocklengths: &[i64]) -> Result<impl Iterator<Item = usize>> {
+    for (index, length) in blocklengths.iter().enumerate() {
+        in_range("array_of_blocklengths", index, *length)?;
+    }
+    Ok(blocklengths.iter().map(|length| *length as usize))
+}
+
+fn same_length(argument: &'static str, length: usize, expected: usize) -> Result<()> {
+    if length == expected {
+        Ok(())
+    } else {
+        Err(Error::Lengths {
+            argument,
+            length,
+            expected,
+        })
+    }
+}

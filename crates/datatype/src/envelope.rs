@@ -1,0 +1,300 @@
+//! How a type was made: MPI_Type_get_envelope and MPI_Type_get_contents (MPI 5.0, section 5.1.13).
+
+use crate::types::Type;
+
+/// Constructors by their ABI values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+#[non_exhaustive]
+pub enum Combiner {
+    Named = 101,
+    Dup = 102,
+    Contiguous = 103,
+    Vector = 104,
+    Hvector = 105,
+    Indexed = 106,
+    Hindexed = 107,
+    IndexedBlock = 108,
+    HindexedBlock = 109,
+    Struct = 110,
+    Subarray = 111,
+    Resized = 116,
+}
+
+/// Which index of an array runs fastest, by the ABI's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Order {
+    /// The last one.
+    C = 12,
+    /// The first one.
+    Fortran = 15,
+}
+
+impl Order {
+    pub fn from_value(value: i32) -> Option<Order> {
+        [Order::C, Order::Fortran]
+            .into_iter()
+            .find(|order| *order as i32 == value)
+    }
+}
+
+/// The combiner, and how many arguments of each kind the contents hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub combiner: Combiner,
+    pub integers: usize,
+    pub addresses: usize,
+    /// Large counts: only where a large-count constructor was used.
+    pub counts: usize,
+    pub types: usize,
+}
+
+impl Envelope {
+    pub(crate) const NAMED: Envelope = Envelope {
+        combiner: Combiner::Named,
+        integers: 0,
+        addresses: 0,
+        counts: 0,
+        types: 0,
+    };
+}
+
+/// The arguments, sorted as the standard lists them.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    pub integers: Vec<i32>,
+    pub addresses: Vec<isize>,
+    pub counts: Vec<i64>,
+    pub types: Vec<Type>,
+}
+
+/// The call that made a type.
+#[derive(Debug)]
+pub(crate) enum Constructor {
+    Dup(Type),
+    Contiguous {
+        count: i64,
+        old: Type,
+    },
+    Vector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: Type,
+    },
+    Hvector {
+        count: i64,
+        blocklength: i64,
+        stride: isize,
+        old: Type,
+    },
+    Indexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        old: Type,
+    },
+    Hindexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[isize]>,
+        old: Type,
+    },
+    IndexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+        old: Type,
+    },
+    HindexedBlock {
+        blocklength: i64,
+        displacements: Box<[isize]>,
+        old: Type,
+    },
+    Struct {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[isize]>,
+        types: Box<[Type]>,
+    },
+    Subarray {
+        sizes: Box<[i64]>,
+        subsizes: Box<[i64]>,
+        starts: Box<[i64]>,
+        order: Order,
+        old: Type,
+    },
+    Resized {
+        lb: isize,
+        extent: isize,
+        old: Type,
+    },
+}
+
+impl Constructor {
+    pub fn combiner(&self) -> Combiner {
+        match self {
+            Constructor::Dup(_) => Combiner::Dup,
+            Constructor::Contiguous { .. } => Combiner::Contiguous,
+            Constructor::Vector { .. } => Combiner::Vector,
+            Constructor::Hvector { .. } => Combiner::Hvector,
+            Constructor::Indexed { .. } => Combiner::Indexed,
+            Constructor::Hindexed { .. } => Combiner::Hindexed,
+            Constructor::IndexedBlock { .. } => Combiner::IndexedBlock,
+            Constructor::HindexedBlock { .. } => Combiner::HindexedBlock,
+            Constructor::Struct { .. } => Combiner::Struct,
+            Constructor::Subarray { .. } => Combiner::Subarray,
+            Constructor::Resized { .. } => Combiner::Resized,
+        }
+    }
+
+    /// The arguments; in the large form all counts and displacements are large counts.
+    pub fn contents(&self, large: bool) -> (Contents, Envelope) {
+        // A count that does not fit C's int can only be told in the large form.
+        let contents = if large {
+            self.sorted(true)
+        } else {
+            self.sorted(false).or_else(|| self.sorted(true))
+        };
+        let contents = contents.expect("the large form has room for every value");
+        let envelope = Envelope {
+            combiner: self.combiner(),
+            integers: contents.integers.len(),
+            addresses: contents.addresses.len(),
+            counts: contents.counts.len(),
+            types: contents.types.len(),
+        };
+        (contents, envelope)
+    }
+
+    /// `None` if a count does not fit an int and the form is not large.
+    fn sorted(&self, large: bool) -> Option<Contents> {
+        let mut sorter = Sorter {
+            large,
+            contents: Contents::default(),
+        };
+        match self {
+            Constructor::Dup(old) => sorter.old(old),
+            Constructor::Contiguous { count, old } => {
+                sorter.counts([*count])?;
+                sorter.old(old);
+            }
+            Constructor::Vector {
+                count,
+                blocklength,
+                stride,
+                old,
+            } => {
+                sorter.counts([*count, *blocklength, *stride])?;
+                sorter.old(old);
+            }
+            Constructor::Hvector {
+                count,
+                blocklength,
+                stride,
+                old,
+            } => {
+                sorter.counts([*count, *blocklength])?;
+                sorter.addresses([*stride]);
+                sorter.old(old);
+            }
+            Constructor::Indexed {
+                blocklengths,
+                displacements,
+                old,
+            } => {
+                sorter.counts([blocklengths.len() as i64])?;
+                sorter.counts(blocklengths.iter().copied())?;
+                sorter.counts(displacements.iter().copied())?;
+                sorter.old(old);
+            }
+            Constructor::Hindexed {
+                blocklengths,
+                displacements,
+                old,
+            } => {
+                sorter.counts([blocklengths.len() as i64])?;
+                sorter.counts(blocklengths.iter().copied())?;
+                sorter.addresses(displacements.iter().copied());
+                sorter.old(old);
+            }
+            Constructor::IndexedBlock {
+                blocklength,
+                displacements,
+                old,
+            } => {
+                sorter.counts([displacements.len() as i64, *blocklength])?;
+                sorter.counts(displacements.iter().copied())?;
+                sorter.old(old);
+            }
+            Constructor::HindexedBlock {
+                blocklength,
+                displacements,
+                old,
+            } => {
+                sorter.counts([displacements.len() as i64, *blocklength])?;
+                sorter.addresses(displacements.iter().copied());
+                sorter.old(old);
+            }
+            Constructor::Struct {
+                blocklengths,
+                displacements,
+                types,
+            } => {
+                sorter.counts([blocklengths.len() as i64])?;
+                sorter.counts(blocklengths.iter().copied())?;
+                sorter.addresses(displacements.iter().copied());
+                types.iter().for_each(|ty| sorter.old(ty));
+            }
+            Constructor::Subarray {
+                sizes,
+                subsizes,
+                starts,
+                order,
+                old,
+            } => {
+                sorter
+                    .contents
+                    .integers
+                    .push(i32::try_from(sizes.len()).ok()?);
+                sorter.counts(sizes.iter().chain(subsizes).chain(starts).copied())?;
+                sorter.contents.integers.push(*order as i32);
+                sorter.old(old);
+            }
+            Constructor::Resized { lb, extent, old } => {
+                sorter.addresses([*lb, *extent]);
+                sorter.old(old);
+            }
+        }
+        Some(sorter.contents)
+    }
+}
+
+struct Sorter {
+    large: bool,
+    contents: Contents,
+}
+
+impl Sorter {
+    fn counts(&mut self, values: impl IntoIterator<Item = i64>) -> Option<()> {
+        for value in values {
+            if self.large {
+                self.contents.counts.push(value);
+            } else {
+                self.contents.integers.push(i32::try_from(value).ok()?);
+            }
+        }
+        Some(())
+    }
+
+    fn addresses(&mut self, values: impl IntoIterator<Item = isize>) {
+        for value in values {
+            if self.large {
+                self.contents.counts.push(value as i64);
+            } else {
+                self.contents.addresses.push(value);
+            }
+        }
+    }
+
+    fn old(&mut self, ty: &Type) {
+        self.contents.types.push(ty.clone());
+    }
+}

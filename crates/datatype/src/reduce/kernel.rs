@@ -1,0 +1,175 @@
+//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes,
+//! so alignment does not matter and the compiler makes vector code of the simple ones.
+
+use crate::op::Op;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
+
+/// A value that lies packed in bytes.
+pub(super) trait Element: Copy {
+    const SIZE: usize;
+    /// `bytes` is `SIZE` long.
+    fn load(bytes: &[u8]) -> Self;
+    fn store(self, bytes: &mut [u8]);
+}
+
+pub(super) trait Integer:
+    Element + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + From<bool>
+{
+    /// Integers wrap, as two's complement does in practice in C.
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn is_true(self) -> bool;
+}
+
+pub(super) trait Float:
+    Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+}
+
+#[derive(Clone, Copy)]
+struct Complex<T>(T, T);
+
+/// A value and where it was found.
+#[derive(Clone, Copy)]
+struct Located<V, I>(V, I);
+
+pub(super) fn integer<T: Integer>(op: Op, input: &[u8], inout: &mut [u8]) {
+    match op {
+        Op::Sum => each(input, inout, T::plus),
+        Op::Prod => each(input, inout, T::times),
+        Op::Min => each(input, inout, T::min),
+        Op::Max => each(input, inout, T::max),
+        Op::Band => each(input, inout, |a: T, b| a & b),
+        Op::Bor => each(input, inout, |a: T, b| a | b),
+        Op::Bxor => each(input, inout, |a: T, b| a ^ b),
+        Op::Land => each(input, inout, |a: T, b| T::from(a.is_true() & b.is_true())),
+        Op::Lor => each(input, inout, |a: T, b| T::from(a.is_true() | b.is_true())),
+        Op::Lxor => each(input, inout, |a: T, b| T::from(a.is_true() ^ b.is_true())),
+        _ => not_for("integers", op),
+    }
+}
+
+pub(super) fn float<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
+    match op {
+        Op::Sum => each(input, inout, |a: T, b| a + b),
+        Op::Prod => each(input, inout, |a: T, b| a * b),
+        Op::Min => each(input, inout, |a: T, b| if a < b { a } else { b }),
+        Op::Max => each(input, inout, |a: T, b| if a > b { a } else { b }),
+        _ => not_for("floating-point numbers", op),
+    }
+}
+
+pub(super) fn complex<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
+    match op {
+        Op::Sum => each(input, inout, |a: T, b| a + b),
+        Op::Prod => each(input, inout, |a: Complex<T>, b| {
+            Complex(a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+        }),
+        _ => not_for("complex numbers", op),
+    }
+}
+
+/// Of equal values the one with the lower index.
+pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
+    op: Op,
+    input: &[u8],
+    inout: &mut [u8],
+) {
+    let pick = |wins: bool, a: Located<V, I>, b: Located<V, I>| {
+        if wins || (a.0 == b.0 && a.1 < b.1) {
+            a
+        } else {
+            b
+        }
+    };
+    match op {
+        Op::Minloc => each(input, inout, |a: Located<V, I>, b| pick(a.0 < b.0, a, b)),
+        Op::Maxloc => each(input, inout, |a: Located<V, I>, b| pick(a.0 > b.0, a, b)),
+        _ => not_for("pairs", op),
+    }
+}
+
+#[inline(always)]
+fn each<T: Element>(input: &[u8], inout: &mut [u8], combine: impl Fn(T, T) -> T) {
+    for (a, b) in input
+        .chunks_exact(T::SIZE)
+        .zip(inout.chunks_exact_mut(T::SIZE))
+    {
+        combine(T::load(a), T::load(b)).store(b);
+    }
+}
+
+/// `Op::permits` is asked before any loop starts, so this tells of a mistake in this crate.
+#[cold]
+fn not_for(kind: &str, op: Op) {
+    unreachable!(
+        "{} permitted for {kind}, but there is no loop for it",
+        op.name()
+    )
+}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => { $(
+        impl Element for $ty {
+            const SIZE: usize = size_of::<$ty>();
+            #[inline(always)]
+            fn load(bytes: &[u8]) -> Self {
+                <$ty>::from_ne_bytes(bytes.try_into().expect("chunks have the element's size"))
+            }
+            #[inline(always)]
+            fn store(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_ne_bytes());
+            }
+        }
+    )* };
+}
+numbers! { i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64 }
+
+macro_rules! integers {
+    ($($ty:ty)*) => { $(
+        impl Integer for $ty {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            #[inline(always)]
+            fn is_true(self) -> bool {
+                self != 0
+            }
+        }
+    )* };
+}
+integers! { i8 i16 i32 i64 i128 u8 u16 u32 u64 }
+
+impl Float for f32 {}
+impl Float for f64 {}
+
+impl<T: Element> Element for Complex<T> {
+    const SIZE: usize = 2 * T::SIZE;
+    #[inline(always)]
+    fn load(bytes: &[u8]) -> Self {
+        Complex(T::load(&bytes[..T::SIZE]), T::load(&bytes[T::SIZE..]))
+    }
+    #[inline(always)]
+    fn store(self, bytes: &mut [u8]) {
+        self.0.store(&mut bytes[..T::SIZE]);
+        self.1.store(&mut bytes[T::SIZE..]);
+    }
+}
+
+impl<V: Element, I: Element> Element for Located<V, I> {
+    const SIZE: usize = V::SIZE + I::SIZE;
+    #[inline(always)]
+    fn load(bytes: &[u8]) -> Self {
+        Located(V::load(&bytes[..V::SIZE]), I::load(&bytes[V::SIZE..]))
+    }
+    #[inline(always)]
+    fn store(self, bytes: &mut [u8]) {
+        self.0.store(&mut bytes[..V::SIZE]);
+        self.1.store(&mut bytes[V::SIZE..]);
+    }
+}

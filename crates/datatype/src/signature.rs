@@ -1,0 +1,167 @@
+//! The type signature: which basic types follow each other, apart from where they lie.
+
+use crate::error::{Error, Result};
+use crate::predefined::{Class, Predefined};
+use std::sync::Arc;
+
+/// A sequence of basic elements. Pairs count as two elements, as MPI_Get_elements does.
+#[derive(Clone, Debug)]
+pub(crate) struct Signature {
+    pub bytes: usize,
+    pub elements: usize,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Empty,
+    Uniform(Predefined),
+    Repeat(Arc<Signature>),
+    Sequence(Arc<[Part]>),
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    bytes_before: usize,
+    elements_before: usize,
+    signature: Signature,
+}
+
+const TOO_LARGE: Error = Error::TooLarge { what: "size" };
+
+impl Signature {
+    pub const EMPTY: Signature = Signature {
+        bytes: 0,
+        elements: 0,
+        shape: Shape::Empty,
+    };
+
+    pub fn basic(ty: Predefined) -> Signature {
+        let elements = if ty.class() == Class::Pair { 2 } else { 1 };
+        Signature {
+            bytes: ty.bytes(),
+            elements,
+            shape: Shape::Uniform(ty),
+        }
+    }
+
+    pub fn repeated(self, count: usize) -> Result<Signature> {
+        if count == 0 || self.bytes == 0 {
+            return Ok(Signature::EMPTY);
+        }
+        let bytes = self
+            .bytes
+            .checked_mul(count)
+            .filter(|bytes| isize::try_from(*bytes).is_ok())
+            .ok_or(TOO_LARGE)?;
+        let elements = self.elements * count; // never more than bytes
+        let shape = match self.shape {
+            Shape::Uniform(_) | Shape::Repeat(_) => self.shape,
+            _ if count == 1 => self.shape,
+            _ => Shape::Repeat(Arc::new(self)),
+        };
+        Ok(Signature {
+            bytes,
+            elements,
+            shape,
+        })
+    }
+
+    pub fn sequence(parts: impl Iterator<Item = Signature>) -> Result<Signature> {
+        let mut list: Vec<Signature> = Vec::new();
+        for part in parts.filter(|part| part.bytes > 0) {
+            match list.last_mut() {
+                Some(last) if last.uniform().is_some() && last.uniform() == part.uniform() => {
+                    last.bytes = last.bytes.checked_add(part.bytes).ok_or(TOO_LARGE)?;
+                    last.elements += part.elements;
+                }
+                _ => list.push(part),
+            }
+        }
+        if list.len() == 1 {
+            return Ok(list.swap_remove(0));
+        }
+        let (mut bytes, mut elements) = (0usize, 0);
+        let mut parts = Vec::with_capacity(list.len());
+        for signature in list {
+            let (bytes_before, elements_before) = (bytes, elements);
+            bytes = bytes
+                .checked_add(signature.bytes)
+                .filter(|sum| isize::try_from(*sum).is_ok())
+                .ok_or(TOO_LARGE)?;
+            elements += signature.elements;
+            parts.push(Part {
+                bytes_before,
+                elements_before,
+                signature,
+            });
+        }
+        let shape = if parts.is_empty() {
+            Shape::Empty
+        } else {
+            Shape::Sequence(parts.into())
+        };
+        Ok(Signature {
+            bytes,
+            elements,
+            shape,
+        })
+    }
+
+    /// The basic type, if there is only one.
+    pub fn uniform(&self) -> Option<Predefined> {
+        match &self.shape {
+            Shape::Uniform(ty) => Some(*ty),
+            _ => None,
+        }
+    }
+
+    /// Whole elements in the first `bytes` of the packed form, which is repeated without end.
+    pub fn elements_in(&self, bytes: usize) -> usize {
+        match &self.shape {
+            Shape::Empty => 0,
+            Shape::Uniform(ty) => {
+                let first = match ty.pair() {
+                    Some((value, _)) => value.size(),
+                    None => return bytes / ty.bytes(),
+                };
+                bytes / ty.bytes() * 2 + usize::from(bytes % ty.bytes() >= first)
+            }
+            Shape::Repeat(child) => child.elements_in(bytes),
+            Shape::Sequence(parts) => {
+                let rest = bytes % self.bytes;
+                let part = &parts[parts.partition_point(|part| part.bytes_before <= rest) - 1];
+                let inside = part.signature.elements_in(rest - part.bytes_before);
+                bytes / self.bytes * self.elements + part.elements_before + inside
+            }
+        }
+    }
+
+    /// Visits how many of each basic type there are; a type may come up more than once.
+    pub fn totals(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+        match &self.shape {
+            Shape::Repeat(child) => {
+                let times = self.bytes / child.bytes;
+                child.totals(&mut |ty, count| visit(ty, count.checked_mul(times).ok_or(TOO_LARGE)?))
+            }
+            Shape::Sequence(parts) => parts
+                .iter()
+                .try_for_each(|part| part.signature.totals(visit)),
+            Shape::Empty | Shape::Uniform(_) => self.for_each(visit),
+        }
+    }
+
+    /// Visits the basic types in order, as runs of one type.
+    pub fn for_each(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+        match &self.shape {
+            Shape::Empty => Ok(()),
+            Shape::Uniform(ty) => visit(*ty, self.bytes / ty.bytes()),
+            Shape::Repeat(child) => {
+                (0..self.bytes / child.bytes).try_for_each(|_| child.for_each(visit))
+            }
+            Shape::Sequence(parts) => parts
+                .iter()
+                .try_for_each(|part| part.signature.for_each(visit)),
+        }
+    }
+}

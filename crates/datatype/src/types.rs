@@ -1,0 +1,208 @@
+//! Datatypes: a predefined one, or one built from others.
+
+use crate::bounds::Bounds;
+use crate::envelope::{Constructor, Contents, Envelope};
+use crate::error::{Error, Result};
+use crate::layout::{Builder, Piece};
+use crate::predefined::Predefined;
+use crate::signature::Signature;
+use std::sync::{Arc, LazyLock};
+
+/// A datatype. Cheap to clone.
+#[derive(Clone, Debug)]
+pub enum Type {
+    Predefined(Predefined),
+    Derived(Arc<Derived>),
+}
+
+/// What a constructor made of its arguments, worked out once.
+#[derive(Debug)]
+pub struct Derived {
+    pub(crate) piece: Piece,
+    pub(crate) bounds: Bounds,
+    pub(crate) alignment: usize,
+    pub(crate) signature: Signature,
+    pub(crate) constructor: Constructor,
+    /// Made by the large-count form, which decides where the arguments appear in the contents.
+    pub(crate) large: bool,
+    pub(crate) depth: u32,
+}
+
+impl From<Predefined> for Type {
+    fn from(basic: Predefined) -> Type {
+        Type::Predefined(basic)
+    }
+}
+
+impl Type {
+    /// Bytes of data in one element; 0 for an unsupported optional type.
+    #[inline]
+    pub fn size(&self) -> usize {
+        match self {
+            Type::Predefined(basic) => basic.bytes(),
+            Type::Derived(derived) => derived.piece.size,
+        }
+    }
+
+    #[inline]
+    pub fn extent(&self) -> isize {
+        match self {
+            Type::Predefined(basic) => basic.extent() as isize,
+            Type::Derived(derived) => derived.bounds.extent(),
+        }
+    }
+
+    pub fn lb(&self) -> isize {
+        self.bounds().lb
+    }
+
+    pub fn ub(&self) -> isize {
+        self.bounds().ub
+    }
+
+    pub fn true_lb(&self) -> isize {
+        self.bounds().true_lb
+    }
+
+    pub fn true_extent(&self) -> isize {
+        let bounds = self.bounds();
+        bounds.true_ub - bounds.true_lb
+    }
+
+    /// Whether any count of elements is one run of bytes that begins at the buffer's address.
+    #[inline]
+    pub fn is_dense(&self) -> bool {
+        match self {
+            Type::Predefined(basic) => basic.extent() == basic.bytes(),
+            Type::Derived(derived) => {
+                let piece = &derived.piece;
+                piece.is_run()
+                    && piece.offset == 0
+                    && derived.bounds.extent() == piece.size as isize
+            }
+        }
+    }
+
+    /// The predefined type itself, if it is one.
+    pub fn predefined(&self) -> Option<Predefined> {
+        match self {
+            Type::Predefined(basic) => Some(*basic),
+            Type::Derived(_) => None,
+        }
+    }
+
+    /// The one basic type that all data of this type has, if it is one.
+    pub fn basic(&self) -> Option<Predefined> {
+        match self {
+            Type::Predefined(basic) => Some(*basic),
+            Type::Derived(derived) => derived.signature.uniform(),
+        }
+    }
+
+    /// Basic elements in one element of this type; a pair counts as two.
+    pub fn num_elements(&self) -> usize {
+        self.with_signature(|signature| signature.elements)
+    }
+
+    /// Whole basic elements in `bytes` of packed data of this type (MPI_Get_elements).
+    pub fn elements_in(&self, bytes: usize) -> usize {
+        self.with_signature(|signature| signature.elements_in(bytes))
+    }
+
+    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` stands for
+    /// MPI_UNDEFINED.
+    pub fn count_in(&self, bytes: usize) -> Option<usize> {
+        match (self.size(), bytes) {
+            (0, 0) => Some(0),
+            (0, _) => None,
+            (size, bytes) => (bytes % size == 0).then_some(bytes / size),
+        }
+    }
+
+    /// Bytes from the first to past the last that `count` elements touch, and where the first
+    /// lies relative to the buffer's address: what a temporary copy with all gaps needs.
+    pub fn span(&self, count: usize) -> Result<(isize, usize)> {
+        let bounds = self.bounds().repeated(count, self.extent(), 0)?;
+        Ok((bounds.true_lb, (bounds.true_ub - bounds.true_lb) as usize))
+    }
+
+    pub fn envelope(&self) -> Envelope {
+        match self {
+            Type::Predefined(_) => Envelope::NAMED,
+            Type::Derived(derived) => derived.constructor.contents(derived.large).1,
+        }
+    }
+
+    /// The arguments of the constructor; `None` for a predefined type.
+    pub fn contents(&self) -> Option<Contents> {
+        match self {
+            Type::Predefined(_) => None,
+            Type::Derived(derived) => Some(derived.constructor.contents(derived.large).0),
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        match self {
+            Type::Predefined(basic) => {
+                let end = match basic.index_offset() {
+                    Some(offset) => offset + basic.pair().map_or(0, |(_, index)| index.size()),
+                    None => basic.bytes(),
+                };
+                Bounds::element(basic.extent() as isize, end as isize)
+            }
+            Type::Derived(derived) => derived.bounds,
+        }
+    }
+
+    pub(crate) fn alignment(&self) -> usize {
+        match self {
+            Type::Predefined(basic) => basic.alignment(),
+            Type::Derived(derived) => derived.alignment,
+        }
+    }
+
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Type::Predefined(_) => 0,
+            Type::Derived(derived) => derived.depth,
+        }
+    }
+
+    pub(crate) fn signature(&self) -> Signature {
+        self.with_signature(Signature::clone)
+    }
+
+    pub(crate) fn with_signature<R>(&self, then: impl FnOnce(&Signature) -> R) -> R {
+        match self {
+            Type::Predefined(basic) if basic.size().is_none() => then(&Signature::EMPTY),
+            Type::Predefined(basic) => then(&Signature::basic(*basic)),
+            Type::Derived(derived) => then(&derived.signature),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn with_piece<R>(&self, then: impl FnOnce(&Piece) -> R) -> R {
+        match self {
+            Type::Predefined(Predefined::SHORT_INT) => then(&SHORT_INT),
+            Type::Predefined(basic) => then(&Piece::run(0, basic.bytes())),
+            Type::Derived(derived) => then(&derived.piece),
+        }
+    }
+
+    /// An error for a type that no data can have.
+    pub(crate) fn checked(&self) -> Result<&Type> {
+        match self {
+            Type::Predefined(basic) if basic.size().is_none() => Err(Error::Unsupported(*basic)),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// The one pair with a gap inside.
+static SHORT_INT: LazyLock<Piece> = LazyLock::new(|| {
+    let mut builder = Builder::default();
+    for piece in [Piece::run(0, 2), Piece::run(4, 4)] {
+        builder.push(piece).expect("six bytes fit");
+    }
+    builder.finish()
+});
