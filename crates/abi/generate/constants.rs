@@ -80,11 +80,17 @@ pub fn generate(groups: &[Group]) -> String {
 /// The Rust type and expression of a constant.
 fn rust(c_type: &str, value: &str) -> (String, String) {
     let plain = |ty: &str| (ty.to_string(), value.to_string());
+    let pointer = |ty: &str| {
+        (
+            format!("*mut {ty}"),
+            format!("without_provenance_mut({value})"),
+        )
+    };
     match c_type {
         "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => plain("c_int"),
         "MPI_Offset" => plain("i64"),
-        "void *" => ("*mut c_void".into(), format!("{value} as *mut c_void")),
-        "int *" => ("*mut c_int".into(), format!("{value} as *mut c_int")),
+        "void *" => pointer("c_void"),
+        "int *" => pointer("c_int"),
         // The values of other pointers and of functions are compared as addresses.
         pointer if pointer.ends_with('*') => plain("usize"),
         tools if tools.starts_with("MPI_T_") => {

@@ -79,39 +79,41 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
         return format!("{ignored}    {object}    frame::{frame}(\"{c_name}\", object)\n");
     }
 
-    let mut text = String::new();
-    if procedure.is_tools() {
-        writeln!(text, "    frame::tools(\"{c_name}\", |call| {{").unwrap();
-    } else {
-        let frame = if procedure.early { "early" } else { "running" };
-        let object = error_object(procedure, large);
-        writeln!(
-            text,
-            "{object}    frame::{frame}(\"{c_name}\", object, |call| {{"
-        )
-        .unwrap();
-    }
-    writeln!(
-        text,
-        "        // SAFETY: C promises that pointers are NULL or hold what their parameter says."
-    )
-    .unwrap();
-    writeln!(text, "        unsafe {{").unwrap();
-    let mut passed = vec!["call".to_string()];
-    // Parameters of the plain form alone do not exist, so the `_c` form's list is the face's list.
+    let (mut lines, mut decoded, mut passed) = (String::new(), String::new(), String::from("call"));
+    // No parameter is the plain form's alone, so the list of the `_c` form is the face's.
     for parameter in &procedure.parameters {
+        let (name, expression) = (&parameter.name, parameter.decode(large));
         if parameter.kind.word() == "..." {
             continue;
         }
-        let decoded = parameter.decode(large);
-        if decoded != parameter.name {
-            writeln!(text, "            let {} = {decoded};", parameter.name).unwrap();
+        if expression != *name {
+            writeln!(lines, "            let {name} = {expression};").unwrap();
+            write!(decoded, "{name}, ").unwrap();
         }
-        passed.push(parameter.name.clone());
+        write!(passed, ", {name}").unwrap();
     }
-    writeln!(text, "            face::{face}({})", passed.join(", ")).unwrap();
-    writeln!(text, "        }}\n    }})").unwrap();
-    text
+    let (object, frame) = match (procedure.is_tools(), procedure.early) {
+        (true, _) => (String::new(), format!("tools(\"{c_name}\"")),
+        (_, true) => (
+            error_object(procedure, large),
+            format!("early(\"{c_name}\", object"),
+        ),
+        _ => (
+            error_object(procedure, large),
+            format!("running(\"{c_name}\", object"),
+        ),
+    };
+    format!(
+        "{object}    \
+         let decode = move || {{\n        \
+             // SAFETY: C promises that pointers are NULL or hold what their parameter says.\n        \
+             unsafe {{\n{lines}            Ok(({decoded}))\n        }}\n    \
+         }};\n    \
+         frame::{frame}, decode, move |call, ({decoded})| {{\n        \
+             // SAFETY: the same.\n        \
+             unsafe {{ face::{face}({passed}) }}\n    \
+         }})\n"
+    )
 }
 
 /// A statement that says whose error handler hears of this procedure's errors.
@@ -143,11 +145,12 @@ fn error_object(procedure: &Procedure, large: bool) -> String {
         format!("Object::{variant}({name})")
     } else if let Some((name, variant)) = find(Access::InOut) {
         let function = format!("{}_at", variant.to_ascii_lowercase());
-        format!("unsafe {{ Object::{function}({name}) }}")
+        return format!(
+            "    // SAFETY: C promises that the address is NULL or a handle's.\n    \
+             let object = unsafe {{ Object::{function}({name}) }};\n"
+        );
     } else {
         "Object::None".into()
     };
-    format!(
-        "    // SAFETY, where it is unsafe: C promises that the address is NULL or a handle's.\n    let object = {object};\n"
-    )
+    format!("    let object = {object};\n")
 }

@@ -232,7 +232,8 @@ impl Parameter {
                     format!("{}Function::{form}({name})", kind.rust(false))
                 }
                 Class::Function => name.clone(),
-                Class::Text | Class::Variadic => unreachable!("decoded elsewhere, or not at all"),
+                Class::Variadic => name.clone(),
+                Class::Text => unreachable!("decoded above"),
             },
             (Length::One, Access::Out) if kind.word() == "status" => {
                 format!("args::status({name})")
@@ -255,7 +256,8 @@ impl Parameter {
             (Length::Unknown, Access::In) => format!("args::array_of_comm(\"{name}\", {name})"),
             (Length::Unknown, _) => name.clone(),
             (Length::Named(length), access) => {
-                let length = format!("{length} as usize");
+                let present = if self.only_large { ".unwrap_or(0)" } else { "" };
+                let length = format!("{length}{present} as usize");
                 match access {
                     Access::Out if kind.word() == "status" => {
                         format!("args::statuses({name}, {length})")

@@ -150,11 +150,17 @@ fn parse_procedure(line: &str, chapter: u32) -> Result<Procedure, String> {
     let parameters = columns
         .map(parse_parameter)
         .collect::<Result<Vec<_>, _>>()?;
-    for parameter in &parameters {
+    for (index, parameter) in parameters.iter().enumerate() {
         if let Length::Named(length) = &parameter.length {
-            let known = length.starts_with("MPI_") || parameters.iter().any(|p| &p.name == length);
-            if !known {
-                return Err(format!("`{length}` is no parameter"));
+            // Arguments are decoded in order.
+            let mut before = parameters[..index]
+                .iter()
+                .filter(|p| p.access == Access::In);
+            if !length.starts_with("MPI_") && !before.any(|p| &p.name == length) {
+                return Err(format!(
+                    "`{length}` is no value before `{}`",
+                    parameter.name
+                ));
             }
         }
     }

@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 pub use crate::counts::{
-    CommArray, Counts, OutCount, counts, counts_of_comm, optional_out_count, out_count,
+    CommArray, CommCounts, Counts, OutCount, counts, counts_of_comm, optional_out_count, out_count,
 };
 
 type Result<T> = std::result::Result<T, Error>;
@@ -25,7 +25,7 @@ type Result<T> = std::result::Result<T, Error>;
 #[inline(always)]
 pub fn count(name: &str, value: i64) -> Result<i64> {
     if value < 0 {
-        negative(MPI_ERR_COUNT, name, value)
+        Err(negative(MPI_ERR_COUNT, name, value))
     } else {
         Ok(value)
     }
@@ -34,30 +34,30 @@ pub fn count(name: &str, value: i64) -> Result<i64> {
 /// The number of requests or of blocks of an array.
 #[inline(always)]
 pub fn n(name: &str, value: c_int) -> Result<usize> {
-    usize::try_from(value).or_else(|_| negative(MPI_ERR_COUNT, name, value as i64))
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_COUNT, name, value as i64))
 }
 
 /// The length of an array of anything else.
 #[inline(always)]
 pub fn len(name: &str, value: c_int) -> Result<usize> {
-    usize::try_from(value).or_else(|_| negative(MPI_ERR_ARG, name, value as i64))
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, name, value as i64))
 }
 
 #[inline(always)]
 pub fn ndims(name: &str, value: c_int) -> Result<usize> {
-    usize::try_from(value).or_else(|_| negative(MPI_ERR_DIMS, name, value as i64))
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_DIMS, name, value as i64))
 }
 
 #[inline(always)]
 pub fn size(name: &str, value: isize) -> Result<usize> {
-    usize::try_from(value).or_else(|_| negative(MPI_ERR_SIZE, name, value as i64))
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_SIZE, name, value as i64))
 }
 
 /// A rank that a process must have.
 #[inline(always)]
 pub fn rank(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
-        bad_rank(name, value, "")
+        Err(bad_rank(name, value, ""))
     } else {
         Ok(value)
     }
@@ -67,7 +67,7 @@ pub fn rank(name: &str, value: c_int) -> Result<c_int> {
 #[inline(always)]
 pub fn dest(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_PROC_NULL {
-        bad_rank(name, value, " or MPI_PROC_NULL")
+        Err(bad_rank(name, value, " or MPI_PROC_NULL"))
     } else {
         Ok(value)
     }
@@ -77,7 +77,7 @@ pub fn dest(name: &str, value: c_int) -> Result<c_int> {
 #[inline(always)]
 pub fn source(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_ANY_SOURCE && value != MPI_PROC_NULL {
-        bad_rank(name, value, ", MPI_ANY_SOURCE or MPI_PROC_NULL")
+        Err(bad_rank(name, value, ", MPI_ANY_SOURCE or MPI_PROC_NULL"))
     } else {
         Ok(value)
     }
@@ -87,7 +87,7 @@ pub fn source(name: &str, value: c_int) -> Result<c_int> {
 #[inline(always)]
 pub fn root(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_ROOT && value != MPI_PROC_NULL {
-        bad_root(name, value)
+        Err(bad_root(name, value))
     } else {
         Ok(value)
     }
@@ -96,7 +96,7 @@ pub fn root(name: &str, value: c_int) -> Result<c_int> {
 #[inline(always)]
 pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
-        bad_tag(name, value, "")
+        Err(bad_tag(name, value, ""))
     } else {
         Ok(value)
     }
@@ -106,7 +106,7 @@ pub fn tag(name: &str, value: c_int) -> Result<c_int> {
 #[inline(always)]
 pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_ANY_TAG {
-        bad_tag(name, value, " or MPI_ANY_TAG")
+        Err(bad_tag(name, value, " or MPI_ANY_TAG"))
     } else {
         Ok(value)
     }
@@ -158,7 +158,7 @@ impl From<bool> for Flag {
 pub unsafe fn out<'a, T>(name: &str, place: *mut T) -> Result<Out<'a, T>> {
     match NonNull::new(place) {
         Some(place) => Ok(Out(place, PhantomData)),
-        None => null(name),
+        None => Err(null(name)),
     }
 }
 
@@ -185,7 +185,7 @@ pub unsafe fn inout<'a, T>(name: &str, place: *mut T) -> Result<&'a mut T> {
     // SAFETY: the caller's promise.
     match unsafe { place.as_mut() } {
         Some(place) => Ok(place),
-        None => null(name),
+        None => Err(null(name)),
     }
 }
 
@@ -204,7 +204,7 @@ pub unsafe fn read<'a, T>(name: &str, place: *const T) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     match unsafe { place.as_ref() } {
         Some(place) => Ok(place),
-        None => null(name),
+        None => Err(null(name)),
     }
 }
 
@@ -218,7 +218,7 @@ pub unsafe fn slice<'a, T>(name: &str, start: *const T, length: usize) -> Result
         return Ok(&[]);
     }
     if start.is_null() {
-        return null(name);
+        return Err(null(name));
     }
     // SAFETY: the caller's promise, and not NULL.
     Ok(unsafe { slice::from_raw_parts(start, length) })
@@ -232,7 +232,7 @@ pub unsafe fn slice_mut<'a, T>(name: &str, start: *mut T, length: usize) -> Resu
         return Ok(&mut []);
     }
     if start.is_null() {
-        return null(name);
+        return Err(null(name));
     }
     // SAFETY: the caller's promise, and not NULL.
     Ok(unsafe { slice::from_raw_parts_mut(start, length) })
@@ -300,7 +300,7 @@ pub unsafe fn statuses<'a>(start: *mut Status, length: usize) -> Statuses<'a> {
 #[inline(always)]
 pub unsafe fn text<'a>(name: &str, start: *const c_char) -> Result<&'a CStr> {
     if start.is_null() {
-        return null(name);
+        return Err(null(name));
     }
     // SAFETY: the caller's promise, and not NULL.
     Ok(unsafe { CStr::from_ptr(start) })
@@ -332,46 +332,40 @@ pub unsafe fn out_text<'a>(name: &str, start: *mut c_char, size: usize) -> Resul
     }?))
 }
 
-// Errors.
+// Errors. Out of line, so that they cost the calls that succeed nothing but a branch.
 
 #[cold]
-fn negative<T>(class: c_int, name: &str, value: i64) -> Result<T> {
-    Err(Error::new(
-        class,
-        format!("{name} is {value}; it must not be negative"),
-    ))
+#[inline(never)]
+fn negative(class: c_int, name: &str, value: i64) -> Error {
+    Error::new(class, format!("{name} is {value}; it must not be negative"))
 }
 
 #[cold]
-fn bad_rank<T>(name: &str, value: c_int, others: &str) -> Result<T> {
-    Err(Error::new(
-        MPI_ERR_RANK,
-        format!("{name} is {value}; valid is a rank, 0 or greater{others}"),
-    ))
+#[inline(never)]
+fn bad_rank(name: &str, value: c_int, others: &str) -> Error {
+    let detail = format!("{name} is {value}; valid is a rank, 0 or greater{others}");
+    Error::new(MPI_ERR_RANK, detail)
 }
 
 #[cold]
-fn bad_root<T>(name: &str, value: c_int) -> Result<T> {
-    Err(Error::new(
-        MPI_ERR_ROOT,
-        format!("{name} is {value}; valid is a rank, 0 or greater"),
-    ))
+#[inline(never)]
+fn bad_root(name: &str, value: c_int) -> Error {
+    let detail = format!("{name} is {value}; valid is a rank, 0 or greater");
+    Error::new(MPI_ERR_ROOT, detail)
 }
 
 #[cold]
-fn bad_tag<T>(name: &str, value: c_int, others: &str) -> Result<T> {
-    Err(Error::new(
-        MPI_ERR_TAG,
-        format!("{name} is {value}; valid is a tag, 0 or greater{others}"),
-    ))
+#[inline(never)]
+fn bad_tag(name: &str, value: c_int, others: &str) -> Error {
+    let detail = format!("{name} is {value}; valid is a tag, 0 or greater{others}");
+    Error::new(MPI_ERR_TAG, detail)
 }
 
 #[cold]
-pub(crate) fn null<T>(name: &str) -> Result<T> {
-    Err(Error::new(
-        MPI_ERR_ARG,
-        format!("{name} is NULL; it must point to memory of the caller"),
-    ))
+#[inline(never)]
+pub(crate) fn null(name: &str) -> Error {
+    let detail = format!("{name} is NULL; it must point to memory of the caller");
+    Error::new(MPI_ERR_ARG, detail)
 }
 
 const _: () = assert!(

@@ -55,7 +55,7 @@ pub unsafe fn counts<'a>(
     length: usize,
 ) -> Result<Counts<'a>> {
     if start.is_null() && length > 0 {
-        return null(name);
+        return Err(null(name));
     }
     Ok(Counts {
         start,
@@ -180,7 +180,7 @@ impl OutCount<'_> {
 #[inline(always)]
 pub unsafe fn out_count<'a>(name: &str, place: *mut c_void, wide: bool) -> Result<OutCount<'a>> {
     if place.is_null() {
-        return null(name);
+        return Err(null(name));
     }
     Ok(OutCount {
         place,

@@ -54,12 +54,14 @@ impl Deref for Running {
     }
 }
 
-/// The frame of a procedure that needs a running MPI.
+/// The frame of a procedure that needs a running MPI. `decode` checks and turns the arguments and
+/// cannot panic; it stands apart so that what is caught is one call with its arguments in registers.
 #[inline(always)]
-pub fn running(
+pub fn running<A>(
     procedure: &'static str,
     object: Object,
-    body: impl FnOnce(&Running) -> Result<(), Error>,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Running, A) -> Result<(), Error>,
 ) -> c_int {
     let Some(rank) = LIBRARY.rank() else {
         return not_running(procedure);
@@ -71,31 +73,43 @@ pub fn running(
         },
         rank,
     };
-    finish(&call, || body(&call))
+    match decode() {
+        Ok(arguments) => finish(&call, || body(&call, arguments)),
+        Err(error) => failed(&call, error),
+    }
 }
 
 /// The frame of a procedure that may be called at any time.
 #[inline(always)]
-pub fn early(
+pub fn early<A>(
     procedure: &'static str,
     object: Object,
-    body: impl FnOnce(&Call) -> Result<(), Error>,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Call, A) -> Result<(), Error>,
 ) -> c_int {
     let call = Call {
         procedure,
         object: Cell::new(object),
     };
-    finish(&call, || body(&call))
+    match decode() {
+        Ok(arguments) => finish(&call, || body(&call, arguments)),
+        Err(error) => failed(&call, error),
+    }
 }
 
 /// The frame of a procedure of the tools interface, which returns its errors.
 #[inline(always)]
-pub fn tools(procedure: &'static str, body: impl FnOnce(&Call) -> Result<(), Error>) -> c_int {
+pub fn tools<A>(
+    procedure: &'static str,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Call, A) -> Result<(), Error>,
+) -> c_int {
     let call = Call {
         procedure,
         object: Cell::new(Object::None),
     };
-    match catch_unwind(AssertUnwindSafe(|| body(&call))) {
+    let work = || decode().and_then(|arguments| body(&call, arguments));
+    match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(error)) => error.class.0,
         Err(_) => MPI_T_ERR_INVALID,

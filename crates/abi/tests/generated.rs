@@ -103,7 +103,7 @@ fn a_wrong_line_is_named_with_its_reason() {
         ("Send c", "procedures.txt:2: no state: Send c"),
         (
             "Waitall - works >status[count]",
-            "procedures.txt:2: `count` is no parameter: Waitall - works >status[count]",
+            "procedures.txt:2: `count` is no value before `status`: Waitall - works >status[count]",
         ),
     ] {
         let error = generate::table::parse(&format!("chapter 3 P\n{line}")).err();

@@ -15,8 +15,14 @@ pub fn info_create(_: &Call, info: Out<Info>) -> Done {
     Ok(())
 }
 
+/// # Safety
 /// `argv` is that of `main`, or NULL.
-pub fn info_create_env(_: &Call, argc: c_int, argv: *mut *mut c_char, info: Out<Info>) -> Done {
+pub unsafe fn info_create_env(
+    _: &Call,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    info: Out<Info>,
+) -> Done {
     let count = if argv.is_null() {
         0
     } else {
@@ -97,8 +103,11 @@ pub fn info_get_nthkey(_: &Call, info: Info, index: c_int, key: OutText) -> Done
     Ok(())
 }
 
-/// `value` may be NULL if `size` is 0. On return `size` is what the whole value needs with its NUL.
-pub fn info_get_string(
+/// On return `size` is what the whole value needs with its NUL.
+///
+/// # Safety
+/// `value` has room for `size` bytes; it may be NULL if `size` is 0.
+pub unsafe fn info_get_string(
     _: &Call,
     info: Info,
     key: &CStr,

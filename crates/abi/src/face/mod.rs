@@ -22,6 +22,8 @@
 //! | a message buffer | a raw pointer, for it may be MPI_BOTTOM or MPI_IN_PLACE |
 //! | a user's function with two forms | an enum of `callback` |
 //! | what only the `_c` form has | an `Option` |
+//!
+//! One that reads or writes through a raw pointer is an `unsafe fn`.
 
 mod abi;
 mod address;
