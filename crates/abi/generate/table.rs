@@ -1,0 +1,215 @@
+//! Reading `procedures.txt`, whose head explains its columns.
+
+use super::kinds::Kind;
+
+pub struct Chapter {
+    pub number: u32,
+    pub title: String,
+    pub procedures: Vec<Procedure>,
+}
+
+pub struct Procedure {
+    /// Without `MPI_`.
+    pub name: String,
+    pub chapter: u32,
+    /// Has a form `_c`, with MPI_Count where this one has int.
+    pub large: bool,
+    /// May be called before MPI_Init and after MPI_Finalize.
+    pub early: bool,
+    /// The version of the standard that deprecated it.
+    #[allow(dead_code)] // only the header says so
+    pub deprecated: Option<String>,
+    /// What it returns where that is not an error code.
+    pub returns: Option<Kind>,
+    pub state: State,
+    pub parameters: Vec<Parameter>,
+}
+
+pub enum State {
+    Works,
+    /// The name of the work that it belongs to.
+    Waits(String),
+}
+
+pub struct Parameter {
+    pub name: String,
+    pub kind: Kind,
+    pub access: Access,
+    pub length: Length,
+    /// NULL is allowed.
+    pub optional: bool,
+    /// Only the `_c` form has it.
+    pub only_large: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// By value, or an array that is read.
+    In,
+    /// `<`
+    Read,
+    /// `>`
+    Out,
+    /// `<>`
+    InOut,
+}
+
+#[derive(PartialEq, Eq)]
+pub enum Length {
+    One,
+    /// `[*]`: known to the communicator only.
+    Unknown,
+    /// `[NAME]`: a parameter, or a constant where it begins with `MPI_`.
+    Named(String),
+}
+
+impl Procedure {
+    /// In Rust: `MPI_Type_size_x` is `type_size_x`.
+    pub fn snake(&self) -> String {
+        self.name.to_ascii_lowercase()
+    }
+
+    pub fn works(&self) -> bool {
+        matches!(self.state, State::Works)
+    }
+
+    /// Belongs to the tools interface, whose errors go through no handler.
+    pub fn is_tools(&self) -> bool {
+        self.name.starts_with("T_")
+    }
+
+    /// `[false]`, or `[false, true]` where there is a `_c` form.
+    pub fn forms(&self) -> &'static [bool] {
+        if self.large { &[false, true] } else { &[false] }
+    }
+
+    /// The name in C, with `prefix` before it.
+    pub fn c_name(&self, prefix: &str, large: bool) -> String {
+        format!("{prefix}{}{}", self.name, if large { "_c" } else { "" })
+    }
+
+    /// The parameters of one of the forms.
+    pub fn parameters(&self, large: bool) -> impl Iterator<Item = &Parameter> {
+        self.parameters
+            .iter()
+            .filter(move |parameter| large || !parameter.only_large)
+    }
+}
+
+/// Parses the table, or says which line is wrong and why.
+pub fn parse(text: &str) -> Result<Vec<Chapter>, String> {
+    let mut chapters: Vec<Chapter> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let at = |why: String| format!("procedures.txt:{}: {why}: {line}", index + 1);
+        if let Some(heading) = line.strip_prefix("chapter ") {
+            let (number, title) = heading
+                .split_once(' ')
+                .ok_or_else(|| at("a chapter is `chapter NUMBER TITLE`".into()))?;
+            chapters.push(Chapter {
+                number: number
+                    .parse()
+                    .map_err(|_| at(format!("`{number}` is no number")))?,
+                title: title.into(),
+                procedures: Vec::new(),
+            });
+            continue;
+        }
+        let chapter = chapters
+            .last_mut()
+            .ok_or_else(|| at("a procedure before the first chapter".into()))?;
+        let procedure = parse_procedure(line, chapter.number).map_err(at)?;
+        chapter.procedures.push(procedure);
+    }
+    Ok(chapters)
+}
+
+fn parse_procedure(line: &str, chapter: u32) -> Result<Procedure, String> {
+    let mut columns = line.split_whitespace();
+    let mut column = |what| columns.next().ok_or(format!("no {what}"));
+    let name = column("name")?.to_string();
+    let marks = column("marks")?;
+    let state = match column("state")? {
+        "works" => State::Works,
+        work => State::Waits(work.into()),
+    };
+    let (marks, returns) = match marks.split_once('=') {
+        Some((marks, kind)) => (marks, Some(Kind::named(kind)?)),
+        None => (marks, None),
+    };
+    let (marks, deprecated) = match marks.split_once('d') {
+        Some((marks, version)) => (marks, Some(version.to_string())),
+        None => (marks, None),
+    };
+    if let Some(unknown) = marks.chars().find(|mark| !"-ce".contains(*mark)) {
+        return Err(format!("unknown mark `{unknown}`"));
+    }
+    let parameters = columns
+        .map(parse_parameter)
+        .collect::<Result<Vec<_>, _>>()?;
+    for (index, parameter) in parameters.iter().enumerate() {
+        if let Length::Named(length) = &parameter.length {
+            // Arguments are decoded in order.
+            let mut before = parameters[..index]
+                .iter()
+                .filter(|p| p.access == Access::In);
+            if !length.starts_with("MPI_") && !before.any(|p| &p.name == length) {
+                return Err(format!(
+                    "`{length}` is no value before `{}`",
+                    parameter.name
+                ));
+            }
+        }
+    }
+    Ok(Procedure {
+        name,
+        chapter,
+        large: marks.contains('c'),
+        early: marks.contains('e'),
+        deprecated,
+        returns,
+        state,
+        parameters,
+    })
+}
+
+/// `name:>kind[length]?@c`, all but the kind being optional.
+fn parse_parameter(text: &str) -> Result<Parameter, String> {
+    let (name, rest) = match text.split_once(':') {
+        Some((name, rest)) => (Some(name), rest),
+        None => (None, text),
+    };
+    let (rest, only_large) = strip_end(rest, "@c");
+    let (rest, optional) = strip_end(rest, "?");
+    let (access, rest) = [
+        ("<>", Access::InOut),
+        (">", Access::Out),
+        ("<", Access::Read),
+    ]
+    .into_iter()
+    .find_map(|(sign, access)| Some((access, rest.strip_prefix(sign)?)))
+    .unwrap_or((Access::In, rest));
+    let (kind, length) = match rest.strip_suffix(']').and_then(|r| r.split_once('[')) {
+        Some((kind, "*" | "")) => (kind, Length::Unknown),
+        Some((kind, length)) => (kind, Length::Named(length.into())),
+        None => (rest, Length::One),
+    };
+    Ok(Parameter {
+        name: name.unwrap_or(kind).into(),
+        kind: Kind::named(kind)?,
+        access,
+        length,
+        optional,
+        only_large,
+    })
+}
+
+fn strip_end<'a>(text: &'a str, end: &str) -> (&'a str, bool) {
+    match text.strip_suffix(end) {
+        Some(rest) => (rest, true),
+        None => (text, false),
+    }
+}

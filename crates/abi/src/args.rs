@@ -1,0 +1,374 @@
+//! Arguments on their way from C: the checks that follow from a parameter's kind and need no lookup,
+//! and the views through which the face reads and writes C's memory without being unsafe itself.
+//!
+//! What must hold: a view is only made here, after its check, and only by the generated entry points,
+//! which pass on C's promise that a pointer is NULL or points to what its parameter says. The names in
+//! errors are the standard's parameter names.
+
+use crate::constants::*;
+use crate::error::Error;
+use crate::status::Status;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::slice;
+
+pub use crate::counts::{
+    CommArray, CommCounts, Counts, OutCount, counts, counts_of_comm, optional_out_count, out_count,
+};
+
+type Result<T> = std::result::Result<T, Error>;
+
+// Integers.
+
+#[inline(always)]
+pub fn count(name: &str, value: i64) -> Result<i64> {
+    if value < 0 {
+        Err(negative(MPI_ERR_COUNT, name, value))
+    } else {
+        Ok(value)
+    }
+}
+
+/// The number of requests or of blocks of an array.
+#[inline(always)]
+pub fn n(name: &str, value: c_int) -> Result<usize> {
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_COUNT, name, value as i64))
+}
+
+/// The length of an array of anything else.
+#[inline(always)]
+pub fn len(name: &str, value: c_int) -> Result<usize> {
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, name, value as i64))
+}
+
+#[inline(always)]
+pub fn ndims(name: &str, value: c_int) -> Result<usize> {
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_DIMS, name, value as i64))
+}
+
+#[inline(always)]
+pub fn size(name: &str, value: isize) -> Result<usize> {
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_SIZE, name, value as i64))
+}
+
+/// A rank that a process must have.
+#[inline(always)]
+pub fn rank(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 {
+        Err(bad_rank(name, value, ""))
+    } else {
+        Ok(value)
+    }
+}
+
+/// A rank to send to.
+#[inline(always)]
+pub fn dest(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 && value != MPI_PROC_NULL {
+        Err(bad_rank(name, value, " or MPI_PROC_NULL"))
+    } else {
+        Ok(value)
+    }
+}
+
+/// A rank to receive from.
+#[inline(always)]
+pub fn source(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 && value != MPI_ANY_SOURCE && value != MPI_PROC_NULL {
+        Err(bad_rank(name, value, ", MPI_ANY_SOURCE or MPI_PROC_NULL"))
+    } else {
+        Ok(value)
+    }
+}
+
+/// The root of a collective operation; the values for intercommunicators pass.
+#[inline(always)]
+pub fn root(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 && value != MPI_ROOT && value != MPI_PROC_NULL {
+        Err(bad_root(name, value))
+    } else {
+        Ok(value)
+    }
+}
+
+#[inline(always)]
+pub fn tag(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 {
+        Err(bad_tag(name, value, ""))
+    } else {
+        Ok(value)
+    }
+}
+
+/// A tag to receive.
+#[inline(always)]
+pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
+    if value < 0 && value != MPI_ANY_TAG {
+        Err(bad_tag(name, value, " or MPI_ANY_TAG"))
+    } else {
+        Ok(value)
+    }
+}
+
+// Single values behind pointers.
+
+/// A place for one result.
+#[derive(Clone, Copy)]
+pub struct Out<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
+
+impl<T> Out<'_, T> {
+    #[inline(always)]
+    pub fn set(self, value: impl Into<T>) {
+        // SAFETY: made from a pointer that C promised to be writable for one T during the call.
+        unsafe { self.0.write(value.into()) }
+    }
+}
+
+impl Out<'_, Status> {
+    /// Writes all but the error field, which only calls that complete several operations may touch
+    /// (section 3.2.5 of MPI 5.0).
+    #[inline(always)]
+    pub fn fill(self, status: Status) {
+        // SAFETY: as in `set`; the field is copied as memory, for C need not have initialised it.
+        unsafe {
+            let error = &raw mut (*self.0.as_ptr()).error;
+            let kept = error.cast::<MaybeUninit<c_int>>().read();
+            self.0.write(status);
+            error.cast::<MaybeUninit<c_int>>().write(kept);
+        }
+    }
+}
+
+/// A logical result.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Flag(c_int);
+
+impl From<bool> for Flag {
+    fn from(value: bool) -> Flag {
+        Flag(c_int::from(value))
+    }
+}
+
+/// # Safety
+/// `place` is NULL or writable for the length of the call.
+#[inline(always)]
+pub unsafe fn out<'a, T>(name: &str, place: *mut T) -> Result<Out<'a, T>> {
+    match NonNull::new(place) {
+        Some(place) => Ok(Out(place, PhantomData)),
+        None => Err(null(name)),
+    }
+}
+
+/// # Safety
+/// As for [`out`].
+#[inline(always)]
+pub unsafe fn optional_out<'a, T>(_name: &str, place: *mut T) -> Result<Option<Out<'a, T>>> {
+    Ok(NonNull::new(place).map(|place| Out(place, PhantomData)))
+}
+
+/// `None` for MPI_STATUS_IGNORE.
+///
+/// # Safety
+/// As for [`out`].
+#[inline(always)]
+pub unsafe fn status<'a>(place: *mut Status) -> Option<Out<'a, Status>> {
+    NonNull::new(place).map(|place| Out(place, PhantomData))
+}
+
+/// # Safety
+/// `place` is NULL or holds a T that nothing else touches during the call.
+#[inline(always)]
+pub unsafe fn inout<'a, T>(name: &str, place: *mut T) -> Result<&'a mut T> {
+    // SAFETY: the caller's promise.
+    match unsafe { place.as_mut() } {
+        Some(place) => Ok(place),
+        None => Err(null(name)),
+    }
+}
+
+/// # Safety
+/// As for [`inout`].
+#[inline(always)]
+pub unsafe fn optional_inout<'a, T>(_name: &str, place: *mut T) -> Result<Option<&'a mut T>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { place.as_mut() })
+}
+
+/// # Safety
+/// `place` is NULL or holds a T that nothing changes during the call.
+#[inline(always)]
+pub unsafe fn read<'a, T>(name: &str, place: *const T) -> Result<&'a T> {
+    // SAFETY: the caller's promise.
+    match unsafe { place.as_ref() } {
+        Some(place) => Ok(place),
+        None => Err(null(name)),
+    }
+}
+
+// Arrays.
+
+/// # Safety
+/// `start` is NULL or the start of `length` Ts that nothing changes during the call.
+#[inline(always)]
+pub unsafe fn slice<'a, T>(name: &str, start: *const T, length: usize) -> Result<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise, and not NULL.
+    Ok(unsafe { slice::from_raw_parts(start, length) })
+}
+
+/// # Safety
+/// `start` is NULL or the start of `length` Ts that nothing else touches during the call.
+#[inline(always)]
+pub unsafe fn slice_mut<'a, T>(name: &str, start: *mut T, length: usize) -> Result<&'a mut [T]> {
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    if start.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise, and not NULL.
+    Ok(unsafe { slice::from_raw_parts_mut(start, length) })
+}
+
+/// # Safety
+/// As for [`slice_mut`], but the Ts need not be initialised.
+#[inline(always)]
+pub unsafe fn slice_out<'a, T>(
+    name: &str,
+    start: *mut T,
+    length: usize,
+) -> Result<&'a mut [MaybeUninit<T>]> {
+    // SAFETY: the caller's promise; a MaybeUninit needs no initialisation.
+    unsafe { slice_mut(name, start.cast(), length) }
+}
+
+/// An array of T that is as long as the communicator says.
+///
+/// # Safety
+/// `start` is NULL or the start of that many Ts.
+#[inline(always)]
+pub unsafe fn array_of_comm<'a, T>(name: &'static str, start: *const T) -> CommArray<'a, T> {
+    // SAFETY: the caller's promise.
+    unsafe { CommArray::new(name, start) }
+}
+
+/// The statuses of several operations, or MPI_STATUSES_IGNORE.
+#[derive(Clone, Copy)]
+pub struct Statuses<'a> {
+    start: Option<NonNull<Status>>,
+    length: usize,
+    place: PhantomData<&'a mut Status>,
+}
+
+impl<'a> Statuses<'a> {
+    /// The place of the status at `index`, if statuses are wanted.
+    pub fn get(&self, index: usize) -> Option<Out<'a, Status>> {
+        assert!(index < self.length, "status {index} of {}", self.length);
+        // SAFETY: within the array that C promised.
+        self.start
+            .map(|start| Out(unsafe { start.add(index) }, PhantomData))
+    }
+
+    pub fn ignored(&self) -> bool {
+        self.start.is_none()
+    }
+}
+
+/// # Safety
+/// `start` is NULL or the start of `length` writable statuses.
+#[inline(always)]
+pub unsafe fn statuses<'a>(start: *mut Status, length: usize) -> Statuses<'a> {
+    Statuses {
+        start: NonNull::new(start),
+        length,
+        place: PhantomData,
+    }
+}
+
+// Texts.
+
+/// # Safety
+/// `start` is NULL or a NUL-terminated string that nothing changes during the call.
+#[inline(always)]
+pub unsafe fn text<'a>(name: &str, start: *const c_char) -> Result<&'a CStr> {
+    if start.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise, and not NULL.
+    Ok(unsafe { CStr::from_ptr(start) })
+}
+
+/// A buffer for a string.
+pub struct OutText<'a>(&'a mut [MaybeUninit<u8>]);
+
+impl OutText<'_> {
+    /// Writes as much of `text` as fits before the closing NUL, and says how many bytes that was.
+    pub fn set(self, text: &[u8]) -> usize {
+        let length = text.len().min(self.0.len() - 1);
+        for (place, byte) in self.0.iter_mut().zip(&text[..length]) {
+            place.write(*byte);
+        }
+        self.0[length].write(0);
+        length
+    }
+}
+
+/// # Safety
+/// `start` is NULL or the start of `size` writable bytes; `size` is at least 1.
+#[inline(always)]
+pub unsafe fn out_text<'a>(name: &str, start: *mut c_char, size: usize) -> Result<OutText<'a>> {
+    debug_assert!(size > 0);
+    // SAFETY: the caller's promise.
+    Ok(OutText(unsafe {
+        slice_mut(name, start.cast::<MaybeUninit<u8>>(), size)
+    }?))
+}
+
+// Errors. Out of line, so that they cost the calls that succeed nothing but a branch.
+
+#[cold]
+#[inline(never)]
+fn negative(class: c_int, name: &str, value: i64) -> Error {
+    Error::new(class, format!("{name} is {value}; it must not be negative"))
+}
+
+#[cold]
+#[inline(never)]
+fn bad_rank(name: &str, value: c_int, others: &str) -> Error {
+    let detail = format!("{name} is {value}; valid is a rank, 0 or greater{others}");
+    Error::new(MPI_ERR_RANK, detail)
+}
+
+#[cold]
+#[inline(never)]
+fn bad_root(name: &str, value: c_int) -> Error {
+    let detail = format!("{name} is {value}; valid is a rank, 0 or greater");
+    Error::new(MPI_ERR_ROOT, detail)
+}
+
+#[cold]
+#[inline(never)]
+fn bad_tag(name: &str, value: c_int, others: &str) -> Error {
+    let detail = format!("{name} is {value}; valid is a tag, 0 or greater{others}");
+    Error::new(MPI_ERR_TAG, detail)
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn null(name: &str) -> Error {
+    let detail = format!("{name} is NULL; it must point to memory of the caller");
+    Error::new(MPI_ERR_ARG, detail)
+}
+
+const _: () = assert!(
+    size_of::<*mut c_void>() == 8,
+    "the views take MPI_Aint for 64 bits"
+);

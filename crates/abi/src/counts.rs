@@ -1,0 +1,205 @@
+//! Counts and displacements, which C passes as int or, in the `_c` forms, as MPI_Count or MPI_Aint. The
+//! face sees i64 and need not know which form was called.
+
+use crate::args::null;
+use crate::constants::MPI_UNDEFINED;
+use crate::error::Error;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// An array of counts or displacements.
+#[derive(Clone, Copy)]
+pub struct Counts<'a> {
+    start: *const c_void,
+    wide: bool,
+    length: usize,
+    place: PhantomData<&'a i64>,
+}
+
+impl Counts<'_> {
+    #[inline]
+    pub fn get(&self, index: usize) -> i64 {
+        assert!(index < self.length, "count {index} of {}", self.length);
+        // SAFETY: within the array, which is not NULL if it has an element; `wide` is its width.
+        unsafe {
+            if self.wide {
+                self.start.cast::<i64>().add(index).read()
+            } else {
+                i64::from(self.start.cast::<c_int>().add(index).read())
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> {
+        (0..self.length).map(|index| self.get(index))
+    }
+}
+
+/// # Safety
+/// `start` is NULL or the start of `length` integers of that width, which nothing changes during the call.
+#[inline(always)]
+pub unsafe fn counts<'a>(
+    name: &str,
+    start: *const c_void,
+    wide: bool,
+    length: usize,
+) -> Result<Counts<'a>> {
+    if start.is_null() && length > 0 {
+        return Err(null(name));
+    }
+    Ok(Counts {
+        start,
+        wide,
+        length,
+        place: PhantomData,
+    })
+}
+
+/// An array of counts or displacements that is as long as the communicator says. It may be NULL where
+/// the call does not look at it (as at a rank that is not the root), so it is checked on first use.
+#[derive(Clone, Copy)]
+pub struct CommCounts<'a> {
+    name: &'static str,
+    start: *const c_void,
+    wide: bool,
+    place: PhantomData<&'a i64>,
+}
+
+impl<'a> CommCounts<'a> {
+    /// # Safety
+    /// `length` is the length that the standard gives to this parameter.
+    pub unsafe fn with_len(&self, length: usize) -> Result<Counts<'a>> {
+        // SAFETY: C's promise about the array, whose length the caller knows.
+        unsafe { counts(self.name, self.start, self.wide, length) }
+    }
+}
+
+/// # Safety
+/// `start` is NULL or the start of as many integers of that width as the communicator says.
+#[inline(always)]
+pub unsafe fn counts_of_comm<'a>(
+    name: &'static str,
+    start: *const c_void,
+    wide: bool,
+) -> CommCounts<'a> {
+    CommCounts {
+        name,
+        start,
+        wide,
+        place: PhantomData,
+    }
+}
+
+/// The same for an array of anything else.
+#[derive(Clone, Copy)]
+pub struct CommArray<'a, T> {
+    name: &'static str,
+    start: *const T,
+    place: PhantomData<&'a T>,
+}
+
+impl<'a, T> CommArray<'a, T> {
+    /// # Safety
+    /// `start` is NULL or the start of as many Ts as the communicator says.
+    pub unsafe fn new(name: &'static str, start: *const T) -> Self {
+        CommArray {
+            name,
+            start,
+            place: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// `length` is the length that the standard gives to this parameter.
+    pub unsafe fn with_len(&self, length: usize) -> Result<&'a [T]> {
+        // SAFETY: C's promise about the array, whose length the caller knows.
+        unsafe { crate::args::slice(self.name, self.start, length) }
+    }
+
+    /// For the arguments that have special values, such as MPI_UNWEIGHTED.
+    pub fn address(&self) -> *const T {
+        self.start
+    }
+}
+
+/// A place for a count, which may hold one on entry.
+#[derive(Clone, Copy)]
+pub struct OutCount<'a> {
+    place: *mut c_void,
+    wide: bool,
+    lifetime: PhantomData<&'a mut i64>,
+}
+
+impl OutCount<'_> {
+    /// Writes the value, or MPI_UNDEFINED if it does not fit the caller's int.
+    #[inline]
+    pub fn set(self, value: i64) {
+        // SAFETY: not NULL, and C promised an integer of this width.
+        unsafe {
+            if self.wide {
+                self.place.cast::<i64>().write(value);
+            } else {
+                self.place
+                    .cast::<c_int>()
+                    .write(c_int::try_from(value).unwrap_or(MPI_UNDEFINED));
+            }
+        }
+    }
+
+    /// The value on entry. Only for parameters that are read and written.
+    #[inline]
+    pub fn get(self) -> i64 {
+        // SAFETY: not NULL, and C promised an initialised integer of this width.
+        unsafe {
+            if self.wide {
+                self.place.cast::<i64>().read()
+            } else {
+                i64::from(self.place.cast::<c_int>().read())
+            }
+        }
+    }
+
+    /// Whether the caller's integer is one of 64 bits.
+    pub fn is_wide(self) -> bool {
+        self.wide
+    }
+}
+
+/// # Safety
+/// `place` is NULL or an integer of that width.
+#[inline(always)]
+pub unsafe fn out_count<'a>(name: &str, place: *mut c_void, wide: bool) -> Result<OutCount<'a>> {
+    if place.is_null() {
+        return Err(null(name));
+    }
+    Ok(OutCount {
+        place,
+        wide,
+        lifetime: PhantomData,
+    })
+}
+
+/// # Safety
+/// As for [`out_count`].
+#[inline(always)]
+pub unsafe fn optional_out_count<'a>(
+    name: &str,
+    place: *mut c_void,
+    wide: bool,
+) -> Result<Option<OutCount<'a>>> {
+    if place.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { out_count(name, place, wide) }.map(Some)
+}

@@ -1,0 +1,15 @@
+//! The exported procedures, generated from `procedures.txt` by `generate/entry.rs`.
+
+// A procedure whose arguments need no check has an empty reason to be unsafe.
+#![allow(non_snake_case, unused_unsafe, clippy::all)]
+
+use crate::args::{self, Flag};
+use crate::callback;
+use crate::constants::*;
+use crate::face;
+use crate::frame::{self, Object};
+use crate::handle::*;
+use crate::status::Status;
+use std::ffi::{c_char, c_int, c_void};
+
+include!(concat!(env!("OUT_DIR"), "/entry.rs"));

@@ -1,0 +1,45 @@
+//! The procedures behind the entry points, one function each under the standard's name in lower case
+//! without `MPI_`. Every module is a subject of the standard.
+//!
+//! A function gets `&Running` (or `&Call`, if MPI need not run) and its arguments checked and decoded
+//! by the rules of `generate/kinds.rs`:
+//!
+//! | in C | here |
+//! | --- | --- |
+//! | a handle | its newtype of `handle` |
+//! | int or MPI_Count (MPI_Aint, in displacements) | `i64` |
+//! | the length of an array | `usize` |
+//! | a logical | `bool` |
+//! | `const char *` | `&CStr` |
+//! | an array that is read, written, both | `&[T]`, `&mut [MaybeUninit<T>]`, `&mut [T]` |
+//! | an array of counts or displacements | `Counts` |
+//! | either, of a length only the communicator knows | `CommArray`, `CommCounts`: `with_len` |
+//! | a result | `Out<T>`, `OutCount` |
+//! | a string that is a result | `OutText` |
+//! | a value that is read and written | `&mut T`, `OutCount` |
+//! | `MPI_Status *` for a result | `Option<Out<Status>>`, `None` if ignored |
+//! | an array of these | `Statuses` |
+//! | a message buffer | a raw pointer, for it may be MPI_BOTTOM or MPI_IN_PLACE |
+//! | a user's function with two forms | an enum of `callback` |
+//! | what only the `_c` form has | an `Option` |
+//!
+//! One that reads or writes through a raw pointer is an `unsafe fn`.
+
+mod abi;
+mod address;
+mod environment;
+mod errors;
+mod info;
+mod status;
+
+pub use abi::*;
+pub use address::*;
+pub use environment::*;
+pub use errors::*;
+pub use info::*;
+pub use status::*;
+
+use crate::error::Error;
+
+/// What every function here returns.
+pub type Done = Result<(), Error>;

@@ -1,0 +1,237 @@
+//! The frame around every call from C: is MPI running, what becomes of an error, and that no panic
+//! gets out.
+//!
+//! What must hold: the way of a call that succeeds is a load and two branches around the face's
+//! function; everything else is cold and stands below.
+
+use crate::constants::*;
+use crate::error::Error;
+use crate::handle::{Comm, File, Session, Win};
+use crate::state::{LIBRARY, Rank};
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Whose error handler hears of an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Object {
+    /// No object of the call: the handler of MPI_COMM_SELF.
+    None,
+    Comm(Comm),
+    Win(Win),
+    File(File),
+    Session(Session),
+}
+
+/// The call that is under way.
+pub struct Call {
+    /// The procedure's full name, such as `MPI_Send_c`.
+    pub procedure: &'static str,
+    object: Cell<Object>,
+}
+
+impl Call {
+    /// Errors of this call go to the handler of `object` from now on: for calls whose arguments do not
+    /// say so themselves, as MPI_Wait, where it is the communicator of the request.
+    pub fn raise_on(&self, object: Object) {
+        self.object.set(object);
+    }
+}
+
+/// A call while MPI is running.
+pub struct Running {
+    call: Call,
+    pub rank: &'static Rank,
+}
+
+impl Deref for Running {
+    type Target = Call;
+
+    fn deref(&self) -> &Call {
+        &self.call
+    }
+}
+
+/// The frame of a procedure that needs a running MPI. `decode` checks and turns the arguments and
+/// cannot panic; it stands apart so that what is caught is one call with its arguments in registers.
+#[inline(always)]
+pub fn running<A>(
+    procedure: &'static str,
+    object: Object,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Running, A) -> Result<(), Error>,
+) -> c_int {
+    let Some(rank) = LIBRARY.rank() else {
+        return not_running(procedure);
+    };
+    let call = Running {
+        call: Call {
+            procedure,
+            object: Cell::new(object),
+        },
+        rank,
+    };
+    match decode() {
+        Ok(arguments) => finish(&call, || body(&call, arguments)),
+        Err(error) => failed(&call, error),
+    }
+}
+
+/// The frame of a procedure that may be called at any time.
+#[inline(always)]
+pub fn early<A>(
+    procedure: &'static str,
+    object: Object,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Call, A) -> Result<(), Error>,
+) -> c_int {
+    let call = Call {
+        procedure,
+        object: Cell::new(object),
+    };
+    match decode() {
+        Ok(arguments) => finish(&call, || body(&call, arguments)),
+        Err(error) => failed(&call, error),
+    }
+}
+
+/// The frame of a procedure of the tools interface, which returns its errors.
+#[inline(always)]
+pub fn tools<A>(
+    procedure: &'static str,
+    decode: impl FnOnce() -> Result<A, Error>,
+    body: impl FnOnce(&Call, A) -> Result<(), Error>,
+) -> c_int {
+    let call = Call {
+        procedure,
+        object: Cell::new(Object::None),
+    };
+    let work = || decode().and_then(|arguments| body(&call, arguments));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(error)) => error.class.0,
+        Err(_) => MPI_T_ERR_INVALID,
+    }
+}
+
+#[inline(always)]
+fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
+    // What a panic leaves half done is the rank's, and MPI promises nothing after an internal error.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(error)) => failed(call, error),
+        Err(panic) => panicked(call, &*panic),
+    }
+}
+
+#[cold]
+fn failed(call: &Call, error: Error) -> c_int {
+    raise(call.procedure, call.object.get(), &error)
+}
+
+#[cold]
+fn panicked(call: &Call, panic: &(dyn Any + Send)) -> c_int {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    let error = Error::new(
+        MPI_ERR_INTERN,
+        format!("a fault of the library itself: {message}"),
+    );
+    raise(call.procedure, call.object.get(), &error)
+}
+
+#[cold]
+fn not_running(procedure: &'static str) -> c_int {
+    let when = if LIBRARY.initialised() {
+        "after MPI_Finalize"
+    } else {
+        "before MPI_Init"
+    };
+    fatal(
+        procedure,
+        &Error::new(MPI_ERR_OTHER, format!("called {when}")),
+    )
+}
+
+/// The body of a procedure that does not work yet.
+#[cold]
+pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
+    if LIBRARY.rank().is_none() {
+        return not_running(procedure);
+    }
+    unsupported_early(procedure, object)
+}
+
+/// The same for one that may be called at any time.
+#[cold]
+pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
+    let detail = format!("{procedure} is not supported yet");
+    raise(
+        procedure,
+        object,
+        &Error::new(MPI_ERR_UNSUPPORTED_OPERATION, detail),
+    )
+}
+
+/// The same for one of the tools interface.
+#[cold]
+pub fn unsupported_tools() -> c_int {
+    MPI_T_ERR_NOT_SUPPORTED
+}
+
+#[cold]
+fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
+    match LIBRARY.rank() {
+        Some(rank) => (rank.raise)(object, procedure, error),
+        None => fatal(procedure, error),
+    }
+}
+
+/// While MPI is not running the initial error handler is in force, and that is MPI_ERRORS_ARE_FATAL
+/// (section 9.3 of MPI 5.0).
+#[cold]
+fn fatal(procedure: &str, error: &Error) -> ! {
+    eprintln!("fishplate: {procedure}: {error}");
+    std::process::exit(error.class.0)
+}
+
+impl Object {
+    /// The object of a call that gets the address of a handle. NULL is found by the checks that follow.
+    ///
+    /// # Safety
+    /// `place` is NULL or holds a handle.
+    #[inline(always)]
+    pub unsafe fn comm_at(place: *const Comm) -> Object {
+        // SAFETY: the caller's promise.
+        unsafe { place.as_ref() }.map_or(Object::None, |comm| Object::Comm(*comm))
+    }
+
+    /// # Safety
+    /// As for [`Object::comm_at`].
+    #[inline(always)]
+    pub unsafe fn win_at(place: *const Win) -> Object {
+        // SAFETY: the caller's promise.
+        unsafe { place.as_ref() }.map_or(Object::None, |win| Object::Win(*win))
+    }
+
+    /// # Safety
+    /// As for [`Object::comm_at`].
+    #[inline(always)]
+    pub unsafe fn file_at(place: *const File) -> Object {
+        // SAFETY: the caller's promise.
+        unsafe { place.as_ref() }.map_or(Object::None, |file| Object::File(*file))
+    }
+
+    /// # Safety
+    /// As for [`Object::comm_at`].
+    #[inline(always)]
+    pub unsafe fn session_at(place: *const Session) -> Object {
+        // SAFETY: the caller's promise.
+        unsafe { place.as_ref() }.map_or(Object::None, |session| Object::Session(*session))
+    }
+}

@@ -1,0 +1,42 @@
+//! Handles as C passes them: one pointer-sized word each, with a type per class.
+//!
+//! A predefined handle is its number in the ABI (below 4096). Any other names a place in a table, as
+//! `mpi::handle` says; here it is a word that is passed on, and `toint` and `fromint` are the identity.
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[repr(transparent)]
+            #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+            pub struct $name(pub usize);
+        )*
+    };
+}
+
+handles! {
+    /// `MPI_Comm`
+    Comm
+    /// `MPI_Datatype`
+    Datatype
+    /// `MPI_Errhandler`
+    Errhandler
+    /// `MPI_File`
+    File
+    /// `MPI_Group`
+    Group
+    /// `MPI_Info`
+    Info
+    /// `MPI_Message`
+    Message
+    /// `MPI_Op`
+    Op
+    /// `MPI_Request`
+    Request
+    /// `MPI_Session`
+    Session
+    /// `MPI_Win`
+    Win
+    /// Any handle of the tools interface
+    ToolsHandle
+}

@@ -1,0 +1,132 @@
+//! Info objects: ordered lists of keys and values. They need no running MPI, so their table belongs to
+//! the library and not to the rank.
+
+use crate::constants::*;
+use crate::error::Error;
+use crate::handle::Info;
+use crate::slab::Slab;
+
+const KIND: usize = 5;
+
+/// The keys and values of one info object, in the order in which the keys were first set.
+#[derive(Clone, Default, Debug)]
+pub struct InfoObject {
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl InfoObject {
+    pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.pairs
+            .iter()
+            .find(|pair| pair.0 == key)
+            .map(|pair| pair.1.as_slice())
+    }
+
+    pub fn set(&mut self, key: &[u8], value: &[u8]) {
+        match self.pairs.iter_mut().find(|pair| pair.0 == key) {
+            Some(pair) => pair.1 = value.to_vec(),
+            None => self.pairs.push((key.to_vec(), value.to_vec())),
+        }
+    }
+
+    /// Whether the key was there.
+    pub fn delete(&mut self, key: &[u8]) -> bool {
+        let before = self.pairs.len();
+        self.pairs.retain(|pair| pair.0 != key);
+        self.pairs.len() < before
+    }
+
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub fn key(&self, index: usize) -> Option<&[u8]> {
+        self.pairs.get(index).map(|pair| pair.0.as_slice())
+    }
+}
+
+/// Every info object of the process.
+pub struct InfoTable {
+    objects: Slab<InfoObject>,
+    /// MPI_INFO_ENV, once it was asked for.
+    environment: Option<InfoObject>,
+}
+
+impl InfoTable {
+    pub const fn new() -> InfoTable {
+        InfoTable {
+            objects: Slab::new(KIND),
+            environment: None,
+        }
+    }
+
+    pub fn insert(&mut self, object: InfoObject) -> Result<Info, Error> {
+        let full = || Error::new(MPI_ERR_NO_MEM, "there are too many info objects; free some");
+        self.objects.insert(object).map(Info).ok_or_else(full)
+    }
+
+    pub fn get(&mut self, info: Info) -> Result<&InfoObject, Error> {
+        if info == MPI_INFO_ENV {
+            return Ok(self.environment.get_or_insert_with(environment));
+        }
+        self.objects.get(info.0).ok_or_else(|| unknown(info))
+    }
+
+    pub fn get_mut(&mut self, info: Info) -> Result<&mut InfoObject, Error> {
+        self.objects.get_mut(info.0).ok_or_else(|| unknown(info))
+    }
+
+    pub fn remove(&mut self, info: Info) -> Result<(), Error> {
+        self.objects
+            .remove(info.0)
+            .map(drop)
+            .ok_or_else(|| unknown(info))
+    }
+}
+
+/// What MPI_INFO_ENV says of this process.
+fn environment() -> InfoObject {
+    let arguments: Vec<_> = std::env::args_os()
+        .map(|argument| argument.into_encoded_bytes())
+        .collect();
+    described(&arguments)
+}
+
+/// What MPI_INFO_ENV says of a process with these arguments: the keys of section 11.5 of MPI 5.0 whose
+/// values are known without a launcher.
+pub fn described(arguments: &[Vec<u8>]) -> InfoObject {
+    let mut object = InfoObject::default();
+    if let [command, rest @ ..] = arguments {
+        object.set(b"command", command);
+        object.set(b"argv", &rest.join(&b' '));
+    }
+    object.set(b"arch", std::env::consts::ARCH.as_bytes());
+    if let Ok(directory) = std::env::current_dir() {
+        object.set(b"wdir", directory.as_os_str().as_encoded_bytes());
+    }
+    object.set(b"host", &host_name());
+    object
+}
+
+/// The name of this machine.
+pub fn host_name() -> Vec<u8> {
+    let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
+    // SAFETY: the length leaves the last byte as it is, NUL.
+    let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    if failed || end == 0 {
+        b"localhost".to_vec()
+    } else {
+        name[..end].to_vec()
+    }
+}
+
+#[cold]
+fn unknown(info: Info) -> Error {
+    let why = match info {
+        MPI_INFO_NULL => "MPI_INFO_NULL is no info object".into(),
+        MPI_INFO_ENV => "MPI_INFO_ENV can only be read".into(),
+        Info(value) => format!("{value:#x} is no info object, or one that was freed"),
+    };
+    Error::new(MPI_ERR_INFO, why)
+}

@@ -1,0 +1,52 @@
+//! `MPI_Status`: eight ints, of which the last five are ours. They hold the bytes received (64 bits,
+//! at an address that need not be a multiple of eight), and whether the operation was cancelled.
+
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
+use std::ffi::c_int;
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+    internal: [c_int; 5],
+}
+
+const _: () = assert!(size_of::<Status>() == 32 && align_of::<Status>() == 4);
+
+impl Status {
+    pub fn new(source: c_int, tag: c_int, bytes: u64) -> Status {
+        let mut status = Status {
+            source,
+            tag,
+            error: MPI_SUCCESS,
+            internal: [0; 5],
+        };
+        status.set_bytes(bytes);
+        status
+    }
+
+    /// Of a request that is null or inactive (section 3.7.3 of MPI 5.0).
+    pub fn empty() -> Status {
+        Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let [low, high, ..] = self.internal;
+        low as u32 as u64 | (high as u32 as u64) << 32
+    }
+
+    pub fn set_bytes(&mut self, bytes: u64) {
+        self.internal[0] = bytes as u32 as c_int;
+        self.internal[1] = (bytes >> 32) as u32 as c_int;
+    }
+
+    pub fn cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.internal[2] = c_int::from(cancelled);
+    }
+}

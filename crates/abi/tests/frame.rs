@@ -1,0 +1,164 @@
+//! The frame around every call, seen through the entry points, with a rank that returns every error
+//! and remembers it.
+
+use mpi_abi::constants::*;
+use mpi_abi::entry::*;
+use mpi_abi::error::Error;
+use mpi_abi::frame::{self, Object};
+use mpi_abi::handle::{Comm, File, Win};
+use mpi_abi::state::{LIBRARY, Rank};
+use mpi_abi::status::Status;
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::ptr::{null, null_mut};
+
+static RANK: Rank = Rank { raise: remember };
+
+thread_local! {
+    static RAISED: RefCell<Vec<(Object, String, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn remember(object: Object, procedure: &str, error: &Error) -> c_int {
+    RAISED.with_borrow_mut(|raised| raised.push((object, procedure.into(), error.to_string())));
+    error.class.0
+}
+
+/// Runs the call while MPI is running, and gives its code and what was raised.
+fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<(Object, String, String)>) {
+    LIBRARY.start(&RANK);
+    let code = call();
+    (code, RAISED.take())
+}
+
+#[track_caller]
+fn expect(run: impl FnOnce() -> c_int, class: c_int, object: Object, procedure: &str, text: &str) {
+    let (code, raised) = call(run);
+    assert_eq!(code, class);
+    assert_eq!(raised, [(object, procedure.into(), text.into())]);
+}
+
+#[test]
+fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
+    let text = |name| format!("{name} is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)");
+    expect(
+        // SAFETY: no pointer is looked at.
+        || unsafe { MPI_Put_c(null(), 0, MPI_INT, 0, 0, 0, MPI_INT, Win(0x1019)) },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::Win(Win(0x1019)),
+        "MPI_Put_c",
+        &text("MPI_Put_c"),
+    );
+    let mut comm = Comm(0x1001);
+    expect(
+        // SAFETY: the address is a communicator's.
+        || unsafe { MPI_Comm_disconnect(&mut comm) },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::Comm(Comm(0x1001)),
+        "MPI_Comm_disconnect",
+        &text("MPI_Comm_disconnect"),
+    );
+    expect(
+        // SAFETY: no pointer is looked at.
+        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::File(File(0x118)),
+        "MPI_File_delete",
+        &text("MPI_File_delete"),
+    );
+    expect(
+        // SAFETY: no pointer is looked at.
+        || unsafe { MPI_Comm_get_parent(null_mut()) },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::None,
+        "MPI_Comm_get_parent",
+        &text("MPI_Comm_get_parent"),
+    );
+}
+
+#[test]
+fn a_null_pointer_for_a_result_is_refused_by_name() {
+    expect(
+        // SAFETY: NULL is what is tested.
+        || unsafe { MPI_Get_version(null_mut(), null_mut()) },
+        MPI_ERR_ARG,
+        Object::None,
+        "MPI_Get_version",
+        "version is NULL; it must point to memory of the caller (MPI_ERR_ARG)",
+    );
+    expect(
+        // SAFETY: NULL is what is tested.
+        || unsafe { MPI_Info_set(MPI_INFO_NULL, null(), null()) },
+        MPI_ERR_ARG,
+        Object::None,
+        "MPI_Info_set",
+        "key is NULL; it must point to memory of the caller (MPI_ERR_ARG)",
+    );
+}
+
+#[test]
+fn a_panic_becomes_an_internal_error() {
+    expect(
+        || {
+            let object = Object::Comm(MPI_COMM_WORLD);
+            frame::running(
+                "MPI_Send",
+                object,
+                || Ok(()),
+                |_, ()| panic!("slot {} is lost", 7),
+            )
+        },
+        MPI_ERR_INTERN,
+        Object::Comm(MPI_COMM_WORLD),
+        "MPI_Send",
+        "a fault of the library itself: slot 7 is lost (MPI_ERR_INTERN)",
+    );
+}
+
+#[test]
+fn the_face_can_say_whose_handler_is_to_hear() {
+    expect(
+        || {
+            frame::running(
+                "MPI_Wait",
+                Object::None,
+                || Ok(()),
+                |call, ()| {
+                    call.raise_on(Object::Comm(MPI_COMM_WORLD));
+                    Err(Error::new(MPI_ERR_TRUNCATE, "9 bytes for 8"))
+                },
+            )
+        },
+        MPI_ERR_TRUNCATE,
+        Object::Comm(MPI_COMM_WORLD),
+        "MPI_Wait",
+        "9 bytes for 8 (MPI_ERR_TRUNCATE)",
+    );
+}
+
+#[test]
+fn the_tools_interface_returns_its_errors() {
+    let (code, raised) = call(|| {
+        // SAFETY: no pointer is looked at.
+        unsafe { MPI_T_cvar_get_num(null_mut()) }
+    });
+    assert_eq!((code, raised), (MPI_T_ERR_NOT_SUPPORTED, vec![]));
+}
+
+#[test]
+fn statuses_keep_what_is_set() {
+    let mut status = Status::new(3, 4, 0x1_2345_6789);
+    let (mut source, mut tag, mut flag) = (0, 0, 0);
+    let (code, raised) = call(|| {
+        // SAFETY: every address is that of a variable.
+        unsafe {
+            MPI_Status_set_source(&mut status, 5);
+            MPI_Status_set_cancelled(&mut status, 1);
+            MPI_Status_get_source(&status, &mut source);
+            MPI_Status_get_tag(&status, &mut tag);
+            MPI_Test_cancelled(&status, &mut flag)
+        }
+    });
+    assert_eq!((code, raised), (MPI_SUCCESS, vec![]));
+    assert_eq!((source, tag, flag), (5, 4, 1));
+    assert_eq!((status.bytes(), status.cancelled()), (0x1_2345_6789, true));
+}
