@@ -127,6 +127,12 @@ impl<T> Out<'_, T> {
 }
 
 impl Out<'_, Status> {
+    /// Writes the error field alone.
+    pub fn set_error(self, error: c_int) {
+        // SAFETY: as in `set`.
+        unsafe { (&raw mut (*self.0.as_ptr()).error).write(error) }
+    }
+
     /// Writes all but the error field, which only calls that complete several operations may touch
     /// (section 3.2.5 of MPI 5.0).
     #[inline(always)]

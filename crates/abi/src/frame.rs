@@ -187,7 +187,7 @@ pub fn unsupported_tools() -> c_int {
 #[cold]
 fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
     match LIBRARY.rank() {
-        Some(rank) => (rank.raise)(object, procedure, error),
+        Some(rank) => (rank.raise)(rank, object, procedure, error),
         None => fatal(procedure, error),
     }
 }

@@ -10,6 +10,21 @@ macro_rules! handles {
             #[repr(transparent)]
             #[derive(Clone, Copy, PartialEq, Eq, Debug)]
             pub struct $name(pub usize);
+
+            impl $name {
+                /// The handle as `mpi` knows it; a word that is none becomes one that names nothing.
+                #[inline(always)]
+                pub fn id(self) -> u32 {
+                    if self.0 <= u32::MAX as usize { self.0 as u32 } else { u32::MAX }
+                }
+            }
+
+            impl From<u32> for $name {
+                #[inline(always)]
+                fn from(id: u32) -> $name {
+                    $name(id as usize)
+                }
+            }
         )*
     };
 }

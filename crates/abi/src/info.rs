@@ -4,9 +4,7 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
-use crate::slab::Slab;
-
-const KIND: usize = 5;
+use mpi::handle::{Kind, Slab};
 
 /// The keys and values of one info object, in the order in which the keys were first set.
 #[derive(Clone, Default, Debug)]
@@ -55,30 +53,30 @@ pub struct InfoTable {
 impl InfoTable {
     pub const fn new() -> InfoTable {
         InfoTable {
-            objects: Slab::new(KIND),
+            objects: Slab::new(Kind::Info),
             environment: None,
         }
     }
 
     pub fn insert(&mut self, object: InfoObject) -> Result<Info, Error> {
         let full = || Error::new(MPI_ERR_NO_MEM, "there are too many info objects; free some");
-        self.objects.insert(object).map(Info).ok_or_else(full)
+        self.objects.insert(object).map(Info::from).ok_or_else(full)
     }
 
     pub fn get(&mut self, info: Info) -> Result<&InfoObject, Error> {
         if info == MPI_INFO_ENV {
             return Ok(self.environment.get_or_insert_with(environment));
         }
-        self.objects.get(info.0).ok_or_else(|| unknown(info))
+        self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
 
     pub fn get_mut(&mut self, info: Info) -> Result<&mut InfoObject, Error> {
-        self.objects.get_mut(info.0).ok_or_else(|| unknown(info))
+        self.objects.get_mut(info.id()).ok_or_else(|| unknown(info))
     }
 
     pub fn remove(&mut self, info: Info) -> Result<(), Error> {
         self.objects
-            .remove(info.0)
+            .remove(info.id())
             .map(drop)
             .ok_or_else(|| unknown(info))
     }

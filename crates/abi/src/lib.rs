@@ -17,6 +17,7 @@
 //! What must hold: nothing but the ABI's names is exported, and no panic leaves a call.
 
 pub mod args;
+mod buffer;
 pub mod callback;
 pub mod constants;
 mod counts;
@@ -26,6 +27,6 @@ pub mod face;
 pub mod frame;
 pub mod handle;
 mod info;
-mod slab;
+mod raise;
 pub mod state;
 pub mod status;

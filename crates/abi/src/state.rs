@@ -8,14 +8,25 @@ use crate::error::Error;
 use crate::frame::Object;
 use crate::info::InfoTable;
 use std::ffi::c_int;
+use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A running rank, as far as the face knows it.
+/// A running rank.
 pub struct Rank {
+    pub mpi: Arc<mpi::Rank>,
     /// Calls the error handler of the object, and gives the code to return if it comes back.
-    pub raise: fn(object: Object, procedure: &str, error: &Error) -> c_int,
+    pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
+}
+
+impl Deref for Rank {
+    type Target = Arc<mpi::Rank>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Arc<mpi::Rank> {
+        &self.mpi
+    }
 }
 
 pub struct Library {

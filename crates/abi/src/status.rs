@@ -50,3 +50,13 @@ impl Status {
         self.internal[2] = c_int::from(cancelled);
     }
 }
+
+impl From<mpi::Status> for Status {
+    #[inline]
+    fn from(from: mpi::Status) -> Status {
+        let mut status = Status::new(from.source, from.tag, from.bytes);
+        status.error = from.error.0;
+        status.set_cancelled(from.cancelled);
+        status
+    }
+}

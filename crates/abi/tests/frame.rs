@@ -11,14 +11,22 @@ use mpi_abi::status::Status;
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
+use std::sync::{Arc, LazyLock};
 
-static RANK: Rank = Rank { raise: remember };
+static RANK: LazyLock<Rank> = LazyLock::new(|| {
+    let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
+    let alone = mpi::Rank::new(None, knobs, |ranks| Box::new(mpi::RealHost::new(ranks)));
+    Rank {
+        mpi: Arc::new(alone.unwrap()),
+        raise: remember,
+    }
+});
 
 thread_local! {
     static RAISED: RefCell<Vec<(Object, String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn remember(object: Object, procedure: &str, error: &Error) -> c_int {
+fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     RAISED.with_borrow_mut(|raised| raised.push((object, procedure.into(), error.to_string())));
     error.class.0
 }

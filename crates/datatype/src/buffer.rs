@@ -308,10 +308,17 @@ impl Visit for Segments {
 impl Buffer {
     /// Lets `fill` write bytes `position..position + len` in place. `None`, and nothing called, if
     /// they are not one run.
-    pub fn with_dense_mut<R>(&self, position: usize, len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+    pub fn with_dense_mut<R>(
+        &self,
+        position: usize,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> R,
+    ) -> Option<R> {
         let (address, whole) = self.as_dense()?;
         assert!(position <= whole && len <= whole - position);
         // SAFETY: within the buffer; writable and not used by others by the promise of `new`.
-        Some(fill(unsafe { std::slice::from_raw_parts_mut(at(address + position), len) }))
+        Some(fill(unsafe {
+            std::slice::from_raw_parts_mut(at(address + position), len)
+        }))
     }
 }

@@ -82,7 +82,11 @@ impl Core {
     pub fn no_such_rank(&self, rank: i32) -> Error {
         Error::new(
             Class::RANK,
-            format!("rank {rank} does not exist: the communicator has {} ranks, 0 to {}", self.size(), self.size() - 1),
+            format!(
+                "rank {rank} does not exist: the communicator has {} ranks, 0 to {}",
+                self.size(),
+                self.size() - 1
+            ),
         )
     }
 }
@@ -96,6 +100,10 @@ pub struct Comm {
 
 impl Comm {
     pub fn new(core: Core, name: impl Into<String>) -> Comm {
-        Comm { core: Arc::new(core), name: name.into(), collectives: 0 }
+        Comm {
+            core: Arc::new(core),
+            name: name.into(),
+            collectives: 0,
+        }
     }
 }

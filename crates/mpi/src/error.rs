@@ -8,12 +8,33 @@ pub struct Class(pub i32);
 
 macro_rules! classes {
     ($($name:ident = $value:literal),* $(,)?) => {
-        impl Class { $(pub const $name: Class = Class($value);)* }
+        impl Class {
+            $(pub const $name: Class = Class($value);)*
+
+            /// `MPI_ERR_TRUNCATE` and so on; `None` for a class that a program has added.
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    0 => Some("MPI_SUCCESS"),
+                    $($value => Some(concat!("MPI_ERR_", stringify!($name))),)*
+                    _ => None,
+                }
+            }
+        }
     };
 }
 
+impl Class {
+    pub const SUCCESS: Class = Class(0);
+}
+
+impl From<i32> for Class {
+    fn from(value: i32) -> Class {
+        Class(value)
+    }
+}
+
 classes! {
-    SUCCESS = 0, BUFFER = 1, COUNT = 2, TYPE = 3, TAG = 4, COMM = 5, RANK = 6, REQUEST = 7, ROOT = 8, GROUP = 9,
+    BUFFER = 1, COUNT = 2, TYPE = 3, TAG = 4, COMM = 5, RANK = 6, REQUEST = 7, ROOT = 8, GROUP = 9,
     OP = 10, TOPOLOGY = 11, DIMS = 12, ARG = 13, UNKNOWN = 14, TRUNCATE = 15, OTHER = 16, INTERN = 17,
     PENDING = 18, IN_STATUS = 19, ACCESS = 20, AMODE = 21, ASSERT = 22, BAD_FILE = 23, BASE = 24, CONVERSION = 25,
     DISP = 26, DUP_DATAREP = 27, FILE_EXISTS = 28, FILE_IN_USE = 29, FILE = 30, INFO_KEY = 31, INFO_NOKEY = 32,
@@ -24,10 +45,14 @@ classes! {
     ERRHANDLER = 61, ABI = 62, LASTCODE = 16383,
 }
 
+/// An error on its way to an error handler. One word, so that a result travels in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Fault>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
     pub class: Class,
-    /// What, where, why, and what to do.
+    /// What, where, why, and what to do; without the name of the procedure.
     pub detail: Cow<'static, str>,
 }
 
@@ -35,14 +60,27 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     #[cold]
-    pub fn new(class: Class, detail: impl Into<Cow<'static, str>>) -> Error {
-        Error { class, detail: detail.into() }
+    pub fn new(class: impl Into<Class>, detail: impl Into<Cow<'static, str>>) -> Error {
+        Error(Box::new(Fault {
+            class: class.into(),
+            detail: detail.into(),
+        }))
+    }
+}
+
+impl std::ops::Deref for Error {
+    type Target = Fault;
+    fn deref(&self) -> &Fault {
+        &self.0
     }
 }
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.detail)
+        match self.class.name() {
+            Some(name) => write!(f, "{} ({name})", self.detail),
+            None => write!(f, "{} (error class {})", self.detail, self.class.0),
+        }
     }
 }
 

@@ -22,7 +22,8 @@ pub enum Kind {
 const FIRST: u32 = 0x1000;
 const INDEX_BITS: u32 = 20;
 const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
-const GENERATION_MASK: u32 = 0x7f;
+/// The largest number of generations whose handles all fit in 31 bits.
+const GENERATIONS: u32 = 127;
 
 /// The objects of one kind.
 pub struct Slab<T> {
@@ -37,8 +38,12 @@ struct Entry<T> {
 }
 
 impl<T> Slab<T> {
-    pub fn new(kind: Kind) -> Slab<T> {
-        Slab { kind, entries: Vec::new(), free: Vec::new() }
+    pub const fn new(kind: Kind) -> Slab<T> {
+        Slab {
+            kind,
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     /// Stores an object. `None` when there are a million of them already.
@@ -56,8 +61,13 @@ impl<T> Slab<T> {
 
     #[cold]
     fn grow(&mut self, value: T) -> Option<u32> {
-        let index = u32::try_from(self.entries.len()).ok().filter(|&index| index <= INDEX_MASK)?;
-        self.entries.push(Entry { generation: 0, value: Some(value) });
+        let index = u32::try_from(self.entries.len())
+            .ok()
+            .filter(|&index| index <= INDEX_MASK)?;
+        self.entries.push(Entry {
+            generation: 0,
+            value: Some(value),
+        });
         Some(index)
     }
 
@@ -72,7 +82,8 @@ impl<T> Slab<T> {
         let bits = handle.wrapping_sub(FIRST);
         let index = (bits >> 4 & INDEX_MASK) as usize;
         let entry = self.entries.get(index)?;
-        (bits & 15 == self.kind as u32 && bits >> (4 + INDEX_BITS) == entry.generation).then_some(index)
+        (bits & 15 == self.kind as u32 && bits >> (4 + INDEX_BITS) == entry.generation)
+            .then_some(index)
     }
 
     #[inline(always)]
@@ -93,7 +104,7 @@ impl<T> Slab<T> {
         let index = self.index(handle)?;
         let entry = &mut self.entries[index];
         let value = entry.value.take()?;
-        entry.generation = (entry.generation + 1) & GENERATION_MASK;
+        entry.generation = (entry.generation + 1) % GENERATIONS;
         self.free.push(index as u32);
         Some(value)
     }

@@ -21,7 +21,10 @@ impl RealHost {
     /// For `ranks` ranks on this machine.
     pub fn new(ranks: usize) -> RealHost {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        RealHost { start: Instant::now(), core_per_rank: ranks <= cores }
+        RealHost {
+            start: Instant::now(),
+            core_per_rank: ranks <= cores,
+        }
     }
 }
 

@@ -32,7 +32,8 @@ impl Key {
 
     #[inline(always)]
     fn bin(&self) -> usize {
-        let mixed = self.context ^ (self.source as u64) << 7 ^ (self.tag as u64).wrapping_mul(0x9e37_79b9);
+        let mixed =
+            self.context ^ (self.source as u64) << 7 ^ (self.tag as u64).wrapping_mul(0x9e37_79b9);
         (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BIN_BITS)) as usize
     }
 }
@@ -56,14 +57,22 @@ pub struct Posted {
 
 impl Default for Posted {
     fn default() -> Self {
-        Posted { exact: std::array::from_fn(|_| VecDeque::new()), wild: VecDeque::new(), next: 0 }
+        Posted {
+            exact: std::array::from_fn(|_| VecDeque::new()),
+            wild: VecDeque::new(),
+            next: 0,
+        }
     }
 }
 
 impl Posted {
     #[inline]
     pub fn post(&mut self, key: Key, request: u32) {
-        let waiting = Waiting { key, order: self.next, what: request };
+        let waiting = Waiting {
+            key,
+            order: self.next,
+            what: request,
+        };
         self.next += 1;
         if key.has_wildcard() {
             self.wild.push_back(waiting);
@@ -88,8 +97,14 @@ impl Posted {
 
     /// Takes back a receive; false if it has been matched.
     pub fn withdraw(&mut self, key: &Key, request: u32) -> bool {
-        let list = if key.has_wildcard() { &mut self.wild } else { &mut self.exact[key.bin()] };
-        let Some(at) = list.iter().position(|posted| posted.what == request) else { return false };
+        let list = if key.has_wildcard() {
+            &mut self.wild
+        } else {
+            &mut self.exact[key.bin()]
+        };
+        let Some(at) = list.iter().position(|posted| posted.what == request) else {
+            return false;
+        };
         list.remove(at);
         true
     }
@@ -104,13 +119,21 @@ pub struct Unexpected<M> {
 
 impl<M> Default for Unexpected<M> {
     fn default() -> Self {
-        Unexpected { bins: std::array::from_fn(|_| VecDeque::new()), next: 0, count: 0 }
+        Unexpected {
+            bins: std::array::from_fn(|_| VecDeque::new()),
+            next: 0,
+            count: 0,
+        }
     }
 }
 
 impl<M> Unexpected<M> {
     pub fn add(&mut self, key: Key, message: M) {
-        self.bins[key.bin()].push_back(Waiting { key, order: self.next, what: message });
+        self.bins[key.bin()].push_back(Waiting {
+            key,
+            order: self.next,
+            what: message,
+        });
         self.next += 1;
         self.count += 1;
     }
@@ -123,10 +146,17 @@ impl<M> Unexpected<M> {
         }
         if !wanted.has_wildcard() {
             let bin = wanted.bin();
-            return Some((bin, self.bins[bin].iter().position(|waiting| waiting.key == *wanted)?));
+            return Some((
+                bin,
+                self.bins[bin]
+                    .iter()
+                    .position(|waiting| waiting.key == *wanted)?,
+            ));
         }
         let first_of = |bin: usize| {
-            let at = self.bins[bin].iter().position(|waiting| wanted.takes(&waiting.key))?;
+            let at = self.bins[bin]
+                .iter()
+                .position(|waiting| wanted.takes(&waiting.key))?;
             Some((self.bins[bin][at].order, (bin, at)))
         };
         Some((0..BINS).filter_map(first_of).min()?.1)
@@ -148,25 +178,38 @@ impl<M> Unexpected<M> {
     /// Takes out the message with exactly this key for which `is_it` says yes.
     pub fn take_if(&mut self, key: &Key, is_it: impl Fn(&M) -> bool) -> Option<(Key, M)> {
         let bin = key.bin();
-        let at = self.bins[bin].iter().position(|waiting| waiting.key == *key && is_it(&waiting.what))?;
+        let at = self.bins[bin]
+            .iter()
+            .position(|waiting| waiting.key == *key && is_it(&waiting.what))?;
         self.remove(bin, at)
     }
 
     fn remove(&mut self, bin: usize, at: usize) -> Option<(Key, M)> {
         self.count -= 1;
         let list = &mut self.bins[bin];
-        let waiting = if at == 0 { list.pop_front() } else { list.remove(at) }?;
+        let waiting = if at == 0 {
+            list.pop_front()
+        } else {
+            list.remove(at)
+        }?;
         Some((waiting.key, waiting.what))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
-        self.bins.iter().flatten().map(|waiting| (&waiting.key, &waiting.what))
+        self.bins
+            .iter()
+            .flatten()
+            .map(|waiting| (&waiting.key, &waiting.what))
     }
 }
 
 #[inline(always)]
 fn remove(list: &mut VecDeque<Waiting<u32>>, at: usize) -> Option<u32> {
-    let waiting = if at == 0 { list.pop_front() } else { list.remove(at) };
+    let waiting = if at == 0 {
+        list.pop_front()
+    } else {
+        list.remove(at)
+    };
     waiting.map(|waiting| waiting.what)
 }
 
@@ -175,7 +218,11 @@ mod tests {
     use super::*;
 
     fn key(source: i32, tag: i32) -> Key {
-        Key { context: 9, source, tag }
+        Key {
+            context: 9,
+            source,
+            tag,
+        }
     }
 
     #[test]
@@ -206,7 +253,14 @@ mod tests {
     #[test]
     fn contexts_never_mix() {
         let mut posted = Posted::default();
-        posted.post(Key { context: 8, source: ANY_SOURCE, tag: ANY_TAG }, 1);
+        posted.post(
+            Key {
+                context: 8,
+                source: ANY_SOURCE,
+                tag: ANY_TAG,
+            },
+            1,
+        );
         assert_eq!(posted.take(&key(0, 0)), None);
     }
 

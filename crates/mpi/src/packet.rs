@@ -34,8 +34,17 @@ impl Kind {
     #[inline(always)]
     fn from_bits(bits: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 9] =
-            [Eager, EagerSync, RequestToSend, ClearToSend, Data, Finished, Cancel, Cancelled, HeadersOnly];
+        const ALL: [Kind; 9] = [
+            Eager,
+            EagerSync,
+            RequestToSend,
+            ClearToSend,
+            Data,
+            Finished,
+            Cancel,
+            Cancelled,
+            HeadersOnly,
+        ];
         ALL.get(usize::from(bits).wrapping_sub(1)).copied()
     }
 }
@@ -50,7 +59,15 @@ pub struct Envelope {
 impl Envelope {
     /// A packet about a request, with no message of its own.
     pub fn about(kind: Kind, token: u32) -> Envelope {
-        Envelope { kind, key: Key { context: 0, source: 0, tag: 0 }, token }
+        Envelope {
+            kind,
+            key: Key {
+                context: 0,
+                source: 0,
+                tag: 0,
+            },
+            token,
+        }
     }
 
     #[inline(always)]
@@ -65,8 +82,16 @@ impl Envelope {
     /// `None`: no packet of ours looks like this.
     #[inline(always)]
     pub fn decode(head: Head) -> Option<Envelope> {
-        let key = Key { context: head[1], source: head[2] as u32 as i32, tag: (head[0] >> 32) as i32 };
-        Some(Envelope { kind: Kind::from_bits(head[0] as u8)?, key, token: (head[2] >> 32) as u32 })
+        let key = Key {
+            context: head[1],
+            source: head[2] as u32 as i32,
+            tag: (head[0] >> 32) as i32,
+        };
+        Some(Envelope {
+            kind: Kind::from_bits(head[0] as u8)?,
+            key,
+            token: (head[2] >> 32) as u32,
+        })
     }
 }
 
@@ -91,7 +116,10 @@ impl Offer {
     pub fn decode(body: &[u8]) -> Option<Offer> {
         let bytes: &[u8; Self::BYTES] = body.try_into().ok()?;
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
-        Some(Offer { len: word(0), address: word(8) })
+        Some(Offer {
+            len: word(0),
+            address: word(8),
+        })
     }
 }
 
@@ -103,7 +131,15 @@ mod tests {
     fn a_head_comes_back_as_it_was() {
         for kind in (1..=9).filter_map(Kind::from_bits) {
             for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
-                let sent = Envelope { kind, key: Key { context: u64::MAX - 3, source, tag }, token: 0x7fff_ffff };
+                let sent = Envelope {
+                    kind,
+                    key: Key {
+                        context: u64::MAX - 3,
+                        source,
+                        tag,
+                    },
+                    token: 0x7fff_ffff,
+                };
                 assert_eq!(Envelope::decode(sent.encode()), Some(sent));
             }
         }
@@ -113,7 +149,10 @@ mod tests {
 
     #[test]
     fn an_offer_comes_back_as_it_was() {
-        let offer = Offer { len: 1 << 40, address: 0xdead_beef };
+        let offer = Offer {
+            len: 1 << 40,
+            address: 0xdead_beef,
+        };
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
         assert_eq!(Offer::decode(&[0; 15]), None);
     }

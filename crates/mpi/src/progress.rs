@@ -2,14 +2,16 @@
 
 use channel::Channel;
 
-use crate::rank::{Rank, State};
 use crate::Result;
+use crate::rank::{Rank, State};
 
 impl State {
     /// One round. True if anything moved. Runs no function of the user's and never waits.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
-        let State { channels, messages, .. } = self;
+        let State {
+            channels, messages, ..
+        } = self;
         let packets = channels.get(|peer, head, body| messages.on_packet(peer, head, body))?;
         let moved = packets > 0 || messages.has_work();
         if moved {

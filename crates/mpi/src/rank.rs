@@ -1,7 +1,7 @@
 //! A rank: everything that one process of a job is to MPI.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use channel::lock::{Guard, RankLock};
 use channel::shm::{Bell, Segment, Shape, Shm};
@@ -14,7 +14,7 @@ use crate::comm::{self, Comm, Core, Members};
 use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
-use crate::p2p::{Limits, Messages, Mode};
+use crate::p2p::{Found, Limits, Messages, Mode};
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::wait::{Policy, Waiting};
@@ -28,6 +28,8 @@ pub struct Rank {
     pub(crate) bell: Option<Bell>,
     /// Threads of this rank asleep on it.
     pub(crate) sleepers: AtomicUsize,
+    /// Tests in a row that found nothing.
+    pub(crate) idle_tests: AtomicU32,
     rank: usize,
     size: usize,
 }
@@ -38,6 +40,8 @@ pub struct State {
     pub messages: Messages,
     pub tasks: Tasks,
     pub comms: Comms,
+    /// Messages taken out by matched probes.
+    pub claimed: Slab<Found>,
     pub knobs: Knobs,
     /// The line to the launcher.
     pub control: Option<Control>,
@@ -61,13 +65,22 @@ pub struct Wiring {
 
 impl From<Job> for Wiring {
     fn from(job: Job) -> Wiring {
-        Wiring { rank: job.rank, size: job.size, segment: job.segment, control: Some(job.control) }
+        Wiring {
+            rank: job.rank,
+            size: job.size,
+            segment: job.segment,
+            control: Some(job.control),
+        }
     }
 }
 
 impl Rank {
     /// Joins the job, or is a job of its own.
-    pub fn new(job: Option<Wiring>, knobs: Knobs, host: impl FnOnce(usize) -> Box<dyn Host>) -> Result<Rank> {
+    pub fn new(
+        job: Option<Wiring>,
+        knobs: Knobs,
+        host: impl FnOnce(usize) -> Box<dyn Host>,
+    ) -> Result<Rank> {
         let (rank, size, channels, control) = match job {
             None => (0, 1, Channels::alone(), None),
             Some(job) => {
@@ -80,19 +93,35 @@ impl Rank {
                     );
                     return Err(Error::new(Class::OTHER, detail));
                 }
-                let shm = Shm::attach(segment, job.rank, knobs.single_copy != knobs::SingleCopy::Off)?;
+                let shm = Shm::attach(
+                    segment,
+                    job.rank,
+                    knobs.single_copy != knobs::SingleCopy::Off,
+                )?;
                 (job.rank, job.size, Channels::shared(shm), job.control)
             }
         };
         let host = host(size);
         let limits = Limits {
-            eager: knobs.eager_limit.0.min(channels.max_body(rank)).min(channels.max_body(0)),
+            eager: knobs
+                .eager_limit
+                .0
+                .min(channels.max_body(rank))
+                .min(channels.max_body(0)),
             single_copy: knobs.single_copy_limit.0,
             unexpected: knobs.unexpected_limit.0,
         };
-        let policy = Policy::new(knobs.wait, knobs.spin.as_nanos() as u64, host.core_per_rank());
+        let policy = Policy::new(
+            knobs.wait,
+            knobs.spin.as_nanos() as u64,
+            host.core_per_rank(),
+        );
         let bell = channels.shm().map(|shm| shm.bell());
-        let world = Core { context: 0, members: Members::All(size), rank };
+        let world = Core {
+            context: 0,
+            members: Members::All(size),
+            rank,
+        };
         let alone = Core {
             context: (rank as u64) << 32 | 1,
             members: Members::Listed([rank as u32].into()),
@@ -108,13 +137,23 @@ impl Rank {
             channels,
             tasks: Tasks::default(),
             comms,
+            claimed: Slab::new(Kind::Message),
             knobs,
             control,
             last_error: None,
             moved: 0,
             next_context: 2,
         };
-        Ok(Rank { state: RankLock::new(state), host, policy, bell, sleepers: AtomicUsize::new(0), rank, size })
+        Ok(Rank {
+            state: RankLock::new(state),
+            host,
+            policy,
+            bell,
+            sleepers: AtomicUsize::new(0),
+            idle_tests: AtomicU32::new(0),
+            rank,
+            size,
+        })
     }
 
     /// This rank's number in the job.
@@ -183,13 +222,18 @@ impl Rank {
     /// Sends everything that is still queued: the last thing to do before a rank leaves its job.
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
-        self.wait_until(&waiting, |state| Ok((!state.messages.has_work()).then_some(())))
+        self.wait_until(&waiting, |state| {
+            Ok((!state.messages.has_work()).then_some(()))
+        })
     }
 
     /// Waits until a request is complete, and takes it.
     #[inline]
     pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
-        let waiting = Waiting { operation, requests: &[id] };
+        let waiting = Waiting {
+            operation,
+            requests: &[id],
+        };
         self.wait_until(&waiting, |state| state.messages.requests.take(id))
     }
 }
@@ -197,20 +241,44 @@ impl Rank {
 impl State {
     /// Starts a send; the answer is `messages.requests.done()` if it was complete at once.
     #[inline(always)]
-    pub fn send(&mut self, mode: Mode, buffer: Buffer, dest: i32, tag: i32, comm: u32) -> Result<RequestId> {
-        let State { channels, messages, comms, .. } = self;
+    pub fn send(
+        &mut self,
+        mode: Mode,
+        buffer: Buffer,
+        dest: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<RequestId> {
+        let State {
+            channels,
+            messages,
+            comms,
+            ..
+        } = self;
         let core = &comms.get(comm)?.core;
-        let Some(peer) = core.peer(dest)? else { return Ok(messages.requests.done()) };
+        let Some(peer) = core.peer(dest)? else {
+            return Ok(messages.requests.done());
+        };
         if tag < 0 {
             return Err(bad_tag(tag));
         }
-        let key = Key { context: core.context, source: core.rank as i32, tag };
+        let key = Key {
+            context: core.context,
+            source: core.rank as i32,
+            tag,
+        };
         messages.send(channels, mode, buffer, peer, key)
     }
 
     /// Starts a receive.
     #[inline(always)]
-    pub fn receive(&mut self, buffer: Buffer, source: i32, tag: i32, comm: u32) -> Result<RequestId> {
+    pub fn receive(
+        &mut self,
+        buffer: Buffer,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<RequestId> {
         match self.receive_key(source, tag, comm)? {
             Some(key) => {
                 let id = self.messages.receive(buffer, key)?;
@@ -218,17 +286,15 @@ impl State {
                 self.messages.flush(&mut self.channels)?;
                 Ok(id)
             }
-            None => {
-                let id = self.messages.requests.add(crate::request::Operation::Collective)?;
-                self.messages.requests.complete(id, Status::PROC_NULL);
-                Ok(id)
-            }
+            None => self.messages.requests.add_complete(Status::PROC_NULL),
         }
     }
 
     /// Begins to cancel an operation; it then completes, cancelled or not.
     pub fn cancel(&mut self, id: RequestId) -> Result<()> {
-        let State { channels, messages, .. } = self;
+        let State {
+            channels, messages, ..
+        } = self;
         messages.cancel(channels, id)
     }
 
@@ -242,7 +308,11 @@ impl State {
         if tag < 0 && tag != ANY_TAG {
             return Err(bad_tag(tag));
         }
-        Ok(Some(Key { context: core.context, source, tag }))
+        Ok(Some(Key {
+            context: core.context,
+            source,
+            tag,
+        }))
     }
 
     /// A context that no other communicator of the job has: to be told to all its members.
@@ -255,7 +325,10 @@ impl State {
 
 #[cold]
 fn bad_tag(tag: i32) -> Error {
-    Error::new(Class::TAG, format!("tag {tag} is not allowed: tags are 0 to {}", crate::TAG_UB))
+    Error::new(
+        Class::TAG,
+        format!("tag {tag} is not allowed: tags are 0 to {}", crate::TAG_UB),
+    )
 }
 
 /// All communicators of a rank.
@@ -283,8 +356,21 @@ impl Comms {
         }
     }
 
+    /// The communicator whose messages have this context.
+    pub fn handle_of(&self, context: u64) -> Option<u32> {
+        let context = context & !comm::COLLECTIVE;
+        let others = self.others.iter();
+        let mut all = [(comm::WORLD, &self.world), (comm::SELF, &self.alone)]
+            .into_iter()
+            .chain(others);
+        all.find(|(_, comm)| comm.core.context == context)
+            .map(|(handle, _)| handle)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Comm> {
-        [&self.world, &self.alone].into_iter().chain(self.others.iter().map(|(_, comm)| comm))
+        [&self.world, &self.alone]
+            .into_iter()
+            .chain(self.others.iter().map(|(_, comm)| comm))
     }
 }
 

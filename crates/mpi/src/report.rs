@@ -16,7 +16,9 @@ impl Rank {
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
         let mut state = self.lock();
-        let Some(mut control) = state.control.take() else { return Ok(()) };
+        let Some(mut control) = state.control.take() else {
+            return Ok(());
+        };
         let answered = loop {
             match control.read() {
                 Ok(None) => break Ok(()),
@@ -35,20 +37,32 @@ impl Rank {
                 Ok(())
             }
             // Without its launcher a rank has no job; nobody would ever end it.
-            Err(gone) => Err(Error::new(Class::OTHER, format!("{gone}, so this rank ends"))),
+            Err(gone) => Err(Error::new(
+                Class::OTHER,
+                format!("{gone}, so this rank ends"),
+            )),
         }
     }
 }
 
 impl State {
     fn report(&self, waiting: &Waiting) -> pmi::Status {
-        let waits = waiting.requests.iter().flat_map(|&id| self.waits_of(id)).take(LINES).collect();
-        let unexpected = self.messages.unexpected().take(LINES).map(|(key, message)| Unexpected {
-            from: key.source as usize,
-            tag: key.tag,
-            communicator: self.name_of(key.context),
-            bytes: message.body.len(),
-        });
+        let waits = waiting
+            .requests
+            .iter()
+            .flat_map(|&id| self.waits_of(id))
+            .take(LINES)
+            .collect();
+        let unexpected = self
+            .messages
+            .unexpected()
+            .take(LINES)
+            .map(|(key, message)| Unexpected {
+                from: key.source as usize,
+                tag: key.tag,
+                communicator: self.name_of(key.context),
+                bytes: message.body.len(),
+            });
         pmi::Status {
             operation: waiting.operation.to_string(),
             progress: self.moved,
@@ -58,31 +72,57 @@ impl State {
     }
 
     fn waits_of(&self, id: RequestId) -> Option<Wait> {
-        let request = self.messages.requests.get(id).filter(|request| request.status.is_none())?;
+        let request = self
+            .messages
+            .requests
+            .get(id)
+            .filter(|request| request.status.is_none())?;
         let (end, context) = match &request.operation {
             Operation::Receive(receive) => {
-                let peer = (receive.key.source != ANY_SOURCE).then_some(receive.key.source as usize);
+                let peer =
+                    (receive.key.source != ANY_SOURCE).then_some(receive.key.source as usize);
                 let tag = (receive.key.tag != ANY_TAG).then_some(receive.key.tag);
                 (End::From { peer, tag }, receive.key.context)
             }
             Operation::Send(send) => {
                 let peer = self.rank_in(send.envelope.key.context, send.peer);
-                (End::To { peer, tag: send.envelope.key.tag }, send.envelope.key.context)
+                (
+                    End::To {
+                        peer,
+                        tag: send.envelope.key.tag,
+                    },
+                    send.envelope.key.context,
+                )
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
             Operation::Collective | Operation::Generalized => (End::All, 0),
         };
-        Some(Wait { end, communicator: self.name_of(context) })
+        Some(Wait {
+            end,
+            communicator: self.name_of(context),
+        })
     }
 
     fn name_of(&self, context: u64) -> String {
-        let comm = self.comms.iter().find(|comm| comm.core.context == context & !COLLECTIVE);
-        let name = comm.map(|comm| comm.name.as_str()).filter(|name| !name.is_empty());
-        name.map_or_else(|| format!("communicator {:#x}", context & !COLLECTIVE), str::to_string)
+        let comm = self
+            .comms
+            .iter()
+            .find(|comm| comm.core.context == context & !COLLECTIVE);
+        let name = comm
+            .map(|comm| comm.name.as_str())
+            .filter(|name| !name.is_empty());
+        name.map_or_else(
+            || format!("communicator {:#x}", context & !COLLECTIVE),
+            str::to_string,
+        )
     }
 
     fn rank_in(&self, context: u64, world: usize) -> usize {
-        let comm = self.comms.iter().find(|comm| comm.core.context == context & !COLLECTIVE);
-        comm.and_then(|comm| comm.core.members.rank_of(world)).unwrap_or(world)
+        let comm = self
+            .comms
+            .iter()
+            .find(|comm| comm.core.context == context & !COLLECTIVE);
+        comm.and_then(|comm| comm.core.members.rank_of(world))
+            .unwrap_or(world)
     }
 }

@@ -62,8 +62,27 @@ pub struct Persistent {
 /// What `MPI_Start` starts.
 #[derive(Clone)]
 pub enum Template {
-    Send { mode: Mode, buffer: Buffer, dest: i32, tag: i32, comm: u32 },
-    Receive { buffer: Buffer, source: i32, tag: i32, comm: u32 },
+    Send {
+        mode: Mode,
+        buffer: Buffer,
+        dest: i32,
+        tag: i32,
+        comm: u32,
+    },
+    Receive {
+        buffer: Buffer,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    },
+}
+
+/// A request that has been completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    pub status: Status,
+    /// The handle names nothing any more.
+    pub gone: bool,
 }
 
 /// All requests of a rank.
@@ -78,9 +97,17 @@ pub struct Requests {
 impl Default for Requests {
     fn default() -> Self {
         let mut slab = Slab::new(HandleKind::Request);
-        let sent = Request { operation: Operation::Collective, status: Some(Status::EMPTY), detached: false };
+        let sent = Request {
+            operation: Operation::Collective,
+            status: Some(Status::EMPTY),
+            detached: false,
+        };
         let done = RequestId(slab.insert(sent).expect("an empty table has room"));
-        Requests { slab, completions: 0, done }
+        Requests {
+            slab,
+            completions: 0,
+            done,
+        }
     }
 }
 
@@ -93,10 +120,24 @@ impl Requests {
 
     #[inline]
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
-        let request = Request { operation, status: None, detached: false };
+        let request = Request {
+            operation,
+            status: None,
+            detached: false,
+        };
         self.slab.insert(request).map(RequestId).ok_or_else(|| {
-            Error::new(Class::NO_MEM, "more than a million requests are under way: wait for some of them first")
+            Error::new(
+                Class::NO_MEM,
+                "more than a million requests are under way: wait for some of them first",
+            )
         })
+    }
+
+    /// A request of an operation that there is nothing to do for.
+    pub fn add_complete(&mut self, status: Status) -> Result<RequestId> {
+        let id = self.add(Operation::Collective)?;
+        self.complete(id, status);
+        Ok(id)
     }
 
     #[inline(always)]
@@ -145,11 +186,73 @@ impl Requests {
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Result<Option<Status>> {
         let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
-        let Some(status) = request.status else { return Ok(None) };
+        let Some(status) = request.status else {
+            return Ok(None);
+        };
         if id != self.done {
             self.slab.remove(id.0);
         }
         Ok(Some(status))
+    }
+
+    /// The same for any request of the user's: one that can be started again becomes inactive instead, and answers with
+    /// an empty status when it is inactive already.
+    #[inline]
+    pub fn finish(&mut self, id: RequestId) -> Result<Option<Finished>> {
+        match self.persistent_mut(id) {
+            None => Ok(self.take(id)?.map(|status| Finished { status, gone: true })),
+            Some(persistent) => {
+                let status = match persistent.active {
+                    None => Some(Status::EMPTY),
+                    Some(active) => self.take(active)?,
+                };
+                if status.is_some()
+                    && let Some(persistent) = self.persistent_mut(id)
+                {
+                    persistent.active = None;
+                }
+                Ok(status.map(|status| Finished {
+                    status,
+                    gone: false,
+                }))
+            }
+        }
+    }
+
+    /// The status that `finish` would give, without finishing.
+    pub fn peek(&self, id: RequestId) -> Result<Option<Status>> {
+        let request = self.valid(id)?;
+        match &request.operation {
+            Operation::Persistent(persistent) => persistent
+                .active
+                .map_or(Ok(Some(Status::EMPTY)), |active| self.peek(active)),
+            _ => Ok(request.status),
+        }
+    }
+
+    /// Is there an operation under way, or complete and not yet taken? (Not so for an inactive one.)
+    pub fn is_active(&self, id: RequestId) -> Result<bool> {
+        Ok(match &self.valid(id)?.operation {
+            Operation::Persistent(persistent) => persistent.active.is_some(),
+            _ => true,
+        })
+    }
+
+    pub fn persistent_mut(&mut self, id: RequestId) -> Option<&mut Persistent> {
+        match &mut self.slab.get_mut(id.0)?.operation {
+            Operation::Persistent(persistent) => Some(persistent),
+            _ => None,
+        }
+    }
+
+    /// The context of the communicator that the request belongs to, if it is known.
+    pub fn context(&self, id: RequestId) -> Option<u64> {
+        match &self.slab.get(id.0)?.operation {
+            Operation::Send(send) => Some(send.envelope.key.context),
+            Operation::Receive(receive) => Some(receive.key.context),
+            Operation::Persistent(persistent) => self.context(persistent.active?),
+            Operation::Collective | Operation::Generalized => None,
+        }
     }
 
     /// The user no longer wants to know; the operation goes on by itself.
@@ -171,7 +274,9 @@ impl Requests {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
-        self.slab.iter().map(|(handle, request)| (RequestId(handle), request))
+        self.slab
+            .iter()
+            .map(|(handle, request)| (RequestId(handle), request))
     }
 }
 
@@ -179,6 +284,9 @@ impl Requests {
 fn unknown(id: RequestId) -> Error {
     Error::new(
         Class::REQUEST,
-        format!("{:#x} is not a request: it was never one, or it has been completed or freed", id.0),
+        format!(
+            "{:#x} is not a request: it was never one, or it has been completed or freed",
+            id.0
+        ),
     )
 }

@@ -14,9 +14,19 @@ pub struct Status {
 
 impl Status {
     /// Of an operation that received nothing (MPI 5.0 §3.7.3).
-    pub const EMPTY: Status =
-        Status { source: ANY_SOURCE, tag: ANY_TAG, error: Class::SUCCESS, bytes: 0, cancelled: false };
+    pub const EMPTY: Status = Status {
+        source: ANY_SOURCE,
+        tag: ANY_TAG,
+        error: Class::SUCCESS,
+        bytes: 0,
+        cancelled: false,
+    };
     /// Of a receive from no one.
-    pub const PROC_NULL: Status =
-        Status { source: PROC_NULL, tag: ANY_TAG, error: Class::SUCCESS, bytes: 0, cancelled: false };
+    pub const PROC_NULL: Status = Status {
+        source: PROC_NULL,
+        tag: ANY_TAG,
+        error: Class::SUCCESS,
+        bytes: 0,
+        cancelled: false,
+    };
 }

@@ -62,7 +62,9 @@ impl Rank {
             return false;
         }
         for at in 0..state.tasks.places.len() {
-            let Some(task) = state.tasks.places.get_mut(at).and_then(Option::take) else { continue };
+            let Some(task) = state.tasks.places.get_mut(at).and_then(Option::take) else {
+                continue;
+            };
             state.tasks.driving += 1;
             // The user's functions run here, so nothing may be held.
             drop(state);
@@ -80,23 +82,39 @@ impl Rank {
 
     /// One step of a task; gives it back unless it ended.
     fn drive(&self, mut task: Task) -> Option<Task> {
-        match task.work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        match task
+            .work
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             Poll::Pending => Some(task),
             Poll::Ready(result) => {
                 let error = result.err();
                 let mut state = self.lock();
-                let class = error.as_ref().map_or(crate::Class::SUCCESS, |error| error.class);
+                let class = error
+                    .as_ref()
+                    .map_or(crate::Class::SUCCESS, |error| error.class);
                 if let Some(error) = error {
                     state.last_error = Some(error);
                 }
-                state.messages.requests.complete(task.request, Status { error: class, ..Status::EMPTY });
+                state.messages.requests.complete(
+                    task.request,
+                    Status {
+                        error: class,
+                        ..Status::EMPTY
+                    },
+                );
                 None
             }
         }
     }
 
     /// Drives a future on this stack until it ends.
-    pub fn block_on<T>(&self, waiting: &Waiting, future: impl Future<Output = Result<T>>) -> Result<T> {
+    pub fn block_on<T>(
+        &self,
+        waiting: &Waiting,
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let mut future = std::pin::pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         loop {
@@ -136,10 +154,15 @@ impl Status {
         if self.error == crate::Class::SUCCESS {
             return Ok(self);
         }
-        let last = state.last_error.take().filter(|error| error.class == self.error);
+        let last = state
+            .last_error
+            .take()
+            .filter(|error| error.class == self.error);
         Err(last.unwrap_or_else(|| {
             let what = match self.error {
-                crate::Class::TRUNCATE => "the message was longer than the buffer to receive it; the rest was dropped",
+                crate::Class::TRUNCATE => {
+                    "the message was longer than the buffer to receive it; the rest was dropped"
+                }
                 _ => "the operation ended with an error",
             };
             Error::new(self.error, what)

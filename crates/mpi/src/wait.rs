@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use knobs::Wait;
 
+use crate::Result;
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
-use crate::Result;
 
 /// The longest sleep.
 const NAP: u64 = 50_000_000;
@@ -29,7 +29,10 @@ pub struct Waiting<'a> {
 
 impl Waiting<'static> {
     pub fn in_call(operation: &'static str) -> Waiting<'static> {
-        Waiting { operation, requests: &[] }
+        Waiting {
+            operation,
+            requests: &[],
+        }
     }
 }
 
@@ -71,6 +74,27 @@ impl Rank {
                 }
             }
         }
+    }
+
+    /// One round of progress for a call that looks and returns. A program that calls it in a loop must neither keep its
+    /// peers from a core that they share nor deafen the rank to its launcher.
+    pub fn look(&self, operation: &'static str) -> Result<bool> {
+        let moved = self.progress()?;
+        if moved {
+            self.idle_tests.store(0, Ordering::Relaxed);
+            if self.threads() {
+                self.stir();
+            }
+            return Ok(true);
+        }
+        let idle = self.idle_tests.fetch_add(1, Ordering::Relaxed);
+        if self.policy.crowded && idle % 4 == 3 {
+            self.host.give_way();
+        }
+        if idle % 65_536 == 65_535 {
+            self.attend(&Waiting::in_call(operation))?;
+        }
+        Ok(false)
     }
 
     /// Another thread of this rank may sleep while this one has just completed what it waits for.
@@ -153,13 +177,36 @@ impl Policy {
     pub fn new(wait: Wait, spin: u64, core_per_rank: bool) -> Policy {
         let always = u64::MAX;
         match wait {
-            Wait::Spin => Policy { crowded: false, eager_looks: 0, spin: always, give_way: always },
-            Wait::Yield => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: always },
-            Wait::Sleep => Policy { crowded: true, eager_looks: 0, spin: 0, give_way: 0 },
-            Wait::Auto if core_per_rank => {
-                Policy { crowded: false, eager_looks: 0, spin, give_way: spin }
-            }
-            Wait::Auto => Policy { crowded: true, eager_looks: 8, spin: 0, give_way: spin },
+            Wait::Spin => Policy {
+                crowded: false,
+                eager_looks: 0,
+                spin: always,
+                give_way: always,
+            },
+            Wait::Yield => Policy {
+                crowded: true,
+                eager_looks: 0,
+                spin: 0,
+                give_way: always,
+            },
+            Wait::Sleep => Policy {
+                crowded: true,
+                eager_looks: 0,
+                spin: 0,
+                give_way: 0,
+            },
+            Wait::Auto if core_per_rank => Policy {
+                crowded: false,
+                eager_looks: 0,
+                spin,
+                give_way: spin,
+            },
+            Wait::Auto => Policy {
+                crowded: true,
+                eager_looks: 8,
+                spin: 0,
+                give_way: spin,
+            },
         }
     }
 }

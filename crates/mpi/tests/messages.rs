@@ -9,16 +9,30 @@ use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode};
 /// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
 const WAYS: [&[(&str, &str)]; 4] = [
     &[],
-    &[("FISHPLATE_EAGER_LIMIT", "0"), ("FISHPLATE_SINGLE_COPY_LIMIT", "0")],
-    &[("FISHPLATE_EAGER_LIMIT", "100"), ("FISHPLATE_SINGLE_COPY", "off")],
-    &[("FISHPLATE_RING_SLOTS", "4"), ("FISHPLATE_RING_BYTES", "4K"), ("FISHPLATE_WAIT", "sleep")],
+    &[
+        ("FISHPLATE_EAGER_LIMIT", "0"),
+        ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
+    ],
+    &[
+        ("FISHPLATE_EAGER_LIMIT", "100"),
+        ("FISHPLATE_SINGLE_COPY", "off"),
+    ],
+    &[
+        ("FISHPLATE_RING_SLOTS", "4"),
+        ("FISHPLATE_RING_BYTES", "4K"),
+        ("FISHPLATE_WAIT", "sleep"),
+    ],
 ];
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 7 + seed * 13 + at / 255) as u8).collect()
+    (0..len)
+        .map(|at| (at * 7 + seed * 13 + at / 255) as u8)
+        .collect()
 }
 
-const LENGTHS: [usize; 12] = [0, 1, 8, 31, 32, 33, 1000, 4096, 16_384, 16_385, 70_000, 3_000_001];
+const LENGTHS: [usize; 12] = [
+    0, 1, 8, 31, 32, 33, 1000, 4096, 16_384, 16_385, 70_000, 3_000_001,
+];
 
 #[test]
 fn messages_of_all_lengths_and_modes_arrive() {
@@ -28,11 +42,17 @@ fn messages_of_all_lengths_and_modes_arrive() {
                 for mode in [Mode::Standard, Mode::Synchronous] {
                     let sent = pattern(len, number);
                     if rank.rank() == 0 {
-                        rank.send("MPI_Send", mode, out(&sent), 1, number as i32, WORLD).unwrap();
+                        rank.send("MPI_Send", mode, out(&sent), 1, number as i32, WORLD)
+                            .unwrap();
                     } else {
                         let mut got = vec![0; len + 3];
-                        let status = rank.receive("MPI_Recv", room(&mut got), 0, number as i32, WORLD).unwrap();
-                        assert_eq!((status.source, status.tag, status.bytes), (0, number as i32, len as u64));
+                        let status = rank
+                            .receive("MPI_Recv", room(&mut got), 0, number as i32, WORLD)
+                            .unwrap();
+                        assert_eq!(
+                            (status.source, status.tag, status.bytes),
+                            (0, number as i32, len as u64)
+                        );
                         assert_eq!(status.error, Class::SUCCESS);
                         assert_eq!(got[..len], sent);
                         assert_eq!(got[len..], [0; 3]);
@@ -48,14 +68,22 @@ fn both_send_thousands_before_either_receives() {
     for settings in WAYS {
         run_with(2, settings, |rank| {
             let peer = 1 - rank.rank() as i32;
-            let bodies: Vec<Vec<u8>> = (0..3000).map(|number| pattern(number % 300, number)).collect();
+            let bodies: Vec<Vec<u8>> = (0..3000)
+                .map(|number| pattern(number % 300, number))
+                .collect();
             let sends: Vec<_> = bodies
                 .iter()
-                .map(|body| rank.lock().send(Mode::Standard, out(body), peer, 4, WORLD).unwrap())
+                .map(|body| {
+                    rank.lock()
+                        .send(Mode::Standard, out(body), peer, 4, WORLD)
+                        .unwrap()
+                })
                 .collect();
             for body in &bodies {
                 let mut got = vec![0; body.len()];
-                let status = rank.receive("MPI_Recv", room(&mut got), peer, 4, WORLD).unwrap();
+                let status = rank
+                    .receive("MPI_Recv", room(&mut got), peer, 4, WORLD)
+                    .unwrap();
                 assert_eq!((status.bytes as usize, &got), (body.len(), body));
             }
             for send in sends {
@@ -72,16 +100,29 @@ fn wildcards_take_messages_of_one_sender_in_order() {
         if rank.rank() > 0 {
             for number in 0..EACH {
                 let body = (number as u64).to_ne_bytes();
-                rank.send("MPI_Send", Mode::Standard, out(&body), 0, number as i32 % 3, WORLD).unwrap();
+                rank.send(
+                    "MPI_Send",
+                    Mode::Standard,
+                    out(&body),
+                    0,
+                    number as i32 % 3,
+                    WORLD,
+                )
+                .unwrap();
             }
             return;
         }
         let mut next = [0; 5];
         for _ in 0..4 * EACH {
             let mut body = [0; 8];
-            let status = rank.receive("MPI_Recv", room(&mut body), ANY_SOURCE, ANY_TAG, WORLD).unwrap();
+            let status = rank
+                .receive("MPI_Recv", room(&mut body), ANY_SOURCE, ANY_TAG, WORLD)
+                .unwrap();
             let expected = &mut next[status.source as usize];
-            assert_eq!((u64::from_ne_bytes(body) as usize, status.tag), (*expected, *expected as i32 % 3));
+            assert_eq!(
+                (u64::from_ne_bytes(body) as usize, status.tag),
+                (*expected, *expected as i32 % 3)
+            );
             *expected += 1;
         }
         assert_eq!(next, [0, EACH, EACH, EACH, EACH]);
@@ -94,15 +135,31 @@ fn a_message_that_is_too_long_fills_the_buffer_and_says_so() {
         run_with(2, settings, |rank| {
             for len in [40, 20_000, 200_000] {
                 if rank.rank() == 0 {
-                    rank.send("MPI_Send", Mode::Standard, out(&pattern(len, 1)), 1, 0, WORLD).unwrap();
-                    rank.send("MPI_Send", Mode::Standard, out(b"after"), 1, 0, WORLD).unwrap();
+                    rank.send(
+                        "MPI_Send",
+                        Mode::Standard,
+                        out(&pattern(len, 1)),
+                        1,
+                        0,
+                        WORLD,
+                    )
+                    .unwrap();
+                    rank.send("MPI_Send", Mode::Standard, out(b"after"), 1, 0, WORLD)
+                        .unwrap();
                 } else {
                     let mut got = vec![0; len - 7];
-                    let status = rank.receive("MPI_Recv", room(&mut got), 0, 0, WORLD).unwrap();
-                    assert_eq!((status.error, status.bytes as usize), (Class::TRUNCATE, len - 7));
+                    let status = rank
+                        .receive("MPI_Recv", room(&mut got), 0, 0, WORLD)
+                        .unwrap();
+                    assert_eq!(
+                        (status.error, status.bytes as usize),
+                        (Class::TRUNCATE, len - 7)
+                    );
                     assert_eq!(got, pattern(len, 1)[..len - 7]);
                     let mut after = [0; 5];
-                    let status = rank.receive("MPI_Recv", room(&mut after), 0, 0, WORLD).unwrap();
+                    let status = rank
+                        .receive("MPI_Recv", room(&mut after), 0, 0, WORLD)
+                        .unwrap();
                     assert_eq!((status.error, &after), (Class::SUCCESS, b"after"));
                 }
             }
@@ -116,8 +173,13 @@ fn a_rank_talks_to_itself() {
         for len in LENGTHS {
             let sent = pattern(len, 5);
             let mut got = vec![0; len];
-            let send = rank.lock().send(Mode::Standard, out(&sent), 0, 9, SELF).unwrap();
-            let status = rank.receive("MPI_Recv", room(&mut got), ANY_SOURCE, 9, SELF).unwrap();
+            let send = rank
+                .lock()
+                .send(Mode::Standard, out(&sent), 0, 9, SELF)
+                .unwrap();
+            let status = rank
+                .receive("MPI_Recv", room(&mut got), ANY_SOURCE, 9, SELF)
+                .unwrap();
             rank.wait("MPI_Wait", send).unwrap();
             assert_eq!((status.source, &got), (0, &sent));
         }
@@ -133,15 +195,21 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
             let bodies: Vec<_> = (0..MESSAGES).map(|number| pattern(1000, number)).collect();
             let sends: Vec<_> = bodies
                 .iter()
-                .map(|body| rank.lock().send(Mode::Standard, out(body), 1, 1, WORLD).unwrap())
+                .map(|body| {
+                    rank.lock()
+                        .send(Mode::Standard, out(body), 1, 1, WORLD)
+                        .unwrap()
+                })
                 .collect();
-            rank.send("MPI_Send", Mode::Standard, out(b"go"), 1, 2, WORLD).unwrap();
+            rank.send("MPI_Send", Mode::Standard, out(b"go"), 1, 2, WORLD)
+                .unwrap();
             for send in sends {
                 rank.wait("MPI_Wait", send).unwrap();
             }
         } else {
             let mut go = [0; 2];
-            rank.receive("MPI_Recv", room(&mut go), 0, 2, WORLD).unwrap();
+            rank.receive("MPI_Recv", room(&mut go), 0, 2, WORLD)
+                .unwrap();
             let held: usize = rank
                 .lock()
                 .messages
@@ -152,10 +220,14 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
                 })
                 .sum();
             // The limit, and what was on its way when the sender was told: a ring at most.
-            assert!(held <= (64 << 10) + (256 << 10) + 256 * 1000, "{held} bytes are held");
+            assert!(
+                held <= (64 << 10) + (256 << 10) + 256 * 1000,
+                "{held} bytes are held"
+            );
             for number in 0..MESSAGES {
                 let mut got = vec![0; 1000];
-                rank.receive("MPI_Recv", room(&mut got), 0, 1, WORLD).unwrap();
+                rank.receive("MPI_Recv", room(&mut got), 0, 1, WORLD)
+                    .unwrap();
                 assert_eq!(got, pattern(1000, number), "message {number}");
             }
         }
@@ -165,7 +237,10 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
 #[test]
 fn wrong_arguments_are_named() {
     run(1, |rank| {
-        let error = |dest, tag, comm| rank.send("MPI_Send", Mode::Standard, out(b""), dest, tag, comm).unwrap_err();
+        let error = |dest, tag, comm| {
+            rank.send("MPI_Send", Mode::Standard, out(b""), dest, tag, comm)
+                .unwrap_err()
+        };
         assert_eq!(error(1, 0, WORLD).class, Class::RANK);
         assert_eq!(error(-7, 0, WORLD).class, Class::RANK);
         assert_eq!(error(0, -1, WORLD).class, Class::TAG);
@@ -179,16 +254,24 @@ fn a_receive_can_be_taken_back_and_so_can_a_synchronous_send() {
     run(2, |rank| {
         let peer = 1 - rank.rank() as i32;
         let mut body = [0; 4];
-        let id = rank.lock().receive(room(&mut body), peer, 77, WORLD).unwrap();
+        let id = rank
+            .lock()
+            .receive(room(&mut body), peer, 77, WORLD)
+            .unwrap();
         rank.lock().cancel(id).unwrap();
         assert!(rank.wait("MPI_Wait", id).unwrap().cancelled);
         if rank.rank() == 0 {
-            let send = rank.lock().send(Mode::Synchronous, out(b"gone"), 1, 5, WORLD).unwrap();
+            let send = rank
+                .lock()
+                .send(Mode::Synchronous, out(b"gone"), 1, 5, WORLD)
+                .unwrap();
             rank.lock().cancel(send).unwrap();
             assert!(rank.wait("MPI_Wait", send).unwrap().cancelled);
-            rank.send("MPI_Send", Mode::Standard, out(b"here"), 1, 5, WORLD).unwrap();
+            rank.send("MPI_Send", Mode::Standard, out(b"here"), 1, 5, WORLD)
+                .unwrap();
         } else {
-            rank.receive("MPI_Recv", room(&mut body), 0, 5, WORLD).unwrap();
+            rank.receive("MPI_Recv", room(&mut body), 0, 5, WORLD)
+                .unwrap();
             assert_eq!(&body, b"here");
         }
     });
@@ -205,13 +288,16 @@ fn threads_of_one_rank_send_and_receive_at_once() {
                 scope.spawn(move || {
                     for number in 0..300 {
                         let body = pattern(number * 70, tag as usize);
-                        sender.send("MPI_Send", Mode::Standard, out(&body), peer, tag, WORLD).unwrap();
+                        sender
+                            .send("MPI_Send", Mode::Standard, out(&body), peer, tag, WORLD)
+                            .unwrap();
                     }
                 });
                 scope.spawn(move || {
                     for number in 0..300 {
                         let mut body = vec![0; number * 70];
-                        rank.receive("MPI_Recv", room(&mut body), peer, tag, WORLD).unwrap();
+                        rank.receive("MPI_Recv", room(&mut body), peer, tag, WORLD)
+                            .unwrap();
                         assert_eq!(body, pattern(number * 70, tag as usize));
                     }
                 });

@@ -27,16 +27,30 @@
 
 mod abi;
 mod address;
+mod completion;
 mod environment;
 mod errors;
 mod info;
+mod init;
+mod persistent;
+mod probe;
+mod receive;
+mod send;
+mod sendrecv;
 mod status;
 
 pub use abi::*;
 pub use address::*;
+pub use completion::*;
 pub use environment::*;
 pub use errors::*;
 pub use info::*;
+pub use init::*;
+pub use persistent::*;
+pub use probe::*;
+pub use receive::*;
+pub use send::*;
+pub use sendrecv::*;
 pub use status::*;
 
 use crate::error::Error;

@@ -10,7 +10,9 @@ use crate::{Class, Error, Status};
 impl Messages {
     #[inline(always)]
     pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) {
-        let Some(envelope) = Envelope::decode(head) else { return self.nonsense(peer, "a packet of no known kind") };
+        let Some(envelope) = Envelope::decode(head) else {
+            return self.nonsense(peer, "a packet of no known kind");
+        };
         if envelope.kind == Kind::Eager
             && let Some(request) = self.posted.take(&envelope.key)
         {
@@ -24,18 +26,41 @@ impl Messages {
         let Envelope { kind, key, token } = envelope;
         let request = RequestId(token);
         match kind {
-            Kind::Eager => self.keep(peer, key, Body::Here { bytes: body.into(), sync: None }),
+            Kind::Eager => self.keep(
+                peer,
+                key,
+                Body::Here {
+                    bytes: body.into(),
+                    sync: None,
+                },
+            ),
             Kind::EagerSync => match self.posted.take(&key) {
                 Some(receive) => {
                     self.queue_short(peer, Envelope::about(Kind::Finished, token), &[]);
                     self.deliver(RequestId(receive), key, body);
                 }
-                None => self.keep(peer, key, Body::Here { bytes: body.into(), sync: Some(token) }),
+                None => self.keep(
+                    peer,
+                    key,
+                    Body::Here {
+                        bytes: body.into(),
+                        sync: Some(token),
+                    },
+                ),
             },
             Kind::RequestToSend => match (Offer::decode(body), self.posted.take(&key)) {
                 (None, _) => self.nonsense(peer, "an offer that cannot be read"),
-                (Some(offer), Some(receive)) => self.accept(RequestId(receive), peer, key, token, offer),
-                (Some(offer), None) => self.keep(peer, key, Body::Offered { request: token, offer }),
+                (Some(offer), Some(receive)) => {
+                    self.accept(RequestId(receive), peer, key, token, offer)
+                }
+                (Some(offer), None) => self.keep(
+                    peer,
+                    key,
+                    Body::Offered {
+                        request: token,
+                        offer,
+                    },
+                ),
             },
             Kind::ClearToSend => {
                 let receive = body.try_into().map(u32::from_ne_bytes);
@@ -58,7 +83,13 @@ impl Messages {
             },
             Kind::Cancel => self.answer_cancel(peer, envelope),
             Kind::Cancelled if key.tag == 1 => {
-                self.requests.complete(request, Status { cancelled: true, ..Status::EMPTY });
+                self.requests.complete(
+                    request,
+                    Status {
+                        cancelled: true,
+                        ..Status::EMPTY
+                    },
+                );
             }
             // Too late: the message has been matched, and its own end is on the way.
             Kind::Cancelled => {}
@@ -105,7 +136,14 @@ impl Messages {
                     Body::Offered { request, .. } => request == envelope.token,
                 }
         });
-        if let Some((_, Message { body: Body::Here { bytes, .. }, .. })) = &taken {
+        if let Some((
+            _,
+            Message {
+                body: Body::Here { bytes, .. },
+                ..
+            },
+        )) = &taken
+        {
             self.let_go(peer, bytes.len());
         }
         let mut answer = Envelope::about(Kind::Cancelled, envelope.token);

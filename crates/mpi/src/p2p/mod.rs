@@ -12,7 +12,7 @@ mod send;
 use std::collections::VecDeque;
 
 pub use outbox::Peer;
-pub use probe::Found;
+pub use probe::{Claimed, Found};
 
 use crate::matching::{Posted, Unexpected};
 use crate::request::{RequestId, Requests};
@@ -63,7 +63,10 @@ pub enum Body {
     /// The message is here. `sync`: the sender's request that wants to hear of the match.
     Here { bytes: Box<[u8]>, sync: Option<u32> },
     /// The sender has it still: its request, and what it offers.
-    Offered { request: u32, offer: crate::packet::Offer },
+    Offered {
+        request: u32,
+        offer: crate::packet::Offer,
+    },
 }
 
 impl Body {

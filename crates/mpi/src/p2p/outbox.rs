@@ -68,7 +68,13 @@ impl Messages {
 
     /// Queues a short packet; it leaves with the next progress, after all that was queued before.
     pub(super) fn queue_short(&mut self, peer: usize, envelope: Envelope, body: &[u8]) {
-        self.queue(peer, Outgoing::Short { envelope, body: body.into() });
+        self.queue(
+            peer,
+            Outgoing::Short {
+                envelope,
+                body: body.into(),
+            },
+        );
     }
 
     pub(super) fn queue_eager(&mut self, peer: usize, request: RequestId) {
@@ -79,7 +85,11 @@ impl Messages {
         if self.peer(peer).is_idle() {
             self.waiting.push_back(peer);
         }
-        self.peer(peer).streams.push_back(Stream { request, receive, position: 0 });
+        self.peer(peer).streams.push_back(Stream {
+            request,
+            receive,
+            position: 0,
+        });
     }
 
     /// Takes a queued eager message back before it has left.
@@ -93,15 +103,23 @@ impl Messages {
     /// Sends what there is room for. True if anything left.
     #[inline]
     pub fn flush(&mut self, channels: &mut Channels) -> Result<bool> {
-        if self.waiting.is_empty() { Ok(false) } else { self.flush_waiting(channels) }
+        if self.waiting.is_empty() {
+            Ok(false)
+        } else {
+            self.flush_waiting(channels)
+        }
     }
 
     #[inline(never)]
     fn flush_waiting(&mut self, channels: &mut Channels) -> Result<bool> {
         let mut moved = false;
         for _ in 0..self.waiting.len() {
-            let Some(at) = self.waiting.pop_front() else { break };
-            let Some(mut peer) = self.peers[at].take() else { continue };
+            let Some(at) = self.waiting.pop_front() else {
+                break;
+            };
+            let Some(mut peer) = self.peers[at].take() else {
+                continue;
+            };
             let sent = self.flush_peer(channels, at, &mut peer);
             if !peer.is_idle() {
                 self.waiting.push_back(at);
@@ -118,7 +136,9 @@ impl Messages {
         while let Some(next) = peer.queue.front() {
             let put = match next {
                 Outgoing::Short { envelope, body } => {
-                    channels.put(at, envelope.encode(), body.len(), |room| room.copy_from_slice(body))?
+                    channels.put(at, envelope.encode(), body.len(), |room| {
+                        room.copy_from_slice(body)
+                    })?
                 }
                 Outgoing::Eager { request } => {
                     let request = *request;

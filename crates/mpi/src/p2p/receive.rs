@@ -18,7 +18,12 @@ impl Messages {
     /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
     #[inline(always)]
     pub fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
-        let receive = Receive { buffer, key, announced: 0, arrived: 0 };
+        let receive = Receive {
+            buffer,
+            key,
+            announced: 0,
+            arrived: 0,
+        };
         let id = self.requests.add(Operation::Receive(receive))?;
         match self.unexpected.take(&key) {
             None => self.posted.post(key, id.0),
@@ -28,8 +33,18 @@ impl Messages {
     }
 
     /// Receives a message that a probe has taken out (MPI 5.0 §3.8.2).
-    pub fn receive_message(&mut self, buffer: Buffer, sent: Key, message: Message) -> Result<RequestId> {
-        let receive = Receive { buffer, key: sent, announced: 0, arrived: 0 };
+    pub fn receive_message(
+        &mut self,
+        buffer: Buffer,
+        sent: Key,
+        message: Message,
+    ) -> Result<RequestId> {
+        let receive = Receive {
+            buffer,
+            key: sent,
+            announced: 0,
+            arrived: 0,
+        };
         let id = self.requests.add(Operation::Receive(receive))?;
         self.meet_unexpected(id, sent, message);
         Ok(id)
@@ -51,31 +66,55 @@ impl Messages {
     /// A whole message has met its receive.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: RequestId, sent: Key, bytes: &[u8]) {
-        let Some(receive) = self.requests.receive_mut(id) else { return };
+        let Some(receive) = self.requests.receive_mut(id) else {
+            return;
+        };
         receive.buffer.unpack(0, bytes);
         let status = received(&receive.buffer, sent, bytes.len());
         self.requests.complete(id, status);
     }
 
     /// An offer has met its receive: fetch it.
-    pub(super) fn accept(&mut self, id: RequestId, peer: usize, sent: Key, request: u32, offer: Offer) {
-        let Some(receive) = self.requests.receive_mut(id) else { return };
+    pub(super) fn accept(
+        &mut self,
+        id: RequestId,
+        peer: usize,
+        sent: Key,
+        request: u32,
+        offer: Offer,
+    ) {
+        let Some(receive) = self.requests.receive_mut(id) else {
+            return;
+        };
         receive.key = sent;
         receive.announced = offer.len as usize;
-        self.fetches.push_back(Fetch { peer, receive: id, sender: request, address: offer.address });
+        self.fetches.push_back(Fetch {
+            peer,
+            receive: id,
+            sender: request,
+            address: offer.address,
+        });
     }
 
     /// Moves the next offered message. True if anything moved.
     #[inline]
     pub fn fetch(&mut self, channels: &mut Channels) -> Result<bool> {
-        if self.fetches.is_empty() { Ok(false) } else { self.fetch_next(channels) }
+        if self.fetches.is_empty() {
+            Ok(false)
+        } else {
+            self.fetch_next(channels)
+        }
     }
 
     #[inline(never)]
     fn fetch_next(&mut self, channels: &mut Channels) -> Result<bool> {
-        let Some(fetch) = self.fetches.pop_front() else { return Ok(false) };
+        let Some(fetch) = self.fetches.pop_front() else {
+            return Ok(false);
+        };
         let single_copy = self.limits.single_copy;
-        let Some(receive) = self.requests.receive_mut(fetch.receive) else { return Ok(true) };
+        let Some(receive) = self.requests.receive_mut(fetch.receive) else {
+            return Ok(true);
+        };
         let wanted = receive.announced.min(receive.buffer.len());
         let piece = (wanted - receive.arrived).min(FETCH_BYTES);
         let bulk = if piece == 0 {
@@ -90,7 +129,11 @@ impl Messages {
         if bulk == Bulk::Refused {
             receive.arrived = 0;
             let body = fetch.receive.0.to_ne_bytes();
-            self.queue_short(fetch.peer, Envelope::about(Kind::ClearToSend, fetch.sender), &body);
+            self.queue_short(
+                fetch.peer,
+                Envelope::about(Kind::ClearToSend, fetch.sender),
+                &body,
+            );
             return Ok(true);
         }
         receive.arrived += piece;
@@ -98,15 +141,25 @@ impl Messages {
             self.fetches.push_front(fetch);
         } else {
             let status = received(&receive.buffer, receive.key, receive.announced);
-            self.queue_short(fetch.peer, Envelope::about(Kind::Finished, fetch.sender), &[]);
+            self.queue_short(
+                fetch.peer,
+                Envelope::about(Kind::Finished, fetch.sender),
+                &[],
+            );
             self.requests.complete(fetch.receive, status);
         }
         Ok(true)
     }
 
     /// The next piece of a message that comes in packets.
-    pub(super) fn take_piece(&mut self, id: RequestId, bytes: &[u8]) -> std::result::Result<(), &'static str> {
-        let Some(receive) = self.requests.receive_mut(id) else { return Err("a piece for a receive that is not there") };
+    pub(super) fn take_piece(
+        &mut self,
+        id: RequestId,
+        bytes: &[u8],
+    ) -> std::result::Result<(), &'static str> {
+        let Some(receive) = self.requests.receive_mut(id) else {
+            return Err("a piece for a receive that is not there");
+        };
         if bytes.len() > receive.announced - receive.arrived.min(receive.announced) {
             return Err("more bytes than it announced");
         }
@@ -123,10 +176,18 @@ impl Messages {
 
     /// Takes back a receive that has not been matched.
     pub(super) fn cancel_receive(&mut self, id: RequestId) {
-        let Some(receive) = self.requests.receive_mut(id) else { return };
+        let Some(receive) = self.requests.receive_mut(id) else {
+            return;
+        };
         let key = receive.key;
         if self.posted.withdraw(&key, id.0) {
-            self.requests.complete(id, Status { cancelled: true, ..Status::EMPTY });
+            self.requests.complete(
+                id,
+                Status {
+                    cancelled: true,
+                    ..Status::EMPTY
+                },
+            );
         }
     }
 }
@@ -160,7 +221,11 @@ fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     Status {
         source: sent.source,
         tag: sent.tag,
-        error: if fits { Class::SUCCESS } else { Class::TRUNCATE },
+        error: if fits {
+            Class::SUCCESS
+        } else {
+            Class::TRUNCATE
+        },
         bytes: len.min(buffer.len()) as u64,
         cancelled: false,
     }

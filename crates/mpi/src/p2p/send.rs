@@ -22,7 +22,11 @@ impl Messages {
     ) -> Result<RequestId> {
         let len = buffer.len();
         if len <= self.limits.eager && mode != Mode::Synchronous && self.is_clear(peer) {
-            let envelope = Envelope { kind: Kind::Eager, key, token: 0 };
+            let envelope = Envelope {
+                kind: Kind::Eager,
+                key,
+                token: 0,
+            };
             let put = channels.put(peer, envelope.encode(), len, |room| {
                 buffer.pack(0, room);
             })?;
@@ -56,13 +60,19 @@ impl Messages {
         let send = Send {
             buffer,
             peer,
-            envelope: Envelope { kind, key, token: 0 },
+            envelope: Envelope {
+                kind,
+                key,
+                token: 0,
+            },
             streaming: false,
             buffered: 0,
             cancelling: false,
         };
         let id = self.requests.add(Operation::Send(send))?;
-        let Some(send) = self.requests.send_mut(id) else { unreachable!("added above") };
+        let Some(send) = self.requests.send_mut(id) else {
+            unreachable!("added above")
+        };
         send.envelope.token = id.0;
         let envelope = send.envelope;
         if offered {
@@ -76,17 +86,32 @@ impl Messages {
 
     /// Begins to take a message back (MPI 5.0 §3.8.4). Whether that worked shows in its status when it completes.
     pub(super) fn cancel_send(&mut self, channels: &mut Channels, id: RequestId) -> Result<()> {
-        let Some(send) = self.requests.send_mut(id) else { return Ok(()) };
+        let Some(send) = self.requests.send_mut(id) else {
+            return Ok(());
+        };
         if send.streaming || send.cancelling {
             return Ok(());
         }
         send.cancelling = true;
         let (peer, envelope) = (send.peer, send.envelope);
         if self.unqueue_eager(peer, id) {
-            self.requests.complete(id, crate::Status { cancelled: true, ..crate::Status::EMPTY });
+            self.requests.complete(
+                id,
+                crate::Status {
+                    cancelled: true,
+                    ..crate::Status::EMPTY
+                },
+            );
             return Ok(());
         }
-        self.queue_short(peer, Envelope { kind: Kind::Cancel, ..envelope }, &[]);
+        self.queue_short(
+            peer,
+            Envelope {
+                kind: Kind::Cancel,
+                ..envelope
+            },
+            &[],
+        );
         self.flush(channels).map_err(Error::from)?;
         Ok(())
     }

@@ -7,16 +7,29 @@ use datatype::Buffer;
 use mpi::{Rank, RealHost, Wiring};
 
 /// Runs `program` on `size` ranks with these settings; panics of a rank are the test's.
-pub fn run_with(size: usize, settings: &[(&str, &str)], program: impl Fn(&Arc<Rank>) + Send + Sync) {
+pub fn run_with(
+    size: usize,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
     let segment = Segment::create(size).unwrap();
     std::thread::scope(|scope| {
         for rank in 0..size {
             let segment = segment.try_clone().unwrap();
             let program = &program;
             scope.spawn(move || {
-                let knobs = knobs::Knobs::parse(settings.iter().map(|(k, v)| (k.to_string(), v.to_string()))).unwrap();
-                let wiring = Wiring { rank, size, segment, control: None };
-                let rank = Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
+                let knobs = knobs::Knobs::parse(
+                    settings.iter().map(|(k, v)| (k.to_string(), v.to_string())),
+                )
+                .unwrap();
+                let wiring = Wiring {
+                    rank,
+                    size,
+                    segment,
+                    control: None,
+                };
+                let rank =
+                    Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
                 let rank = Arc::new(rank);
                 program(&rank);
                 rank.finish("MPI_Finalize").unwrap();

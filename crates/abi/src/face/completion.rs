@@ -1,0 +1,524 @@
+//! Section 3.7: completing operations.
+//!
+//! One idea for all forms: a request is *finished* if it can be, which gives its status, and its handle becomes null
+//! unless the operation can be started again.
+
+use super::Done;
+use super::receive::deliver;
+use crate::args::{Flag, Out, Statuses};
+use crate::constants::*;
+use crate::error::Error;
+use crate::frame::{Object, Running};
+use crate::handle::Request;
+use crate::status::Status;
+use mpi::request::{Finished, RequestId};
+use mpi::{Class, State, Waiting};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+fn id(request: Request) -> RequestId {
+    RequestId(request.id())
+}
+
+/// Finishes one request if it is complete; the null request is complete.
+#[inline(always)]
+fn finish(state: &mut State, request: &mut Request) -> Result<Option<mpi::Status>, Error> {
+    if *request == MPI_REQUEST_NULL {
+        return Ok(Some(mpi::Status::EMPTY));
+    }
+    let Some(Finished { status, gone }) = state.messages.requests.finish(id(*request))? else {
+        return Ok(None);
+    };
+    if gone {
+        *request = MPI_REQUEST_NULL;
+    }
+    Ok(Some(status))
+}
+
+/// Errors of the call belong to the communicator of the request.
+#[cold]
+fn blame(call: &Running, context: Option<u64>) {
+    let state = call.rank.lock();
+    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+        call.raise_on(Object::Comm(comm.into()));
+    }
+}
+
+/// Where errors of these requests go, should there be one: asked before they are gone.
+#[inline]
+fn context(state: &State, request: Request) -> Option<u64> {
+    state.messages.requests.context(id(request))
+}
+
+#[inline]
+pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
+    let waited = [id(*request)];
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    let mut owner = None;
+    let finished = call.rank.wait_until(&waiting, |state| {
+        owner = context(state, *request);
+        finish(state, request)
+    })?;
+    finish_one(call, owner, finished, status)
+}
+
+fn finish_one(
+    call: &Running,
+    owner: Option<u64>,
+    finished: mpi::Status,
+    status: Option<Out<Status>>,
+) -> Done {
+    if finished.error != Class::SUCCESS {
+        blame(call, owner);
+    }
+    deliver(call, finished, status)
+}
+
+pub fn test(
+    call: &Running,
+    request: &mut Request,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let mut owner = None;
+    let mut look = |request: &mut Request| {
+        let mut state = call.rank.lock();
+        owner = context(&state, *request);
+        finish(&mut state, request)
+    };
+    let mut finished = look(request)?;
+    if finished.is_none() {
+        call.rank.look(call.procedure)?;
+        finished = look(request)?;
+    }
+    flag.set(finished.is_some());
+    match finished {
+        Some(finished) => finish_one(call, owner, finished, status),
+        None => Ok(()),
+    }
+}
+
+#[inline]
+pub fn waitall(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    statuses: Statuses,
+) -> Done {
+    let mut failed = Failures::default();
+    for at in 0..requests.len() {
+        let waited = [id(requests[at])];
+        let waiting = Waiting {
+            operation: call.procedure,
+            requests: &waited,
+        };
+        let mut owner = None;
+        let finished = call.rank.wait_until(&waiting, |state| {
+            owner = context(state, requests[at]);
+            finish(state, &mut requests[at])
+        });
+        failed.note(call, at, finished, owner, statuses)?;
+    }
+    failed.result(call, requests.len(), statuses)
+}
+
+/// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
+/// MPI_ERR_IN_STATUS.
+#[derive(Default)]
+struct Failures {
+    first: Option<(usize, Error)>,
+}
+
+impl Failures {
+    #[inline(always)]
+    fn note(
+        &mut self,
+        call: &Running,
+        at: usize,
+        finished: Result<mpi::Status, Error>,
+        owner: Option<u64>,
+        statuses: Statuses,
+    ) -> Done {
+        match finished {
+            Ok(finished) => {
+                if let Some(status) = statuses.get(at) {
+                    if self.first.is_some() {
+                        status.set(Status::from(finished))
+                    } else {
+                        status.fill(finished.into())
+                    }
+                }
+                if finished.error != Class::SUCCESS {
+                    blame(call, owner);
+                    let error = finished
+                        .into_result(&mut call.rank.lock())
+                        .expect_err("it carries one");
+                    self.fail(at, error, statuses);
+                }
+                Ok(())
+            }
+            Err(error) if error.class == Class::REQUEST => Err(error),
+            Err(error) => {
+                let class = error.class;
+                self.fail(at, error, statuses);
+                if let Some(status) = statuses.get(at) {
+                    status.set(Status::from(mpi::Status {
+                        error: class,
+                        ..mpi::Status::EMPTY
+                    }));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, at: usize, error: Error, statuses: Statuses) {
+        if self.first.is_none() {
+            // From now on every status tells its error, those before this one too.
+            for before in 0..at {
+                if let Some(status) = statuses.get(before) {
+                    status.set_error(MPI_SUCCESS);
+                }
+            }
+            if let Some(status) = statuses.get(at) {
+                status.set_error(error.class.0);
+            }
+            self.first = Some((at, error));
+        }
+    }
+
+    fn result(self, _call: &Running, of: usize, _statuses: Statuses) -> Done {
+        match self.first {
+            None => Ok(()),
+            Some((at, error)) => Err(Error::new(
+                MPI_ERR_IN_STATUS,
+                format!("request {at} of {of} failed: {error}"),
+            )),
+        }
+    }
+}
+
+pub fn testall(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    flag: Out<Flag>,
+    statuses: Statuses,
+) -> Done {
+    let all_complete = || -> Result<bool, Error> {
+        let state = call.rank.lock();
+        for request in requests
+            .iter()
+            .filter(|request| **request != MPI_REQUEST_NULL)
+        {
+            if state.messages.requests.peek(id(*request))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    let complete = all_complete()? || {
+        call.rank.look(call.procedure)?;
+        all_complete()?
+    };
+    flag.set(complete);
+    if complete {
+        waitall(call, requests.len(), requests, statuses)
+    } else {
+        Ok(())
+    }
+}
+
+/// The first complete request among those that are active; `Err(true)`: there is no active one.
+fn finish_any(
+    state: &mut State,
+    requests: &mut [Request],
+) -> Result<Result<(usize, Option<u64>, mpi::Status), bool>, Error> {
+    let mut none_active = true;
+    for (at, request) in requests.iter_mut().enumerate() {
+        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+            continue;
+        }
+        none_active = false;
+        let owner = context(state, *request);
+        if let Some(status) = finish(state, request)? {
+            return Ok(Ok((at, owner, status)));
+        }
+    }
+    Ok(Err(none_active))
+}
+
+pub fn waitany(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    index: Out<c_int>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let waited: Vec<RequestId> = requests.iter().map(|request| id(*request)).collect();
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    let found = call.rank.wait_until(&waiting, |state| {
+        Ok(match finish_any(state, requests)? {
+            Ok(found) => Some(Some(found)),
+            Err(none_active) => none_active.then_some(None),
+        })
+    })?;
+    one_of_many(call, found, index, status)
+}
+
+fn one_of_many(
+    call: &Running,
+    found: Option<(usize, Option<u64>, mpi::Status)>,
+    index: Out<c_int>,
+    status: Option<Out<Status>>,
+) -> Done {
+    match found {
+        Some((at, owner, finished)) => {
+            index.set(at as c_int);
+            finish_one(call, owner, finished, status)
+        }
+        None => {
+            index.set(MPI_UNDEFINED);
+            if let Some(status) = status {
+                status.fill(Status::empty());
+            }
+            Ok(())
+        }
+    }
+}
+
+pub fn testany(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    index: Out<c_int>,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let mut found = finish_any(&mut call.rank.lock(), requests)?;
+    if found == Err(false) {
+        call.rank.look(call.procedure)?;
+        found = finish_any(&mut call.rank.lock(), requests)?;
+    }
+    flag.set(found != Err(false));
+    match found {
+        Ok(found) => one_of_many(call, Some(found), index, status),
+        Err(true) => one_of_many(call, None, index, status),
+        Err(false) => {
+            index.set(MPI_UNDEFINED);
+            Ok(())
+        }
+    }
+}
+
+/// Finishes all that are complete; the count, or `None` if no request is active.
+fn finish_some(
+    call: &Running,
+    state: &mut State,
+    requests: &mut [Request],
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Result<Option<usize>, Error> {
+    let mut count = 0;
+    let mut any_active = false;
+    let mut failed: Option<Error> = None;
+    for (at, request) in requests.iter_mut().enumerate() {
+        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+            continue;
+        }
+        any_active = true;
+        if let Some(finished) = finish(state, request)? {
+            indices[count].write(at as c_int);
+            if let Some(status) = statuses.get(count) {
+                status.fill(finished.into());
+            }
+            if finished.error != Class::SUCCESS {
+                let error = finished.into_result(state).expect_err("it carries one");
+                failed.get_or_insert(error);
+                if let Some(status) = statuses.get(count) {
+                    status.set_error(finished.error.0);
+                }
+            }
+            count += 1;
+        }
+    }
+    if let Some(error) = failed {
+        let detail = format!("{count} requests are complete, and one of them failed: {error}");
+        let _ = call;
+        return Err(Error::new(MPI_ERR_IN_STATUS, detail));
+    }
+    Ok(any_active.then_some(count))
+}
+
+pub fn waitsome(
+    call: &Running,
+    _incount: usize,
+    requests: &mut [Request],
+    outcount: Out<c_int>,
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Done {
+    let waited: Vec<RequestId> = requests.iter().map(|request| id(*request)).collect();
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    let count = call.rank.wait_until(&waiting, |state| {
+        Ok(
+            match finish_some(call, state, requests, indices, statuses)? {
+                None => Some(MPI_UNDEFINED),
+                Some(0) => None,
+                Some(count) => Some(count as c_int),
+            },
+        )
+    })?;
+    outcount.set(count);
+    Ok(())
+}
+
+pub fn testsome(
+    call: &Running,
+    _incount: usize,
+    requests: &mut [Request],
+    outcount: Out<c_int>,
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Done {
+    let mut count = finish_some(call, &mut call.rank.lock(), requests, indices, statuses)?;
+    if count == Some(0) {
+        call.rank.look(call.procedure)?;
+        count = finish_some(call, &mut call.rank.lock(), requests, indices, statuses)?;
+    }
+    outcount.set(count.map_or(MPI_UNDEFINED, |count| count as c_int));
+    Ok(())
+}
+
+pub fn request_free(call: &Running, request: &mut Request) -> Done {
+    call.rank.lock().messages.requests.detach(id(*request))?;
+    *request = MPI_REQUEST_NULL;
+    Ok(())
+}
+
+pub fn request_get_status(
+    call: &Running,
+    request: Request,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let mut found = peek(call, request)?;
+    if found.is_none() {
+        call.rank.look(call.procedure)?;
+        found = peek(call, request)?;
+    }
+    flag.set(found.is_some());
+    if let (Some(status), Some(found)) = (status, found) {
+        status.fill(found.into());
+    }
+    Ok(())
+}
+
+fn peek(call: &Running, request: Request) -> Result<Option<mpi::Status>, Error> {
+    if request == MPI_REQUEST_NULL {
+        return Ok(Some(mpi::Status::EMPTY));
+    }
+    call.rank.lock().messages.requests.peek(id(request))
+}
+
+pub fn request_get_status_all(
+    call: &Running,
+    _count: usize,
+    requests: &[Request],
+    flag: Out<Flag>,
+    statuses: Statuses,
+) -> Done {
+    call.rank.look(call.procedure)?;
+    let mut found = Vec::with_capacity(requests.len());
+    for request in requests {
+        match peek(call, *request)? {
+            Some(status) => found.push(status),
+            None => break,
+        }
+    }
+    let complete = found.len() == requests.len();
+    flag.set(complete);
+    for (at, status) in found.into_iter().enumerate().filter(|_| complete) {
+        if let Some(place) = statuses.get(at) {
+            place.fill(status.into());
+        }
+    }
+    Ok(())
+}
+
+fn is_active(call: &Running, request: Request) -> Result<bool, Error> {
+    Ok(request != MPI_REQUEST_NULL && call.rank.lock().messages.requests.is_active(id(request))?)
+}
+
+pub fn request_get_status_any(
+    call: &Running,
+    _count: usize,
+    requests: &[Request],
+    index: Out<c_int>,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    call.rank.look(call.procedure)?;
+    let mut any_active = false;
+    for (at, request) in requests.iter().enumerate() {
+        if !is_active(call, *request)? {
+            continue;
+        }
+        any_active = true;
+        if let Some(found) = peek(call, *request)? {
+            index.set(at as c_int);
+            flag.set(true);
+            if let Some(status) = status {
+                status.fill(found.into());
+            }
+            return Ok(());
+        }
+    }
+    index.set(MPI_UNDEFINED);
+    flag.set(!any_active);
+    if let (Some(status), false) = (status, any_active) {
+        status.fill(Status::empty());
+    }
+    Ok(())
+}
+
+pub fn request_get_status_some(
+    call: &Running,
+    _incount: usize,
+    requests: &[Request],
+    outcount: Out<c_int>,
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Done {
+    call.rank.look(call.procedure)?;
+    let (mut count, mut any_active) = (0, false);
+    for (at, request) in requests.iter().enumerate() {
+        if !is_active(call, *request)? {
+            continue;
+        }
+        any_active = true;
+        if let Some(found) = peek(call, *request)? {
+            indices[count].write(at as c_int);
+            if let Some(status) = statuses.get(count) {
+                status.fill(found.into());
+            }
+            count += 1;
+        }
+    }
+    outcount.set(if any_active {
+        count as c_int
+    } else {
+        MPI_UNDEFINED
+    });
+    Ok(())
+}

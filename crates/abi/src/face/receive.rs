@@ -1,0 +1,87 @@
+//! Sections 3.2 and 3.7: receives, blocking and nonblocking.
+
+use super::Done;
+use crate::args::Out;
+use crate::buffer::buffer;
+use crate::error::Error;
+use crate::frame::Running;
+use crate::handle::{Comm, Datatype, Request};
+use crate::status::Status;
+use mpi::request::RequestId;
+use std::ffi::{c_int, c_void};
+
+/// # Safety
+/// C's promise for message buffers.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn recv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    status: Option<Out<Status>>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
+    let received = call.rank.wait(call.procedure, id)?;
+    deliver(call, received, status)
+}
+
+/// # Safety
+/// C's promise for message buffers, until the request is complete.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn irecv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: Out<Request>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
+    request.set(Request::from(id.0));
+    Ok(())
+}
+
+/// # Safety
+/// As for `irecv`.
+#[inline(always)]
+pub(super) unsafe fn begin(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result<RequestId, Error> {
+    let mut state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    state.receive(buffer, source, tag, comm.id())
+}
+
+/// Fills in the status of one completed operation; the error that it carries is the call's.
+#[inline(always)]
+pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Status>>) -> Done {
+    if let Some(status) = status {
+        status.fill(Status::from(from));
+    }
+    if from.error != mpi::Class::SUCCESS {
+        return Err(carried(call, from));
+    }
+    Ok(())
+}
+
+#[cold]
+fn carried(call: &Running, from: mpi::Status) -> Error {
+    from.into_result(&mut call.rank.lock())
+        .expect_err("the status carries an error")
+}

@@ -1,0 +1,44 @@
+//! What becomes of an error: the error handler of its object, and how a rank ends.
+
+use crate::error::Error;
+use crate::frame::Object;
+use crate::state::Rank;
+use std::ffi::c_int;
+
+/// Calls the error handler of the object; the code to return, if it comes back.
+#[cold]
+pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
+    let _ = object;
+    fatal(rank, procedure, error)
+}
+
+/// MPI_ERRORS_ARE_FATAL: ends the job, with words for the person in front of it.
+#[cold]
+pub fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
+    let text = format!("{procedure}: {error}");
+    let told = rank
+        .lock()
+        .control
+        .as_ref()
+        .is_some_and(|control| control.fault(&text).is_ok());
+    if !told {
+        eprintln!("fishplate: rank {}: {text}", rank.rank());
+    }
+    std::process::exit(error.class.0.clamp(1, 255))
+}
+
+/// MPI_Abort.
+#[cold]
+pub fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
+    let text = format!("rank {} called MPI_Abort with code {code}", rank.rank());
+    let told = rank
+        .lock()
+        .control
+        .as_ref()
+        .is_some_and(|control| control.abort(code, &text).is_ok());
+    if !told {
+        eprintln!("fishplate: {text}");
+    }
+    // An exit code has eight bits, and an abort must not look like success.
+    std::process::exit(if code & 0xff == 0 { 1 } else { code & 0xff })
+}
