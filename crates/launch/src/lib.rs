@@ -1,1 +1,53 @@
 //! Starting ranks, watching them, and ending the job cleanly.
+//!
+//! [`run`] starts a job on this machine and comes back with its exit code when nothing of it is left. One thread does
+//! all: a loop over `poll` that takes signals, lines from the ranks, their deaths, their output and the clock, in that
+//! order.
+//!
+//! What must always hold: whatever ends the job, and whenever, no process of it survives; the first rank that failed
+//! decides the exit code, and one line on stderr says who, how, and what the others were doing; a rank never outlives
+//! its launcher, not even when that is killed with SIGKILL.
+
+mod describe;
+mod error;
+mod job;
+mod library;
+mod limits;
+mod output;
+mod processes;
+mod rank;
+mod signals;
+mod start;
+mod stuck;
+mod verdict;
+
+pub use error::Error;
+pub use job::run;
+pub use library::library_directory;
+pub use limits::MOST_RANKS;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What to start, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How many ranks.
+    pub ranks: usize,
+    /// A path, or a name to be looked for in PATH.
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    /// Variables set for the ranks, beside those of this process.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Where the ranks start; None is here.
+    pub directory: Option<PathBuf>,
+    /// Write `[rank] ` before each line of output.
+    pub tag_output: bool,
+    /// End the job after this time.
+    pub timeout: Option<Duration>,
+    /// Print what every rank waits for, after this time without progress.
+    pub report_stuck: Option<Duration>,
+    /// The folder of the MPI library that programs are to load; see [`library_directory`].
+    pub library: Option<PathBuf>,
+}

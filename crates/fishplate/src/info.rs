@@ -1,0 +1,170 @@
+//! `fishplate info`: what this machine offers to ranks.
+
+use std::io::IoSliceMut;
+use std::process::ExitCode;
+
+use clap::Args;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity};
+use serde_json::{Value, json};
+
+/// Show what this machine offers to ranks: cores, memory between ranks, limits, other launchers.
+#[derive(Args)]
+#[command(after_help = "Example:\n  fishplate info\n  fishplate info --json")]
+pub struct Arguments {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line: the key in JSON, the words before it, the value.
+type Fact = (&'static str, &'static str, Value);
+
+pub fn main(arguments: Arguments) -> ExitCode {
+    let facts = facts();
+    if arguments.json {
+        let object: serde_json::Map<String, Value> = facts
+            .into_iter()
+            .map(|(key, _, value)| (key.to_string(), value))
+            .collect();
+        println!("{:#}", Value::from(object));
+    } else {
+        for (_, words, value) in facts {
+            println!("{words:22}{}", plain(&value));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn facts() -> Vec<Fact> {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let cores = cores();
+    let library = std::env::current_exe()
+        .ok()
+        .and_then(|command| launch::library_directory(&command));
+    let library = library.map(|directory| directory.join("libmpi_abi.so.1").display().to_string());
+    vec![
+        ("version", "version", json!(env!("CARGO_PKG_VERSION"))),
+        ("host", "host", json!(text(system.nodename()))),
+        (
+            "kernel",
+            "kernel",
+            json!(format!(
+                "{} {}",
+                text(system.sysname()),
+                text(system.release())
+            )),
+        ),
+        ("cores", "cores we may use", json!(cores.len())),
+        ("affinity", "which ones", json!(cores)),
+        ("single_copy", "single copy", single_copy()),
+        (
+            "memlock",
+            "locked memory",
+            limit(Resource::Memlock, " bytes"),
+        ),
+        (
+            "descriptors",
+            "open descriptors",
+            limit(Resource::Nofile, ""),
+        ),
+        ("dev_shm", "/dev/shm", dev_shm()),
+        ("launchers", "other launchers seen", launchers()),
+        (
+            "library",
+            "library for ranks",
+            library.map_or(json!("none found beside this command"), Value::from),
+        ),
+    ]
+}
+
+/// For people: lists with commas, `none` for nothing.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "none".into(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+fn cores() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|&core| set.is_set(core))
+        .collect()
+}
+
+/// Whether one rank may read another's memory, and if not, what stands against it.
+fn single_copy() -> Value {
+    let secret = *b"fishplate";
+    let mut copy = [0; 9];
+    let there = RemoteIoVec {
+        base: secret.as_ptr() as usize,
+        len: secret.len(),
+    };
+    let read = process_vm_readv(
+        nix::unistd::getpid(),
+        &mut [IoSliceMut::new(&mut copy)],
+        &[there],
+    );
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let words = match (read, scope.trim()) {
+        (Err(errno), _) => {
+            format!("no: process_vm_readv is refused ({errno}), by a container's filter perhaps")
+        }
+        (Ok(_), "2") => "only with CAP_SYS_PTRACE (kernel.yama.ptrace_scope is 2)".into(),
+        (Ok(_), "3") => "no: kernel.yama.ptrace_scope is 3".into(),
+        (Ok(_), "1") => "yes, ranks allow it to each other (kernel.yama.ptrace_scope is 1)".into(),
+        (Ok(_), _) => "yes".into(),
+    };
+    json!(words)
+}
+
+fn limit(resource: Resource, unit: &str) -> Value {
+    let word = |value: Option<u64>| {
+        value.map_or("unlimited".to_string(), |value| format!("{value}{unit}"))
+    };
+    let limit = getrlimit(resource);
+    match limit.current == limit.maximum {
+        true => json!(word(limit.current)),
+        false => json!(format!(
+            "{}, can be raised to {}",
+            word(limit.current),
+            word(limit.maximum)
+        )),
+    }
+}
+
+fn dev_shm() -> Value {
+    match rustix::fs::statvfs("/dev/shm") {
+        Ok(system) => {
+            let mib = |blocks: u64| (blocks * system.f_frsize) >> 20;
+            json!(format!(
+                "{} MiB free of {} MiB (not needed: ranks share anonymous memory)",
+                mib(system.f_bavail),
+                mib(system.f_blocks)
+            ))
+        }
+        Err(errno) => json!(format!(
+            "{errno} (not needed: ranks share anonymous memory)"
+        )),
+    }
+}
+
+fn launchers() -> Value {
+    let vars: Vec<(String, String)> = knobs::decode(std::env::vars_os()).collect();
+    let find = |name: &str| {
+        vars.iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    };
+    let seen = pmi::launchers_seen(find).into_iter();
+    seen.map(|(name, marks)| json!(format!("{name} ({})", marks.join(" "))))
+        .collect::<Vec<_>>()
+        .into()
+}

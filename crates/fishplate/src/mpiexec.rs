@@ -1,0 +1,117 @@
+//! The spelling of options that `mpiexec` and `mpirun` have had for long: `-np` with one dash. And words for what they
+//! offer and we do not.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::{refuse, run};
+
+#[derive(Parser)]
+#[command(version)]
+struct Mpiexec {
+    #[command(flatten)]
+    run: run::Arguments,
+}
+
+/// The command under one of its other names.
+pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
+    let words = match translate(words) {
+        Ok(words) => words,
+        Err(why) => return refuse(&why),
+    };
+    let command = Mpiexec::command().name(name).bin_name(name);
+    let matches = command.get_matches_from(std::iter::once(OsString::from(name)).chain(words));
+    match Mpiexec::from_arg_matches(&matches) {
+        Ok(Mpiexec { run }) => run::main(run),
+        Err(error) => error.exit(),
+    }
+}
+
+/// Spellings with one dash, and ours.
+const SPELLINGS: &[(&str, &str)] = &[
+    ("-np", "--np"),
+    ("-wdir", "--wdir"),
+    ("-wd", "--wdir"),
+    ("-tag-output", "--tag-output"),
+    ("-timeout", "--timeout"),
+];
+
+/// Options that take the next word.
+const WITH_VALUE: &[&str] = &[
+    "-n",
+    "--np",
+    "--ranks",
+    "-x",
+    "--wdir",
+    "--timeout",
+    "--report-stuck",
+];
+
+/// Options about other hosts, and about which rank runs where.
+const HOSTS: &[&str] = &[
+    "-H",
+    "-host",
+    "--host",
+    "-hosts",
+    "--hosts",
+    "-f",
+    "-hostfile",
+    "--hostfile",
+    "-machinefile",
+    "--machinefile",
+    "-machine",
+    "-ppn",
+    "--ppn",
+    "-npernode",
+    "--npernode",
+    "--map-by",
+    "-map-by",
+    "-configfile",
+    "--configfile",
+];
+
+/// Rewrites the options before the program; an error says what cannot be done.
+pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let mut translated = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        let name = text.split('=').next().unwrap_or_default();
+        if HOSTS.contains(&name) {
+            return Err(format!(
+                "{name}: all ranks run on this machine; options about hosts do not exist here"
+            ));
+        }
+        let ours = SPELLINGS
+            .iter()
+            .find(|(theirs, _)| *theirs == text)
+            .map_or(text, |(_, ours)| ours);
+        let takes_next = WITH_VALUE.contains(&ours);
+        let is_program = !text.starts_with('-') || text == "--";
+        translated.push(if ours == text {
+            word.clone()
+        } else {
+            ours.into()
+        });
+        if is_program {
+            break;
+        }
+        if takes_next {
+            translated.extend(words.next());
+        }
+    }
+    let rest: Vec<OsString> = words.collect();
+    // A lone colon may be an argument; one with options behind it begins another program.
+    let another = rest
+        .windows(2)
+        .any(|pair| pair[0] == ":" && pair[1].as_encoded_bytes().starts_with(b"-"));
+    if another {
+        return Err("`:` begins another program, and a job has one here: start one that branches on its rank, such as a \
+                    script that looks at FISHPLATE_RANK"
+            .into());
+    }
+    translated.extend(rest);
+    Ok(translated)
+}

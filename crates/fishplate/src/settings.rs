@@ -1,0 +1,97 @@
+//! `fishplate knobs`: the table of settings, and what they are here and now.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use knobs::{CONTRACT, Knob, Knobs, TABLE};
+use serde_json::json;
+
+use crate::refuse;
+
+/// How wide the text is.
+const WIDTH: usize = 88;
+
+/// List all settings: what each does, its type, default and present value.
+///
+/// Settings are variables of the environment; `fishplate run -x NAME=VALUE` sets one for a job.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
+)]
+pub struct Arguments {
+    /// Print one JSON array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(arguments: Arguments) -> ExitCode {
+    let set = Knobs::parse(knobs::decode(std::env::vars_os()));
+    let now = set.clone().unwrap_or_default();
+    if arguments.json {
+        let rows: Vec<_> = TABLE.iter().map(|knob| object(knob, &now)).collect();
+        println!("{:#}", serde_json::Value::from(rows));
+    } else {
+        TABLE.iter().for_each(|knob| print(knob, &now));
+        println!("Set by the launcher for each rank, never by hand:");
+        CONTRACT
+            .iter()
+            .for_each(|row| println!("    {:24}{}", row.env, row.doc));
+    }
+    match set {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+fn object(knob: &Knob, now: &Knobs) -> serde_json::Value {
+    let (least, most) = (knob.range)().unzip();
+    json!({
+        "name": knob.name,
+        "variable": knob.env,
+        "aliases": knob.aliases,
+        "type": knob.kind,
+        "default": (knob.default)(),
+        "value": now.show(knob.name),
+        "least": least,
+        "most": most,
+        "doc": knob.doc(),
+    })
+}
+
+fn print(knob: &Knob, now: &Knobs) {
+    let default = (knob.default)();
+    let value = now.show(knob.name).unwrap_or_default();
+    let mut facts = vec![knob.kind.to_string()];
+    facts.extend((knob.range)().map(|(low, high)| format!("from {low} to {high}")));
+    if value != default {
+        facts.push(format!(
+            "default {}",
+            if default.is_empty() {
+                "empty"
+            } else {
+                &default
+            }
+        ));
+    }
+    facts.extend(knob.aliases.iter().map(|alias| format!("also {alias}")));
+    println!("{}={value}    ({})", knob.env, facts.join("; "));
+    for line in wrap(&knob.doc(), WIDTH - 4) {
+        println!("    {line}");
+    }
+    println!();
+}
+
+/// Lines of whole words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}

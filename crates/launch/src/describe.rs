@@ -1,0 +1,97 @@
+//! What ranks are doing, in few words: those that do the same are named together.
+
+use crate::rank::Rank;
+
+/// More different states than this are only counted.
+const MOST_GROUPS: usize = 8;
+
+/// `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: outside MPI`. None if no rank ever called MPI_Init, or if there are
+/// no ranks but `except`.
+pub(crate) fn in_a_line(ranks: &[Rank], except: Option<usize>) -> Option<String> {
+    if ranks.iter().all(|rank| rank.init.is_none()) {
+        return None;
+    }
+    let groups = groups(ranks, except);
+    let mut shown: Vec<String> = groups
+        .iter()
+        .take(MOST_GROUPS)
+        .map(|(state, members)| format!("{}: {state}", ranges(members)))
+        .collect();
+    let rest: usize = groups
+        .iter()
+        .skip(MOST_GROUPS)
+        .map(|(_, members)| members.len())
+        .sum();
+    if rest > 0 {
+        shown.push(format!("and {rest} more"));
+    }
+    (!shown.is_empty()).then(|| shown.join("; "))
+}
+
+/// One line for each state, and one for each message that nobody asked for.
+pub(crate) fn in_lines(ranks: &[Rank]) -> Vec<String> {
+    let mut lines: Vec<String> = groups(ranks, None)
+        .iter()
+        .map(|(state, members)| format!("{}: {state}", ranges(members)))
+        .collect();
+    for rank in ranks {
+        let unexpected = rank.answer.iter().flat_map(|status| &status.unexpected);
+        lines
+            .extend(unexpected.map(|message| {
+                format!("{}: nobody asked for {}", rank.number, message.sentence())
+            }));
+    }
+    lines
+}
+
+/// States, in the order of the first rank in each.
+fn groups(ranks: &[Rank], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for rank in ranks.iter().filter(|rank| Some(rank.number) != except) {
+        let state = state(rank);
+        match groups.iter_mut().find(|(known, _)| *known == state) {
+            Some((_, members)) => members.push(rank.number),
+            None => groups.push((state, vec![rank.number])),
+        }
+    }
+    groups
+}
+
+fn state(rank: &Rank) -> String {
+    match &rank.answer {
+        _ if !rank.is_running() => "ended".into(),
+        _ if rank.finalized => "past MPI_Finalize".into(),
+        Some(status) => status.sentence(),
+        None if rank.init.is_some() => "outside MPI".into(),
+        None => "not through MPI_Init".into(),
+    }
+}
+
+/// `0-2,5` for sorted numbers.
+pub(crate) fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|left, right| left + 1 == *right);
+    let runs = runs.map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn neighbours_become_a_range() {
+        let cases: [(&[usize], &str); 4] = [
+            (&[], ""),
+            (&[7], "7"),
+            (&[0, 1, 2, 5], "0-2,5"),
+            (&[0, 2, 3, 8, 9, 10], "0,2-3,8-10"),
+        ];
+        for (numbers, text) in cases {
+            assert_eq!(ranges(numbers), text);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One rank, as the launcher sees it.
+
+use std::os::fd::OwnedFd;
+
+use pmi::{FromLauncher, FromRank, Status};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Pid, PidfdFlags, WaitStatus, pidfd_open};
+
+use crate::output::Stream;
+use crate::verdict::Cause;
+
+/// Packets taken from one rank before others get their turn.
+const PACKETS_AT_ONCE: usize = 64;
+
+/// Lines of a status that are kept.
+const STATUS_LINES: usize = 4096;
+
+pub(crate) struct Rank {
+    pub number: usize,
+    pub pid: Pid,
+    /// It leads a process group; otherwise it is in the launcher's, where the terminal lets it read.
+    pub own_group: bool,
+    /// None once the rank has closed it.
+    pub control: Option<OwnedFd>,
+    pub streams: Vec<Stream>,
+    /// The process that came through MPI_Init: this rank's own, or one that a wrapper started.
+    pub init: Option<Pid>,
+    /// To learn of the death of that process when it is below a wrapper.
+    pub program: Option<OwnedFd>,
+    pub finalized: bool,
+    /// How the process ended.
+    pub exit: Option<WaitStatus>,
+    /// What it waits for, as it answered to the last request.
+    pub answer: Option<Status>,
+    fault: Option<String>,
+    lines: Vec<String>,
+}
+
+impl Rank {
+    pub fn new(
+        number: usize,
+        pid: Pid,
+        own_group: bool,
+        control: OwnedFd,
+        streams: Vec<Stream>,
+    ) -> Self {
+        Rank {
+            number,
+            pid,
+            own_group,
+            control: Some(control),
+            streams,
+            init: None,
+            program: None,
+            finalized: false,
+            exit: None,
+            answer: None,
+            fault: None,
+            lines: Vec::new(),
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.exit.is_none()
+    }
+
+    /// Between MPI_Init and MPI_Finalize.
+    pub fn is_in_mpi(&self) -> bool {
+        self.is_running() && self.init.is_some() && !self.finalized
+    }
+
+    /// Asks what it waits for.
+    pub fn ask(&mut self) {
+        self.answer = None;
+        self.lines.clear();
+        if let Some(control) = &self.control {
+            let line = format!("{}\n", FromLauncher::Report);
+            // A rank that has not read earlier requests has no room for this one, and will answer those.
+            let _ = send(
+                control,
+                line.as_bytes(),
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            );
+        }
+    }
+
+    /// Takes what the rank said. Returns why the job has to end, if it has to.
+    pub fn listen(&mut self) -> Option<Cause> {
+        let mut packet = [0; 16 << 10];
+        for _ in 0..PACKETS_AT_ONCE {
+            let control = self.control.as_ref()?;
+            match recv(control, &mut packet[..], RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => self.control = None,
+                Ok((_, length)) => {
+                    let text =
+                        String::from_utf8_lossy(&packet[..length.min(packet.len())]).into_owned();
+                    let mut causes = text.lines().filter_map(|line| self.take(line));
+                    if let Some(cause) = causes.next() {
+                        return Some(cause);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(_) => self.control = None,
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, line: &str) -> Option<Cause> {
+        // A line that means nothing is passed over: a program may write to a descriptor that it does not know.
+        match line.parse::<FromRank>().ok()? {
+            FromRank::Init { pid } => return self.enter_mpi(pid),
+            FromRank::Finalize => {
+                self.finalized = true;
+                self.program = None;
+            }
+            FromRank::Abort { code, message } => return Some(Cause::Abort { code, message }),
+            FromRank::Fault { text } => self.fault = Some(text),
+            FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),
+            FromRank::Status { .. } => {}
+            FromRank::StatusEnd => {
+                self.answer = self.lines.join("\n").parse().ok();
+                self.lines.clear();
+            }
+        }
+        None
+    }
+
+    fn enter_mpi(&mut self, pid: u32) -> Option<Cause> {
+        let pid = Pid::from_raw(pid.try_into().ok()?)?;
+        if self.init.is_some() {
+            return Some(Cause::SecondProgram { pid });
+        }
+        self.init = Some(pid);
+        if pid != self.pid {
+            self.program = pidfd_open(pid, PidfdFlags::empty()).ok();
+        }
+        None
+    }
+
+    /// Takes note of the end of the process. Returns what was wrong with it; `others_in_mpi` says whether other ranks
+    /// wait for this one.
+    pub fn ended(&mut self, status: WaitStatus, others_in_mpi: bool) -> Option<Cause> {
+        self.exit = Some(status);
+        self.program = None;
+        if let Some(signal) = status.terminating_signal() {
+            return Some(Cause::Signal {
+                signal,
+                fault: self.fault.take(),
+            });
+        }
+        match status.exit_status().unwrap_or(0) {
+            0 if self.init.is_some() && !self.finalized => Some(Cause::NoFinalize {
+                fault: self.fault.take(),
+            }),
+            0 if self.init.is_none() && others_in_mpi => Some(Cause::NoInit),
+            0 => None,
+            code => Some(Cause::Exit {
+                code,
+                fault: self.fault.take(),
+            }),
+        }
+    }
+
+    /// The program below a wrapper is gone, and the wrapper is not.
+    pub fn program_ended(&mut self) -> Option<Cause> {
+        self.program = None;
+        let pid = self.init.filter(|_| !self.finalized)?;
+        Some(Cause::ProgramGone {
+            pid,
+            fault: self.fault.take(),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Why a job failed: the words, and the exit code.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use rustix::process::Pid;
+
+/// What ended the job, or will decide its exit code.
+pub(crate) struct Verdict {
+    /// Whose doing it was; None if it came from outside.
+    pub rank: Option<usize>,
+    pub cause: Cause,
+}
+
+pub(crate) enum Cause {
+    /// It exited with a code other than 0.
+    Exit { code: i32, fault: Option<String> },
+    /// A signal killed it.
+    Signal { signal: i32, fault: Option<String> },
+    /// It exited with 0 between MPI_Init and MPI_Finalize.
+    NoFinalize { fault: Option<String> },
+    /// It exited with 0 before MPI_Init, and others are in MPI.
+    NoInit,
+    /// The program that a wrapper had started is gone between MPI_Init and MPI_Finalize.
+    ProgramGone { pid: Pid, fault: Option<String> },
+    /// A second program called MPI_Init within one rank.
+    SecondProgram { pid: Pid },
+    /// MPI_Abort.
+    Abort { code: i32, message: String },
+    /// `--timeout`.
+    Timeout(Duration),
+    /// The launcher was told to end.
+    Interrupt(Signal),
+}
+
+impl Cause {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Cause::Exit { code, .. } => low_byte(*code),
+            Cause::Abort { code, .. } => low_byte(*code),
+            Cause::Signal { signal, .. } => low_byte(128 + signal),
+            Cause::Interrupt(signal) => low_byte(128 + *signal as i32),
+            Cause::Timeout(_) => 124,
+            Cause::NoFinalize { .. }
+            | Cause::NoInit
+            | Cause::ProgramGone { .. }
+            | Cause::SecondProgram { .. } => 1,
+        }
+    }
+
+    /// The process just ended, rather than to ask for the job's end.
+    pub fn is_end_of_a_process(&self) -> bool {
+        matches!(self, Cause::Exit { .. } | Cause::Signal { .. })
+    }
+
+    /// What happened, to be read behind the name of the rank.
+    pub fn text(&self) -> String {
+        match self {
+            Cause::Exit { code, fault } => with(fault, format!("exited with code {code}")),
+            Cause::Signal { signal, fault } => {
+                with(fault, format!("was killed by {}", signal_text(*signal)))
+            }
+            Cause::NoFinalize { fault } => with(fault, "left without MPI_Finalize".into()),
+            Cause::NoInit => "left without MPI_Init, which the others have called".into(),
+            Cause::ProgramGone { pid, fault } => with(
+                fault,
+                format!(
+                    "lost its program (pid {}), which left without MPI_Finalize",
+                    pid.as_raw_nonzero()
+                ),
+            ),
+            Cause::SecondProgram { pid } => {
+                let pid = pid.as_raw_nonzero();
+                format!(
+                    "started a second MPI program (pid {pid}); each program needs a job of its own"
+                )
+            }
+            Cause::Abort { code, message } if message.is_empty() => {
+                format!("called MPI_Abort with code {code}")
+            }
+            Cause::Abort { code, message } => {
+                format!("called MPI_Abort with code {code}: {message}")
+            }
+            Cause::Timeout(time) => format!(
+                "the job took longer than {} s (--timeout)",
+                time.as_secs_f64()
+            ),
+            Cause::Interrupt(signal) => format!("ended by {signal}"),
+        }
+    }
+}
+
+/// The rank's own words about its end come first: they hold the reason.
+fn with(fault: &Option<String>, what: String) -> String {
+    match fault {
+        Some(fault) => format!("failed: {fault} ({what})"),
+        None => what,
+    }
+}
+
+/// Exit codes have eight bits; a code that says failure must not turn into success by losing the others.
+fn low_byte(code: i32) -> u8 {
+    let byte = code as u8;
+    if byte == 0 && code != 0 { 1 } else { byte }
+}
+
+fn signal_text(number: i32) -> String {
+    let Ok(signal) = Signal::try_from(number) else {
+        return format!("signal {number}");
+    };
+    let meaning = match signal {
+        Signal::SIGSEGV => "it touched memory that is not there",
+        Signal::SIGBUS => "bus error: memory could not be provided, or was misaligned",
+        Signal::SIGFPE => "arithmetic error, such as an integer divided by zero",
+        Signal::SIGILL => "it holds an instruction that this processor does not know",
+        Signal::SIGABRT => "it gave up: abort(), a failed assertion, or a damaged heap",
+        Signal::SIGKILL => "from outside; the system does so when memory runs out",
+        Signal::SIGPIPE => "it wrote to a pipe that nobody reads",
+        Signal::SIGXCPU => "its limit of CPU time is reached",
+        _ => return signal.to_string(),
+    };
+    format!("{signal} ({meaning})")
+}
