@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Build the C programs of this folder with a prefix's mpicc and run each under its mpiexec.
+
+    tests/c/run.py [--prefix build] [--only SUBSTRING] [--list]
+
+The table below says, for every program, on how many ranks it runs and what must come of it. A
+program that succeeds exits with 0 on every rank and prints ` ok` once; one that is meant to fail
+says so with a row of its own (exit code, what its standard error must hold). A run that takes
+longer than its time-out is ended, with every process that it started, and fails.
+The last line is `N passed, N failed, N skipped`; the exit status is 1 when something failed.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+# program, ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that
+# standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env.
+TABLE = [
+    ("hello", [1, 2, 4], {}),
+    ("send_modes", [2, 3], {"seconds": 120}),
+    ("nonblocking", [1, 2, 3], {}),
+    ("persistent", [1, 2, 3], {}),
+    ("probe", [1, 2, 3], {}),
+    ("cancel", [1, 2, 3], {}),
+    ("bsend", [1, 2, 3], {}),
+    ("truncate", [1, 2], {}),
+    ("sendrecv", [1, 2, 3], {}),
+    ("self", [1, 2], {}),
+    ("ordering", [2], {}),
+    ("full_rings", [2, 4], {}),
+    ("flood", [2], {"seconds": 120}),
+    ("threads", [1, 2, 3], {"seconds": 180}),
+    ("many_ranks", [1, 8, 64], {"seconds": 180}),
+]
+
+
+def compile_program(prefix: Path, source: Path, target: Path) -> str:
+    """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
+    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h"))
+    if target.exists() and target.stat().st_mtime > newest:
+        return ""
+    command = [str(prefix / "bin/mpicc"), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
+               "-pthread", "-o", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def launch(prefix: Path, ranks: int, command: list[str], env: dict, seconds: float):
+    """Run under mpiexec in a process group of its own; the group does not outlive the time-out."""
+    everything = os.environ | env
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(
+            [str(prefix / "bin/mpiexec"), "-n", str(ranks), *command],
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=everything, start_new_session=True,
+        )
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = "timeout"
+            process.terminate()
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:
+                pass
+            kill_group(process.pid)
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return code, out.read(), err.read()
+
+
+def kill_group(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def judge(row: dict, code, out: str, err: str) -> str:
+    """What is wrong with a run, or nothing."""
+    wanted = row.get("code", 0)
+    if code == "timeout":
+        return f"no end after {row.get('seconds', 60)} s"
+    if wanted is None:
+        if code == 0:
+            return "exit code 0, though it is meant to fail"
+    elif code != wanted:
+        return f"exit code {code}, not {wanted}"
+    oks = sum(line == " ok" for line in out.splitlines())
+    if not row.get("silent", False) and oks != 1:
+        return f"` ok` printed {oks} times"
+    for pattern in row.get("says", []):
+        if not re.search(pattern, err):
+            return f"standard error does not say {pattern!r}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prefix", type=Path, default=ROOT / "build",
+                        help="has bin/mpicc, bin/mpiexec, include/mpi.h (default: ./build)")
+    parser.add_argument("--only", default="", help="programs whose name holds this")
+    parser.add_argument("--list", action="store_true", help="print the table and stop")
+    options = parser.parse_args()
+    rows = [(name, ranks, row) for name, many, row in TABLE for ranks in many
+            if options.only in name]
+    if options.list:
+        for name, ranks, row in rows:
+            print(f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip())
+        return 0
+    unlisted = {f.stem for f in HERE.glob("*.c")} - {name for name, _, _ in TABLE}
+    if unlisted:
+        print(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
+        return 1
+
+    prefix = options.prefix.resolve()
+    if not (prefix / "bin/mpicc").exists():
+        sys.exit(f"{prefix}/bin/mpicc is missing: run `make stage`, or name a prefix by --prefix")
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
+        broken = {}
+        for name, ranks, row in rows:
+            label = f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
+            program = Path(work) / name
+            if not program.exists() and name not in broken:
+                broken[name] = compile_program(prefix, HERE / f"{name}.c", program)
+            began = time.monotonic()
+            if broken.get(name):
+                problem, out, err = "does not compile", "", broken[name]
+            else:
+                code, out, err = launch(prefix, ranks, [str(program), *row.get("args", [])],
+                                        row.get("env", {}), row.get("seconds", 60))
+                problem = judge(row, code, out, err)
+            took = time.monotonic() - began
+            print(f"{'FAIL' if problem else 'pass'} {label} ({took:.1f} s){': ' if problem else ''}"
+                  f"{problem}", flush=True)
+            if problem:
+                failed += 1
+                for line in (out + err).splitlines()[:40]:
+                    print(f"    | {line}")
+            else:
+                passed += 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
