@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
 
     for (int round = 0; round < 3; round++) {
         OK(MPI_Buffer_attach(memory, bytes));
-        CHECK(MPI_Buffer_attach(memory, bytes) != MPI_SUCCESS, "a second buffer was attached");
+        REFUSED(MPI_Buffer_attach(memory, bytes));
         for (int i = 0; i < MESSAGES; i++) {
             fill(out, BYTES, rank + i);
             if (i % 2) {

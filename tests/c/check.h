@@ -57,6 +57,12 @@ static inline void failed(const char *file, int line, const char *format, ...) {
                    (wanted)); \
     } while (0)
 
+/* The call must fail, by whatever class: the standard names none. */
+#define REFUSED(call) \
+    do { \
+        if ((call) == MPI_SUCCESS) failed(__FILE__, __LINE__, "%s succeeded", #call); \
+    } while (0)
+
 static inline void start(int *argc, char ***argv) {
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 # program, ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that
-# standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env.
+# standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env, and mpich
+# (why MPICH 5.0.2 fails it; such rows are skipped under --peer).
 TABLE = [
     ("hello", [1, 2, 4], {}),
     ("send_modes", [2, 3], {"seconds": 120}),
@@ -41,6 +42,56 @@ TABLE = [
     ("flood", [2], {"seconds": 120}),
     ("threads", [1, 2, 3], {"seconds": 180}),
     ("many_ranks", [1, 8, 64], {"seconds": 180}),
+    ("type_layout", [1], {}),
+    ("type_named", [1], {}),
+    ("type_contents", [1], {}),
+    ("type_attributes", [1], {}),
+    ("type_transfer", [2, 3], {}),
+    ("pack", [1, 2], {}),
+    ("groups", [6], {}),
+    ("comms", [1, 2, 3, 4], {"seconds": 120}),
+    ("attributes", [1, 2], {}),
+    ("cart", [6, 7], {}),
+    ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
+    ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),
+    ("environment", [1, 2], {"args": ["two words", ""]}),
+    ("coll_data", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
+    ("coll_reduce", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
+    ("coll_ops", [1, 2, 4], {}),
+    ("coll_types", [1, 2, 3, 5], {}),
+    ("coll_overlap", [1, 2, 3, 4], {"seconds": 120}),
+    ("profiling", [1, 2], {}),
+    ("status", [1], {}),
+    ("error_classes", [1, 2], {"mpich": "Allreduce of -1 elements overwrites the stack"}),
+    ("freed_handles", [1, 2], {"mpich": "a forged handle crashes it"}),
+    *[("fatal", [1, 3], {"args": [wrong], "code": None, "silent": True, "says": says})
+      for wrong, says in [
+          ("rank", ["MPI_Send", "rank", "4711"]),
+          ("tag", ["MPI_Send", "tag", "-4711"]),
+          ("count", ["MPI_Bcast", "count", "-4711"]),
+          ("comm", ["MPI_Comm_size", "comm"]),
+          ("type", ["MPI_Allreduce", "datatype"]),
+          ("root", ["MPI_Gather", "root", "4711"]),
+          ("truncate", ["MPI_Recv", "trunc", "32", "4"]),
+          ("abort-handler", ["MPI_Send", "rank", "4711"]),
+      ]],
+    *[("abort", [1, 2, 4], {"args": [others], "code": 42, "silent": True})
+      for others in ("wait", "sleep", "compute")],
+    *[("outside", [1, 2], {"args": [when], "code": None, "silent": True, "says": says,
+                           "mpich": "it names internal_Send instead of MPI_Send"})
+      for when, says in [
+          ("before", ["MPI_Comm_rank", "MPI_Init"]),
+          ("before-send", ["MPI_Send", "MPI_Init"]),
+          ("before-finalize", ["MPI_Finalize", "MPI_Init"]),
+          ("twice", ["MPI_Init"]),
+          ("after", ["MPI_Barrier", "MPI_Finalize"]),
+          ("after-finalize", ["MPI_Finalize"]),
+          ("after-init", ["MPI_Init"]),
+      ]],
+    ("exit_code", [2, 3], {"args": ["0"], "silent": True}),
+    ("exit_code", [2, 3], {"args": ["5"], "silent": True, "code": 5}),
+    ("exit_code", [2, 3], {"args": ["early"], "silent": True, "code": 9}),
+    ("exit_code", [2, 3], {"args": ["signal"], "silent": True, "code": None}),
 ]
 
 
@@ -110,6 +161,8 @@ def main() -> int:
     parser.add_argument("--prefix", type=Path, default=ROOT / "build",
                         help="has bin/mpicc, bin/mpiexec, include/mpi.h (default: ./build)")
     parser.add_argument("--only", default="", help="programs whose name holds this")
+    parser.add_argument("--peer", action="store_true",
+                        help="the prefix is MPICH's: skip what the table says that it gets wrong")
     parser.add_argument("--list", action="store_true", help="print the table and stop")
     options = parser.parse_args()
     rows = [(name, ranks, row) for name, many, row in TABLE for ranks in many
@@ -126,11 +179,15 @@ def main() -> int:
     prefix = options.prefix.resolve()
     if not (prefix / "bin/mpicc").exists():
         sys.exit(f"{prefix}/bin/mpicc is missing: run `make stage`, or name a prefix by --prefix")
-    passed = failed = 0
+    passed = failed = skipped = 0
     with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
         broken = {}
         for name, ranks, row in rows:
             label = f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
+            if options.peer and "mpich" in row:
+                print(f"skip {label}: {row['mpich']}")
+                skipped += 1
+                continue
             program = Path(work) / name
             if not program.exists() and name not in broken:
                 broken[name] = compile_program(prefix, HERE / f"{name}.c", program)
@@ -150,7 +207,7 @@ def main() -> int:
                     print(f"    | {line}")
             else:
                 passed += 1
-    print(f"{passed} passed, {failed} failed, 0 skipped")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 
