@@ -112,7 +112,7 @@ static void reductions(int count, int units, MPI_Datatype type, MPI_Op op) {
 
 int main(int argc, char **argv) {
     start(&argc, &argv);
-    const int counts[] = {0, 1, 2, 3, 7, 64, 500, 3000, 20000};
+    const int counts[] = {0, 1, 2, 3, 7, 64, 500, 3000, 9000};
     MPI_Comm turned;
     MPI_Op composing, adding;
     int commutes = -1;

@@ -11,17 +11,15 @@ The last line is `N passed, N failed, N skipped`; the exit status is 1 when some
 """
 
 import argparse
-import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
 
 # program, ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that
 # standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env, and mpich
@@ -106,41 +104,10 @@ def compile_program(prefix: Path, source: Path, target: Path) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def launch(prefix: Path, ranks: int, command: list[str], env: dict, seconds: float):
-    """Run under mpiexec in a process group of its own; the group does not outlive the time-out."""
-    everything = os.environ | env
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(
-            [str(prefix / "bin/mpiexec"), "-n", str(ranks), *command],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=everything, start_new_session=True,
-        )
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = "timeout"
-            process.terminate()
-            try:
-                process.wait(3)
-            except subprocess.TimeoutExpired:
-                pass
-            kill_group(process.pid)
-            process.wait()
-        out.seek(0)
-        err.seek(0)
-        return code, out.read(), err.read()
-
-
-def kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def judge(row: dict, code, out: str, err: str) -> str:
+def judge(row: dict, code: int | None, out: str, err: str) -> str:
     """What is wrong with a run, or nothing."""
     wanted = row.get("code", 0)
-    if code == "timeout":
+    if code is None:
         return f"no end after {row.get('seconds', 60)} s"
     if wanted is None:
         if code == 0:
@@ -158,8 +125,7 @@ def judge(row: dict, code, out: str, err: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--prefix", type=Path, default=ROOT / "build",
-                        help="has bin/mpicc, bin/mpiexec, include/mpi.h (default: ./build)")
+    harness.add_prefix_option(parser)
     parser.add_argument("--only", default="", help="programs whose name holds this")
     parser.add_argument("--peer", action="store_true",
                         help="the prefix is MPICH's: skip what the table says that it gets wrong")
@@ -176,9 +142,7 @@ def main() -> int:
         print(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
         return 1
 
-    prefix = options.prefix.resolve()
-    if not (prefix / "bin/mpicc").exists():
-        sys.exit(f"{prefix}/bin/mpicc is missing: run `make stage`, or name a prefix by --prefix")
+    prefix = harness.checked_prefix(options.prefix)
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
         broken = {}
@@ -191,14 +155,12 @@ def main() -> int:
             program = Path(work) / name
             if not program.exists() and name not in broken:
                 broken[name] = compile_program(prefix, HERE / f"{name}.c", program)
-            began = time.monotonic()
             if broken.get(name):
-                problem, out, err = "does not compile", "", broken[name]
+                problem, out, err, took = "does not compile", "", broken[name], 0.0
             else:
-                code, out, err = launch(prefix, ranks, [str(program), *row.get("args", [])],
-                                        row.get("env", {}), row.get("seconds", 60))
-                problem = judge(row, code, out, err)
-            took = time.monotonic() - began
+                ran = harness.launch(prefix, ranks, [program, *row.get("args", [])],
+                                     env=row.get("env"), seconds=row.get("seconds", 60))
+                problem, out, err, took = judge(row, ran.code, ran.out, ran.err), ran.out, ran.err, ran.seconds
             print(f"{'FAIL' if problem else 'pass'} {label} ({took:.1f} s){': ' if problem else ''}"
                   f"{problem}", flush=True)
             if problem:
@@ -207,8 +169,7 @@ def main() -> int:
                     print(f"    | {line}")
             else:
                 passed += 1
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return harness.closing_line(passed, failed, skipped)
 
 
 if __name__ == "__main__":
