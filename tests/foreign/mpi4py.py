@@ -10,9 +10,11 @@ MPI 5.0 for granted and tries none (MPI4PY_BUILD_MPIABI=1 would make every symbo
 libraries that lack some; ours exports all, so it stays off). NumPy is left out: the suite then
 uses Python's own arrays.
 
-Every test module is a run of its own. A test has failed if it failed on any rank. After a crash, a
-hang, or a test that ended differently on different ranks (which may be out of step from then on)
-the run is started again without the tests that are done, so one bad test costs only itself.
+Every test module is a run of its own. A test has failed if it failed on any rank. After a test that
+ended differently on different ranks (which may be out of step from then on) the run is started
+again without the tests that are done. After a crash or a hang, the first test that was not done on
+all ranks is run alone, since another rank may have been further on, and then the rest: so one bad
+test costs only itself.
 Failures are compared with mpi4py.expected (see expected.py). The last line is
 `N passed, N failed, N skipped`, where expected failures count as passed; a table stands above it.
 """
@@ -98,34 +100,27 @@ def read_events(folder: Path, ranks: int) -> list[list[dict]]:
     return events
 
 
-def combine(events: list[list[dict]], what_ended: str):
-    """From the events of one run: results that can be trusted, in order, as (name, state, why), and
-    whether the run went to its end. A result is trusted up to and including the first test that
-    did not end, or did not end alike, on all ranks."""
+def combine(events: list[list[dict]]):
+    """From the events of one run: the results that can be trusted, as (name, state, why), then the
+    first test that did not end on all ranks, or None, and whether the run went to its end.
+    Nothing is trusted after a test that did not end, or did not end alike, on all ranks."""
     ends = [{e["end"]: e for e in mine if "end" in e} for mine in events]
-    order, results = [], []
-    for mine in events:
-        for event in mine:
-            name = event.get("start") or event.get("end")
-            if name and name not in order:
-                order.append(name)
+    order = dict.fromkeys(e.get("start") or e["end"] for mine in events for e in mine
+                          if "start" in e or "end" in e)
+    results = []
     for name in order:
         states = [end.get(name, {}).get("state") for end in ends]
-        whys = [f"rank {r}: {end[name]['why']}" for r, end in enumerate(ends)
-                if end.get(name, {}).get("state") == "fail"]
         if None in states:
-            missing = ",".join(str(r) for r, state in enumerate(states) if state is None)
-            whys.append(f"{what_ended} before it was done on rank {missing}")
+            return results, name, False
+        whys = [f"rank {r}: {end[name]['why']}" for r, end in enumerate(ends)
+                if states[r] == "fail"]
+        if whys:
             results.append((name, "fail", "; ".join(whys)))
-            return results, False
-        if "fail" in states:
-            results.append((name, "fail", "; ".join(whys)))
-            if set(states) != {"fail"}:
-                return results, False
+            if len(whys) < len(states):
+                return results, None, False
         else:
-            results.append((name, "skip" if set(states) == {"skip"} else "pass",
-                            next(e[name]["why"] for e in ends)))
-    return results, all(any("done" in e for e in mine) for mine in events)
+            results.append((name, "skip" if set(states) == {"skip"} else "pass", ends[0][name]["why"]))
+    return results, None, all(any("done" in e for e in mine) for mine in events)
 
 
 def run_module(context, module: str, ranks: int):
@@ -133,35 +128,43 @@ def run_module(context, module: str, ranks: int):
     prefix, python, tests, options = context
     known: dict[str, tuple] = {}
     everything: list[str] = []
+    alone = None
     while True:
         with tempfile.TemporaryDirectory(prefix="mpi4py-") as work:
             folder = Path(work)
-            leave_out = folder / "leave_out"
-            leave_out.write_text("\n".join(known))
+            plan = folder / "plan"
+            plan.write_text(json.dumps({"done": list(known), "alone": alone}))
 
             def progress():
                 return sum(f.stat().st_size for f in folder.glob("*.jsonl"))
 
             ran = harness.launch(
-                prefix, ranks, [python, "-I", HERE / "mpi4py_rank.py", tests, work, module, leave_out],
-                seconds=options.stall, progress=progress, cwd=folder)
+                prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],
+                env={"PYTHONPATH": str(tests)}, seconds=options.stall, progress=progress, cwd=folder)
             events = read_events(folder, ranks)
-        what_ended = (f"no progress for {options.stall} s" if ran.code is None
+        what_ended = (f"no progress for {options.stall:g} s" if ran.code is None
                       else f"the run ended with status {ran.code}")
-        results, complete = combine(events, what_ended)
+        results, open_test, complete = combine(events)
         everything = everything or next((e["all"] for mine in events for e in mine if "all" in e), [])
+        if alone and open_test == alone:
+            results.append((alone, "fail", what_ended))
         fresh = [result for result in results if result[0] not in known]
         for name, state, why in fresh:
             known[name] = (state, why)
             yield name, state, why
-        if complete:
+        if alone:
+            alone = None
+        elif complete:
             if ran.code != 0:
                 yield f"{module}.exit", "fail", f"{what_ended} after all tests: {tail(ran.err)}"
             break
+        elif open_test:
+            alone = open_test
+            continue
+        if everything and all(name in known for name in everything):
+            break
         if not fresh:  # nothing can be learnt by another try
             yield f"{module}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
-            break
-        if everything and all(name in known for name in everything):
             break
     # A fixture that failed or was skipped leaves its tests without a result of their own.
     for name in everything:
@@ -189,6 +192,9 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
     options = parser.parse_args()
+    complete = not options.only and not options.subset and options.ranks == "1,2,4"
+    if options.update and not complete:
+        parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
     prefix = harness.checked_prefix(options.prefix)
     python, tests = build(prefix, options.cache.resolve())
     every = sorted(f.stem for f in tests.glob("test_*.py"))
@@ -207,11 +213,8 @@ def main() -> int:
                 print(f"{module} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
             for line in tally.wrong[before:]:
                 print(line, flush=True)
-    if modules == every and options.ranks == "1,2,4":
-        stale = tally.stale()
-        print("".join(line + "\n" for line in stale), end="")
-    else:
-        stale = []
+    stale = tally.stale() if complete else []
+    print("".join(line + "\n" for line in stale), end="")
     if options.update and listed:
         tally.write(listed)
     print(tally.table(), end="")

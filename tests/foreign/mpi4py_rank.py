@@ -1,10 +1,12 @@
 """One rank of a run of mpi4py's own suite: runs a module's tests and writes one JSON line per event.
 
-    python -I mpi4py_rank.py TESTS_FOLDER RESULTS_FOLDER MODULE [FILE_OF_TESTS_TO_LEAVE_OUT]
+    PYTHONPATH=TESTS python -P mpi4py_rank.py RESULTS_FOLDER MODULE PLAN
 
 Each rank writes RESULTS_FOLDER/RANK.jsonl, flushed line by line, so that what was done before a
-crash is known: {"all": [names]}, then {"start": name} and {"end": name, "state": …, "why": …}.
-(-I: this folder holds a file mpi4py.py, which must not be taken for the package.)
+crash is known. PLAN is a JSON file with the names `done`, to leave out, and `alone`, the one name to
+run or null. The events are {"all": [names]}, then {"start": name} and {"end": name, "state": …, "why": …}.
+(-P: this folder holds a file mpi4py.py, which must not be taken for the package. PYTHONPATH, not
+sys.path, names the tests, because some of them start other processes that import them.)
 """
 
 import json
@@ -64,15 +66,12 @@ def flat(suite):
             yield item
 
 
-def main(tests_folder, results_folder, module, leave_out=None):
-    sys.path.insert(0, tests_folder)
-    left_out = set()
-    if leave_out:
-        with open(leave_out) as names:
-            left_out = set(names.read().split("\n"))
+def main(results_folder, module, plan_file):
+    with open(plan_file) as file:
+        plan = json.load(file)
+    done, alone = set(plan["done"]), plan["alone"]
     from mpi4py import MPI
 
-    # The suite sets the error handler to return codes; so do its own helpers on import.
     rank = MPI.COMM_WORLD.Get_rank()
     with open(os.path.join(results_folder, f"{rank}.jsonl"), "w", buffering=1) as results:
         def write(**event):
@@ -80,7 +79,8 @@ def main(tests_folder, results_folder, module, leave_out=None):
 
         tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
         write(all=[test.id() for test in tests])
-        chosen = unittest.TestSuite(test for test in tests if test.id() not in left_out)
+        chosen = unittest.TestSuite(test for test in tests
+                                    if (test.id() == alone if alone else test.id() not in done))
         chosen.run(Recorder(write))
         write(done=True)
 
