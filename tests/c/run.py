@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Build the C programs of this folder with a prefix's mpicc and run each under its mpiexec.
+
+    tests/c/run.py [--prefix build] [--only SUBSTRING] [--list]
+
+The table below says, for every program, on how many ranks it runs and what must come of it. A
+program that succeeds exits with 0 on every rank and prints ` ok` once; one that is meant to fail
+says so with a row of its own (exit code, what its standard error must hold). A run that takes
+longer than its time-out is ended, with every process that it started, and fails.
+The last line is `N passed, N failed, N skipped`; the exit status is 1 when something failed.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+
+# program, ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that
+# standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env, and mpich
+# (why MPICH 5.0.2 fails it; such rows are skipped under --peer).
+TABLE = [
+    ("hello", [1, 2, 4], {}),
+    ("send_modes", [2, 3], {"seconds": 120}),
+    ("nonblocking", [1, 2, 3], {}),
+    ("persistent", [1, 2, 3], {}),
+    ("probe", [1, 2, 3], {}),
+    ("cancel", [1, 2, 3], {}),
+    ("bsend", [1, 2, 3], {}),
+    ("truncate", [1, 2], {}),
+    ("sendrecv", [1, 2, 3], {}),
+    ("self", [1, 2], {}),
+    ("ordering", [2], {}),
+    ("full_rings", [2, 4], {}),
+    ("flood", [2], {"seconds": 120}),
+    ("threads", [1, 2, 3], {"seconds": 180}),
+    ("many_ranks", [1, 8, 64], {"seconds": 180}),
+    ("type_layout", [1], {}),
+    ("type_named", [1], {}),
+    ("type_contents", [1], {}),
+    ("type_attributes", [1], {}),
+    ("type_transfer", [2, 3], {}),
+    ("pack", [1, 2], {}),
+    ("groups", [6], {}),
+    ("comms", [1, 2, 3, 4], {"seconds": 120}),
+    ("attributes", [1, 2], {}),
+    ("cart", [6, 7], {}),
+    ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
+    ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),
+    ("environment", [1, 2], {"args": ["two words", ""]}),
+    ("coll_data", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
+    ("coll_reduce", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
+    ("coll_ops", [1, 2, 4], {}),
+    ("coll_types", [1, 2, 3, 5], {}),
+    ("coll_overlap", [1, 2, 3, 4], {"seconds": 120}),
+    ("profiling", [1, 2], {}),
+    ("status", [1], {}),
+    ("error_classes", [1, 2], {"mpich": "Allreduce of -1 elements overwrites the stack"}),
+    ("freed_handles", [1, 2], {"mpich": "a forged handle crashes it"}),
+    *[("fatal", [1, 3], {"args": [wrong], "code": None, "silent": True, "says": says})
+      for wrong, says in [
+          ("rank", ["MPI_Send", "rank", "4711"]),
+          ("tag", ["MPI_Send", "tag", "-4711"]),
+          ("count", ["MPI_Bcast", "count", "-4711"]),
+          ("comm", ["MPI_Comm_size", "comm"]),
+          ("type", ["MPI_Allreduce", "datatype"]),
+          ("root", ["MPI_Gather", "root", "4711"]),
+          ("truncate", ["MPI_Recv", "trunc", "32", "4"]),
+          ("abort-handler", ["MPI_Send", "rank", "4711"]),
+      ]],
+    *[("abort", [1, 2, 4], {"args": [others], "code": 42, "silent": True})
+      for others in ("wait", "sleep", "compute")],
+    *[("outside", [1, 2], {"args": [when], "code": None, "silent": True, "says": says,
+                           "mpich": "it names internal_Send instead of MPI_Send"})
+      for when, says in [
+          ("before", ["MPI_Comm_rank", "MPI_Init"]),
+          ("before-send", ["MPI_Send", "MPI_Init"]),
+          ("before-finalize", ["MPI_Finalize", "MPI_Init"]),
+          ("twice", ["MPI_Init"]),
+          ("after", ["MPI_Barrier", "MPI_Finalize"]),
+          ("after-finalize", ["MPI_Finalize"]),
+          ("after-init", ["MPI_Init"]),
+      ]],
+    ("exit_code", [2, 3], {"args": ["0"], "silent": True}),
+    ("exit_code", [2, 3], {"args": ["5"], "silent": True, "code": 5}),
+    ("exit_code", [2, 3], {"args": ["early"], "silent": True, "code": 9}),
+    ("exit_code", [2, 3], {"args": ["signal"], "silent": True, "code": None}),
+]
+
+
+def compile_program(prefix: Path, source: Path, target: Path) -> str:
+    """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
+    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h"))
+    if target.exists() and target.stat().st_mtime > newest:
+        return ""
+    command = [str(prefix / "bin/mpicc"), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
+               "-pthread", "-o", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def judge(row: dict, code: int | None, out: str, err: str) -> str:
+    """What is wrong with a run, or nothing."""
+    wanted = row.get("code", 0)
+    if code is None:
+        return f"no end after {row.get('seconds', 60)} s"
+    if wanted is None:
+        if code == 0:
+            return "exit code 0, though it is meant to fail"
+    elif code != wanted:
+        return f"exit code {code}, not {wanted}"
+    oks = sum(line == " ok" for line in out.splitlines())
+    if not row.get("silent", False) and oks != 1:
+        return f"` ok` printed {oks} times"
+    for pattern in row.get("says", []):
+        if not re.search(pattern, err):
+            return f"standard error does not say {pattern!r}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--only", default="", help="programs whose name holds this")
+    parser.add_argument("--peer", action="store_true",
+                        help="the prefix is MPICH's: skip what the table says that it gets wrong")
+    parser.add_argument("--list", action="store_true", help="print the table and stop")
+    options = parser.parse_args()
+    rows = [(name, ranks, row) for name, many, row in TABLE for ranks in many
+            if options.only in name]
+    if options.list:
+        for name, ranks, row in rows:
+            print(f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip())
+        return 0
+    unlisted = {f.stem for f in HERE.glob("*.c")} - {name for name, _, _ in TABLE}
+    if unlisted:
+        print(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
+        return 1
+
+    prefix = harness.checked_prefix(options.prefix)
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
+        broken = {}
+        for name, ranks, row in rows:
+            label = f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
+            if options.peer and "mpich" in row:
+                print(f"skip {label}: {row['mpich']}")
+                skipped += 1
+                continue
+            program = Path(work) / name
+            if not program.exists() and name not in broken:
+                broken[name] = compile_program(prefix, HERE / f"{name}.c", program)
+            if broken.get(name):
+                problem, out, err, took = "does not compile", "", broken[name], 0.0
+            else:
+                ran = harness.launch(prefix, ranks, [program, *row.get("args", [])],
+                                     env=row.get("env"), seconds=row.get("seconds", 60))
+                problem, out, err, took = judge(row, ran.code, ran.out, ran.err), ran.out, ran.err, ran.seconds
+            print(f"{'FAIL' if problem else 'pass'} {label} ({took:.1f} s){': ' if problem else ''}"
+                  f"{problem}", flush=True)
+            if problem:
+                failed += 1
+                for line in (out + err).splitlines()[:40]:
+                    print(f"    | {line}")
+            else:
+                passed += 1
+    return harness.closing_line(passed, failed, skipped)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Build mpi4py against a prefix and run its own suite under the prefix's mpiexec.
+
+    tests/foreign/mpi4py.py [--prefix build] [--ranks 1,2,4] [--subset] [--only MODULE…] [--update]
+
+mpi4py's sdist comes from PyPI and is built by the prefix's mpicc into a folder of its own under
+build/foreign, once for each header and prefix. mpi4py looks at MPI_ABI_VERSION in mpi.h: where it
+is 1 or more, its configuration is src/lib-mpi/config/mpiabi.h, which takes every procedure of
+MPI 5.0 for granted and tries none (MPI4PY_BUILD_MPIABI=1 would make every symbol weak instead, for
+libraries that lack some; ours exports all, so it stays off). NumPy is left out: the suite then
+uses Python's own arrays.
+
+Every test module is a run of its own. A test has failed if it failed on any rank. After a test that
+ended differently on different ranks (which may be out of step from then on) the run is started
+again without the tests that are done. After a crash or a hang, the first test that was not done on
+all ranks is run alone, since another rank may have been further on, and then the rest: so one bad
+test costs only itself.
+Failures are compared with mpi4py.expected (see expected.py). The last line is
+`N passed, N failed, N skipped`, where expected failures count as passed; a table stands above it.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# This folder holds a file mpi4py.py: nothing here imports the package, so the order does not matter.
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from expected import Expectations, Tally  # noqa: E402
+
+VERSION = "4.1.2"
+SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
+
+# A part that takes seconds and touches every chapter that the library has.
+SUBSET = ["test_attributes", "test_cco_buf", "test_cco_nb_buf", "test_cco_obj", "test_comm",
+          "test_datatype", "test_errhandler", "test_group", "test_info", "test_op", "test_p2p_buf",
+          "test_p2p_buf_matched", "test_p2p_obj", "test_pack", "test_request", "test_status",
+          "test_threads"]
+
+
+def sdist(cache: Path) -> Path:
+    """The sdist, fetched if it is not there, with the hash that was reviewed."""
+    archive = cache / f"mpi4py-{VERSION}.tar.gz"
+    if not archive.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
+                        ":all:", "-d", cache, f"mpi4py=={VERSION}"], check=True)
+    seen = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if seen != SHA256:
+        archive.unlink()
+        sys.exit(f"{archive.name} from PyPI has SHA-256 {seen}, not {SHA256}: not used")
+    return archive
+
+
+def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
+    """The Python of a virtual environment that has mpi4py, and the folder of its tests."""
+    archive = sdist(cache)
+    key = hashlib.sha256(b"\0".join([VERSION.encode(), str(prefix).encode(), sys.version.encode(),
+                                     (prefix / "include/mpi.h").read_bytes()])).hexdigest()[:12]
+    home = cache / f"mpi4py-{VERSION}-{key}"
+    python = home / "venv/bin/python"
+    source = home / f"mpi4py-{VERSION}"
+    if not (home / "ready").exists():
+        print(f"building mpi4py {VERSION} against {prefix} (once)", flush=True)
+        home.mkdir(exist_ok=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(home, filter="data")
+        subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", source],
+                              env=os.environ | {"MPICC": str(prefix / "bin/mpicc"), "CFLAGS": "-O0"},
+                              capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"mpi4py does not build against {prefix}:\n{done.stdout}{done.stderr}")
+        (home / "ready").touch()
+    return python, source / "test"
+
+
+def read_events(folder: Path, ranks: int) -> list[list[dict]]:
+    """What each rank wrote; a last line that was cut short is dropped."""
+    events = []
+    for rank in range(ranks):
+        try:
+            lines = (folder / f"{rank}.jsonl").read_text().splitlines()
+        except FileNotFoundError:
+            lines = []
+        events.append([])
+        for line in lines:
+            try:
+                events[-1].append(json.loads(line))
+            except ValueError:
+                break
+    return events
+
+
+def combine(events: list[list[dict]]):
+    """From the events of one run: the results that can be trusted, as (name, state, why), then the
+    first test that did not end on all ranks, or None, and whether the run went to its end.
+    Nothing is trusted after a test that did not end, or did not end alike, on all ranks."""
+    ends = [{e["end"]: e for e in mine if "end" in e} for mine in events]
+    order = dict.fromkeys(e.get("start") or e["end"] for mine in events for e in mine
+                          if "start" in e or "end" in e)
+    results = []
+    for name in order:
+        states = [end.get(name, {}).get("state") for end in ends]
+        if None in states:
+            return results, name, False
+        whys = [f"rank {r}: {end[name]['why']}" for r, end in enumerate(ends)
+                if states[r] == "fail"]
+        if whys:
+            results.append((name, "fail", "; ".join(whys)))
+            if len(whys) < len(states):
+                return results, None, False
+        else:
+            results.append((name, "skip" if set(states) == {"skip"} else "pass", ends[0][name]["why"]))
+    return results, None, all(any("done" in e for e in mine) for mine in events)
+
+
+def run_module(context, module: str, ranks: int):
+    """Yields (name, state, why) of every test of a module, however many runs that takes."""
+    prefix, python, tests, options = context
+    known: dict[str, tuple] = {}
+    everything: list[str] = []
+    alone = None
+    while True:
+        with tempfile.TemporaryDirectory(prefix="mpi4py-") as work:
+            folder = Path(work)
+            plan = folder / "plan"
+            plan.write_text(json.dumps({"done": list(known), "alone": alone}))
+
+            def progress():
+                return sum(f.stat().st_size for f in folder.glob("*.jsonl"))
+
+            ran = harness.launch(
+                prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],
+                env={"PYTHONPATH": str(tests)}, seconds=options.stall, progress=progress, cwd=folder)
+            events = read_events(folder, ranks)
+        what_ended = (f"no progress for {options.stall:g} s" if ran.code is None
+                      else f"the run ended with status {ran.code}")
+        results, open_test, complete = combine(events)
+        everything = everything or next((e["all"] for mine in events for e in mine if "all" in e), [])
+        if alone and open_test == alone:
+            results.append((alone, "fail", what_ended))
+        fresh = [result for result in results if result[0] not in known]
+        for name, state, why in fresh:
+            known[name] = (state, why)
+            yield name, state, why
+        if alone:
+            alone = None
+        elif complete:
+            if ran.code != 0:
+                yield f"{module}.exit", "fail", f"{what_ended} after all tests: {tail(ran.err)}"
+            break
+        elif open_test:
+            alone = open_test
+            continue
+        if everything and all(name in known for name in everything):
+            break
+        if not fresh:  # nothing can be learnt by another try
+            yield f"{module}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
+            break
+    # A fixture that failed or was skipped leaves its tests without a result of their own.
+    for name in everything:
+        if name not in known:
+            owner = next((k for k in known if k.endswith(f"({name.rpartition('.')[0]})")
+                          or k == f"setUpModule ({module})"), None)
+            yield (name, *known[owner]) if owner else (name, "fail", "not reached")
+
+
+def tail(text: str) -> str:
+    return " | ".join(text.strip().splitlines()[-4:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--ranks", default="1,2,4", help="numbers of ranks (default 1,2,4)")
+    parser.add_argument("--subset", action="store_true", help="a fast part, for every change")
+    parser.add_argument("--only", nargs="+", metavar="MODULE", help="these test modules")
+    parser.add_argument("--stall", type=float, default=30, metavar="S",
+                        help="a run without progress for so long is ended (default 30)")
+    parser.add_argument("--expected", type=Path, default=HERE / "mpi4py.expected",
+                        help="the list of expected failures; an empty string for none")
+    parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
+    parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
+    parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
+    options = parser.parse_args()
+    complete = not options.only and not options.subset and options.ranks == "1,2,4"
+    if options.update and not complete:
+        parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
+    prefix = harness.checked_prefix(options.prefix)
+    python, tests = build(prefix, options.cache.resolve())
+    every = sorted(f.stem for f in tests.glob("test_*.py"))
+    modules = options.only or (SUBSET if options.subset else every)
+    if unknown := set(modules) - set(every):
+        parser.error(f"no such test module: {', '.join(sorted(unknown))}")
+
+    listed = options.expected if str(options.expected) not in ("", ".") else None
+    tally = Tally(Expectations.read(listed))
+    for ranks in map(int, options.ranks.split(",")):
+        for module in modules:
+            began, before = time.monotonic(), len(tally.wrong)
+            for name, state, why in run_module((prefix, python, tests, options), module, ranks):
+                tally.add(name, ranks, state, why)
+            if options.verbose:
+                print(f"{module} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
+            for line in tally.wrong[before:]:
+                print(line, flush=True)
+    stale = tally.stale() if complete else []
+    print("".join(line + "\n" for line in stale), end="")
+    if options.update and listed:
+        tally.write(listed)
+    print(tally.table(), end="")
+    return harness.closing_line(tally.total("pass", "expected"),
+                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""One rank of a run of mpi4py's own suite: runs a module's tests and writes one JSON line per event.
+
+    PYTHONPATH=TESTS python -P mpi4py_rank.py RESULTS_FOLDER MODULE PLAN
+
+Each rank writes RESULTS_FOLDER/RANK.jsonl, flushed line by line, so that what was done before a
+crash is known. PLAN is a JSON file with the names `done`, to leave out, and `alone`, the one name to
+run or null. The events are {"all": [names]}, then {"start": name} and {"end": name, "state": …, "why": …}.
+(-P: this folder holds a file mpi4py.py, which must not be taken for the package. PYTHONPATH, not
+sys.path, names the tests, because some of them start other processes that import them.)
+"""
+
+import json
+import os
+import sys
+import unittest
+
+
+class Recorder(unittest.TestResult):
+    def __init__(self, write):
+        super().__init__()
+        self.write = write
+        self.state = self.why = None
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.state, self.why = "pass", ""
+        self.write(start=test.id())
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.write(end=test.id(), state=self.state, why=self.why)
+
+    def fail(self, test, error):
+        self.state, self.why = "fail", f"{error[0].__name__}: {error[1]}"
+        if not isinstance(test, unittest.TestCase):  # a fixture of a class or module
+            self.write(end=test.id(), state="fail", why=self.why)
+
+    def addError(self, test, err):
+        self.fail(test, err)
+
+    def addFailure(self, test, err):
+        self.fail(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.fail(test, err)
+
+    def addSkip(self, test, reason):
+        if isinstance(test, unittest.TestCase):
+            self.state, self.why = "skip", reason
+        else:
+            self.write(end=test.id(), state="skip", why=reason)
+
+    def addExpectedFailure(self, test, err):
+        self.state = "pass"
+
+    def addUnexpectedSuccess(self, test):
+        self.state, self.why = "fail", "marked as an expected failure, but it passed"
+
+
+def flat(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flat(item)
+        else:
+            yield item
+
+
+def main(results_folder, module, plan_file):
+    with open(plan_file) as file:
+        plan = json.load(file)
+    done, alone = set(plan["done"]), plan["alone"]
+    from mpi4py import MPI
+
+    rank = MPI.COMM_WORLD.Get_rank()
+    with open(os.path.join(results_folder, f"{rank}.jsonl"), "w", buffering=1) as results:
+        def write(**event):
+            results.write(json.dumps(event) + "\n")
+
+        tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
+        write(all=[test.id() for test in tests])
+        chosen = unittest.TestSuite(test for test in tests
+                                    if (test.id() == alone if alone else test.id() not in done))
+        chosen.run(Recorder(write))
+        write(done=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
