@@ -1,0 +1,23 @@
+# The two commands: `make demo` shows what this is, `make test` checks that it works.
+# Each installs what it needs (scripts/needs.sh) on a fresh Debian or Ubuntu that has Rust.
+
+.DEFAULT_GOAL := help
+include mk/install.mk
+include mk/test.mk
+
+.PHONY: help demo clean
+
+help:
+	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth'
+	@echo 'make test                check everything that takes minutes; make test-all: everything'
+	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
+	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
+
+demo:
+	@scripts/needs.sh cc
+	@$(MAKE) --no-print-directory stage
+	@scripts/demo.sh
+
+clean:
+	$(CARGO) clean
+	rm -rf build

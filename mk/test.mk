@@ -1,0 +1,47 @@
+# Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
+
+.PHONY: test test-all lint unit loom programs robust foreign foreign-all counts bench
+
+test: needs lint unit loom programs robust counts foreign
+
+test-all: needs lint unit loom programs robust counts foreign-all
+
+.PHONY: needs
+needs:
+	@scripts/needs.sh cc c++ python3 valgrind
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+unit:
+	$(CARGO) test --workspace --quiet
+
+# Every order of the memory accesses of rings and doorbells.
+loom:
+	RUSTFLAGS='--cfg loom' $(CARGO) test -p channel --lib --release --quiet --target-dir $(TARGET)/loom
+
+# C programs of our own, compiled by our mpicc, run by our mpiexec.
+programs: stage
+	python3 tests/c/run.py --prefix build
+
+# What must not happen: killed ranks, full disks, wrong environments, things left behind.
+robust: stage
+	python3 tests/robust/run.py --prefix build
+
+# Suites of others, a part of each; `foreign-all` is the whole.
+foreign: stage
+	python3 tests/foreign/mpi4py.py --prefix build --subset ci
+	python3 tests/foreign/mpich.py --prefix build --subset ci
+
+foreign-all: stage
+	python3 tests/foreign/mpi4py.py --prefix build
+	python3 tests/foreign/mpich.py --prefix build
+
+# Instructions of the hot paths, against the counts in tests/counts.
+counts: stage
+	python3 tests/counts/run.py --prefix build
+
+# The table of docs/performance.md, measured here and now.
+bench: stage
+	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md

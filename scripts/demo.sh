@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What `make demo` shows, once everything is built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=build/bin
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '\n%s\n' "$*"; }
+
+say 'An MPI program, compiled by mpicc, on 4 ranks: examples/pi.c'
+$bin/mpicc -O2 examples/pi.c -o build/pi -lm
+$bin/fishplate run -n 4 build/pi
+
+say 'Latency between two ranks'
+$bin/fishplate bench latency -m 1:1048576 --plot build/latency.svg
+
+say 'Bandwidth between two ranks'
+$bin/fishplate bench bw -m 1:1048576 --plot build/bandwidth.svg
+
+say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg"

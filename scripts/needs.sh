@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs, on Debian and Ubuntu, what the named commands need and this machine lacks: needs.sh cc python3 ...
+set -euo pipefail
+
+declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip)
+missing=()
+for command in "$@"; do
+  command -v "$command" >/dev/null || missing+=("${package[$command]:-$command}")
+done
+# A compiler without the C library's headers is none; and mpi4py is built in a virtual environment.
+[[ " $* " == *" cc "* && ! -e /usr/include/stdio.h ]] && missing+=(libc6-dev)
+if [[ " $* " == *" python3 "* ]] && command -v python3 >/dev/null && ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+  missing+=(python3-venv python3-dev)
+fi
+command -v cargo >/dev/null || {
+  echo "needs.sh: no cargo: install Rust first (apt-get install rustup, then rustup default stable)" >&2
+  exit 1
+}
+((${#missing[@]})) || exit 0
+
+echo "installing ${missing[*]}"
+sudo=()
+((EUID == 0)) || sudo=(sudo)
+command -v apt-get >/dev/null || {
+  echo "needs.sh: this is no Debian or Ubuntu: install ${missing[*]} yourself" >&2
+  exit 1
+}
+export DEBIAN_FRONTEND=noninteractive
+"${sudo[@]}" apt-get install -y -qq "${missing[@]}" >/dev/null 2>&1 || {
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" apt-get install -y -qq "${missing[@]}" >/dev/null
+}
