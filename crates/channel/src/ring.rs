@@ -107,7 +107,6 @@ impl<M: Memory> Sender<M> {
     /// Puts a packet; false if there is no room for it now.
     #[inline(always)]
     pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        debug_assert!(len <= max_body(self.memory.arena_len()));
         let mask = self.memory.slots() - 1;
         if self.head.wrapping_sub(self.tail) > mask && !self.look_at_tail(self.arena.position) {
             return false;
@@ -121,6 +120,10 @@ impl<M: Memory> Sender<M> {
                 fill(&mut contents.inline[..len]);
             });
         } else {
+            assert!(
+                len <= max_body(self.memory.arena_len()),
+                "a body of {len} bytes"
+            );
             let (offset, after) = self.arena.place(len, self.memory.arena_len());
             if after.position > self.arena_free && !self.look_at_tail(after.position) {
                 return false;

@@ -4,6 +4,7 @@
 //! request of the receiver of the packet (in answers) or of its sender (where an answer is expected).
 
 use channel::Head;
+use datatype::Buffer;
 
 use crate::matching::Key;
 
@@ -105,6 +106,15 @@ pub struct Offer {
 
 impl Offer {
     pub const BYTES: usize = 16;
+
+    /// To let the peer fetch what is in this buffer.
+    pub fn of(buffer: &Buffer) -> Offer {
+        let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
+        Offer {
+            len: buffer.len() as u64,
+            address,
+        }
+    }
 
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];

@@ -106,8 +106,7 @@ impl Rank {
             eager: knobs
                 .eager_limit
                 .0
-                .min(channels.max_body(rank))
-                .min(channels.max_body(0)),
+                .min(channels.max_body((rank + 1) % size)),
             single_copy: knobs.single_copy_limit.0,
             unexpected: knobs.unexpected_limit.0,
         };

@@ -139,12 +139,15 @@ impl Rank {
         };
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let ordered = bell.arm();
-        let quiet = {
+        let (quiet, blocked) = {
             let mut state = self.lock();
-            state.channels.is_quiet() && !state.messages.has_work()
+            (state.channels.is_quiet(), state.messages.has_work())
         };
-        if quiet {
-            bell.wait(if ordered { NAP } else { BLIND_NAP });
+        match (quiet, ordered, blocked) {
+            (false, ..) => {}
+            (true, true, false) => bell.wait(NAP),
+            // A wake-up can be missed, or what we wait for is room, which may have come before we looked.
+            (true, ..) => bell.wait(BLIND_NAP),
         }
         if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
             bell.disarm();

@@ -267,9 +267,14 @@ fn a_receive_can_be_taken_back_and_so_can_a_synchronous_send() {
                 .unwrap();
             rank.lock().cancel(send).unwrap();
             assert!(rank.wait("MPI_Wait", send).unwrap().cancelled);
-            rank.send("MPI_Send", Mode::Standard, out(b"here"), 1, 5, WORLD)
-                .unwrap();
+            for tag in [6, 5] {
+                rank.send("MPI_Send", Mode::Standard, out(b"here"), 1, tag, WORLD)
+                    .unwrap();
+            }
         } else {
+            // Only once the other message is here has the first been taken back.
+            rank.receive("MPI_Recv", room(&mut body), 0, 6, WORLD)
+                .unwrap();
             rank.receive("MPI_Recv", room(&mut body), 0, 5, WORLD)
                 .unwrap();
             assert_eq!(&body, b"here");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use channel::{Channel, Channels, Put};
 
 use super::Messages;
-use crate::packet::{Envelope, Kind};
+use crate::packet::{Envelope, Kind, Offer};
 use crate::request::RequestId;
 use crate::{Result, Status};
 
@@ -146,14 +146,23 @@ impl Messages {
                         peer.queue.pop_front();
                         continue;
                     };
-                    let buffer = &send.buffer;
-                    let put = channels.put(at, send.envelope.encode(), buffer.len(), |room| {
-                        buffer.pack(0, room);
-                    })?;
-                    if put == Put::Taken && send.envelope.kind == Kind::Eager {
-                        self.requests.complete(request, Status::EMPTY);
+                    if peer.headers_only {
+                        send.envelope.kind = Kind::RequestToSend;
+                        let offer = Offer::of(&send.buffer).encode();
+                        channels.put(at, send.envelope.encode(), offer.len(), |room| {
+                            room.copy_from_slice(&offer);
+                        })?
+                    } else {
+                        let buffer = &send.buffer;
+                        let put =
+                            channels.put(at, send.envelope.encode(), buffer.len(), |room| {
+                                buffer.pack(0, room);
+                            })?;
+                        if put == Put::Taken && send.envelope.kind == Kind::Eager {
+                            self.requests.complete(request, Status::EMPTY);
+                        }
+                        put
                     }
-                    put
                 }
             };
             if put == Put::Full {

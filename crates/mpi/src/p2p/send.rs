@@ -53,10 +53,7 @@ impl Messages {
             (false, Mode::Synchronous) => Kind::EagerSync,
             (false, _) => Kind::Eager,
         };
-        let offer = Offer {
-            len: buffer.len() as u64,
-            address: buffer.as_dense().map_or(0, |(address, _)| address as u64),
-        };
+        let offer = Offer::of(&buffer);
         let send = Send {
             buffer,
             peer,
