@@ -168,12 +168,13 @@ const INDEX: [u8; 256] = {
     index
 };
 
-/// Sizes by the low byte of the handle, so that a send looks up one byte; 0 means none.
-static SIZES: [u8; 256] = {
-    let mut sizes = [0; 256];
+/// Size and extent by the low byte of the handle, so that a send looks up two bytes; 0 means none.
+static SIZES: [[u8; 2]; 256] = {
+    let mut sizes = [[0; 2]; 256];
     let mut i = 0;
     while i < TABLE.len() {
-        sizes[(TABLE[i].handle - FIRST) as usize] = TABLE[i].format.size() as u8;
+        let format = TABLE[i].format;
+        sizes[(TABLE[i].handle - FIRST) as usize] = [format.size() as u8, format.extent() as u8];
         i += 1;
     }
     sizes
@@ -210,13 +211,7 @@ impl Predefined {
     /// Distance between two elements in an array: the size, but for pairs that C pads.
     #[inline]
     pub fn extent(self) -> usize {
-        // Pairs lie between 0x228 and 0x232; nothing else is padded.
-        if self.0.wrapping_sub(0x228) <= 0x232 - 0x228 {
-            let format = self.format();
-            format.size_in_c().next_multiple_of(format.alignment())
-        } else {
-            self.bytes()
-        }
+        SIZES[(self.0 & 0xff) as usize][1] as usize
     }
 
     /// Alignment that C or Fortran gives it in a structure.
@@ -264,7 +259,7 @@ impl Predefined {
     /// Like `size`, with 0 for none.
     #[inline]
     pub(crate) fn bytes(self) -> usize {
-        SIZES[(self.0 & 0xff) as usize] as usize
+        SIZES[(self.0 & 0xff) as usize][0] as usize
     }
 
     pub(crate) fn format(self) -> Format {
@@ -320,10 +315,13 @@ impl Format {
         }
     }
 
-    /// Bytes up to the end of the last member: with the gap inside a pair, without the tail.
-    fn size_in_c(self) -> usize {
+    /// The size of C's structure, for a pair; otherwise the size.
+    const fn extent(self) -> usize {
         match self.pair() {
-            Some((value, index)) => value.size().next_multiple_of(index.alignment()) + index.size(),
+            Some((value, index)) => {
+                let members = value.size().next_multiple_of(index.alignment()) + index.size();
+                members.next_multiple_of(self.alignment())
+            }
             None => self.size(),
         }
     }
