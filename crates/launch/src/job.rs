@@ -278,6 +278,7 @@ impl Job<'_> {
                 self.rank_failed(number, cause);
             }
         }
+        self.miss_early_leavers();
     }
 
     fn reap(&mut self) {
@@ -315,16 +316,18 @@ impl Job<'_> {
         let cause = self.ranks[number].ended(status, others_in_mpi);
         if let Some(cause) = said.or(cause) {
             self.rank_failed(number, cause);
-        } else if let Some(early) = self.left_before_init() {
-            self.rank_failed(early, Cause::NoInit);
         }
     }
 
-    /// A rank that was gone before others showed that this is an MPI job, which will wait for it in vain.
-    fn left_before_init(&self) -> Option<usize> {
-        let waited_for = self.ranks.iter().any(Rank::is_in_mpi);
-        let left = |rank: &&Rank| waited_for && !rank.is_running() && rank.init.is_none();
-        self.ranks.iter().find(left).map(|rank| rank.number)
+    /// A rank that left before others showed that this is an MPI job, which waits for it in vain.
+    fn miss_early_leavers(&mut self) {
+        if self.is_ending() || !self.ranks.iter().any(Rank::is_in_mpi) {
+            return;
+        }
+        let left = |rank: &&Rank| !rank.is_running() && rank.init.is_none();
+        if let Some(number) = self.ranks.iter().find(left).map(|rank| rank.number) {
+            self.rank_failed(number, Cause::NoInit);
+        }
     }
 
     /// Only the first failure counts. Nobody depends on a rank that is past MPI_Finalize, so then the job goes on.
@@ -365,6 +368,11 @@ impl Job<'_> {
 
     /// Ends the job for this reason by these signals, once ranks have had the time to say what they wait for.
     fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
+        // What they had said before is the state at which the job failed.
+        self.ranks
+            .iter_mut()
+            .filter(|rank| rank.is_running())
+            .for_each(|rank| drop(rank.listen()));
         let time = if self.ranks.iter().any(Rank::is_in_mpi) {
             LAST_WORDS
         } else {

@@ -100,7 +100,8 @@ impl Rank {
                         return Some(cause);
                     }
                 }
-                Err(Errno::INTR) => {}
+                // A rank that ended without reading our last request: what it had said is still to be read.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return None,
                 Err(_) => self.control = None,
             }

@@ -168,10 +168,6 @@ impl<'a> Starter<'a> {
             Some(Errno::ACCESS | Errno::PERM) => {
                 Error::NotExecutable { program, why: format!("{} (chmod +x?)", why_text(&why)) }
             }
-            Some(Errno::NOEXEC) => Error::NotExecutable {
-                program,
-                why: "it is neither a program for this machine nor a script with a #! line".into(),
-            },
             _ => Error::Start { rank: number, ranks: self.options.ranks, why },
         }
     }

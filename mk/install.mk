@@ -1,0 +1,36 @@
+# Installing: `make install PREFIX=/usr/local DESTDIR=` puts the tree there, `make stage` the same into ./build.
+# The installed tree can be moved: commands find the rest from where they lie.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CARGO   ?= cargo
+INSTALL ?= install
+
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+.PHONY: install stage library command
+
+library:
+	$(CARGO) build --profile lib -p abi
+
+command:
+	$(CARGO) build --release -p fishplate
+
+install: ROOT = $(DESTDIR)$(PREFIX)
+stage: ROOT = $(CURDIR)/build
+
+install stage: library command
+	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
+	@$(INSTALL) -m 755 $(TARGET)/release/fishplate $(ROOT)/bin/fishplate
+	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
+	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
+	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
+	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
+	@$(INSTALL) -m 755 $(TARGET)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
+	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
+	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
+	@for name in mpi_abi fishplate; do \
+	    sed -e 's/@NAME@/'$$name'/' -e 's/@VERSION@/$(VERSION)/' scripts/pkgconfig.in \
+	        > $(ROOT)/lib/pkgconfig/$$name.pc || exit 1; done
+	@echo "installed into $(ROOT)"
