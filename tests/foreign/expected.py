@@ -100,14 +100,15 @@ class Tally:
             text += f"{ranks:>6}" + "".join(f"{row[kind]:>22}" for kind in KINDS) + "\n"
         return text
 
-    def write(self, path: Path) -> None:
-        """The list that this run would need, with the old reasons."""
+    def write(self, path: Path, separator: str = ".") -> None:
+        """The list that this run would need, with the old reasons. What stands before the last
+        separator of a name is its class: a class that fails as a whole becomes one line."""
         reasons = {}
         for (name, ranks), why in self.failures.items():
             line = self.expectations.find(name, ranks)
             reasons.setdefault(name, {})[ranks] = line.reason if line else short(why)
         lines = []
-        for pattern, names in sorted(gather(reasons, self.sound).items()):
+        for pattern, names in sorted(gather(reasons, self.sound, separator).items()):
             by_reason = {}
             for name in names:
                 for ranks, reason in reasons[name].items():
@@ -123,17 +124,17 @@ KINDS = {"pass": "passed", "expected": "failed as expected", "fail": "failed",
          "surprise": "passed unexpectedly", "skip": "skipped"}
 
 
-def gather(reasons: dict, sound: set) -> dict:
+def gather(reasons: dict, sound: set, separator: str) -> dict:
     """Patterns that cover exactly the failing names: `module.Class.*` where all of a class fail alike
     and none passes anywhere, else the names themselves."""
-    classes, good = {}, {name.rpartition(".")[0] for name, _ in sound}
+    classes, good = {}, {name.rpartition(separator)[0] for name, _ in sound}
     for name in reasons:
-        classes.setdefault(name.rpartition(".")[0], []).append(name)
+        classes.setdefault(name.rpartition(separator)[0], []).append(name)
     patterns = {}
     for stem, names in classes.items():
         alike = {tuple(sorted(reasons[name].items())) for name in names}
         if stem and stem not in good and len(alike) == 1 and len(names) > 1:
-            patterns[stem + ".*"] = names
+            patterns[f"{stem}{separator}*"] = names
         else:
             patterns.update((name, [name]) for name in names)
     return patterns

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Compile MPICH's conformance programs with a prefix's mpicc and run them under its mpiexec.
+
+    tests/foreign/mpich.py [--prefix build] [--chapter NAME…] [--filter TEXT] [--subset ci] [--update]
+
+What to run is said by the testlist files of the source (`program ranks key=value…`; see
+mpich_sources.py for where they come from). A program passes when mpiexec exits with 0 and the
+output is ` No Errors` and nothing else; lines with resultTest= want a failure instead. A test is
+called FOLDER/PROGRAM, with its arguments behind a colon, separated by commas.
+
+Skipped, with the reason under -v: programs that need what the MPI ABI does not have, lines that
+MPICH itself expects to fail (xfail), that need more memory than --memory, or that differ from
+another line only by settings of MPICH's own. Failures are compared with mpich.expected (see
+expected.py). The last line is `N passed, N failed, N skipped`, where expected failures count as
+passed. Exit status 3: the source could not be fetched, nothing was tested.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from expected import Expectations, Tally, short  # noqa: E402
+from mpich_sources import Builder, fetch  # noqa: E402
+
+# The folders whose subjects the library has.
+CHAPTERS = ["attr", "coll", "comm", "datatype", "errhan", "errors/attr", "errors/coll", "errors/comm",
+            "errors/datatype", "errors/group", "errors/pt2pt", "errors/topo", "group", "info", "init",
+            "pt2pt", "threads/coll", "threads/comm", "threads/init", "threads/pt2pt", "topo"]
+SECONDS = 60  # for a program whose line names no time-limit
+CI_RANKS = 4  # --subset ci leaves out lines with more ranks, and whole folders that are slow
+CI_FOLDERS = ["attr", "coll", "comm", "errhan", "errors/pt2pt", "group", "info", "init", "pt2pt", "topo"]
+
+
+@dataclass
+class Line:
+    folder: str
+    program: str
+    ranks: int
+    args: list = field(default_factory=list)
+    env: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder}/{self.program}" + (":" + ",".join(self.args) if self.args else "")
+
+
+def read_testlist(tests: Path, folder: str) -> list[Line]:
+    """The lines of a folder's testlist; of its template where it has only that."""
+    for file in (tests / folder / "testlist", tests / folder / "testlist.in"):
+        if file.exists():
+            break
+    else:
+        sys.exit(f"{folder} is no folder of test programs")
+    lines = []
+    for text in file.read_text().splitlines():
+        text = text.partition("#")[0]
+        large = "@largetest@" in text
+        words = re.sub(r"@\w+@", "", text).split()
+        if not words or words[0].startswith("!") or (tests / folder / words[0]).is_dir():
+            continue
+        line = Line(folder, words[0], 1)
+        for word in words[1:]:
+            key, equals, value = word.partition("=")
+            if not equals:
+                line.ranks = int(word) if word.isdigit() else line.ranks
+            elif key == "arg":
+                line.args.append(value)
+            elif key == "env":
+                name, _, setting = value.partition("=")
+                line.env[name] = setting
+            else:
+                line.options[key] = value
+        if large:
+            line.options.setdefault("mem", "64")
+        lines.append(line)
+    return lines
+
+
+def reason_to_skip(line: Line, seen: set, options) -> str:
+    key = (line.name, line.ranks)
+    again = key in seen
+    seen.add(key)
+    if "xfail" in line.options:
+        return f"MPICH expects it to fail ({line.options['xfail']})"
+    if float(line.options.get("mem", 0)) > options.memory:
+        return f"needs {line.options['mem']} GB of memory"
+    if line.name == "init/timeout":
+        return "tests MPICH's variable MPIEXEC_TIMEOUT"
+    if line.options.get("mpix", "").lower() == "true":
+        return "tests MPICH's extensions"
+    if again:
+        return "differs from another line only by settings of MPICH's own"
+    return ""
+
+
+def judge(line: Line, ran: harness.Outcome, seconds: float) -> str:
+    """What is wrong with a run, or nothing."""
+    if ran.code is None:
+        return f"no end after {seconds:g} s"
+    wanted = line.options.get("resultTest")
+    output = [text for text in (ran.out + ran.err).splitlines() if text.strip()]
+    said = [text for text in output if re.fullmatch(r"\s*No [Ee]rrors\s*", text)]
+    other = [text for text in output if text not in said and not re.fullmatch(r"\s*Test Passed\s*", text)]
+    if wanted:  # TestErrFatal: any output; TestStatus: a failure that the program meant
+        return "mpiexec exits with 0, though the program fails" if ran.code == 0 else ""
+    if other:
+        return f"exit status {ran.code}, output: " + " | ".join(other[:4])
+    if ran.code != 0:
+        return f"exit status {ran.code}"
+    return "" if said else "does not say No Errors"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--chapter", nargs="+", metavar="FOLDER", help="these folders, e.g. coll rma")
+    parser.add_argument("--filter", default="", metavar="TEXT", help="tests whose name holds this")
+    parser.add_argument("--subset", choices=["ci"], help="a part that takes a minute or two")
+    parser.add_argument("--expected", type=Path, default=HERE / "mpich.expected",
+                        help="the list of expected failures; an empty string for none")
+    parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
+    parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
+    parser.add_argument("--memory", type=float, default=2, metavar="GB")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time-out of a program")
+    parser.add_argument("-v", "--verbose", action="store_true", help="one line per test")
+    options = parser.parse_args()
+    complete = not (options.chapter or options.filter or options.subset)
+    if options.update and not complete:
+        parser.error("--update needs a complete run: no --chapter, --filter, --subset")
+    prefix = harness.checked_prefix(options.prefix)
+    cache = options.cache.resolve()
+    tests = fetch(cache)
+    builder = Builder(tests, prefix, cache)
+    builder.utilities()
+
+    folders = options.chapter or (CI_FOLDERS if options.subset else CHAPTERS)
+    lines = [line for folder in folders for line in read_testlist(tests, folder.strip("/"))
+             if options.filter in line.name and not (options.subset and line.ranks > CI_RANKS)]
+    listed = options.expected if str(options.expected) not in ("", ".") else None
+    tally, seen = Tally(Expectations.read(listed)), set()
+    chapters: dict[str, dict] = {}
+
+    def note(line: Line, state: str, why: str, took: float = 0.0) -> None:
+        kind = tally.add(line.name, line.ranks, state, short(why) if state == "fail" else why)
+        row = chapters.setdefault(line.folder, {})
+        row[kind] = row.get(kind, 0) + 1
+        if options.verbose or kind in ("fail", "surprise"):
+            print(f"{kind:9} {line.name} on {line.ranks} ({took:.1f} s) {why}".rstrip(), flush=True)
+
+    to_run = []
+    for line in lines:
+        if why := reason_to_skip(line, seen, options):
+            note(line, "skip", why)
+        else:
+            to_run.append(line)
+    with ThreadPoolExecutor(2) as pool:
+        programs = {(line.folder, line.program): None for line in to_run}
+        for key, built in zip(programs, pool.map(lambda key: builder.program(*key), programs)):
+            programs[key] = built
+    for line in to_run:
+        target, complaint = programs[line.folder, line.program]
+        if complaint:
+            if missing := builder.missing_names(complaint):
+                note(line, "skip", f"needs {', '.join(missing)}, which the MPI ABI does not have")
+            else:
+                error = next((t for t in complaint.splitlines() if "error" in t), complaint)
+                note(line, "fail", f"does not compile: {error}")
+            continue
+        seconds = min(float(line.options.get("timeLimit", options.seconds)), 2 * options.seconds)
+        with tempfile.TemporaryDirectory(prefix="mpich-test-") as work:
+            ran = harness.launch(prefix, line.ranks, [target, *line.args], seconds=seconds,
+                                 env=line.env, cwd=Path(work))
+        problem = judge(line, ran, seconds)
+        note(line, "fail" if problem else "pass", problem, ran.seconds)
+
+    stale = tally.stale() if complete else []
+    print("".join(text + "\n" for text in stale), end="")
+    if options.update and listed:
+        tally.write(listed, separator="/")
+    print_chapters(chapters)
+    return harness.closing_line(tally.total("pass", "expected"),
+                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+
+
+def print_chapters(chapters: dict) -> None:
+    kinds = {"pass": "passed", "expected": "as expected", "fail": "failed",
+             "surprise": "unexpected pass", "skip": "skipped"}
+    print(f"{'chapter':18}" + "".join(f"{title:>17}" for title in kinds.values()))
+    for folder, row in sorted(chapters.items()):
+        print(f"{folder:18}" + "".join(f"{row.get(kind, 0):>17}" for kind in kinds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

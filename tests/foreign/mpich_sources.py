@@ -1,0 +1,177 @@
+"""Where MPICH's conformance programs come from, and how one of them is compiled.
+
+Debian's source package `mpich` is fetched by apt-get with a configuration of its own (lists, cache
+and sources in a folder under build/), so the system's apt is neither read nor changed. Of the
+package only test/mpi is unpacked. It is never committed.
+
+The programs are written for configure and automake. Neither runs here: the two configuration
+headers are written below, and of the Makefile.am files only `NAME_SOURCES`, `NAME_CPPFLAGS` and
+`NAME_LDADD` are read.
+"""
+
+import hashlib
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+VERSION = "4.0.2"
+SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
+NOT_FETCHED = 3  # the exit status that says so
+
+APT_SOURCES = ("deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+               "http://deb.debian.org/debian bookworm main\n")
+
+CONFIG = "\n".join(
+    [f"#define HAVE_{name} 1" for name in (
+        "STDARG_H STDINT_H STDLIB_H STRING_H STRINGS_H UNISTD_H MEMORY_H INTTYPES_H LIMITS_H "
+        "SYS_TIME_H SYS_RESOURCE_H SYS_TYPES_H SYS_STAT_H PTHREAD_H GETRUSAGE STRDUP MEMSET USLEEP "
+        "LONG_DOUBLE LONG_LONG LONG_LONG_INT FLOAT__COMPLEX DOUBLE__COMPLEX LONG_DOUBLE__COMPLEX "
+        "_BOOL PTHREAD_BARRIER_INIT MPI_WIN_CREATE MPI_IO MPI_SPAWN MPI_INIT_THREAD "
+        "MPI_TYPE_CREATE_STRUCT").split()]
+    + ["#define USE_LONG_DOUBLE_COMPLEX 1", "#define USE_STRICT_MPI 1",
+       "#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX", "#define SIZEOF_SHORT 2",
+       "#define SIZEOF_INT 4", "#define SIZEOF_LONG 8", "#define SIZEOF_LONG_LONG 8",
+       "#define SIZEOF_VOID_P 8", "#define SIZEOF_MPI_OFFSET 8", "#define POINTERINT_t long", ""])
+
+# What the pool of generated datatypes is built from.
+POOL = ("MPI_CHAR,MPI_BYTE,MPI_SHORT,MPI_INT,MPI_LONG,MPI_UNSIGNED,MPI_FLOAT,MPI_DOUBLE,"
+        "MPI_LONG_LONG,MPI_INT8_T,MPI_UINT64_T,MPI_C_DOUBLE_COMPLEX,MPI_FLOAT_INT,MPI_2INT")
+
+
+def give_up(why: str) -> None:
+    print(f"MPICH's test programs could not be fetched: {why}\n"
+          f"Nothing was tested. (exit status {NOT_FETCHED})", file=sys.stderr)
+    sys.exit(NOT_FETCHED)
+
+
+def fetch(cache: Path) -> Path:
+    """The folder test/mpi, unpacked; ends the program with NOT_FETCHED when it cannot be had."""
+    home = cache / f"mpich-{VERSION}"
+    archive = home / f"mpich_{VERSION}.orig.tar.xz"
+    if not (home / "ready").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        if not archive.exists():
+            download(home)
+        seen = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "no file"
+        if seen != SHA256:
+            archive.unlink(missing_ok=True)
+            give_up(f"{archive.name} has SHA-256 {seen}, not {SHA256}")
+        with tarfile.open(archive) as tar:
+            members = [m for m in tar if "/test/mpi/" in m.name]
+            tar.extractall(home, members=members, filter="data")
+        (home / "ready").touch()
+    return next(home.glob("*/test/mpi"))
+
+
+def download(home: Path) -> None:
+    apt = home / "apt"
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (apt / folder).mkdir(parents=True, exist_ok=True)
+    (apt / "sources.list").write_text(APT_SOURCES)
+    options = ["-qq"]
+    for setting in (f"Dir::Etc::sourcelist={apt}/sources.list", "Dir::Etc::sourceparts=-",
+                    f"Dir::State::lists={apt}/lists", f"Dir::Cache={apt}/cache",
+                    "APT::Sandbox::User=", "Acquire::Retries=2"):
+        options += ["-o", setting]
+    for command in (["update"], ["source", "--download-only", "mpich"]):
+        try:
+            done = subprocess.run(["apt-get", *options, *command], cwd=home, text=True,
+                                  capture_output=True, timeout=600)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            give_up(f"apt-get {command[0]}: {problem}")
+        if done.returncode:
+            give_up(f"apt-get {command[0]} ended with {done.returncode}: "
+                    f"{(done.stderr or done.stdout).strip()}")
+
+
+class Builder:
+    """Compiles programs into a folder that belongs to one header and one prefix."""
+
+    def __init__(self, tests: Path, prefix: Path, cache: Path):
+        self.tests, self.mpicc = tests, str(prefix / "bin/mpicc")
+        self.header = (prefix / "include/mpi.h").read_text()
+        key = hashlib.sha256("\0".join([str(prefix), self.header, CONFIG, POOL]).encode())
+        self.out = cache / f"mpich-{VERSION}-{key.hexdigest()[:12]}"
+        self.makefiles: dict[Path, dict] = {}
+        include = self.out / "include"
+        include.mkdir(parents=True, exist_ok=True)
+        (include / "mpitestconf.h").write_text(CONFIG)
+        (self.out / "dtpoolsconf.h").write_text(CONFIG)  # included as ../dtpoolsconf.h
+        self.flags = ["-g", "-O1", "-w", "-std=gnu11", "-pthread",
+                      "-Werror=implicit-function-declaration", f"-I{include}",
+                      f"-I{tests}/include", f"-I{tests}/dtpools/include"]
+
+    def compile(self, sources: list, target: Path, flags: list) -> str:
+        """The compiler's complaint, or nothing."""
+        if target.exists():
+            return ""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(target.name + ".part")
+        command = [self.mpicc, *self.flags, *flags, *map(str, sources), "-o", str(fresh)]
+        command += [] if "-c" in flags else ["-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            return done.stdout + done.stderr or f"mpicc ended with {done.returncode}"
+        fresh.rename(target)
+        return ""
+
+    def utilities(self) -> None:
+        """The objects that every program is linked with."""
+        util, pool = self.tests / "util", self.tests / "dtpools/src"
+        wanted = [(util / f"{name}.c", name, []) for name in
+                  ("mtest", "mtest_common", "mtest_single", "mtest_thread", "dtypes")]
+        wanted += [(source, source.stem, [f"-DDTP_MPI_DATATYPE={POOL}"])
+                   for source in sorted(pool.glob("*.c"))]
+        for source, name, flags in wanted:
+            if problem := self.compile([source], self.out / "util" / f"{name}.o", ["-c", *flags]):
+                sys.exit(f"MPICH's {source.relative_to(self.tests)} does not compile:\n{problem}")
+
+    def program(self, folder: str, name: str) -> tuple[Path, str]:
+        """Where the program of a folder's test list is, and what the compiler said against it."""
+        home = self.tests / folder
+        rules = self.rules(home)
+        sources = [home / s for s in rules.get(f"{name}_SOURCES", f"{name}.c").split()
+                   if s.endswith(".c")]
+        flags = [word for word in rules.get(f"{name}_CPPFLAGS", "").split()
+                 if word.startswith(("-D", "-U"))]
+        threaded = folder.startswith("threads")
+        if threaded:
+            flags.append("-DMTEST_USE_THREAD")
+        objects = ["mtest", "mtest_common", "mtest_thread" if threaded else "mtest_single", "dtypes"]
+        objects += [source.stem for source in (self.tests / "dtpools/src").glob("*.c")]
+        flags += [f"-I{home}", *(str(self.out / "util" / f"{o}.o") for o in objects)]
+        target = self.out / folder / name
+        return target, self.compile(sources, target, flags)
+
+    def rules(self, home: Path) -> dict:
+        """The variables of a folder's Makefile.am."""
+        if home not in self.makefiles:
+            file = home / "Makefile.am"
+            text = file.read_text() if file.exists() else ""
+            text = re.sub(r"\\\n", " ", text)
+            self.makefiles[home] = dict(re.findall(r"^(\w+)\s*=\s*(.*)$", text, re.MULTILINE))
+        return self.makefiles[home]
+
+    def missing_names(self, complaint: str) -> list[str]:
+        """What the compiler or linker missed and mpi.h rightly lacks."""
+        named = set(re.findall(r"\b(?:MPIX?|MPIR|MPII?|QMPI)_\w+", complaint))
+        return sorted(n for n in named if not_in_the_abi(n) and not re.search(rf"\b{n}\b", self.header))
+
+
+# Removed from MPI, or deprecated so long ago that the ABI leaves it out (MPI 5.0, 20.2.1).
+GONE = set("""
+    MPI_Address MPI_Type_hindexed MPI_Type_hvector MPI_Type_struct MPI_Type_extent MPI_Type_lb
+    MPI_Type_ub MPI_LB MPI_UB MPI_Errhandler_create MPI_Errhandler_get MPI_Errhandler_set
+    MPI_Handler_function MPI_Attr_put MPI_Attr_get MPI_Attr_delete MPI_Keyval_create
+    MPI_Keyval_free MPI_DUP_FN MPI_NULL_COPY_FN MPI_NULL_DELETE_FN MPI_Copy_function
+    MPI_Delete_function MPI_COMBINER_HVECTOR_INTEGER MPI_COMBINER_HINDEXED_INTEGER
+    MPI_COMBINER_STRUCT_INTEGER MPI_Fint MPI_F_STATUS_IGNORE MPI_F_STATUSES_IGNORE
+    MPI_Info_get_valuelen_c MPI_BFLOAT16_T
+""".split())
+
+
+def not_in_the_abi(name: str) -> bool:
+    return (name in GONE or name.startswith(("MPIX_", "MPIR_", "MPII_", "QMPI_"))
+            or name.endswith(("_c2f", "_f2c", "_c2f08", "_f082c")))
