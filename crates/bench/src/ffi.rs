@@ -13,7 +13,7 @@ use std::path::Path;
 use std::ptr;
 
 use anyhow::{Context, Result, bail};
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 
 /// A handle of the ABI: a pointer, or one of the small constants.
 type Handle = usize;
@@ -85,7 +85,7 @@ impl Mpi {
         // RTLD_GLOBAL, because MPI libraries load plug-ins that look for symbols of the library.
         // SAFETY: opening runs the library's constructors; that the path is an MPI library is
         // what the user said by naming it.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }
+        let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) }
             .with_context(|| format!("cannot open the MPI library {}", path.display()))?;
         let call = Functions::resolve(&library)
             .with_context(|| format!("{} is no library of the standard MPI ABI", path.display()))?;

@@ -14,6 +14,7 @@ mod library;
 mod line;
 mod memory;
 mod plan;
+mod plot;
 mod procedure;
 mod pt2pt;
 mod rounds;
@@ -56,17 +57,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let (benchmark, options) = arguments.what.benchmark();
+    let plot = options.output.plot.as_deref();
+    // A name that cannot be drawn to is told before minutes are spent.
+    plot.map(plot::Kind::of).transpose()?;
     let all = measure(benchmark, options)?;
     let text = if options.output.json {
-        all.iter()
-            .map(|measurement| measurement.json() + "\n")
-            .collect()
+        all.iter().map(|measurement| measurement.json() + "\n").collect()
     } else {
         table::render(&all)
     };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write the results")
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write the results")?;
+    plot.map_or(Ok(()), |path| plot::draw(&all, path))
 }
 
 fn measure(benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
