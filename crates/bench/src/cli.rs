@@ -38,11 +38,16 @@ pub enum What {
     Scatter(Options),
     Allgather(Options),
     Alltoall(Options),
+    /// What the machine allows, without MPI
+    Limits(LimitsOptions),
+    /// Everything that has a threshold, against the peers, judged
+    Table(TableOptions),
 }
 
 impl What {
-    pub fn benchmark(&self) -> (Benchmark, &Options) {
-        match self {
+    /// Unless it is something else than MPI calls.
+    pub fn benchmark(&self) -> Option<(Benchmark, &Options)> {
+        Some(match self {
             What::Latency(options) => (Benchmark::Latency, options),
             What::Bw(options) => (Benchmark::Bw, options),
             What::Bibw(options) => (Benchmark::Bibw, options),
@@ -56,7 +61,8 @@ impl What {
             What::Scatter(options) => (Benchmark::Scatter, options),
             What::Allgather(options) => (Benchmark::Allgather, options),
             What::Alltoall(options) => (Benchmark::Alltoall, options),
-        }
+            What::Limits(_) | What::Table(_) => return None,
+        })
     }
 }
 
@@ -83,6 +89,29 @@ pub struct Options {
     /// Percentiles of the single iterations; each is then timed, which costs tens of nanoseconds
     #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',')]
     pub percentiles: Vec<f64>,
+    #[command(flatten)]
+    pub choice: ChoiceOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct LimitsOptions {
+    /// Rounds of all limits
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: u64,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct TableOptions {
+    /// Write the table and the verdicts there
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Fail if a threshold is not met
+    #[arg(long)]
+    pub check: bool,
     #[command(flatten)]
     pub choice: ChoiceOptions,
     #[command(flatten)]
@@ -190,7 +219,7 @@ mod tests {
 
     fn cases(words: &str) -> Result<Vec<Case>> {
         let arguments = Arguments::try_parse_from(words.split(' '))?;
-        let (benchmark, options) = arguments.what.benchmark();
+        let (benchmark, options) = arguments.what.benchmark().unwrap();
         options.cases(benchmark)
     }
 

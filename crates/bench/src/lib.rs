@@ -11,26 +11,30 @@ mod console;
 mod ffi;
 mod job;
 mod library;
+mod limits;
 mod line;
 mod memory;
 mod plan;
 mod plot;
 mod procedure;
 mod pt2pt;
+mod report;
 mod rounds;
 mod stats;
 mod table;
+mod thresholds;
 pub mod worker;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use cli::{Arguments, Options};
+use cli::{Arguments, Options, OutputOptions, What};
 use console::Console;
 use plan::Benchmark;
 use rounds::{Measurement, Rounds};
@@ -56,30 +60,58 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let (benchmark, options) = arguments.what.benchmark();
-    let plot = options.output.plot.as_deref();
-    // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(plot::Kind::of).transpose()?;
-    let all = measure(benchmark, options)?;
-    let text = if options.output.json {
-        all.iter().map(|measurement| measurement.json() + "\n").collect()
-    } else {
-        table::render(&all)
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write the results")?;
-    plot.map_or(Ok(()), |path| plot::draw(&all, path))
+    let command = env::current_exe().context("cannot tell where this command is")?;
+    match &arguments.what {
+        What::Limits(options) => {
+            let rounds = options.rounds as usize;
+            show(&options.output, || limits::measure(&command, rounds))
+        }
+        What::Table(options) => {
+            let (mut missed, mut rules) = (0, 0);
+            show(&options.output, || {
+                let report = report::run(&command, options)?;
+                (missed, rules) = (report.missed, report.rules);
+                Ok(report.all)
+            })?;
+            if options.check && missed > 0 {
+                bail!("{missed} of {rules} thresholds are not met");
+            }
+            Ok(())
+        }
+        what => {
+            let (benchmark, options) = what.benchmark().expect("the others are benchmarks");
+            show(&options.output, || measure(&command, benchmark, options))
+        }
+    }
 }
 
-fn measure(benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
+fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
     let cases = options.cases(benchmark)?;
-    let command = env::current_exe().context("cannot tell where this command is")?;
-    let libraries = options.choice.choice().libraries(&command)?;
+    let libraries = options.choice.choice().libraries(command)?;
     let rounds = Rounds {
-        command: &command,
+        command,
         libraries: &libraries,
         rounds: options.choice.rounds as usize,
         timeout: options.choice.timeout()?,
     };
     let mut console = Console::new(rounds.steps(&cases));
     rounds.run(&cases, &mut console)
+}
+
+fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
+    let plot = output.plot.as_deref();
+    // A name that cannot be drawn to is told before minutes are spent.
+    plot.map(plot::Kind::of).transpose()?;
+    let all = measure()?;
+    let text = if output.json {
+        all.iter()
+            .map(|measurement| measurement.json() + "\n")
+            .collect()
+    } else {
+        table::render(&all)
+    };
+    stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the results")?;
+    plot.map_or(Ok(()), |path| plot::draw(&all, path))
 }

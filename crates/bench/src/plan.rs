@@ -102,7 +102,6 @@ pub enum Family {
 pub enum Unit {
     Microseconds,
     Milliseconds,
-    Nanoseconds,
     MegabytesPerSecond,
     MessagesPerSecond,
     Kibibytes,
@@ -113,7 +112,6 @@ impl Unit {
         match self {
             Unit::Microseconds => "us",
             Unit::Milliseconds => "ms",
-            Unit::Nanoseconds => "ns",
             Unit::MegabytesPerSecond => "MB/s",
             Unit::MessagesPerSecond => "msg/s",
             Unit::Kibibytes => "KiB",
@@ -125,6 +123,15 @@ impl Unit {
         match self {
             Unit::Microseconds => "µs",
             other => other.name(),
+        }
+    }
+
+    pub fn quantity(self) -> &'static str {
+        match self {
+            Unit::Microseconds | Unit::Milliseconds => "time",
+            Unit::MegabytesPerSecond => "bandwidth",
+            Unit::MessagesPerSecond => "message rate",
+            Unit::Kibibytes => "memory",
         }
     }
 

@@ -14,7 +14,7 @@ use plotters::style::register_font;
 
 use crate::plan::{Unit, size_label};
 use crate::rounds::Measurement;
-use crate::table::{distinct, scaled, shown};
+use crate::table::{distinct, part_title, scaled, shown};
 
 const FONT: &[u8] = include_bytes!("../assets/roboto-subset.ttf");
 const FAMILY: &str = "sans-serif";
@@ -160,8 +160,8 @@ impl Panel {
                 }),
             }
         }
-        let mut title = own[0].benchmark.clone();
-        if ranks.len() == 1 && ranks[0] > 0 {
+        let mut title = part_title(name).to_owned();
+        if ranks.len() == 1 {
             title += &format!(", {} ranks", ranks[0]);
         }
         Panel {
@@ -227,7 +227,7 @@ impl Panel {
             } else {
                 "ranks"
             })
-            .y_desc(shown(self.unit))
+            .y_desc(format!("{}, {}", self.unit.quantity(), shown(self.unit)))
             .axis_desc_style(font(15, scale))
             .draw()?;
         for (at, series) in self.series.iter().enumerate() {
@@ -298,7 +298,7 @@ impl Panel {
             .x_labels(values.len())
             .x_label_formatter(&name)
             .y_label_formatter(&|y: &f64| plain(*y))
-            .y_desc(shown(self.unit))
+            .y_desc(format!("{}, {}", self.unit.quantity(), shown(self.unit)))
             .axis_desc_style(font(15, scale))
             .draw()?;
         for (at, &value) in values.iter().enumerate() {

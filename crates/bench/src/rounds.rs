@@ -113,6 +113,23 @@ impl Rounds<'_> {
         Ok(all)
     }
 
+    /// What each library says it is.
+    pub fn versions(&self, console: &mut Console) -> Result<Vec<String>> {
+        let plan = Plan {
+            iterations: Some(1),
+            skip: Some(0),
+            ..Plan::new(Benchmark::Barrier, None)?
+        };
+        let version = |library| {
+            Ok(self
+                .job(&plan, 2, library)
+                .run(console)?
+                .version
+                .unwrap_or_default())
+        };
+        self.libraries.iter().map(version).collect()
+    }
+
     /// The measurements in the order of the libraries, and within one in that of the sizes.
     fn case(&self, case: &Case, console: &mut Console) -> Result<Vec<Measurement>> {
         let mut found: Vec<Vec<Measurement>> = vec![Vec::new(); self.libraries.len()];

@@ -82,7 +82,10 @@ impl Keys {
     fn of(all: &[&Measurement]) -> Keys {
         Keys {
             parts: distinct(all.iter().map(|m| m.benchmark.as_str())).len() > 1,
-            ranks: distinct(all.iter().map(|m| m.ranks)).len() > 1,
+            ranks: all.iter().any(|m| {
+                all.iter()
+                    .any(|other| other.benchmark == m.benchmark && other.ranks != m.ranks)
+            }),
             sizes: all.iter().any(|m| m.size > 0),
         }
     }
@@ -126,7 +129,8 @@ impl Keys {
     }
 }
 
-fn part_title(benchmark: &str) -> &str {
+/// What one of several numbers of a benchmark is.
+pub fn part_title(benchmark: &str) -> &str {
     match benchmark {
         "init" => "launcher, Init, Finalize",
         "init/call" => "MPI_Init, slowest rank",
@@ -138,7 +142,7 @@ fn part_title(benchmark: &str) -> &str {
 
 fn title(benchmark: &str, all: &[&Measurement], keys: &Keys) -> String {
     let mut words = vec![benchmark.to_owned()];
-    if !keys.ranks && all[0].ranks > 0 {
+    if all.iter().all(|m| m.ranks == all[0].ranks) {
         words.push(format!("{} ranks", all[0].ranks));
     }
     if !keys.parts {

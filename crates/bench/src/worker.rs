@@ -1,7 +1,7 @@
 //! One rank of a benchmark: opens the library it is told, runs the plan, and on rank 0 prints a
 //! [`Line`] for every size. Runs under the launcher that belongs to the library.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::collectives;
 use crate::ffi::Mpi;
+use crate::limits;
 use crate::line::{Line, Sample, Start};
 use crate::memory;
 use crate::plan::{Benchmark, Family, Plan, Repeats};
@@ -20,11 +21,17 @@ use crate::stats;
 
 /// The hidden subcommand that starts a worker; its arguments are those of [`main`].
 pub const SUBCOMMAND: &str = "bench-worker";
+/// Instead of a library and a plan: hold memory for the parent to read.
+pub const LEND: &str = "lend-memory";
 
 /// `bench-worker LIBRARY PLAN`, the plan as JSON.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
-    let (Some(library), Some(plan)) = (arguments.next(), arguments.next()) else {
+    let (first, second) = (arguments.next(), arguments.next());
+    if first.as_deref() == Some(OsStr::new(LEND)) {
+        return limits::lend_memory();
+    }
+    let (Some(library), Some(plan)) = (first, second) else {
         eprintln!("{SUBCOMMAND} is started by `fishplate bench`, with a library and a plan");
         return ExitCode::from(2);
     };
