@@ -1,1 +1,117 @@
-//! MPI benchmarks through any libmpi_abi.so.
+//! MPI benchmarks, as plain MPI calls through any `libmpi_abi.so.1` opened at run time.
+//!
+//! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same
+//! executable) under the launcher that belongs to each library, round by round, and collects what
+//! they measure. What must always hold: every library is called through the same table of
+//! functions, timed by the same clock, and run in the same rounds as those it is compared with.
+
+mod cli;
+mod collectives;
+mod console;
+mod ffi;
+mod job;
+mod library;
+mod limits;
+mod line;
+mod memory;
+mod plan;
+mod plot;
+mod procedure;
+mod pt2pt;
+mod report;
+mod rounds;
+mod stats;
+mod table;
+mod thresholds;
+pub mod worker;
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use cli::{Arguments, Options, OutputOptions, What};
+use console::Console;
+use plan::Benchmark;
+use rounds::{Measurement, Rounds};
+
+/// `fishplate bench …`: the arguments are those behind `bench`.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = std::iter::once("bench".into()).chain(arguments);
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help goes to standard output, with success; a closed pipe is no concern of ours.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fishplate bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let command = env::current_exe().context("cannot tell where this command is")?;
+    match &arguments.what {
+        What::Limits(options) => {
+            let rounds = options.rounds as usize;
+            show(&options.output, || limits::measure(&command, rounds))
+        }
+        What::Table(options) => {
+            let (mut missed, mut rules) = (0, 0);
+            show(&options.output, || {
+                let report = report::run(&command, options)?;
+                (missed, rules) = (report.missed, report.rules);
+                Ok(report.all)
+            })?;
+            if options.check && missed > 0 {
+                bail!("{missed} of {rules} thresholds are not met");
+            }
+            Ok(())
+        }
+        what => {
+            let (benchmark, options) = what.benchmark().expect("the others are benchmarks");
+            show(&options.output, || measure(&command, benchmark, options))
+        }
+    }
+}
+
+fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
+    let cases = options.cases(benchmark)?;
+    let libraries = options.choice.choice().libraries(command)?;
+    let rounds = Rounds {
+        command,
+        libraries: &libraries,
+        rounds: options.choice.rounds as usize,
+        timeout: options.choice.timeout()?,
+    };
+    let mut console = Console::new(rounds.steps(&cases));
+    rounds.run(&cases, &mut console)
+}
+
+fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
+    let plot = output.plot.as_deref();
+    // A name that cannot be drawn to is told before minutes are spent.
+    plot.map(plot::Kind::of).transpose()?;
+    let all = measure()?;
+    let text = if output.json {
+        all.iter()
+            .map(|measurement| measurement.json() + "\n")
+            .collect()
+    } else {
+        table::render(&all)
+    };
+    stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the results")?;
+    plot.map_or(Ok(()), |path| plot::draw(&all, path))
+}

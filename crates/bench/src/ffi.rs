@@ -1,0 +1,410 @@
+//! A foreign MPI library, opened at run time, as safe Rust.
+//!
+//! All of this crate's `unsafe` stands here: calling a foreign library cannot be safe, for nothing
+//! checks that a symbol is what its name says. Everything above works with slices and `Result`s.
+//! What must hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the standard
+//! ABI (MPI 5.0, chapter 20); buffers outlive the operations on them, which is why nonblocking
+//! operations exist only inside [`Mpi::window`].
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr;
+
+use anyhow::{Context, Result, bail};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
+
+/// A handle of the ABI: a pointer, or one of the small constants.
+type Handle = usize;
+
+const COMM_WORLD: Handle = 0x101;
+const SUM: Handle = 0x21;
+const INT: Handle = 0x209;
+const BYTE: Handle = 0x247;
+const ERRORS_RETURN: Handle = 0x143;
+const REQUEST_NULL: Handle = 0x180;
+const STATUS_IGNORE: *mut c_void = ptr::null_mut();
+const MAX_ERROR_STRING: usize = 512;
+const MAX_LIBRARY_VERSION_STRING: usize = 8192;
+
+/// From a list of C prototypes: a struct of function pointers, and how to fill it from a library.
+macro_rules! functions {
+    ($($field:ident = $symbol:literal ( $($argument:ty),* );)*) => {
+        struct Functions { $($field: unsafe extern "C" fn($($argument),*) -> c_int,)* }
+
+        impl Functions {
+            fn resolve(library: &Library) -> Result<Functions> {
+                Ok(Functions { $(
+                    // SAFETY: the standard ABI fixes the prototype behind each of these names, and
+                    // the pointer is used no longer than `Mpi` keeps the library open.
+                    $field: unsafe { *library.get(concat!($symbol, "\0"))
+                        .with_context(|| format!("it lacks {}", $symbol))? },
+                )* })
+            }
+        }
+    };
+}
+
+functions! {
+    init = "MPI_Init" (*mut c_int, *mut *mut *mut c_char);
+    finalize = "MPI_Finalize" ();
+    abort = "MPI_Abort" (Handle, c_int);
+    rank = "MPI_Comm_rank" (Handle, *mut c_int);
+    size = "MPI_Comm_size" (Handle, *mut c_int);
+    set_errhandler = "MPI_Comm_set_errhandler" (Handle, Handle);
+    error_string = "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
+    library_version = "MPI_Get_library_version" (*mut c_char, *mut c_int);
+    send = "MPI_Send" (*const u8, c_int, Handle, c_int, c_int, Handle);
+    recv = "MPI_Recv" (*mut u8, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+    isend = "MPI_Isend" (*const u8, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    irecv = "MPI_Irecv" (*mut u8, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    waitall = "MPI_Waitall" (c_int, *mut Handle, *mut c_void);
+    barrier = "MPI_Barrier" (Handle);
+    bcast = "MPI_Bcast" (*mut u8, c_int, Handle, c_int, Handle);
+    reduce = "MPI_Reduce" (*const i32, *mut i32, c_int, Handle, Handle, c_int, Handle);
+    allreduce = "MPI_Allreduce" (*const i32, *mut i32, c_int, Handle, Handle, Handle);
+    gather = "MPI_Gather" (*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle);
+    scatter = "MPI_Scatter" (*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle);
+    allgather = "MPI_Allgather" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
+    alltoall = "MPI_Alltoall" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
+}
+
+/// An opened library. `MPI_COMM_WORLD` is the only communicator used.
+pub struct Mpi {
+    call: Functions,
+    rank: usize,
+    size: usize,
+    // Last, so that the functions go before the code they point to.
+    _library: Library,
+}
+
+impl Mpi {
+    /// Loads the library and finds every procedure the benchmarks need.
+    pub fn open(path: &Path) -> Result<Mpi> {
+        // RTLD_GLOBAL, because MPI libraries load plug-ins that look for symbols of the library.
+        // SAFETY: opening runs the library's constructors; that the path is an MPI library is
+        // what the user said by naming it.
+        let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) }
+            .with_context(|| format!("cannot open the MPI library {}", path.display()))?;
+        let call = Functions::resolve(&library)
+            .with_context(|| format!("{} is no library of the standard MPI ABI", path.display()))?;
+        Ok(Mpi {
+            call,
+            rank: 0,
+            size: 1,
+            _library: library,
+        })
+    }
+
+    /// MPI_Init. From here on errors come back as values, not as the end of the process.
+    pub fn init(&mut self) -> Result<()> {
+        // SAFETY: MPI_Init takes null for both arguments (MPI 5.0, 11.2.1).
+        let code = unsafe { (self.call.init)(ptr::null_mut(), ptr::null_mut()) };
+        self.check("MPI_Init", code)?;
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: constants of the ABI and pointers to two integers.
+        unsafe {
+            self.check(
+                "MPI_Comm_set_errhandler",
+                (self.call.set_errhandler)(COMM_WORLD, ERRORS_RETURN),
+            )?;
+            self.check("MPI_Comm_rank", (self.call.rank)(COMM_WORLD, &mut rank))?;
+            self.check("MPI_Comm_size", (self.call.size)(COMM_WORLD, &mut size))?;
+        }
+        if rank < 0 || size <= rank {
+            bail!("MPI says that this is rank {rank} of {size}");
+        }
+        (self.rank, self.size) = (rank as usize, size as usize);
+        Ok(())
+    }
+
+    pub fn finalize(&self) -> Result<()> {
+        // SAFETY: takes no arguments.
+        self.check("MPI_Finalize", unsafe { (self.call.finalize)() })
+    }
+
+    /// MPI_Abort: ends the whole job. Comes back only where the library is broken.
+    pub fn abort(&self, code: i32) {
+        // SAFETY: a constant of the ABI and an integer.
+        unsafe { (self.call.abort)(COMM_WORLD, code) };
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The first line of what the library says of itself.
+    pub fn version(&self) -> Result<String> {
+        let mut text = [0u8; MAX_LIBRARY_VERSION_STRING];
+        let mut length = 0;
+        // SAFETY: the buffer has the length the ABI prescribes.
+        let code = unsafe { (self.call.library_version)(text.as_mut_ptr().cast(), &mut length) };
+        self.check("MPI_Get_library_version", code)?;
+        Ok(first_line(&text))
+    }
+
+    #[inline]
+    pub fn send(&self, buffer: &[u8], peer: usize, tag: i32) -> Result<()> {
+        let count = buffer.len() as c_int;
+        // SAFETY: the call reads the slice and is done with it when it comes back.
+        let code = unsafe {
+            (self.call.send)(buffer.as_ptr(), count, BYTE, peer as c_int, tag, COMM_WORLD)
+        };
+        self.check("MPI_Send", code)
+    }
+
+    #[inline]
+    pub fn recv(&self, buffer: &mut [u8], peer: usize, tag: i32) -> Result<()> {
+        let count = buffer.len() as c_int;
+        // SAFETY: the call writes at most the slice and is done with it when it comes back.
+        let code = unsafe {
+            let at = buffer.as_mut_ptr();
+            (self.call.recv)(
+                at,
+                count,
+                BYTE,
+                peer as c_int,
+                tag,
+                COMM_WORLD,
+                STATUS_IGNORE,
+            )
+        };
+        self.check("MPI_Recv", code)
+    }
+
+    /// Posts nonblocking operations and waits for all of them before it comes back, also where
+    /// posting failed half-way.
+    #[inline]
+    pub fn window<'b>(
+        &self,
+        handles: &mut Handles,
+        post: impl FnOnce(&mut Window<'_, 'b>) -> Result<()>,
+    ) -> Result<()> {
+        handles.0.clear();
+        let mut window = Window {
+            mpi: self,
+            handles: &mut handles.0,
+            buffers: PhantomData,
+        };
+        let posted = post(&mut window);
+        let requests = &mut handles.0;
+        // SAFETY: the requests are those that the library gave; statuses are ignored.
+        let code = unsafe {
+            (self.call.waitall)(
+                requests.len() as c_int,
+                requests.as_mut_ptr(),
+                STATUS_IGNORE,
+            )
+        };
+        posted.and(self.check("MPI_Waitall", code))
+    }
+
+    #[inline]
+    pub fn barrier(&self) -> Result<()> {
+        // SAFETY: a constant of the ABI.
+        self.check("MPI_Barrier", unsafe { (self.call.barrier)(COMM_WORLD) })
+    }
+
+    #[inline]
+    pub fn bcast(&self, buffer: &mut [u8], root: usize) -> Result<()> {
+        let count = buffer.len() as c_int;
+        // SAFETY: the call reads or writes the slice and is done with it when it comes back.
+        let code = unsafe {
+            (self.call.bcast)(buffer.as_mut_ptr(), count, BYTE, root as c_int, COMM_WORLD)
+        };
+        self.check("MPI_Bcast", code)
+    }
+
+    /// The sum of 32-bit integers at `root`.
+    #[inline]
+    pub fn reduce(&self, from: &[i32], to: &mut [i32], root: usize) -> Result<()> {
+        assert_eq!(from.len(), to.len());
+        let (count, root) = (from.len() as c_int, root as c_int);
+        // SAFETY: both slices have `count` elements; blocking.
+        let code = unsafe {
+            (self.call.reduce)(
+                from.as_ptr(),
+                to.as_mut_ptr(),
+                count,
+                INT,
+                SUM,
+                root,
+                COMM_WORLD,
+            )
+        };
+        self.check("MPI_Reduce", code)
+    }
+
+    /// The sum of 32-bit integers everywhere.
+    #[inline]
+    pub fn allreduce(&self, from: &[i32], to: &mut [i32]) -> Result<()> {
+        assert_eq!(from.len(), to.len());
+        let count = from.len() as c_int;
+        // SAFETY: both slices have `count` elements; blocking.
+        let code = unsafe {
+            (self.call.allreduce)(from.as_ptr(), to.as_mut_ptr(), count, INT, SUM, COMM_WORLD)
+        };
+        self.check("MPI_Allreduce", code)
+    }
+
+    /// `to` holds one block for each rank.
+    #[inline]
+    pub fn gather(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
+        assert_eq!(from.len() * self.size, to.len());
+        let (count, root, at) = (from.len() as c_int, root as c_int, to.as_mut_ptr());
+        // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
+        let code = unsafe {
+            (self.call.gather)(
+                from.as_ptr(),
+                count,
+                BYTE,
+                at,
+                count,
+                BYTE,
+                root,
+                COMM_WORLD,
+            )
+        };
+        self.check("MPI_Gather", code)
+    }
+
+    /// `from` holds one block for each rank.
+    #[inline]
+    pub fn scatter(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
+        assert_eq!(from.len(), to.len() * self.size);
+        let (count, root, at) = (to.len() as c_int, root as c_int, to.as_mut_ptr());
+        // SAFETY: `from` has `size` blocks of `count` bytes; blocking.
+        let code = unsafe {
+            (self.call.scatter)(
+                from.as_ptr(),
+                count,
+                BYTE,
+                at,
+                count,
+                BYTE,
+                root,
+                COMM_WORLD,
+            )
+        };
+        self.check("MPI_Scatter", code)
+    }
+
+    /// `to` holds one block for each rank.
+    #[inline]
+    pub fn allgather(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+        assert_eq!(from.len() * self.size, to.len());
+        let (count, at) = (from.len() as c_int, to.as_mut_ptr());
+        // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
+        let code = unsafe {
+            (self.call.allgather)(from.as_ptr(), count, BYTE, at, count, BYTE, COMM_WORLD)
+        };
+        self.check("MPI_Allgather", code)
+    }
+
+    /// Both slices hold one block for each rank.
+    #[inline]
+    pub fn alltoall(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+        assert_eq!(from.len(), to.len());
+        assert_eq!(from.len() % self.size, 0);
+        let (count, at) = ((from.len() / self.size) as c_int, to.as_mut_ptr());
+        // SAFETY: both slices have `size` blocks of `count` bytes; blocking.
+        let code = unsafe {
+            (self.call.alltoall)(from.as_ptr(), count, BYTE, at, count, BYTE, COMM_WORLD)
+        };
+        self.check("MPI_Alltoall", code)
+    }
+
+    #[inline]
+    fn check(&self, procedure: &str, code: c_int) -> Result<()> {
+        if code == 0 {
+            Ok(())
+        } else {
+            self.failed(procedure, code)
+        }
+    }
+
+    #[cold]
+    fn failed(&self, procedure: &str, code: c_int) -> Result<()> {
+        let mut text = [0u8; MAX_ERROR_STRING];
+        let mut length = 0;
+        // SAFETY: the buffer has the length the ABI prescribes.
+        let known =
+            unsafe { (self.call.error_string)(code, text.as_mut_ptr().cast(), &mut length) };
+        if known == 0 {
+            bail!("{procedure} failed: {}", first_line(&text));
+        }
+        bail!("{procedure} failed with error {code}");
+    }
+}
+
+/// Room for the requests of a window, kept between windows.
+#[derive(Default)]
+pub struct Handles(Vec<Handle>);
+
+/// Nonblocking operations being posted; [`Mpi::window`] waits for them.
+pub struct Window<'w, 'b> {
+    mpi: &'w Mpi,
+    handles: &'w mut Vec<Handle>,
+    buffers: PhantomData<&'b Cell<u8>>,
+}
+
+impl<'b> Window<'_, 'b> {
+    #[inline]
+    pub fn isend(&mut self, buffer: &'b [u8], peer: usize, tag: i32) -> Result<()> {
+        let (mpi, count, mut request) = (self.mpi, buffer.len() as c_int, REQUEST_NULL);
+        // SAFETY: the slice is borrowed for 'b, and `Mpi::window` waits before that ends.
+        let code = unsafe {
+            let at = buffer.as_ptr();
+            (mpi.call.isend)(
+                at,
+                count,
+                BYTE,
+                peer as c_int,
+                tag,
+                COMM_WORLD,
+                &mut request,
+            )
+        };
+        mpi.check("MPI_Isend", code)?;
+        self.handles.push(request);
+        Ok(())
+    }
+
+    /// Cells, because all receives of a window go into one buffer, as the procedure wants it.
+    #[inline]
+    pub fn irecv(&mut self, buffer: &'b [Cell<u8>], peer: usize, tag: i32) -> Result<()> {
+        let (mpi, count, mut request) = (self.mpi, buffer.len() as c_int, REQUEST_NULL);
+        // SAFETY: the cells are borrowed for 'b, and `Mpi::window` waits before that ends; they
+        // belong to this thread, which makes no access while it is inside MPI.
+        let code = unsafe {
+            let at = buffer.as_ptr().cast::<u8>().cast_mut();
+            (mpi.call.irecv)(
+                at,
+                count,
+                BYTE,
+                peer as c_int,
+                tag,
+                COMM_WORLD,
+                &mut request,
+            )
+        };
+        mpi.check("MPI_Irecv", code)?;
+        self.handles.push(request);
+        Ok(())
+    }
+}
+
+fn first_line(text: &[u8]) -> String {
+    let text = CStr::from_bytes_until_nul(text).map_or(text, CStr::to_bytes);
+    String::from_utf8_lossy(text)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}

@@ -1,0 +1,339 @@
+//! The libraries to measure: what they are called, which launcher belongs to them, and what
+//! environment that launcher needs.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The name of our own library in all output.
+pub const OWN: &str = "fishplate";
+const FILE: &str = "libmpi_abi.so.1";
+const FABRIC: &str = "libfabric.so.1";
+
+/// A library and how its ranks are started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Library {
+    /// In JSON: `fishplate`, or the path as it was given.
+    pub name: String,
+    /// In tables and plots: short, and different from all others.
+    pub label: String,
+    pub path: PathBuf,
+    pub launcher: Launcher,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The words of a launcher's command line, up to the program to start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launcher(Vec<OsString>);
+
+/// `{n}` in a launcher's words is the number of ranks; without it `-n N` is appended.
+const RANKS: &str = "{n}";
+
+impl Launcher {
+    fn from_words(words: &str) -> Result<Launcher> {
+        let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
+        if words.is_empty() {
+            bail!("an empty command is no launcher");
+        }
+        Ok(Launcher(words))
+    }
+
+    pub fn command(&self, ranks: usize) -> Command {
+        let number = ranks.to_string();
+        let mut command = Command::new(&self.0[0]);
+        command.args(self.0[1..].iter().map(|word| match word.to_str() {
+            Some(word) => OsString::from(word.replace(RANKS, &number)),
+            None => word.clone(),
+        }));
+        if !self
+            .0
+            .iter()
+            .any(|word| word.to_string_lossy().contains(RANKS))
+        {
+            command.args(["-n", &number]);
+        }
+        command
+    }
+
+    pub fn text(&self) -> String {
+        self.0
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// What the user named.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Instead of our own library.
+    pub subject: Option<PathBuf>,
+    pub against: Vec<PathBuf>,
+    /// `COMMAND` for the subject, `LABEL=COMMAND` or `PATH=COMMAND` for any.
+    pub launchers: Vec<String>,
+}
+
+impl Choice {
+    /// The libraries, the subject first. `command` is this executable.
+    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+        let subject = match &self.subject {
+            Some(path) => path.clone(),
+            None => own_library(command)?,
+        };
+        let paths: Vec<PathBuf> = std::iter::once(&subject)
+            .chain(&self.against)
+            .cloned()
+            .collect();
+        let mut labels = labels(&paths);
+        if self.subject.is_none() {
+            labels[0] = OWN.into();
+        }
+        let overrides = self.overrides(&paths, &labels)?;
+        let all = paths.iter().zip(&labels).zip(overrides).enumerate();
+        all.map(|(at, ((path, label), launcher))| {
+            let own = at == 0 && self.subject.is_none();
+            let name = if own {
+                OWN.into()
+            } else {
+                path.display().to_string()
+            };
+            let file = std::path::absolute(path)?;
+            if !file.is_file() {
+                bail!("there is no MPI library {}", path.display());
+            }
+            let prefix = Prefix::of(&file);
+            let launcher = match launcher {
+                Some(launcher) => launcher,
+                None if own => own_launcher(command),
+                None => prefix
+                    .launcher()
+                    .with_context(|| format!("cannot start ranks of {}", path.display()))?,
+            };
+            let environment = prefix.environment(&paths)?;
+            Ok(Library {
+                name,
+                label: label.clone(),
+                path: file,
+                launcher,
+                environment,
+            })
+        })
+        .collect()
+    }
+
+    fn overrides(&self, paths: &[PathBuf], labels: &[String]) -> Result<Vec<Option<Launcher>>> {
+        let mut found = vec![None; paths.len()];
+        for text in &self.launchers {
+            let named = text.split_once('=').and_then(|(library, words)| {
+                let is = |at: &usize| labels[*at] == library || paths[*at] == Path::new(library);
+                Some(((0..paths.len()).find(is)?, words))
+            });
+            let (at, words) = named.unwrap_or((0, text));
+            found[at] = Some(Launcher::from_words(words)?);
+        }
+        Ok(found)
+    }
+}
+
+/// Beside the command: `bin/fishplate` and `lib/libmpi_abi.so.1`.
+fn own_library(command: &Path) -> Result<PathBuf> {
+    let prefix = command
+        .parent()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/"));
+    let path = prefix.join("lib").join(FILE);
+    if !path.is_file() {
+        bail!(
+            "our own library {} is not there: build it with `make`, or name a library with --library",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+fn own_launcher(command: &Path) -> Launcher {
+    Launcher(vec![command.into(), "run".into()])
+}
+
+/// Where a library is installed: `PREFIX/lib/libmpi_abi.so.1`.
+struct Prefix<'a>(&'a Path);
+
+impl<'a> Prefix<'a> {
+    fn of(file: &'a Path) -> Prefix<'a> {
+        Prefix(
+            file.parent()
+                .and_then(Path::parent)
+                .unwrap_or(Path::new("/")),
+        )
+    }
+
+    fn launcher(&self) -> Result<Launcher> {
+        let bin = self.0.join("bin");
+        if bin.join(OWN).is_file() {
+            return Ok(own_launcher(&bin.join(OWN)));
+        }
+        let names = ["mpiexec.hydra", "mpiexec", "mpirun"];
+        match names
+            .iter()
+            .map(|name| bin.join(name))
+            .find(|path| path.is_file())
+        {
+            Some(path) => Ok(Launcher(vec![path.into()])),
+            None => bail!(
+                "its launcher should be {0}/mpiexec.hydra or {0}/mpiexec, and neither is there: name one with --launcher",
+                bin.display()
+            ),
+        }
+    }
+
+    fn environment(&self, all: &[PathBuf]) -> Result<Vec<(OsString, OsString)>> {
+        if !self.0.join("bin/impi_info").is_file() {
+            return Ok(Vec::new());
+        }
+        // Intel MPI finds its files by I_MPI_ROOT, and libfabric by the library path; the wheel
+        // on PyPI comes without a libfabric.
+        let mut paths = vec![self.0.join("lib"), self.fabric(all)?];
+        if let Some(more) = env::var_os("LD_LIBRARY_PATH") {
+            paths.extend(env::split_paths(&more));
+        }
+        let paths = env::join_paths(paths).context("a library path holds a colon")?;
+        Ok(vec![
+            ("I_MPI_ROOT".into(), self.0.into()),
+            ("LD_LIBRARY_PATH".into(), paths),
+        ])
+    }
+
+    /// The folder of a libfabric: Intel's own, that of a library measured beside it, or one
+    /// installed next to it.
+    fn fabric(&self, all: &[PathBuf]) -> Result<PathBuf> {
+        let own = ["opt/mpi/libfabric/lib", "libfabric/lib", "lib"].map(|at| self.0.join(at));
+        let others = all
+            .iter()
+            .filter_map(|path| Some(path.parent()?.join("mpich")));
+        let siblings = self.0.parent().and_then(|parent| parent.read_dir().ok());
+        let siblings = siblings.into_iter().flatten().flatten();
+        let siblings = siblings.map(|entry| entry.path().join("lib/mpich"));
+        let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let system = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"].map(PathBuf::from);
+        let mut folders = own
+            .into_iter()
+            .chain(others)
+            .chain(siblings)
+            .chain(env::split_paths(&path))
+            .chain(system);
+        folders.find(|folder| folder.join(FABRIC).is_file()).with_context(|| {
+            format!(
+                "Intel MPI in {} needs {FABRIC}, which is neither there nor beside it: install MPICH's wheel next to it, or set LD_LIBRARY_PATH",
+                self.0.display()
+            )
+        })
+    }
+}
+
+/// The name of the folder a library is installed in, or the whole path where that says nothing or
+/// two have the same.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    let short = |path: &PathBuf| {
+        let prefix = path
+            .parent()?
+            .parent()?
+            .file_name()
+            .and_then(OsStr::to_str)?;
+        (!matches!(prefix, "usr" | "local" | "build" | "..")).then(|| prefix.to_owned())
+    };
+    let shorts: Vec<Option<String>> = paths.iter().map(short).collect();
+    let unique = |name: &Option<String>| shorts.iter().filter(|other| *other == name).count() == 1;
+    let label = |(path, name): (&PathBuf, &Option<String>)| match name {
+        Some(name)
+            if unique(
+                &shorts[shorts
+                    .iter()
+                    .position(|n| n.as_ref() == Some(name))
+                    .unwrap_or(0)],
+            ) && name != OWN =>
+        {
+            name.clone()
+        }
+        _ => path.display().to_string(),
+    };
+    paths.iter().zip(&shorts).map(label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_short_and_different() {
+        let paths = [
+            "/p/mpich/lib/a.so",
+            "/p/impi/lib/a.so",
+            "/usr/lib/a.so",
+            "a.so",
+        ];
+        let paths = paths.map(PathBuf::from);
+        assert_eq!(labels(&paths), ["mpich", "impi", "/usr/lib/a.so", "a.so"]);
+        let paths = ["/p/mpich/lib/a.so", "/q/mpich/lib/a.so"].map(PathBuf::from);
+        assert_eq!(labels(&paths), ["/p/mpich/lib/a.so", "/q/mpich/lib/a.so"]);
+    }
+
+    #[test]
+    fn launchers_take_the_number_of_ranks() {
+        let words = |text: &str| {
+            let command = Launcher::from_words(text).unwrap().command(3);
+            let arguments = command.get_args().map(|a| a.to_string_lossy().into_owned());
+            arguments.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("mpiexec"), "-n 3");
+        assert_eq!(
+            words("srun --ntasks={n} --exclusive"),
+            "--ntasks=3 --exclusive"
+        );
+        assert!(Launcher::from_words("  ").is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let folder = env::temp_dir().join(format!("bench-library-{}", std::process::id()));
+        let lib = folder.join("some/lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::write(lib.join(FILE), "").unwrap();
+        let command = folder.join("bin/fishplate");
+        let error = |choice: Choice| format!("{:#}", choice.libraries(&command).unwrap_err());
+
+        assert!(error(Choice::default()).contains("lib/libmpi_abi.so.1 is not there: build it"));
+        let absent = Choice {
+            subject: Some(folder.join("none/lib/x.so")),
+            ..Choice::default()
+        };
+        assert!(error(absent).contains("none/lib/x.so"));
+        let bare = Choice {
+            subject: Some(lib.join(FILE)),
+            ..Choice::default()
+        };
+        assert!(error(bare.clone()).contains("some/bin/mpiexec"));
+
+        let named = Choice {
+            launchers: vec!["my-mpiexec -q".into()],
+            ..bare.clone()
+        };
+        let libraries = named.libraries(&command).unwrap();
+        assert_eq!(
+            (libraries[0].label.as_str(), libraries[0].launcher.text()),
+            ("some", "my-mpiexec -q".into())
+        );
+        let named = Choice {
+            launchers: vec!["some=my-mpiexec".into()],
+            ..bare
+        };
+        assert_eq!(
+            named.libraries(&command).unwrap()[0].launcher.text(),
+            "my-mpiexec"
+        );
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! How fast bytes are copied: within a process, from memory in the cache and from memory that is
+//! not, and out of another process by `process_vm_readv`.
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, IoSliceMut, Read, Write, stdin, stdout};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv as read_from};
+use nix::unistd::Pid;
+
+use super::{Figure, sizes, time};
+use crate::plan::Unit;
+use crate::worker;
+
+const FIRST: usize = 64;
+const LAST: usize = 4 << 20;
+/// Memory through which copies walk that must not find it in a cache.
+const COLD: usize = 256 << 20;
+
+pub fn memcpy() -> Result<Vec<Figure>> {
+    let (from, mut to) = (vec![1u8; LAST], vec![2u8; LAST]);
+    let mut figures = Vec::new();
+    for size in sizes(FIRST, LAST) {
+        let seconds = time(|| {
+            to[..size].copy_from_slice(black_box(&from[..size]));
+            black_box(&mut to);
+            Ok(())
+        })?;
+        figures.push(figure("memcpy", size, seconds));
+    }
+    let (from, mut to) = (vec![1u8; COLD], vec![2u8; COLD]);
+    for size in sizes(4 << 10, LAST) {
+        let mut at = 0;
+        let seconds = time(|| {
+            to[at..at + size].copy_from_slice(black_box(&from[at..at + size]));
+            black_box(&mut to);
+            at = if at + 2 * size > COLD { 0 } else { at + size };
+            Ok(())
+        })?;
+        figures.push(figure("memcpy-cold", size, seconds));
+    }
+    Ok(figures)
+}
+
+pub fn process_vm_readv(command: &Path) -> Result<Vec<Figure>> {
+    let lender = Lender::start(command)?;
+    let mut to = vec![0u8; LAST];
+    let mut figures = Vec::new();
+    for size in sizes(FIRST, LAST) {
+        let remote = [RemoteIoVec {
+            base: lender.address,
+            len: size,
+        }];
+        let seconds = time(|| {
+            let mut local = [IoSliceMut::new(&mut to[..size])];
+            let read = read_from(lender.pid(), &mut local, &remote)
+                .context("process_vm_readv is refused here")?;
+            if read != size {
+                bail!("process_vm_readv read {read} of {size} bytes");
+            }
+            Ok(())
+        })?;
+        figures.push(figure("vm-readv", size, seconds));
+    }
+    Ok(figures)
+}
+
+fn figure(name: &'static str, size: usize, seconds: f64) -> Figure {
+    let value = size as f64 / 1e6 / seconds;
+    Figure {
+        name,
+        size,
+        unit: Unit::MegabytesPerSecond,
+        value,
+    }
+}
+
+/// A child that holds memory for us to read. It ends when its standard input does.
+struct Lender {
+    child: Child,
+    address: usize,
+}
+
+impl Lender {
+    fn start(command: &Path) -> Result<Lender> {
+        let mut child = Command::new(command)
+            .args([worker::SUBCOMMAND, worker::LEND])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start a process to read from")?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        let lender = Lender {
+            child,
+            address: line.trim().parse().unwrap_or(0),
+        };
+        if lender.address == 0 {
+            bail!("the process to read from said {line:?} where an address was wanted");
+        }
+        Ok(lender)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The child: says where its memory is and waits.
+pub fn lend_memory() -> ExitCode {
+    let memory = vec![3u8; LAST];
+    let told = writeln!(stdout(), "{}", memory.as_ptr() as usize).and_then(|()| stdout().flush());
+    // Until the parent closes the pipe or dies.
+    let waited = stdin().read_to_end(&mut Vec::new());
+    black_box(memory);
+    if told.and(waited.map(|_| ())).is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

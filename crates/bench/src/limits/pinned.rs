@@ -1,0 +1,48 @@
+//! Two threads, each on a core of its own.
+
+use std::fs;
+use std::panic::resume_unwind;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// Runs both at once, and gives what `first` gives.
+pub fn pair<T: Send>(
+    first: impl FnOnce() -> Result<T> + Send,
+    second: impl FnOnce() -> Result<()> + Send,
+) -> Result<T> {
+    let (one, other) = two_cores()?;
+    thread::scope(|scope| {
+        let second = scope.spawn(move || pin(other).and_then(|()| second()));
+        let first = scope.spawn(move || pin(one).and_then(|()| first()));
+        let value = first.join().unwrap_or_else(|panic| resume_unwind(panic));
+        second.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        value
+    })
+}
+
+/// Binds this thread.
+fn pin(cpu: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("cannot bind to CPU {cpu}"))
+}
+
+/// The first CPU this process may use, and the first on another core.
+fn two_cores() -> Result<(usize, usize)> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot tell which CPUs are ours")?;
+    let mut cpus = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap_or(false));
+    let first = cpus.next().context("no CPU is ours")?;
+    match cpus.find(|&cpu| core(cpu).is_none() || core(cpu) != core(first)) {
+        Some(second) => Ok((first, second)),
+        None => bail!("two cores are needed, and this process may use only CPU {first}'s"),
+    }
+}
+
+/// What threads of one core share.
+fn core(cpu: usize) -> Option<String> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    fs::read_to_string(path).ok()
+}

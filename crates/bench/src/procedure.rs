@@ -1,0 +1,172 @@
+//! How a benchmark repeats its message: the warm-up, the clock, and the check of the data.
+//!
+//! The clock is this process's own and the same for every library. Where nothing has to be done
+//! between two iterations they are timed as a whole, so that the clock costs nothing.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use memmap2::MmapMut;
+
+use crate::ffi::Mpi;
+use crate::plan::{Repeats, size_label};
+
+/// One iteration of a benchmark and what surrounds it.
+pub trait Iteration {
+    /// The standard procedure times each iteration and calls [`Iteration::between`] after it.
+    const TIMED_EACH: bool = false;
+
+    /// The iteration itself: the only thing that is timed.
+    fn step(&mut self, size: usize) -> Result<()>;
+
+    /// Before the first timed iteration.
+    fn start(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// After each iteration where they are timed one by one.
+    fn between(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Only when data is validated: fills the buffers, before the ranks meet.
+    fn fill(&mut self, size: usize, iteration: usize);
+
+    /// Only when data is validated: what came is what was sent.
+    fn check(&self, size: usize, iteration: usize) -> Result<()>;
+}
+
+/// An [`Iteration`] behind a pointer, with its library.
+pub trait Procedure {
+    /// Runs `repeats` for messages of `size` bytes and returns the seconds this rank measured: one
+    /// value for all timed iterations together, or one for each where `each` is set.
+    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>>;
+}
+
+pub struct Repeated<'a, I> {
+    pub mpi: &'a Mpi,
+    pub validate: bool,
+    pub iteration: I,
+}
+
+impl<I: Iteration> Procedure for Repeated<'_, I> {
+    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>> {
+        if each || self.validate || I::TIMED_EACH {
+            return self.one_by_one(size, repeats);
+        }
+        for _ in 0..repeats.skip {
+            self.iteration.step(size)?;
+        }
+        self.iteration.start()?;
+        let start = Instant::now();
+        for _ in 0..repeats.iterations {
+            self.iteration.step(size)?;
+        }
+        Ok(vec![start.elapsed().as_secs_f64()])
+    }
+}
+
+impl<I: Iteration> Repeated<'_, I> {
+    fn one_by_one(&mut self, size: usize, repeats: Repeats) -> Result<Vec<f64>> {
+        let mut seconds = Vec::with_capacity(repeats.iterations);
+        for iteration in 0..repeats.skip + repeats.iterations {
+            if self.validate {
+                self.iteration.fill(size, iteration);
+                // No rank's clock runs while another still looks at its data.
+                synchronise(self.mpi)?;
+            }
+            if iteration == repeats.skip {
+                self.iteration.start()?;
+            }
+            let start = Instant::now();
+            self.iteration.step(size)?;
+            let elapsed = start.elapsed();
+            if iteration >= repeats.skip {
+                seconds.push(elapsed.as_secs_f64());
+            }
+            if self.validate {
+                let checked = self.iteration.check(size, iteration);
+                checked.with_context(|| format!("validation of iteration {iteration} failed"))?;
+            }
+            self.iteration.between()?;
+        }
+        Ok(seconds)
+    }
+}
+
+const TAG_SYNCHRONISE: i32 = 93;
+
+/// All ranks are here. By plain sends, so that a point-to-point benchmark needs no collective.
+pub fn synchronise(mpi: &Mpi) -> Result<()> {
+    let mut nothing = [0u8; 1];
+    if mpi.rank() != 0 {
+        mpi.send(&nothing, 0, TAG_SYNCHRONISE)?;
+        return mpi.recv(&mut nothing, 0, TAG_SYNCHRONISE);
+    }
+    for rank in 1..mpi.size() {
+        mpi.recv(&mut nothing, rank, TAG_SYNCHRONISE)?;
+    }
+    for rank in 1..mpi.size() {
+        mpi.send(&nothing, rank, TAG_SYNCHRONISE)?;
+    }
+    Ok(())
+}
+
+/// The most that one buffer of a rank may take.
+const MOST: usize = 1 << 30;
+
+/// Pages of their own, all of them touched.
+pub fn buffer(bytes: usize) -> Result<MmapMut> {
+    if bytes > MOST {
+        bail!(
+            "a rank would need a buffer of {}, more than {}: lower the largest size with -m",
+            size_label(bytes),
+            size_label(MOST)
+        );
+    }
+    let mut map = MmapMut::map_anon(bytes.max(64))
+        .with_context(|| format!("cannot allocate a buffer of {bytes} bytes"))?;
+    map.fill(b'a');
+    Ok(map)
+}
+
+/// The byte at `at` of what `sender` sends in this iteration: no two neighbours alike, and none as
+/// it was in the iteration before.
+pub fn pattern(sender: usize, iteration: usize, at: usize) -> u8 {
+    (at.wrapping_mul(7) ^ (at >> 8)).wrapping_add(sender * 31 + iteration * 13 + 1) as u8
+}
+
+/// Compares what came with what had to come.
+pub fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
+    match found
+        .iter()
+        .enumerate()
+        .find(|&(at, &byte)| byte != expected(at))
+    {
+        None => Ok(()),
+        Some((at, &byte)) => bail!(
+            "byte {at} of {} is {byte:#04x} where {:#04x} was sent",
+            found.len(),
+            expected(at)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_byte_is_found_and_named() {
+        let mut data: Vec<u8> = (0..5000).map(|at| pattern(1, 7, at)).collect();
+        verify(&data, |at| pattern(1, 7, at)).unwrap();
+        assert!(verify(&data, |at| pattern(1, 8, at)).is_err());
+        assert!(verify(&data, |at| pattern(0, 7, at)).is_err());
+        assert!(verify(&data[1..], |at| pattern(1, 7, at)).is_err());
+        data[4321] ^= 1;
+        let error = verify(&data, |at| pattern(1, 7, at))
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("byte 4321 of 5000"), "{error}");
+    }
+}

@@ -1,0 +1,281 @@
+//! The whole table: every benchmark that has a threshold, run against the peers, judged, and
+//! written down as Markdown.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::TableOptions;
+use crate::console::Console;
+use crate::limits;
+use crate::plan::{Benchmark, Plan, SizeRange, Unit, size_label};
+use crate::rounds::{Case, Measurement, Rounds};
+use crate::table::{best, distinct, number, ratio, shown};
+use crate::thresholds::{Verdict, judge};
+
+pub struct Report {
+    pub all: Vec<Measurement>,
+    /// So many of so many rules are not met.
+    pub missed: usize,
+    pub rules: usize,
+}
+
+pub fn run(command: &Path, options: &TableOptions) -> Result<Report> {
+    let libraries = options.choice.choice().libraries(command)?;
+    if libraries.len() < 2 {
+        bail!("the table compares libraries: name others with --against");
+    }
+    let rounds = Rounds {
+        command,
+        libraries: &libraries,
+        rounds: options.choice.rounds as usize,
+        timeout: options.choice.timeout()?,
+    };
+    let cases = cases()?;
+    // The machine drifts, so its limits are taken before and after.
+    let mut all = limits::measure(command, rounds.rounds)?;
+    let mut console = Console::new(rounds.steps(&cases));
+    let versions = rounds.versions(&mut console)?;
+    let measured = rounds.run(&cases, &mut console)?;
+    drop(console);
+    for later in limits::measure(command, rounds.rounds)? {
+        let same = |m: &&mut Measurement| (&m.benchmark, m.size) == (&later.benchmark, later.size);
+        all.iter_mut()
+            .filter(same)
+            .for_each(|m| m.rounds.extend(&later.rounds));
+    }
+    all.extend(measured);
+
+    let verdicts = judge(&all, &libraries[0].label);
+    if let Some(path) = &options.markdown {
+        let labels: Vec<&str> = libraries
+            .iter()
+            .map(|library| library.label.as_str())
+            .collect();
+        let text = markdown(&machine(), &labels, &versions, &verdicts, &all);
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if !options.output.json {
+        eprint!("{}", plain(&verdicts));
+    }
+    let missed = verdicts.iter().filter(|verdict| !verdict.met).count();
+    Ok(Report {
+        all,
+        missed,
+        rules: verdicts.len(),
+    })
+}
+
+fn cases() -> Result<Vec<Case>> {
+    let eight = SizeRange::exactly(8);
+    let case = |benchmark, ranks, range: Option<&SizeRange>| -> Result<Case> {
+        Ok(Case {
+            plan: Plan::new(benchmark, range)?,
+            ranks,
+        })
+    };
+    let mut cases = vec![
+        case(Benchmark::Latency, 2, None)?,
+        case(Benchmark::MbwMr, 2, Some(&eight))?,
+        case(Benchmark::Bw, 2, None)?,
+        case(Benchmark::Bibw, 2, None)?,
+    ];
+    for ranks in [2, 4, 8] {
+        cases.push(case(Benchmark::Barrier, ranks, None)?);
+        cases.push(case(Benchmark::Allreduce, ranks, Some(&eight))?);
+    }
+    for ranks in [2, 8] {
+        cases.push(case(Benchmark::Init, ranks, None)?);
+    }
+    Ok(cases)
+}
+
+/// Processor, cores and kernel, as far as they can be read.
+fn machine() -> String {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("an unknown processor", |(_, model)| model);
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!(
+        "{model}, {cores} cores for this process, Linux {}",
+        kernel.trim()
+    )
+}
+
+/// For the terminal.
+fn plain(verdicts: &[Verdict]) -> String {
+    verdicts.iter().fold(String::new(), |mut text, v| {
+        let mark = if v.met { "met    " } else { "NOT MET" };
+        let _ = write!(
+            text,
+            "{mark} {}: {} against {}",
+            v.what, v.ours, v.reference
+        );
+        let _ = write!(text, ", ratio {}, wanted {}", v.ratio, v.wanted);
+        text + if v.remark.is_empty() { "" } else { "; " } + &v.remark + "\n"
+    })
+}
+
+fn markdown(
+    machine: &str,
+    labels: &[&str],
+    versions: &[String],
+    verdicts: &[Verdict],
+    all: &[Measurement],
+) -> String {
+    let mut text =
+        format!("# Performance\n\nMeasured on {machine}. Libraries, run alternately:\n\n");
+    for (label, version) in labels.iter().zip(versions) {
+        let _ = writeln!(text, "- {label}: {version}");
+    }
+    let rounds = all
+        .iter()
+        .find(|m| m.label == labels[0])
+        .map_or(1, |m| m.rounds.len());
+    let _ = writeln!(
+        text,
+        "\nMedians of {rounds} rounds. By `fishplate bench table`; the machine drifts, so only \
+         figures of one run compare.\n\n## Thresholds\n"
+    );
+    let header = ["what", "wanted", labels[0], "reference", "ratio", "met", ""];
+    let rows = verdicts.iter().map(|v| {
+        let met = if v.met { "yes" } else { "**no**" };
+        let cells = [
+            &v.what,
+            &v.wanted,
+            &v.ours,
+            &v.reference,
+            &v.ratio,
+            met,
+            &v.remark,
+        ];
+        cells.map(str::to_owned).to_vec()
+    });
+    text += &grid(&header, rows);
+
+    for benchmark in ["latency", "bw", "bibw"] {
+        text += &by_size(benchmark, labels, all);
+    }
+    text += &others(labels, all);
+    text += &limits_table(all);
+    text
+}
+
+/// One row for every size.
+fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
+    let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == benchmark).collect();
+    let Some(unit) = own.first().map(|m| m.unit) else {
+        return String::new();
+    };
+    let bandwidth = unit == Unit::MegabytesPerSecond;
+    let mut header = vec!["size"];
+    header.extend(labels);
+    header.push("/ best peer");
+    if bandwidth {
+        header.push("of memcpy");
+    }
+    let rows = distinct(own.iter().map(|m| m.size))
+        .into_iter()
+        .map(|size| {
+            let medians = medians(&own, labels, |m| m.size == size);
+            let mut cells = vec![size_label(size)];
+            cells.extend(medians.iter().map(|&value| number(value, unit)));
+            cells.push(ratio(medians[0] / best(&medians[1..], unit)));
+            if bandwidth {
+                let copy = all
+                    .iter()
+                    .find(|m| m.benchmark == "limits/memcpy" && m.size == size);
+                let share = copy.map_or(f64::NAN, |copy| medians[0] / copy.median());
+                cells.push(if share.is_finite() {
+                    format!("{:.0} %", share * 100.0)
+                } else {
+                    "–".into()
+                });
+            }
+            cells
+        });
+    format!(
+        "\n## {benchmark}, 2 ranks, {}\n\n{}",
+        shown(unit),
+        grid(&header, rows)
+    )
+}
+
+/// Benchmarks of one size.
+fn others(labels: &[&str], all: &[Measurement]) -> String {
+    let single = |m: &&Measurement| {
+        !m.benchmark.starts_with("limits/")
+            && !matches!(m.benchmark.as_str(), "latency" | "bw" | "bibw")
+    };
+    let own: Vec<&Measurement> = all.iter().filter(single).collect();
+    let mut header = vec!["what", "ranks"];
+    header.extend(labels);
+    header.push("/ best peer");
+    let keys = distinct(
+        own.iter()
+            .map(|m| (m.benchmark.as_str(), m.ranks, m.size, m.unit)),
+    );
+    let rows = keys.into_iter().map(|(benchmark, ranks, size, unit)| {
+        let medians = medians(&own, labels, |m| {
+            m.benchmark == benchmark && m.ranks == ranks
+        });
+        let size = if size > 0 {
+            format!(", {}", size_label(size))
+        } else {
+            String::new()
+        };
+        let mut cells = vec![
+            format!("{benchmark}{size}, {}", shown(unit)),
+            ranks.to_string(),
+        ];
+        cells.extend(medians.iter().map(|&value| number(value, unit)));
+        cells.push(ratio(medians[0] / best(&medians[1..], unit)));
+        cells
+    });
+    format!(
+        "\n## Rates, collectives and starting\n\n{}",
+        grid(&header, rows)
+    )
+}
+
+fn medians(own: &[&Measurement], labels: &[&str], fits: impl Fn(&Measurement) -> bool) -> Vec<f64> {
+    let median = |label: &&str| {
+        own.iter()
+            .find(|m| m.label == *label && fits(m))
+            .map_or(f64::NAN, |m| m.median())
+    };
+    labels.iter().map(median).collect()
+}
+
+/// What the machine allows, one row for each limit and size.
+fn limits_table(all: &[Measurement]) -> String {
+    let limits = all
+        .iter()
+        .filter_map(|m| Some((m.benchmark.strip_prefix("limits/")?, m)));
+    let rows = limits.map(|(name, m)| {
+        let value = format!("{} {}", number(m.median(), m.unit), shown(m.unit));
+        vec![name.to_owned(), size_label(m.size), value]
+    });
+    format!(
+        "\n## What the machine allows\n\n{}",
+        grid(&["limit", "size", "median"], rows)
+    )
+}
+
+/// A Markdown table whose first column is left and whose others are right.
+fn grid(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(
+        &header
+            .iter()
+            .map(|cell| cell.to_string())
+            .collect::<Vec<_>>(),
+    );
+    text += &format!("| --- |{}\n", " ---: |".repeat(header.len() - 1));
+    rows.fold(text, |text, cells| text + &line(&cells))
+}

@@ -1,0 +1,250 @@
+//! Runs libraries alternately, several rounds: the machine drifts, so that only what ran side by
+//! side may be compared. The order turns by one every round.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::console::Console;
+use crate::job::Job;
+use crate::library::Library;
+use crate::line::Sample;
+use crate::plan::{Benchmark, Plan, Unit};
+use crate::stats;
+
+/// A plan on so many ranks.
+pub struct Case {
+    pub plan: Plan,
+    pub ranks: usize,
+}
+
+/// How the cases are run.
+pub struct Rounds<'a> {
+    pub command: &'a Path,
+    pub libraries: &'a [Library],
+    pub rounds: usize,
+    pub timeout: Duration,
+}
+
+/// One number, measured once a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// `latency`, or `init/private` for one of several numbers of a benchmark.
+    pub benchmark: String,
+    pub library: String,
+    /// The library in tables and plots.
+    pub label: String,
+    pub ranks: usize,
+    pub size: usize,
+    pub unit: Unit,
+    pub rounds: Vec<f64>,
+    /// Of collectives: the fastest and the slowest rank's time in each round.
+    pub extremes: Vec<(f64, f64)>,
+    /// Each percentile with its value in each round.
+    pub percentiles: Vec<(f64, Vec<f64>)>,
+}
+
+impl Measurement {
+    pub fn median(&self) -> f64 {
+        stats::median(&self.rounds)
+    }
+
+    /// Adds what another round found for the same.
+    fn add(&mut self, round: Measurement) {
+        self.rounds.extend(round.rounds);
+        self.extremes.extend(round.extremes);
+        for ((_, values), (_, more)) in self.percentiles.iter_mut().zip(round.percentiles) {
+            values.extend(more);
+        }
+    }
+
+    /// One object of `--json`.
+    pub fn json(&self) -> String {
+        let percentile =
+            |(p, values): &(f64, Vec<f64>)| (p.to_string(), digits(stats::median(values)).into());
+        let object = Object {
+            benchmark: &self.benchmark,
+            library: &self.library,
+            ranks: self.ranks,
+            size: self.size,
+            median: digits(self.median()),
+            min: digits(stats::min(&self.rounds)),
+            max: digits(stats::max(&self.rounds)),
+            unit: self.unit.name(),
+            percentiles: self.percentiles.iter().map(percentile).collect(),
+        };
+        serde_json::to_string(&object).expect("numbers and strings are always JSON")
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    benchmark: &'a str,
+    library: &'a str,
+    ranks: usize,
+    size: usize,
+    median: f64,
+    min: f64,
+    max: f64,
+    unit: &'a str,
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    percentiles: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Six significant digits: more than any of it is worth.
+fn digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+impl Rounds<'_> {
+    /// How often the console will be told of a step.
+    pub fn steps(&self, cases: &[Case]) -> usize {
+        let sizes: usize = cases.iter().map(|case| case.plan.sizes.len()).sum();
+        sizes * self.libraries.len() * self.rounds
+    }
+
+    pub fn run(&self, cases: &[Case], console: &mut Console) -> Result<Vec<Measurement>> {
+        let mut all = Vec::new();
+        for case in cases {
+            all.extend(self.case(case, console)?);
+        }
+        Ok(all)
+    }
+
+    /// What each library says it is.
+    pub fn versions(&self, console: &mut Console) -> Result<Vec<String>> {
+        let plan = Plan {
+            iterations: Some(1),
+            skip: Some(0),
+            ..Plan::new(Benchmark::Barrier, None)?
+        };
+        let version = |library| {
+            Ok(self
+                .job(&plan, 2, library)
+                .run(console)?
+                .version
+                .unwrap_or_default())
+        };
+        self.libraries.iter().map(version).collect()
+    }
+
+    /// The measurements in the order of the libraries, and within one in that of the sizes.
+    fn case(&self, case: &Case, console: &mut Console) -> Result<Vec<Measurement>> {
+        let mut found: Vec<Vec<Measurement>> = vec![Vec::new(); self.libraries.len()];
+        for round in 0..self.rounds {
+            for turn in 0..self.libraries.len() {
+                let at = (round + turn) % self.libraries.len();
+                let library = &self.libraries[at];
+                let benchmark = case.plan.benchmark.name();
+                console.doing(format!(
+                    "{benchmark}, {} ranks, {}",
+                    case.ranks, library.label
+                ));
+                let one = match case.plan.benchmark {
+                    Benchmark::Init => self.start(case, library, console)?,
+                    _ => self.samples(case, library, console)?,
+                };
+                if round == 0 {
+                    found[at] = one;
+                } else {
+                    found[at]
+                        .iter_mut()
+                        .zip(one)
+                        .for_each(|(all, one)| all.add(one));
+                }
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    fn samples(
+        &self,
+        case: &Case,
+        library: &Library,
+        console: &mut Console,
+    ) -> Result<Vec<Measurement>> {
+        let outcome = self.job(&case.plan, case.ranks, library).run(console)?;
+        let percentiles = &case.plan.percentiles;
+        let measurement = |sample: Sample| Measurement {
+            extremes: sample.ranks.into_iter().collect(),
+            percentiles: percentiles
+                .iter()
+                .zip(sample.percentiles)
+                .map(|(&p, v)| (p, vec![v]))
+                .collect(),
+            ..self.number(
+                case,
+                library,
+                "",
+                case.plan.benchmark.unit(),
+                sample.size,
+                sample.value,
+            )
+        };
+        Ok(outcome.samples.into_iter().map(measurement).collect())
+    }
+
+    /// Starting is measured from outside by a run that does nothing else, and from inside by one
+    /// that looks at its memory.
+    fn start(
+        &self,
+        case: &Case,
+        library: &Library,
+        console: &mut Console,
+    ) -> Result<Vec<Measurement>> {
+        let quick = self.job(&case.plan, case.ranks, library).run(console)?;
+        let plan = Plan {
+            inspect: true,
+            ..case.plan.clone()
+        };
+        let start = self
+            .job(&plan, case.ranks, library)
+            .run(console)?
+            .start
+            .unwrap_or_default();
+        console.step();
+        let wall = quick.wall.as_secs_f64() * 1e3;
+        let numbers = [
+            ("", Unit::Milliseconds, wall),
+            ("/call", Unit::Milliseconds, start.init),
+            ("/resident", Unit::Kibibytes, start.resident_kib),
+            ("/private", Unit::Kibibytes, start.private_kib),
+        ];
+        let number = |(part, unit, value)| self.number(case, library, part, unit, 0, value);
+        Ok(numbers.map(number).into())
+    }
+
+    fn job<'a>(&'a self, plan: &'a Plan, ranks: usize, library: &'a Library) -> Job<'a> {
+        Job {
+            command: self.command,
+            library,
+            ranks,
+            plan,
+            timeout: self.timeout,
+        }
+    }
+
+    fn number(
+        &self,
+        case: &Case,
+        library: &Library,
+        part: &str,
+        unit: Unit,
+        size: usize,
+        value: f64,
+    ) -> Measurement {
+        Measurement {
+            benchmark: format!("{}{part}", case.plan.benchmark.name()),
+            library: library.name.clone(),
+            label: library.label.clone(),
+            ranks: case.ranks,
+            size,
+            unit,
+            rounds: vec![value],
+            extremes: Vec::new(),
+            percentiles: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Measurements as tables of text: one library with its spread, or several side by side with the
+//! ratios of the first to each of the others and to the best of them.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::plan::{Unit, size_label};
+use crate::rounds::Measurement;
+use crate::stats;
+
+/// All tables for `all`, in the order in which the benchmarks first appear. The first library is
+/// the one that the others are compared with.
+pub fn render(all: &[Measurement]) -> String {
+    let mut tables = Vec::new();
+    for benchmark in distinct(all.iter().map(|m| base(&m.benchmark))) {
+        let own: Vec<&Measurement> = all
+            .iter()
+            .filter(|m| base(&m.benchmark) == benchmark)
+            .collect();
+        tables.push(one(benchmark, &own));
+    }
+    tables.join("\n")
+}
+
+/// `init` of `init/private`.
+fn base(benchmark: &str) -> &str {
+    benchmark.split('/').next().unwrap_or(benchmark)
+}
+
+fn one(benchmark: &str, all: &[&Measurement]) -> String {
+    let labels: Vec<&str> = distinct(all.iter().map(|m| m.label.as_str()));
+    let keys = Keys::of(all);
+    let mut table = Table::new();
+    let mut header = keys.header();
+    let alone = labels.len() == 1;
+    if alone {
+        details_header(&mut header, all)
+    } else {
+        comparison_header(&mut header, &labels)
+    }
+    table.set_header(header);
+    for key in distinct(all.iter().map(|m| Keys::key(m))) {
+        let row: Vec<&Measurement> = all
+            .iter()
+            .copied()
+            .filter(|m| Keys::key(m) == key)
+            .collect();
+        let mut cells = keys.cells(row[0]);
+        if alone {
+            details(&mut cells, row[0])
+        } else {
+            comparison(&mut cells, &labels, &row)
+        }
+        table.add_row(cells);
+    }
+    align(&mut table, keys.left());
+    format!("{}\n{table}\n{}", title(benchmark, all, &keys), legend(all))
+}
+
+/// Numbers stand right, the words in the first `left` columns left.
+fn align(table: &mut Table, left: usize) {
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line));
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let side = if at < left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        };
+        column.set_cell_alignment(side);
+    }
+}
+
+/// The columns that name a row: only those in which rows differ, or that say something.
+struct Keys {
+    parts: bool,
+    ranks: bool,
+    sizes: bool,
+}
+
+impl Keys {
+    fn of(all: &[&Measurement]) -> Keys {
+        Keys {
+            parts: distinct(all.iter().map(|m| m.benchmark.as_str())).len() > 1,
+            ranks: all.iter().any(|m| {
+                all.iter()
+                    .any(|other| other.benchmark == m.benchmark && other.ranks != m.ranks)
+            }),
+            sizes: all.iter().any(|m| m.size > 0),
+        }
+    }
+
+    fn key(measurement: &Measurement) -> (&str, usize, usize) {
+        (&measurement.benchmark, measurement.ranks, measurement.size)
+    }
+
+    /// How many columns hold words.
+    fn left(&self) -> usize {
+        usize::from(self.parts)
+    }
+
+    fn header(&self) -> Vec<String> {
+        let names = [
+            (self.parts, "What"),
+            (self.ranks, "Ranks"),
+            (self.sizes, "Size"),
+        ];
+        names
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, name)| name.to_string())
+            .collect()
+    }
+
+    fn cells(&self, m: &Measurement) -> Vec<String> {
+        let cells = [
+            (
+                self.parts,
+                format!("{}, {}", part_title(&m.benchmark), shown(m.unit)),
+            ),
+            (self.ranks, m.ranks.to_string()),
+            (self.sizes, size_label(m.size)),
+        ];
+        cells
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, text)| text)
+            .collect()
+    }
+}
+
+/// What one of several numbers of a benchmark is.
+pub fn part_title(benchmark: &str) -> &str {
+    match benchmark {
+        "init" => "launcher, Init, Finalize",
+        "init/call" => "MPI_Init, slowest rank",
+        "init/resident" => "resident after Init",
+        "init/private" => "private after Init",
+        other => other.split_once('/').map_or(other, |(_, part)| part),
+    }
+}
+
+fn title(benchmark: &str, all: &[&Measurement], keys: &Keys) -> String {
+    let mut words = vec![benchmark.to_owned()];
+    if all.iter().all(|m| m.ranks == all[0].ranks) {
+        words.push(format!("{} ranks", all[0].ranks));
+    }
+    if !keys.parts {
+        words.push(shown(all[0].unit).into());
+    }
+    let rounds = all.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
+    if rounds > 1 {
+        words.push(format!("median of {rounds} rounds"));
+    }
+    words.join(", ")
+}
+
+/// Which library a short label stands for.
+fn legend(all: &[&Measurement]) -> String {
+    let libraries = distinct(all.iter().map(|m| (m.label.as_str(), m.library.as_str())));
+    let lines = libraries.iter().filter(|(label, library)| label != library);
+    lines
+        .map(|(label, library)| format!("{label}: {library}\n"))
+        .collect()
+}
+
+fn details_header(header: &mut Vec<String>, all: &[&Measurement]) {
+    let several = all.iter().any(|m| m.rounds.len() > 1);
+    header.push(all[0].label.clone());
+    if several {
+        header.extend(["Least".into(), "Most".into()]);
+    }
+    if all.iter().any(|m| !m.extremes.is_empty()) {
+        header.extend(["Fastest rank".into(), "Slowest rank".into()]);
+    }
+    header.extend(all[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
+}
+
+fn details(cells: &mut Vec<String>, m: &Measurement) {
+    let show = |value: f64| number(value, m.unit);
+    cells.push(show(m.median()));
+    if m.rounds.len() > 1 {
+        cells.extend([show(stats::min(&m.rounds)), show(stats::max(&m.rounds))]);
+    }
+    if !m.extremes.is_empty() {
+        let (fastest, slowest): (Vec<f64>, Vec<f64>) = m.extremes.iter().copied().unzip();
+        cells.extend([show(stats::median(&fastest)), show(stats::median(&slowest))]);
+    }
+    cells.extend(
+        m.percentiles
+            .iter()
+            .map(|(_, values)| show(stats::median(values))),
+    );
+}
+
+fn comparison_header(header: &mut Vec<String>, labels: &[&str]) {
+    header.extend(labels.iter().map(|label| label.to_string()));
+    header.extend(labels[1..].iter().map(|label| format!("/ {label}")));
+    if labels.len() > 2 {
+        header.push("/ best".into());
+    }
+}
+
+fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
+    let median = |label: &str| row.iter().find(|m| m.label == label).map(|m| m.median());
+    let medians: Vec<f64> = labels
+        .iter()
+        .map(|label| median(label).unwrap_or(f64::NAN))
+        .collect();
+    let unit = row[0].unit;
+    cells.extend(medians.iter().map(|&value| number(value, unit)));
+    cells.extend(medians[1..].iter().map(|&peer| ratio(medians[0] / peer)));
+    if labels.len() > 2 {
+        cells.push(ratio(medians[0] / best(&medians[1..], unit)));
+    }
+}
+
+/// The best of the peers.
+pub fn best(peers: &[f64], unit: Unit) -> f64 {
+    if unit.more_is_better() {
+        stats::max(peers)
+    } else {
+        stats::min(peers)
+    }
+}
+
+/// The unit in which [`number`] shows a value.
+pub fn shown(unit: Unit) -> &'static str {
+    match unit {
+        Unit::MessagesPerSecond => "M msg/s",
+        Unit::Kibibytes => "MiB",
+        other => other.symbol(),
+    }
+}
+
+/// A value in the unit of [`shown`].
+pub fn scaled(value: f64, unit: Unit) -> f64 {
+    match unit {
+        Unit::MessagesPerSecond => value / 1e6,
+        Unit::Kibibytes => value / 1024.0,
+        _ => value,
+    }
+}
+
+pub fn number(value: f64, unit: Unit) -> String {
+    significant(scaled(value, unit))
+}
+
+pub fn ratio(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:.2}")
+    } else {
+        "–".into()
+    }
+}
+
+/// Three significant digits, whole numbers from a hundred.
+fn significant(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "–".into(),
+        0.0 => "0".into(),
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.9995 => format!("{value:.2}"),
+        v if v >= 0.0995 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Each once, in the order of first appearance.
+pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

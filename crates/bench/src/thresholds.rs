@@ -1,0 +1,311 @@
+//! How fast is fast enough: each rule compares the library measured with the others, or with what
+//! the machine allows, in medians of the same rounds.
+
+use crate::plan::{Unit, size_label};
+use crate::rounds::Measurement;
+use crate::table::{best, number, ratio, shown};
+
+/// `ours` may be at most `factor` times the reference, or at least where more is better.
+struct Rule {
+    benchmark: &'static str,
+    ranks: usize,
+    /// Powers of two from the first to the last.
+    sizes: (usize, usize),
+    reference: Reference,
+    factor: f64,
+}
+
+enum Reference {
+    BestPeer,
+    /// The peer with this in its label.
+    Peer(&'static str),
+    /// A limit of the machine, and what it is called.
+    Limit(&'static str, &'static str),
+}
+
+const EVERY: (usize, usize) = (1, 4 << 20);
+
+#[rustfmt::skip]
+const RULES: [Rule; 17] = [
+    rule("latency", 2, (8, 8), Reference::BestPeer, 0.6),
+    rule("latency", 2, (8, 8), Reference::Limit("limits/ring-latency", "a bare slot ring"), 1.4),
+    rule("latency", 2, EVERY, Reference::BestPeer, 1.05),
+    rule("mbw-mr", 2, (8, 8), Reference::BestPeer, 1.3),
+    rule("mbw-mr", 2, (8, 8), Reference::Limit("limits/ring-rate", "a bare slot ring"), 0.8),
+    rule("bw", 2, (64, 4 << 20), Reference::BestPeer, 0.97),
+    rule("bw", 2, (1 << 10, 4 << 10), Reference::BestPeer, 1.15),
+    rule("bibw", 2, (64, 4 << 20), Reference::BestPeer, 0.97),
+    rule("bibw", 2, (1 << 10, 4 << 10), Reference::BestPeer, 1.15),
+    rule("barrier", 2, (0, 0), Reference::BestPeer, 1.0),
+    rule("barrier", 4, (0, 0), Reference::BestPeer, 0.7),
+    rule("barrier", 8, (0, 0), Reference::BestPeer, 1.0),
+    rule("allreduce", 2, (8, 8), Reference::BestPeer, 1.0),
+    rule("allreduce", 4, (8, 8), Reference::BestPeer, 0.7),
+    rule("allreduce", 8, (8, 8), Reference::BestPeer, 1.0),
+    rule("init", 2, (0, 0), Reference::Peer("mpich"), 0.1),
+    rule("init/private", 2, (0, 0), Reference::BestPeer, 1.0),
+];
+
+const fn rule(
+    benchmark: &'static str,
+    ranks: usize,
+    sizes: (usize, usize),
+    reference: Reference,
+    factor: f64,
+) -> Rule {
+    Rule {
+        benchmark,
+        ranks,
+        sizes,
+        reference,
+        factor,
+    }
+}
+
+/// What became of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    pub what: String,
+    pub wanted: String,
+    /// At the size where it is hardest met.
+    pub ours: String,
+    pub reference: String,
+    pub ratio: String,
+    /// Of a rule for many sizes: how many do not meet it, and which.
+    pub remark: String,
+    pub met: bool,
+}
+
+/// Rules whose numbers were not measured are left out.
+pub fn judge(all: &[Measurement], own: &str) -> Vec<Verdict> {
+    RULES
+        .iter()
+        .filter_map(|rule| rule.judge(all, own))
+        .chain(growth(all, own))
+        .collect()
+}
+
+impl Rule {
+    fn judge(&self, all: &[Measurement], own: &str) -> Option<Verdict> {
+        let (first, last) = self.sizes;
+        let fits = |m: &&Measurement| {
+            m.label == own
+                && m.benchmark == self.benchmark
+                && m.ranks == self.ranks
+                && (first..=last).contains(&m.size)
+                && (m.size == 0 || m.size.is_power_of_two())
+        };
+        let unit = all.iter().find(fits)?.unit;
+        let pairs = all
+            .iter()
+            .filter(fits)
+            .filter_map(|ours| Some((ours.size, ours.median(), self.reference(all, own, ours)?)));
+        let pairs: Vec<(usize, f64, f64)> = pairs.collect();
+        // How far a size is from the rule, the larger the worse.
+        let badness = |&(_, ours, theirs): &(usize, f64, f64)| {
+            if unit.more_is_better() {
+                theirs / ours
+            } else {
+                ours / theirs
+            }
+        };
+        let &(size, ours, theirs) = pairs
+            .iter()
+            .max_by(|a, b| badness(a).total_cmp(&badness(b)))?;
+        let meets = |&(_, ours, theirs): &(usize, f64, f64)| self.met(unit, ours / theirs);
+        let failing: Vec<String> = pairs
+            .iter()
+            .filter(|pair| !meets(pair))
+            .map(|pair| size_label(pair.0))
+            .collect();
+        let remark = match (pairs.len(), failing.len()) {
+            (1, _) => String::new(),
+            (_, 0) => format!("hardest at {}", size_label(size)),
+            (sizes, _) => format!(
+                "not at {} of {sizes} sizes: {}",
+                failing.len(),
+                failing.join(", ")
+            ),
+        };
+        Some(Verdict {
+            what: self.what(),
+            wanted: self.wanted(unit),
+            ours: format!("{} {}", number(ours, unit), shown(unit)),
+            reference: format!("{} {}", number(theirs, unit), shown(unit)),
+            ratio: ratio(ours / theirs),
+            remark,
+            met: failing.is_empty(),
+        })
+    }
+
+    fn reference(&self, all: &[Measurement], own: &str, ours: &Measurement) -> Option<f64> {
+        let same = |m: &&Measurement| {
+            m.label != own
+                && m.benchmark == ours.benchmark
+                && m.ranks == ours.ranks
+                && m.size == ours.size
+        };
+        match self.reference {
+            Reference::BestPeer => {
+                let peers: Vec<f64> = all.iter().filter(same).map(Measurement::median).collect();
+                (!peers.is_empty()).then(|| best(&peers, ours.unit))
+            }
+            Reference::Peer(name) => {
+                let peer = all.iter().filter(same).find(|m| m.label.contains(name));
+                peer.map(Measurement::median)
+            }
+            Reference::Limit(name, _) => all
+                .iter()
+                .find(|m| m.benchmark == name)
+                .map(Measurement::median),
+        }
+    }
+
+    fn met(&self, unit: Unit, ratio: f64) -> bool {
+        if unit.more_is_better() {
+            ratio >= self.factor
+        } else {
+            ratio <= self.factor
+        }
+    }
+
+    fn what(&self) -> String {
+        let (first, last) = self.sizes;
+        let name = match self.benchmark {
+            "mbw-mr" => "message rate",
+            "init" => "launcher, Init and Finalize",
+            "init/private" => "private memory after Init",
+            other => other,
+        };
+        let sizes = match (first, last) {
+            (0, 0) => String::new(),
+            (first, last) if first == last => format!(", {}", size_label(first)),
+            (first, last) => format!(", {} to {}", size_label(first), size_label(last)),
+        };
+        format!("{name}{sizes}, {} ranks", self.ranks)
+    }
+
+    fn wanted(&self, unit: Unit) -> String {
+        let side = if unit.more_is_better() {
+            "at least"
+        } else {
+            "at most"
+        };
+        let whose = match self.reference {
+            Reference::BestPeer => "the best peer's",
+            Reference::Peer(name) => &format!("{name}'s"),
+            Reference::Limit(_, name) => &format!("{name}'s"),
+        };
+        format!("{side} {} × {whose}", self.factor)
+    }
+}
+
+/// A rank pays nothing for ranks it never talks to: eight ranks' private memory is two ranks', but
+/// for what the kernel rounds.
+fn growth(all: &[Measurement], own: &str) -> Option<Verdict> {
+    const ROUNDING_KIB: f64 = 64.0;
+    let private = |ranks: usize| {
+        let of =
+            |m: &&Measurement| m.label == own && m.benchmark == "init/private" && m.ranks == ranks;
+        all.iter().find(of).map(Measurement::median)
+    };
+    let (few, many) = (private(2)?, private(8)?);
+    let text = |kib| {
+        format!(
+            "{} {}",
+            number(kib, Unit::Kibibytes),
+            shown(Unit::Kibibytes)
+        )
+    };
+    Some(Verdict {
+        what: "private memory after Init, 8 ranks".into(),
+        wanted: "as with 2 ranks".into(),
+        ours: text(many),
+        reference: text(few),
+        ratio: ratio(many / few),
+        remark: String::new(),
+        met: many <= few + ROUNDING_KIB,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(label: &str, benchmark: &str, size: usize, unit: Unit, value: f64) -> Measurement {
+        Measurement {
+            benchmark: benchmark.into(),
+            library: label.into(),
+            label: label.into(),
+            ranks: 2,
+            size,
+            unit,
+            rounds: vec![value],
+            extremes: Vec::new(),
+            percentiles: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn times_are_judged_by_the_slowest_and_against_the_fastest_peer() {
+        let us = |label, size, value| measured(label, "latency", size, Unit::Microseconds, value);
+        let mut all = vec![
+            us("own", 8, 0.3),
+            us("own", 16, 0.5),
+            us("own", 24, 99.0),
+            us("a", 8, 0.6),
+            us("a", 16, 0.4),
+            us("a", 24, 1.0),
+            us("b", 8, 0.9),
+            us("b", 16, 0.9),
+            us("b", 24, 1.0),
+        ];
+        all.push(measured(
+            "machine",
+            "limits/ring-latency",
+            8,
+            Unit::Microseconds,
+            0.2,
+        ));
+        let verdicts = judge(&all, "own");
+        assert_eq!(verdicts.len(), 3);
+        assert!(verdicts[0].met, "{:?}", verdicts[0]);
+        assert_eq!(verdicts[0].ratio, "0.50");
+        assert!(
+            !verdicts[1].met,
+            "0.3 is above 1.4 × 0.2: {:?}",
+            verdicts[1]
+        );
+        assert!(!verdicts[2].met);
+        assert_eq!(verdicts[2].remark, "not at 1 of 2 sizes: 16 B");
+    }
+
+    #[test]
+    fn rates_are_judged_by_the_lowest_and_against_the_highest_peer() {
+        let mb = |label, size, value| measured(label, "bw", size, Unit::MegabytesPerSecond, value);
+        let all = [
+            mb("own", 64, 98.0),
+            mb("a", 64, 100.0),
+            mb("b", 64, 50.0),
+            mb("own", 1024, 110.0),
+            mb("a", 1024, 100.0),
+            mb("b", 1024, 50.0),
+        ];
+        let verdicts = judge(&all, "own");
+        assert_eq!(verdicts.len(), 2);
+        assert!(verdicts[0].met);
+        assert_eq!(verdicts[0].remark, "hardest at 64 B");
+        assert!(!verdicts[1].met, "1.10 is below 1.15");
+    }
+
+    #[test]
+    fn memory_must_not_grow_with_silent_ranks() {
+        let kib = |ranks, value| Measurement {
+            ranks,
+            ..measured("own", "init/private", 0, Unit::Kibibytes, value)
+        };
+        assert!(judge(&[kib(2, 1000.0), kib(8, 1004.0)], "own")[0].met);
+        assert!(!judge(&[kib(2, 1000.0), kib(8, 1600.0)], "own")[0].met);
+        assert!(judge(&[kib(2, 1000.0)], "own").is_empty());
+    }
+}

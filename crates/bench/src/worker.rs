@@ -1,0 +1,257 @@
+//! One rank of a benchmark: opens the library it is told, runs the plan, and on rank 0 prints a
+//! [`Line`] for every size. Runs under the launcher that belongs to the library.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::collectives;
+use crate::ffi::Mpi;
+use crate::limits;
+use crate::line::{Line, Sample, Start};
+use crate::memory;
+use crate::plan::{Benchmark, Family, Plan, Repeats};
+use crate::procedure::{Procedure, synchronise};
+use crate::pt2pt;
+use crate::stats;
+
+/// The hidden subcommand that starts a worker; its arguments are those of [`main`].
+pub const SUBCOMMAND: &str = "bench-worker";
+/// Instead of a library and a plan: hold memory for the parent to read.
+pub const LEND: &str = "lend-memory";
+
+/// `bench-worker LIBRARY PLAN`, the plan as JSON.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut arguments = arguments.into_iter();
+    let (first, second) = (arguments.next(), arguments.next());
+    if first.as_deref() == Some(OsStr::new(LEND)) {
+        return limits::lend_memory();
+    }
+    let (Some(library), Some(plan)) = (first, second) else {
+        eprintln!("{SUBCOMMAND} is started by `fishplate bench`, with a library and a plan");
+        return ExitCode::from(2);
+    };
+    let mut rank = None;
+    match run(Path::new(&library), &plan.to_string_lossy(), &mut rank) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&Line::Fault {
+                rank,
+                text: format!("{error:#}"),
+            });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Sets `rank` once it is known, for the report of an error.
+fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
+    let plan: Plan =
+        serde_json::from_str(plan).context("the plan is not what this worker reads")?;
+    let mut mpi = Mpi::open(library)?;
+    let before = Instant::now();
+    mpi.init()?;
+    let init = before.elapsed().as_secs_f64() * 1e3;
+    *rank = Some(mpi.rank());
+
+    let run = measure(&mpi, &plan, init).and_then(|()| mpi.finalize());
+    if let Err(error) = &run {
+        say(&Line::Fault {
+            rank: *rank,
+            text: format!("{error:#}"),
+        });
+        mpi.abort(1);
+    }
+    run
+}
+
+fn measure(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
+    plan.benchmark.check_ranks(mpi.size())?;
+    let root = mpi.rank() == 0;
+    if plan.benchmark.family() == Family::Start {
+        return start(mpi, plan, init);
+    }
+    if root {
+        say(&Line::Hello {
+            version: mpi.version()?,
+        });
+    }
+    let largest = plan.sizes.iter().copied().max().unwrap_or(0);
+    let mut runner = Runner::new(mpi, plan, largest)?;
+    for &size in &plan.sizes {
+        let sample = runner.sample(size).with_context(|| {
+            format!(
+                "{} of {size} bytes, rank {}",
+                plan.benchmark.name(),
+                mpi.rank()
+            )
+        })?;
+        if root {
+            say(&Line::Sample(sample));
+        }
+    }
+    Ok(())
+}
+
+/// Of `init` only the time of Init and the memory after it are measured here, the wall time is the
+/// driver's.
+fn start(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
+    if !plan.inspect {
+        return Ok(());
+    }
+    let memory = memory::of_this_process()?;
+    let mine = [init, memory.resident_kib, memory.private_kib];
+    let all = gather(mpi, &mine)?;
+    if mpi.rank() == 0 {
+        let most = |at: usize| all.iter().map(|rank| rank[at]).fold(0.0, f64::max);
+        let (init, resident_kib, private_kib) = (most(0), most(1), most(2));
+        say(&Line::Start(Start {
+            init,
+            resident_kib,
+            private_kib,
+        }));
+    }
+    Ok(())
+}
+
+/// What one rank needs to run a plan.
+struct Runner<'a> {
+    mpi: &'a Mpi,
+    plan: &'a Plan,
+    procedure: Box<dyn Procedure + 'a>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(mpi: &'a Mpi, plan: &'a Plan, largest: usize) -> Result<Runner<'a>> {
+        let procedure = match plan.benchmark.family() {
+            Family::Latency | Family::Bandwidth => pt2pt::procedure(mpi, plan, largest)?,
+            _ => collectives::procedure(mpi, plan, largest)?,
+        };
+        Ok(Runner {
+            mpi,
+            plan,
+            procedure,
+        })
+    }
+
+    fn sample(&mut self, size: usize) -> Result<Sample> {
+        let repeats = self.afford(size)?;
+        let each = !self.plan.percentiles.is_empty();
+        synchronise(self.mpi)?;
+        let mut seconds = self.procedure.repeat(size, repeats, each)?;
+        let mine = seconds.iter().sum::<f64>();
+        // Percentiles are those of rank 0; of the whole each rank has a part to say.
+        let all: Vec<f64> = gather(self.mpi, &[mine])?
+            .into_iter()
+            .map(|rank| rank[0])
+            .collect();
+        if self.mpi.rank() != 0 {
+            return Ok(Sample::default());
+        }
+        seconds.sort_by(f64::total_cmp);
+        Ok(self.evaluate(size, repeats.iterations, &all, &seconds))
+    }
+
+    /// From seconds to the benchmark's unit.
+    fn evaluate(&self, size: usize, iterations: usize, all: &[f64], sorted: &[f64]) -> Sample {
+        let benchmark = self.plan.benchmark;
+        let count = iterations as f64;
+        let messages = (self.plan.window * iterations) as f64;
+        let slowest = all.iter().copied().fold(0.0, f64::max);
+        let fastest = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let value = match benchmark {
+            Benchmark::Latency => all[0] * 1e6 / count / 2.0,
+            Benchmark::Bw => size as f64 / 1e6 * messages / all[0],
+            Benchmark::Bibw => 2.0 * size as f64 / 1e6 * messages / all[0],
+            Benchmark::MbwMr => messages * (all.len() / 2) as f64 / slowest,
+            _ => all.iter().sum::<f64>() * 1e6 / count / all.len() as f64,
+        };
+        let one = |seconds: f64| match benchmark {
+            Benchmark::Latency => seconds * 1e6 / 2.0,
+            Benchmark::Bw => size as f64 / 1e6 * self.plan.window as f64 / seconds,
+            Benchmark::Bibw => 2.0 * size as f64 / 1e6 * self.plan.window as f64 / seconds,
+            Benchmark::MbwMr => self.plan.window as f64 / seconds,
+            _ => seconds * 1e6,
+        };
+        let percentiles = self.plan.percentiles.iter();
+        let percentiles = percentiles.map(|&p| {
+            // The 99th percentile of a rate is one that 99 of 100 windows reach.
+            one(stats::percentile(sorted, p))
+        });
+        let ranks = (benchmark.family() == Family::Collective)
+            .then_some((fastest * 1e6 / count, slowest * 1e6 / count));
+        Sample {
+            size,
+            iterations,
+            value,
+            ranks,
+            percentiles: percentiles.collect(),
+        }
+    }
+
+    /// A few iterations tell rank 0 what the size costs; it tells all how many to make.
+    fn afford(&mut self, size: usize) -> Result<Repeats> {
+        if self.plan.iterations.is_some() {
+            return Ok(self.plan.repeats(size));
+        }
+        synchronise(self.mpi)?;
+        let pilot = Repeats {
+            skip: 1,
+            iterations: 4,
+        };
+        let seconds: f64 = self.procedure.repeat(size, pilot, false)?.iter().sum();
+        let repeats = self
+            .plan
+            .affordable(size, seconds / pilot.iterations as f64);
+        let mut bytes = [repeats.skip.to_le_bytes(), repeats.iterations.to_le_bytes()].concat();
+        if self.mpi.rank() == 0 {
+            for rank in 1..self.mpi.size() {
+                self.mpi.send(&bytes, rank, TAG_AGREE)?;
+            }
+        } else {
+            self.mpi.recv(&mut bytes, 0, TAG_AGREE)?;
+        }
+        let (skip, iterations) = bytes.split_at(size_of::<usize>());
+        let number =
+            |bytes: &[u8]| usize::from_le_bytes(bytes.try_into().expect("a usize's bytes"));
+        Ok(Repeats {
+            skip: number(skip),
+            iterations: number(iterations),
+        })
+    }
+}
+
+const TAG_AGREE: i32 = 91;
+const TAG_GATHER: i32 = 92;
+
+/// Every rank's numbers at rank 0, by plain sends: what is measured must not depend on a
+/// collective of the library, nor a point-to-point benchmark on its having one.
+fn gather(mpi: &Mpi, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
+    if mpi.rank() != 0 {
+        mpi.send(bytemuck::cast_slice(mine), 0, TAG_GATHER)?;
+        return Ok(Vec::new());
+    }
+    let mut all = vec![mine.to_vec()];
+    for rank in 1..mpi.size() {
+        let mut theirs = vec![0.0; mine.len()];
+        mpi.recv(bytemuck::cast_slice_mut(&mut theirs), rank, TAG_GATHER)?;
+        all.push(theirs);
+    }
+    Ok(all)
+}
+
+/// A driver that went away is no reason to run on.
+fn say(line: &Line) {
+    let mut out = std::io::stdout().lock();
+    if out
+        .write_all(line.text().as_bytes())
+        .and_then(|()| out.flush())
+        .is_err()
+    {
+        std::process::exit(1);
+    }
+}
