@@ -2,17 +2,17 @@
 //! gets out.
 //!
 //! What must hold: the way of a call that succeeds is a load and two branches around the face's
-//! function; everything else is cold and stands below.
+//! function; everything else is cold and stands below. A panic is a fault of the library after which
+//! nothing can be promised: it never unwinds into C, because entry points are `extern "C"` and the
+//! library is built to abort (see `raise::on_panic` for the words).
 
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, File, Session, Win};
 use crate::state::{LIBRARY, Rank};
-use std::any::Any;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Whose error handler hears of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,8 +54,7 @@ impl Deref for Running {
     }
 }
 
-/// The frame of a procedure that needs a running MPI. `decode` checks and turns the arguments and
-/// cannot panic; it stands apart so that what is caught is one call with its arguments in registers.
+/// The frame of a procedure that needs a running MPI. `decode` checks and turns the arguments.
 #[inline(always)]
 pub fn running<A>(
     procedure: &'static str,
@@ -108,40 +107,22 @@ pub fn tools<A>(
         procedure,
         object: Cell::new(Object::None),
     };
-    let work = || decode().and_then(|arguments| body(&call, arguments));
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => MPI_SUCCESS,
-        Ok(Err(error)) => error.class.0,
-        Err(_) => MPI_T_ERR_INVALID,
+    match decode().and_then(|arguments| body(&call, arguments)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => error.class.0,
     }
 }
 
 #[inline(always)]
 fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
-    // What a panic leaves half done is the rank's, and MPI promises nothing after an internal error.
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => MPI_SUCCESS,
-        Ok(Err(error)) => failed(call, error),
-        Err(panic) => panicked(call, &*panic),
+    match body() {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => failed(call, error),
     }
 }
 
 #[cold]
 fn failed(call: &Call, error: Error) -> c_int {
-    raise(call.procedure, call.object.get(), &error)
-}
-
-#[cold]
-fn panicked(call: &Call, panic: &(dyn Any + Send)) -> c_int {
-    let message = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    let error = Error::new(
-        MPI_ERR_INTERN,
-        format!("a fault of the library itself: {message}"),
-    );
     raise(call.procedure, call.object.get(), &error)
 }
 

@@ -42,3 +42,12 @@ pub fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
     // An exit code has eight bits, and an abort must not look like success.
     std::process::exit(if code & 0xff == 0 { 1 } else { code & 0xff })
 }
+
+/// A fault of the library itself: says so before the process aborts.
+pub fn on_panic(rank: usize) {
+    std::panic::set_hook(Box::new(move |panic| {
+        eprintln!(
+            "fishplate: rank {rank}: {panic}\nThis is a fault of the library, not of the program: please report it."
+        );
+    }));
+}

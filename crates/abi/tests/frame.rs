@@ -103,23 +103,37 @@ fn a_null_pointer_for_a_result_is_refused_by_name() {
     );
 }
 
+/// A fault of the library ends the process with its words; it never unwinds into C. The test runs itself to see it.
 #[test]
-fn a_panic_becomes_an_internal_error() {
-    expect(
-        || {
-            let object = Object::Comm(MPI_COMM_WORLD);
-            frame::running(
-                "MPI_Send",
-                object,
-                || Ok(()),
-                |_, ()| panic!("slot {} is lost", 7),
-            )
-        },
-        MPI_ERR_INTERN,
-        Object::Comm(MPI_COMM_WORLD),
-        "MPI_Send",
-        "a fault of the library itself: slot 7 is lost (MPI_ERR_INTERN)",
+fn a_panic_ends_the_process_and_says_what_happened() {
+    extern "C" fn entry() -> c_int {
+        frame::running(
+            "MPI_Send",
+            Object::None,
+            || Ok(()),
+            |_, ()| panic!("slot {} is lost", 7),
+        )
+    }
+    const PANIC: &str = "PANIC_IN_AN_ENTRY_POINT";
+    if std::env::var_os(PANIC).is_some() {
+        LIBRARY.start(&RANK);
+        entry();
+        return;
+    }
+    let myself = std::env::current_exe().unwrap();
+    let name = "a_panic_ends_the_process_and_says_what_happened";
+    let child = std::process::Command::new(myself)
+        .args([name, "--nocapture"])
+        .env(PANIC, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(
+        !child.status.success() && said.contains("slot 7 is lost"),
+        "{said}"
     );
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(child.status.signal(), Some(6), "{said}");
 }
 
 #[test]

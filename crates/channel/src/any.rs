@@ -2,7 +2,7 @@
 
 use crate::loopback::Loopback;
 use crate::shm::Shm;
-use crate::{Bulk, Channel, Head, Put, Result};
+use crate::{Bulk, Channel, Head, More, Put, Result};
 
 /// Every peer by the channel that reaches it: this rank itself, or the ranks that share memory with it.
 pub struct Channels {
@@ -71,12 +71,14 @@ impl Channel for Channels {
     }
 
     #[inline(always)]
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let mut packets = 0;
         if !self.loopback.is_empty() {
             while let Some((head, body)) = self.loopback.get() {
-                handler(self.rank, head, &body);
                 packets += 1;
+                if handler(self.rank, head, &body) == More::Enough {
+                    break;
+                }
             }
         }
         if let Some(shm) = &mut self.shm {

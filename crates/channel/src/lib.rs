@@ -44,6 +44,13 @@ pub enum Put {
     Full,
 }
 
+/// Whether a handler of packets wants another one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    Wanted,
+    Enough,
+}
+
 /// The answer of [`Channel::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -95,9 +102,9 @@ pub trait Channel {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put>;
 
-    /// Hands every packet that has arrived (a bounded number a call) to `handler`: peer, head, body.
-    /// Says how many there were.
-    fn get(&mut self, handler: impl FnMut(usize, Head, &[u8])) -> Result<usize>;
+    /// Hands packets that have arrived (a bounded number a call) to `handler`: peer, head, body. The handler says
+    /// whether it wants the next one of that peer too. The answer is how many there were.
+    fn get(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
 
     /// Reads `into.len()` bytes at `address` of the peer's memory, which the peer keeps exposed meanwhile.
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk>;

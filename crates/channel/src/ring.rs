@@ -191,37 +191,30 @@ impl<M: Memory> Receiver<M> {
         self.memory.flag(slot).load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
-    /// Hands the next packet to `handler`, if there is one. The answer says whether the tail was published, so that a
-    /// sender that sleeps for want of room must be woken.
+    /// Hands the next packet to `handler`, if there is one; gives its answer, and whether the tail was published, so
+    /// that a sender that sleeps for want of room must be woken.
     #[inline(always)]
-    pub fn get(
+    pub fn get<R>(
         &mut self,
-        handler: impl FnOnce(Head, &[u8]),
-    ) -> Result<Option<Published>, BadLength> {
+        handler: impl FnOnce(Head, &[u8]) -> R,
+    ) -> Result<Option<(R, Published)>, BadLength> {
         if self.is_empty() {
             return Ok(None);
         }
         let memory = &self.memory;
         let mask = memory.slots() - 1;
         let slot = self.head & mask;
-        let mut handler = Some(handler);
-        let (len, head) = memory.slot(slot, |contents| {
-            let len = contents.len as usize;
-            if len <= INLINE {
-                (handler.take().expect("not called yet"))(contents.head, &contents.inline[..len]);
-            }
-            (len, contents.head)
-        });
-        if len > INLINE {
+        let (len, head) = memory.slot(slot, |contents| (contents.len as usize, contents.head));
+        let answer = if len <= INLINE {
+            memory.slot(slot, |contents| handler(head, &contents.inline[..len]))
+        } else {
             if len > max_body(memory.arena_len()) {
                 return Err(BadLength(len as u32));
             }
             let (offset, after) = self.arena.place(len, memory.arena_len());
-            memory.arena(offset, len, |body| {
-                (handler.take().expect("not called yet"))(head, body)
-            });
             self.arena = after;
-        }
+            memory.arena(offset, len, |body| handler(head, body))
+        };
         self.head = self.head.wrapping_add(1);
         let quarter = self.head.wrapping_sub(self.published) > mask / 4
             || self.arena.position - self.arena_published >= (memory.arena_len() / 4) as u64;
@@ -230,7 +223,7 @@ impl<M: Memory> Receiver<M> {
             self.published = self.head;
             self.arena_published = self.arena.position;
         }
-        Ok(Some(Published(quarter)))
+        Ok(Some((answer, Published(quarter))))
     }
 }
 

@@ -98,13 +98,7 @@ impl Buffer {
                 let count = len.saturating_sub(position).min(out.len());
                 // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is
                 // the caller's alone.
-                unsafe {
-                    ptr::copy_nonoverlapping(
-                        at(address.wrapping_add(position)),
-                        out.as_mut_ptr(),
-                        count,
-                    )
-                };
+                unsafe { copy(at(address.wrapping_add(position)), out.as_mut_ptr(), count) };
                 count
             }
             Kind::Typed { .. } => self.pack_typed(position, out),
@@ -119,13 +113,7 @@ impl Buffer {
             Kind::Dense { address, len } => {
                 let count = len.saturating_sub(position).min(data.len());
                 // SAFETY: `position + count <= len`, writable by the promise of `new`.
-                unsafe {
-                    ptr::copy_nonoverlapping(
-                        data.as_ptr(),
-                        at(address.wrapping_add(position)),
-                        count,
-                    )
-                };
+                unsafe { copy(data.as_ptr(), at(address.wrapping_add(position)), count) };
                 count
             }
             Kind::Typed { .. } => self.unpack_typed(position, data),
@@ -274,6 +262,35 @@ impl Buffer {
                 let from = start + position;
                 ty.with_piece(|piece| copies(piece, ty.extent(), *base, from, from + count, visit))
             }
+        }
+    }
+}
+
+/// `copy_nonoverlapping`, without a call for the lengths of a short message: two moves that overlap in the middle
+/// cover every length between a power of two and the next.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
+    unsafe {
+        match len {
+            8..=16 => {
+                let (first, last) = (from.cast::<u64>(), from.add(len - 8).cast::<u64>());
+                let (first, last) = (first.read_unaligned(), last.read_unaligned());
+                to.cast::<u64>().write_unaligned(first);
+                to.add(len - 8).cast::<u64>().write_unaligned(last);
+            }
+            4..=7 => {
+                let (first, last) = (from.cast::<u32>(), from.add(len - 4).cast::<u32>());
+                let (first, last) = (first.read_unaligned(), last.read_unaligned());
+                to.cast::<u32>().write_unaligned(first);
+                to.add(len - 4).cast::<u32>().write_unaligned(last);
+            }
+            1 => to.write(from.read()),
+            0 => {}
+            _ => ptr::copy_nonoverlapping(from, to, len),
         }
     }
 }

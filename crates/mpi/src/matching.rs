@@ -53,6 +53,7 @@ pub struct Posted {
     exact: [VecDeque<Waiting<u32>>; BINS],
     wild: VecDeque<Waiting<u32>>,
     next: u64,
+    count: usize,
 }
 
 impl Default for Posted {
@@ -61,6 +62,7 @@ impl Default for Posted {
             exact: std::array::from_fn(|_| VecDeque::new()),
             wild: VecDeque::new(),
             next: 0,
+            count: 0,
         }
     }
 }
@@ -74,6 +76,7 @@ impl Posted {
             what: request,
         };
         self.next += 1;
+        self.count += 1;
         if key.has_wildcard() {
             self.wild.push_back(waiting);
         } else {
@@ -81,18 +84,38 @@ impl Posted {
         }
     }
 
+    /// No receive waits for a message.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The earliest posted receive that takes a message with this key; it is posted no longer.
     #[inline(always)]
     pub fn take(&mut self, sent: &Key) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
         let bin = &mut self.exact[sent.bin()];
         let exact = bin.iter().position(|posted| posted.key == *sent);
-        if !self.wild.is_empty()
-            && let Some(wild) = self.wild.iter().position(|posted| posted.key.takes(sent))
-            && exact.is_none_or(|exact| self.wild[wild].order < bin[exact].order)
-        {
-            return remove(&mut self.wild, wild);
+        let taken = if self.wild.is_empty() {
+            remove(bin, exact?)
+        } else {
+            self.take_beside_wildcards(sent, exact)
+        };
+        self.count -= usize::from(taken.is_some());
+        taken
+    }
+
+    #[inline(never)]
+    fn take_beside_wildcards(&mut self, sent: &Key, exact: Option<usize>) -> Option<u32> {
+        let bin = &mut self.exact[sent.bin()];
+        match self.wild.iter().position(|posted| posted.key.takes(sent)) {
+            Some(wild) if exact.is_none_or(|exact| self.wild[wild].order < bin[exact].order) => {
+                remove(&mut self.wild, wild)
+            }
+            _ => remove(bin, exact?),
         }
-        remove(bin, exact?)
     }
 
     /// Takes back a receive; false if it has been matched.
@@ -106,6 +129,7 @@ impl Posted {
             return false;
         };
         list.remove(at);
+        self.count -= 1;
         true
     }
 }

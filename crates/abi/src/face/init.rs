@@ -66,6 +66,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         rank.allow_threads();
     }
     PROVIDED.store(provided, Ordering::Relaxed);
+    crate::raise::on_panic(rank.rank());
     MAIN.get_or_init(|| std::thread::current().id());
     if let Some(control) = &rank.lock().control {
         control.init().map_err(unusable)?;

@@ -12,7 +12,7 @@ pub use segment::{Bell, Segment, Shape};
 
 use crate::ring::{self, Receiver, Sender};
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, Error, Head, Put, Result};
+use crate::{Bulk, Channel, Error, Head, More, Put, Result};
 use segment::SharedRing;
 use single_copy::SingleCopy;
 
@@ -162,7 +162,7 @@ impl Channel for Shm {
     }
 
     #[inline(always)]
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let arrivals = self
             .segment
             .board(self.rank)
@@ -196,7 +196,7 @@ impl Shm {
     #[inline(never)]
     fn look_at_a_cold_one(
         &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]),
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
         if self.next_cold >= self.inbound.len() {
             self.next_cold = HOT;
@@ -214,16 +214,19 @@ impl Shm {
 
 impl Inbound {
     #[inline(always)]
-    fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+    fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;
         while packets < BATCH {
             match self.ring.get(|head, body| handler(peer, head, body)) {
                 Ok(None) => break,
-                Ok(Some(published)) => {
+                Ok(Some((more, published))) => {
                     packets += 1;
                     if published.0 {
                         self.bell.ring();
+                    }
+                    if more == More::Enough {
+                        break;
                     }
                 }
                 Err(bad) => {

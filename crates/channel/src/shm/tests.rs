@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// Takes every packet that there is.
+fn take(shm: &mut Shm, mut each: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+    shm.get(|peer, head, body| {
+        each(peer, head, body);
+        More::Wanted
+    })
+}
+
 fn pair(shape: Shape) -> (Shm, Shm) {
     let fd = Segment::create(2).unwrap();
     let open = |rank| {
@@ -42,7 +50,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order() {
     });
     let mut received = 0;
     while received < lengths.len() {
-        b.get(|peer, head, body| {
+        take(&mut b, |peer, head, body| {
             assert_eq!((peer, head), (0, [received as u64, 2, 3]));
             assert_eq!(body.len(), lengths[received]);
             assert!(
@@ -68,7 +76,7 @@ fn a_full_ring_takes_nothing_and_room_comes_back() {
     assert_eq!(taken, 8);
     let mut seen = 0;
     while seen < taken {
-        b.get(|_, head, _| {
+        take(&mut b, |_, head, _| {
             assert_eq!(head[0], seen);
             seen += 1;
         })
@@ -94,7 +102,7 @@ fn the_longest_body_always_finds_room_once_all_is_consumed() {
                 Put::Taken
             );
             let mut got = 0;
-            b.get(|_, _, body| {
+            take(&mut b, |_, _, body| {
                 assert!(body.len() == len && body.iter().all(|&byte| byte == round as u8));
                 got += 1;
             })
@@ -114,8 +122,7 @@ fn a_peer_that_claims_an_impossible_length_is_named() {
         .ring(0, 1)
         .unwrap()
         .slot(0, |contents| contents.len = u32::MAX);
-    let error = b
-        .get(|_, _, _| panic!("handed on"))
+    let error = take(&mut b, |_, _, _| panic!("handed on"))
         .unwrap_err()
         .to_string();
     assert!(
@@ -164,13 +171,12 @@ fn many_peers_are_all_heard() {
             );
         }
         for _ in 0..ranks * 2 {
-            all[0]
-                .get(|peer, head, body| {
-                    assert_eq!(head, [heard[peer], peer as u64, 0]);
-                    assert_eq!(body, [peer as u8; 3]);
-                    heard[peer] += 1;
-                })
-                .unwrap();
+            take(&mut all[0], |peer, head, body| {
+                assert_eq!(head, [heard[peer], peer as u64, 0]);
+                assert_eq!(body, [peer as u8; 3]);
+                heard[peer] += 1;
+            })
+            .unwrap();
         }
         assert!(
             heard[1..].iter().all(|&count| count == round + 1),
@@ -207,7 +213,7 @@ fn a_sleeper_is_woken_by_a_packet() {
             } else {
                 bell.disarm();
             }
-            b.get(|_, _, _| seen += 1).unwrap();
+            take(&mut b, |_, _, _| seen += 1).unwrap();
         }
     });
     for number in 0..200 {

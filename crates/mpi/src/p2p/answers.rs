@@ -1,6 +1,6 @@
 //! What every kind of packet does when it arrives. Nothing here waits or sends: answers are queued.
 
-use channel::Head;
+use channel::{Head, More};
 
 use super::{Body, Message, Messages};
 use crate::packet::{Envelope, Kind, Offer};
@@ -9,16 +9,22 @@ use crate::{Class, Error, Status};
 
 impl Messages {
     #[inline(always)]
-    pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) {
-        let Some(envelope) = Envelope::decode(head) else {
-            return self.nonsense(peer, "a packet of no known kind");
-        };
-        if envelope.kind == Kind::Eager
-            && let Some(request) = self.posted.take(&envelope.key)
-        {
-            return self.deliver(RequestId(request), envelope.key, body);
+    pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
+        match Envelope::decode(head) {
+            Some(envelope) if envelope.kind == Kind::Eager => match self.posted.take(&envelope.key)
+            {
+                Some(request) => self.deliver(RequestId(request), envelope.key, body),
+                None => self.on_other_packet(peer, envelope, body),
+            },
+            Some(envelope) => self.on_other_packet(peer, envelope, body),
+            None => self.nonsense(peer, "a packet of no known kind"),
         }
-        self.on_other_packet(peer, envelope, body);
+        // What nobody waits for may as well stay in the ring until somebody does: it is copied only once then.
+        if self.posted.is_empty() {
+            More::Enough
+        } else {
+            More::Wanted
+        }
     }
 
     #[inline(never)]

@@ -61,7 +61,7 @@ pub struct Message {
 
 pub enum Body {
     /// The message is here. `sync`: the sender's request that wants to hear of the match.
-    Here { bytes: Box<[u8]>, sync: Option<u32> },
+    Here { bytes: Bytes, sync: Option<u32> },
     /// The sender has it still: its request, and what it offers.
     Offered {
         request: u32,
@@ -74,6 +74,40 @@ impl Body {
         match self {
             Body::Here { bytes, .. } => bytes.len(),
             Body::Offered { offer, .. } => offer.len as usize,
+        }
+    }
+}
+
+/// The bytes of a message that waits: the short ones, which are the many, need no memory of their own.
+pub enum Bytes {
+    Short { len: u8, bytes: [u8; SHORT] },
+    Long(Box<[u8]>),
+}
+
+const SHORT: usize = 32;
+
+impl From<&[u8]> for Bytes {
+    #[inline]
+    fn from(from: &[u8]) -> Bytes {
+        if from.len() > SHORT {
+            return Bytes::Long(from.into());
+        }
+        let mut bytes = [0; SHORT];
+        bytes[..from.len()].copy_from_slice(from);
+        Bytes::Short {
+            len: from.len() as u8,
+            bytes,
+        }
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Short { len, bytes } => &bytes[..*len as usize],
+            Bytes::Long(bytes) => bytes,
         }
     }
 }
