@@ -95,10 +95,7 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
         directory: arguments.directory,
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
-        report_stuck: arguments
-            .report_stuck
-            .or(Some(knobs.report_stuck.0))
-            .filter(|time| !time.is_zero()),
+        report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()
             .and_then(|command| launch::library_directory(&command)),

@@ -80,23 +80,23 @@ knobs! {
     /// Slots in the ring from one rank to another: how many packets can be under way before the sender has to wait.
     /// Rounded up to a power of two.
     ring_slots: usize = 256, "FISHPLATE_RING_SLOTS",
-        within 4, 65536;
+        within 4, 16384;
 
     /// Payload that a ring holds besides what fits into its slots.
     ring_bytes: Bytes = Bytes::kib(256), "FISHPLATE_RING_BYTES",
-        within Bytes::kib(4), Bytes::mib(256);
+        within Bytes::kib(4), Bytes::mib(2);
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's memory
-    /// (process_vm_readv). `auto` tries it once per peer and falls back quietly to copying through shared memory where
-    /// the system refuses; `on` makes a refusal an error; `off` never tries.
+    /// (process_vm_readv). `auto` and `on` try it once per peer and fall back quietly to copying through shared memory
+    /// where the system refuses; `off` never tries.
     single_copy: SingleCopy = SingleCopy::Auto, "FISHPLATE_SINGLE_COPY";
 
     /// Messages of at least this size are copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(16), "FISHPLATE_SINGLE_COPY_LIMIT";
 
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
-    /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; in both
-    /// cases it sleeps once the time that `spin` names is over.
+    /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; either for
+    /// as long as FISHPLATE_SPIN says, and then it sleeps.
     wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
 
     /// With wait `auto`: how long a rank looks for a message before it sleeps. Ranks that have to share a core give way

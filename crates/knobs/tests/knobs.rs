@@ -80,7 +80,7 @@ fn a_bad_value_is_named_with_what_would_be_valid() {
         ("FISHPLATE_EAGER_LIMIT", "99999999999999999999", "16K"),
         ("FISHPLATE_EAGER_LIMIT", "18014398509481984K", "16K"),
         ("FISHPLATE_EAGER_LIMIT", "1G", "from 0 to 64M"),
-        ("FISHPLATE_RING_SLOTS", "0", "from 4 to 65536"),
+        ("FISHPLATE_RING_SLOTS", "0", "from 4 to 16384"),
         ("FISHPLATE_SPIN", "50", "50us"),
         ("FISHPLATE_SPIN", "us", "50us"),
         ("FISHPLATE_REPORT_STUCK", "inf", "seconds"),

@@ -95,9 +95,6 @@ impl<'a> Starter<'a> {
         if let Some(path) = &self.library_path {
             command.env("LD_LIBRARY_PATH", path);
         }
-        if let Some(seconds) = options.report_stuck {
-            command.env("FISHPLATE_REPORT_STUCK", seconds.as_secs_f64().to_string());
-        }
         command.envs(pmi::variables(
             number,
             options.ranks,

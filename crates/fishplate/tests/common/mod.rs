@@ -201,11 +201,10 @@ impl Done {
         );
         assert_eq!(marked(&self.mark), [], "left behind");
         let files = std::fs::read_dir("/dev/shm")
-            .map(|entries| entries.flatten().collect())
-            .unwrap_or(Vec::new());
-        let ours = files
-            .iter()
-            .filter(|file| file.file_name().to_string_lossy().contains("fishplate"));
+            .into_iter()
+            .flatten()
+            .flatten();
+        let ours = files.filter(|file| file.file_name().to_string_lossy().contains("fishplate"));
         assert_eq!(ours.count(), 0, "left in /dev/shm");
         self
     }

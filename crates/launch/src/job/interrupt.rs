@@ -1,0 +1,65 @@
+//! Signals to the launcher.
+
+use nix::sys::signal::Signal;
+
+use super::Job;
+use super::questions::{Purpose, REPORT};
+use crate::processes;
+use crate::signals::Received;
+use crate::verdict::{Cause, Verdict};
+
+impl Job<'_> {
+    pub(super) fn take_signals(&mut self) {
+        while let Some(received) = self.signals.read() {
+            match received.signal {
+                Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP => self.interrupt(received),
+                Signal::SIGUSR1 | Signal::SIGUSR2 => {
+                    self.pass_on(received.signal, received.from_terminal)
+                }
+                Signal::SIGQUIT => self.inquire(Purpose::Report, REPORT),
+                Signal::SIGTSTP => self.stop(received.from_terminal),
+                Signal::SIGCONT => self.pass_on(Signal::SIGCONT, received.from_terminal),
+                _ => {}
+            }
+        }
+    }
+
+    /// The first time, ranks may say what they wait for and clean up. Whoever asks twice means it.
+    fn interrupt(&mut self, received: Received) {
+        if self.is_ending() {
+            self.end(&[Signal::SIGKILL]);
+            return;
+        }
+        self.had = Some(received.signal).filter(|_| received.from_terminal);
+        let steps: &'static [Signal] = match received.signal {
+            Signal::SIGINT => &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL],
+            Signal::SIGHUP => &[Signal::SIGHUP, Signal::SIGTERM, Signal::SIGKILL],
+            _ => &[Signal::SIGTERM, Signal::SIGKILL],
+        };
+        self.fail(
+            Verdict {
+                rank: None,
+                cause: Cause::Interrupt(received.signal),
+            },
+            steps,
+        );
+    }
+
+    /// Stops with the ranks, and goes on with them.
+    fn stop(&mut self, from_terminal: bool) {
+        self.pass_on(Signal::SIGTSTP, from_terminal);
+        processes::to_process(rustix::process::getpid(), Signal::SIGSTOP);
+        self.pass_on(Signal::SIGCONT, false);
+    }
+
+    /// To all ranks, and what they started. A rank that shares the launcher's process group may have it already.
+    pub(super) fn pass_on(&self, signal: Signal, had: bool) {
+        for rank in self.ranks.iter().filter(|rank| rank.is_running()) {
+            match rank.own_group {
+                true => processes::to_group(rank.pid, signal),
+                false if had => {}
+                false => processes::to_process(rank.pid, signal),
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The life of a job: one loop that watches the ranks until nothing of them is left.
+
+mod ending;
+mod interrupt;
+mod news;
+mod questions;
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::output::{Sink, Stream, Target};
+use crate::rank::Rank;
+use crate::signals::Signals;
+use crate::stuck::Stuck;
+use crate::verdict::Verdict;
+use crate::{Error, Options, limits, start};
+use questions::Inquiry;
+
+/// Runs the job. Returns the exit code: that of the first rank that failed, 128 and the signal's number if a signal
+/// ended it, 124 after the timeout.
+///
+/// The calling thread has to outlive the job, because the ranks die with the thread that started them; and the process
+/// must have no other children, because all are waited for.
+pub fn run(options: &Options) -> Result<u8, Error> {
+    let descriptors = limits::make_room(options.ranks, options.tag_output)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(Error::system("become the reaper of orphans"))?;
+    let signals = Signals::take()?;
+    let (ranks, outcome) = start::start(options, descriptors, signals.before());
+    let mut job = Job::new(options, ranks, signals);
+    if outcome.is_err() {
+        job.end(&[Signal::SIGKILL]);
+    }
+    job.watch()?;
+    outcome?;
+    Ok(job.verdict.map_or(0, |verdict| verdict.cause.exit_code()))
+}
+
+struct Job<'a> {
+    options: &'a Options,
+    ranks: Vec<Rank>,
+    signals: Signals,
+    stdout: Sink,
+    stderr: Sink,
+    /// The first failure.
+    verdict: Option<Verdict>,
+    inquiry: Option<Inquiry>,
+    /// The signals still to be sent to end the job, and when; none while it runs.
+    ending: Option<VecDeque<(Instant, Signal)>>,
+    hopeless: Option<Instant>,
+    /// The ranks that share the launcher's process group have had this signal from the terminal.
+    had: Option<Signal>,
+    timeout: Option<Instant>,
+    stuck: Option<Stuck>,
+    /// No process of the job is left.
+    childless: bool,
+}
+
+impl<'a> Job<'a> {
+    fn new(options: &'a Options, ranks: Vec<Rank>, signals: Signals) -> Self {
+        let now = Instant::now();
+        let patience = options.report_stuck.filter(|time| !time.is_zero());
+        Job {
+            options,
+            stuck: patience.map(|patience| Stuck::new(patience, ranks.len(), now)),
+            ranks,
+            signals,
+            stdout: Sink::new(Target::Stdout),
+            stderr: Sink::new(Target::Stderr),
+            verdict: None,
+            inquiry: None,
+            ending: None,
+            hopeless: None,
+            had: None,
+            timeout: options.timeout.and_then(|time| now.checked_add(time)),
+            childless: false,
+        }
+    }
+
+    fn watch(&mut self) -> Result<(), Error> {
+        while !self.is_over() {
+            let ready = self.sleep()?;
+            // Signals before deaths: a rank that the terminal's Ctrl-C killed has not failed by itself.
+            self.take_signals();
+            self.listen(&ready);
+            self.reap();
+            self.move_output(&ready);
+            self.look_at_the_clock();
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let given_up = self.hopeless.is_some_and(|time| Instant::now() >= time);
+        if given_up && !self.childless {
+            say(
+                "a process of the job does not end: it waits in the system, for a device or a file server",
+            );
+        }
+        let quiet = self
+            .ranks
+            .iter()
+            .all(|rank| rank.streams.iter().all(|stream| stream.reader().is_none()))
+            && self.stdout.is_empty()
+            && self.stderr.is_empty();
+        given_up || (self.childless && (quiet || self.ending_is_due()))
+    }
+
+    /// Whoever does not read the output holds up the end of a failed job for no longer than its ranks do.
+    fn ending_is_due(&self) -> bool {
+        self.ending.as_ref().is_some_and(VecDeque::is_empty)
+    }
+
+    /// Waits for something to do, at most until the clock says that there is. Returns the ranks that have something.
+    fn sleep(&self) -> Result<Vec<usize>, Error> {
+        let mut owners = Vec::new();
+        let mut wanted = Vec::new();
+        for rank in &self.ranks {
+            wanted.extend(
+                [&rank.control, &rank.program]
+                    .into_iter()
+                    .flatten()
+                    .map(AsFd::as_fd),
+            );
+            let streams = rank
+                .streams
+                .iter()
+                .filter(|stream| !self.sink(stream.target).is_full());
+            wanted.extend(streams.filter_map(Stream::reader));
+            owners.resize(wanted.len(), rank.number);
+        }
+        wanted.push(self.signals.as_fd());
+        let mut wanted: Vec<PollFd<'_>> = wanted
+            .into_iter()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let sinks = [&self.stdout, &self.stderr]
+            .into_iter()
+            .filter(|sink| !sink.is_empty());
+        wanted.extend(sinks.map(|sink| PollFd::new(sink, PollFlags::OUT)));
+        let time = self
+            .next_deadline()
+            .map(|time| time.saturating_duration_since(Instant::now()));
+        let time = time.map(|time| Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        match poll(&mut wanted, time.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("wait for the ranks")(errno)),
+        }
+        let ready = owners
+            .iter()
+            .zip(&wanted)
+            .filter(|(_, fd)| !fd.revents().is_empty());
+        let mut ready: Vec<usize> = ready.map(|(&owner, _)| owner).collect();
+        ready.dedup();
+        Ok(ready)
+    }
+
+    fn sink(&self, target: Target) -> &Sink {
+        match target {
+            Target::Stdout => &self.stdout,
+            Target::Stderr => &self.stderr,
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let idle = self.inquiry.is_none() && self.ending.is_none();
+        let deadlines = [
+            self.inquiry.as_ref().map(|inquiry| inquiry.until),
+            self.ending
+                .as_ref()
+                .and_then(|steps| Some(steps.front()?.0)),
+            self.hopeless,
+            self.timeout.filter(|_| self.ending.is_none()),
+            self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn move_output(&mut self, ready: &[usize]) {
+        for &number in ready {
+            for stream in &mut self.ranks[number].streams {
+                let sink = match stream.target {
+                    Target::Stdout => &mut self.stdout,
+                    Target::Stderr => &mut self.stderr,
+                };
+                if sink.is_closed() {
+                    stream.close(sink);
+                } else if !sink.is_full() {
+                    stream.pull(sink);
+                }
+            }
+        }
+        self.stdout.flush();
+        self.stderr.flush();
+    }
+}
+
+/// In one write, so that the lines of ranks do not come between.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+}

@@ -1,0 +1,108 @@
+//! What ranks say, and how they end: which of it is a failure of the job.
+
+use std::os::fd::OwnedFd;
+
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus, wait};
+
+use super::{Job, say};
+use crate::rank::Rank;
+use crate::verdict::{Cause, Verdict};
+
+impl Job<'_> {
+    pub(super) fn listen(&mut self, ready: &[usize]) {
+        for &number in ready {
+            let rank = &mut self.ranks[number];
+            let gone = rank.program.as_ref().is_some_and(is_readable);
+            // What a process said just before it ended counts more than its end, so this comes after looking.
+            let cause = rank
+                .listen()
+                .or_else(|| if gone { rank.program_ended() } else { None });
+            if let Some(cause) = cause {
+                self.rank_failed(number, cause);
+            }
+        }
+        self.miss_early_leavers();
+    }
+
+    pub(super) fn reap(&mut self) {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if let Some(number) = self
+                        .ranks
+                        .iter()
+                        .position(|rank| rank.pid == pid && rank.is_running())
+                    {
+                        self.rank_ended(number, status);
+                    }
+                }
+                Ok(None) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.childless = true;
+                    return;
+                }
+            }
+        }
+        // What ranks left running after they ended, ends too.
+        if self.ending.is_none() && self.ranks.iter().all(|rank| !rank.is_running()) {
+            self.end(&[Signal::SIGTERM, Signal::SIGKILL]);
+        }
+    }
+
+    fn rank_ended(&mut self, number: usize, status: WaitStatus) {
+        let said = self.ranks[number].listen();
+        let others_in_mpi = self
+            .ranks
+            .iter()
+            .any(|rank| rank.number != number && rank.init.is_some());
+        let cause = self.ranks[number].ended(status, others_in_mpi);
+        if let Some(cause) = said.or(cause) {
+            self.rank_failed(number, cause);
+        }
+    }
+
+    /// A rank that left before others showed that this is an MPI job, which waits for it in vain.
+    fn miss_early_leavers(&mut self) {
+        if self.is_ending() || !self.ranks.iter().any(Rank::is_in_mpi) {
+            return;
+        }
+        let left = |rank: &&Rank| !rank.is_running() && rank.init.is_none();
+        if let Some(number) = self.ranks.iter().find(left).map(|rank| rank.number) {
+            self.rank_failed(number, Cause::NoInit);
+        }
+    }
+
+    /// Only the first failure counts. Nobody depends on a rank that is past MPI_Finalize, so then the job goes on.
+    fn rank_failed(&mut self, number: usize, cause: Cause) {
+        if self.is_ending() {
+            return;
+        }
+        let verdict = Verdict {
+            rank: Some(number),
+            cause,
+        };
+        let alone = self
+            .ranks
+            .iter()
+            .all(|rank| rank.number == number || !rank.is_running());
+        let left_properly = self.ranks[number].finalized && verdict.cause.is_end_of_a_process();
+        if left_properly && !alone {
+            say(&self.line(&verdict, false));
+            self.verdict.get_or_insert(verdict);
+        } else {
+            self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
+        }
+    }
+}
+
+fn is_readable(descriptor: &OwnedFd) -> bool {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+}
