@@ -92,3 +92,19 @@ impl From<channel::Error> for Error {
         Error::new(Class::OTHER, error.to_string())
     }
 }
+
+impl From<datatype::Error> for Error {
+    #[cold]
+    fn from(error: datatype::Error) -> Error {
+        use datatype::Error::*;
+        let class = match error {
+            Count { .. } => Class::COUNT,
+            Argument { .. } | Lengths { .. } => Class::ARG,
+            Unsupported(_) | Nesting { .. } => Class::TYPE,
+            TooLarge { .. } | Conversion { .. } => Class::VALUE_TOO_LARGE,
+            Operation { .. } => Class::OP,
+            Room { .. } => Class::TRUNCATE,
+        };
+        Error::new(class, error.to_string())
+    }
+}

@@ -17,6 +17,7 @@ pub enum Kind {
     Errhandler = 6,
     Request = 7,
     Message = 8,
+    Keyval = 9,
 }
 
 const FIRST: u32 = 0x1000;

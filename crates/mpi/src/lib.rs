@@ -11,9 +11,17 @@
 
 #![forbid(unsafe_code)]
 
+mod agree;
+pub mod attributes;
+pub mod codes;
 pub mod comm;
+mod create;
+mod dims;
+pub mod errhandler;
 mod error;
+pub mod group;
 pub mod handle;
+mod hints;
 mod host;
 mod matching;
 mod p2p;
@@ -25,8 +33,12 @@ mod report;
 pub mod request;
 mod status;
 pub mod task;
+pub mod topology;
+pub mod types;
 mod wait;
 
+pub use create::split_type;
+pub use dims::dims_create;
 pub use error::{Class, Error, Result};
 pub use host::{Host, RealHost};
 pub use p2p::{Body, Claimed, Found, Mode};

@@ -10,13 +10,17 @@ use datatype::Buffer;
 use knobs::Knobs;
 use pmi::{Control, Job};
 
-use crate::comm::{self, Comm, Core, Members};
+use crate::attributes::Keyvals;
+use crate::comm::{Comm, Comms, Core, Members};
+use crate::errhandler::Errhandlers;
+use crate::group::Groups;
 use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
 use crate::p2p::{Found, Limits, Messages, Mode};
 use crate::request::RequestId;
 use crate::task::Tasks;
+use crate::types::Types;
 use crate::wait::{Policy, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result, Status};
 
@@ -40,6 +44,10 @@ pub struct State {
     pub messages: Messages,
     pub tasks: Tasks,
     pub comms: Comms,
+    pub groups: Groups,
+    pub types: Types,
+    pub keyvals: Keyvals,
+    pub errhandlers: Errhandlers,
     /// Messages taken out by matched probes.
     pub claimed: Slab<Found>,
     pub knobs: Knobs,
@@ -123,7 +131,7 @@ impl Rank {
         };
         let alone = Core {
             context: (rank as u64) << 32 | 1,
-            members: Members::Listed([rank as u32].into()),
+            members: vec![rank as u32].into(),
             rank: 0,
         };
         let comms = Comms {
@@ -136,6 +144,10 @@ impl Rank {
             channels,
             tasks: Tasks::default(),
             comms,
+            groups: Groups::new(rank),
+            types: Types::default(),
+            keyvals: Keyvals::default(),
+            errhandlers: Errhandlers::default(),
             claimed: Slab::new(Kind::Message),
             knobs,
             control,
@@ -328,56 +340,4 @@ fn bad_tag(tag: i32) -> Error {
         Class::TAG,
         format!("tag {tag} is not allowed: tags are 0 to {}", crate::TAG_UB),
     )
-}
-
-/// All communicators of a rank.
-pub struct Comms {
-    pub world: Comm,
-    pub alone: Comm,
-    pub others: Slab<Comm>,
-}
-
-impl Comms {
-    #[inline(always)]
-    pub fn get(&self, handle: u32) -> Result<&Comm> {
-        match handle {
-            comm::WORLD => Ok(&self.world),
-            comm::SELF => Ok(&self.alone),
-            _ => self.others.get(handle).ok_or_else(|| unknown(handle)),
-        }
-    }
-
-    pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
-        match handle {
-            comm::WORLD => Ok(&mut self.world),
-            comm::SELF => Ok(&mut self.alone),
-            _ => self.others.get_mut(handle).ok_or_else(|| unknown(handle)),
-        }
-    }
-
-    /// The communicator whose messages have this context.
-    pub fn handle_of(&self, context: u64) -> Option<u32> {
-        let context = context & !comm::COLLECTIVE;
-        let others = self.others.iter();
-        let mut all = [(comm::WORLD, &self.world), (comm::SELF, &self.alone)]
-            .into_iter()
-            .chain(others);
-        all.find(|(_, comm)| comm.core.context == context)
-            .map(|(handle, _)| handle)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Comm> {
-        [&self.world, &self.alone]
-            .into_iter()
-            .chain(self.others.iter().map(|(_, comm)| comm))
-    }
-}
-
-#[cold]
-fn unknown(handle: u32) -> Error {
-    let detail = match handle {
-        0x100 => "MPI_COMM_NULL is not a communicator that can be used".to_string(),
-        _ => format!("{handle:#x} is not a communicator: it was never one, or it has been freed"),
-    };
-    Error::new(Class::COMM, detail)
 }

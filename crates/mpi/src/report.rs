@@ -2,7 +2,7 @@
 
 use pmi::{End, FromLauncher, Unexpected, Wait};
 
-use crate::comm::COLLECTIVE;
+use crate::comm::bare;
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId};
 use crate::wait::Waiting;
@@ -107,12 +107,12 @@ impl State {
         let comm = self
             .comms
             .iter()
-            .find(|comm| comm.core.context == context & !COLLECTIVE);
+            .find(|comm| comm.core.context == bare(context));
         let name = comm
             .map(|comm| comm.name.as_str())
             .filter(|name| !name.is_empty());
         name.map_or_else(
-            || format!("communicator {:#x}", context & !COLLECTIVE),
+            || format!("communicator {:#x}", bare(context)),
             str::to_string,
         )
     }
@@ -121,7 +121,7 @@ impl State {
         let comm = self
             .comms
             .iter()
-            .find(|comm| comm.core.context == context & !COLLECTIVE);
+            .find(|comm| comm.core.context == bare(context));
         comm.and_then(|comm| comm.core.members.rank_of(world))
             .unwrap_or(world)
     }

@@ -88,7 +88,8 @@ pub struct Finished {
 /// All requests of a rank.
 pub struct Requests {
     slab: Slab<Request>,
-    /// Counts completions, so that who waits for one can tell whether to look again.
+    /// Counts completions, and arrivals of messages that the library takes without a receive, so that who waits for one
+    /// can tell whether to look again.
     pub completions: u64,
     /// The one request that every send that is complete at once shares.
     done: RequestId,

@@ -3,6 +3,7 @@
 use channel::{Head, More};
 
 use super::{Body, Message, Messages};
+use crate::comm::AGREEMENT;
 use crate::packet::{Envelope, Kind, Offer};
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
@@ -113,6 +114,10 @@ impl Messages {
                 from.told = true;
                 self.tell_headers_only(peer, true);
             }
+        }
+        if key.context & AGREEMENT != 0 {
+            // Who waits for it has posted no receive that could complete.
+            self.requests.completions += 1;
         }
         self.unexpected.add(key, Message { peer, body });
     }

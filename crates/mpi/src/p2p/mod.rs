@@ -5,6 +5,7 @@
 
 mod answers;
 mod outbox;
+mod owned;
 mod probe;
 mod receive;
 mod send;

@@ -136,9 +136,14 @@ impl Messages {
         while let Some(next) = peer.queue.front() {
             let put = match next {
                 Outgoing::Short { envelope, body } => {
-                    channels.put(at, envelope.encode(), body.len(), |room| {
+                    let put = channels.put(at, envelope.encode(), body.len(), |room| {
                         room.copy_from_slice(body)
-                    })?
+                    })?;
+                    // The end of a message of the library's own.
+                    if put == Put::Taken && envelope.kind == Kind::Eager && envelope.token != 0 {
+                        self.requests.complete(RequestId(envelope.token), Status::EMPTY);
+                    }
+                    put
                 }
                 Outgoing::Eager { request } => {
                     let request = *request;

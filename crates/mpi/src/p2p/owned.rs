@@ -1,0 +1,50 @@
+//! Messages of the library's own: a few bytes that belong to it on both sides, for ranks that agree on something.
+//!
+//! They need no receive: they wait among the unexpected messages until somebody takes them, and wake tasks when they
+//! come. Each piece fits a packet.
+
+use channel::{Channel, Channels};
+
+use super::{Body, Messages};
+use crate::Result;
+use crate::matching::Key;
+use crate::packet::{Envelope, Kind};
+use crate::request::{Operation, RequestId};
+
+impl Messages {
+    /// Sends a copy of `bytes`; the request completes when the channel has taken all of it.
+    pub fn send_owned(
+        &mut self,
+        channels: &mut Channels,
+        peer: usize,
+        key: Key,
+        bytes: &[u8],
+    ) -> Result<RequestId> {
+        let last = self.requests.add(Operation::Collective)?;
+        let mut pieces = bytes.chunks(channels.max_body(peer)).peekable();
+        while let Some(piece) = pieces.next() {
+            let token = if pieces.peek().is_none() { last.0 } else { 0 };
+            self.queue_short(
+                peer,
+                Envelope {
+                    kind: Kind::Eager,
+                    key,
+                    token,
+                },
+                piece,
+            );
+        }
+        self.flush(channels)?;
+        Ok(last)
+    }
+
+    /// The next piece that has come.
+    pub fn take_owned(&mut self, key: &Key) -> Option<Box<[u8]>> {
+        let (_, message) = self.unexpected.take(key)?;
+        let Body::Here { bytes, .. } = message.body else {
+            return None;
+        };
+        self.let_go(message.peer, bytes.len());
+        Some(bytes)
+    }
+}

@@ -1,0 +1,255 @@
+//! The handles of datatypes, and what users attach to them: names and attributes (MPI 5.0 §5).
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use datatype::{Predefined, Type};
+
+use crate::attributes::{Attributes, Holder};
+use crate::comm::cut;
+use crate::handle::{Kind, Slab};
+use crate::rank::Rank;
+use crate::{Class, Error, Result};
+
+/// The ABI's value of `MPI_DATATYPE_NULL`.
+pub const NULL: u32 = 0x200;
+/// Handles below are predefined.
+const FIRST: u32 = 0x1000;
+
+/// All datatypes of a rank.
+pub struct Types {
+    users: Slab<Entry>,
+    /// Predefined datatypes may be named and have attributes too; few have.
+    predefined: BTreeMap<u32, Extra>,
+}
+
+struct Entry {
+    ty: Type,
+    committed: bool,
+    extra: Extra,
+}
+
+#[derive(Default)]
+struct Extra {
+    name: Option<String>,
+    attributes: Attributes,
+}
+
+/// A datatype that its handle named: held in the table, or made from the handle alone.
+pub enum Lent<'a> {
+    Predefined(Type),
+    Users(&'a Type),
+}
+
+impl Deref for Lent<'_> {
+    type Target = Type;
+
+    #[inline(always)]
+    fn deref(&self) -> &Type {
+        match self {
+            Lent::Predefined(ty) => ty,
+            Lent::Users(ty) => ty,
+        }
+    }
+}
+
+impl Default for Types {
+    fn default() -> Types {
+        Types {
+            users: Slab::new(Kind::Datatype),
+            predefined: BTreeMap::new(),
+        }
+    }
+}
+
+impl Types {
+    /// The datatype behind a handle, committed or not.
+    #[inline]
+    pub fn get(&self, handle: u32) -> Result<Lent<'_>> {
+        if handle < FIRST {
+            predefined(handle)
+        } else {
+            Ok(Lent::Users(&self.entry(handle)?.ty))
+        }
+    }
+
+    /// The same for communication, which needs a committed one.
+    #[inline]
+    pub fn committed(&self, handle: u32) -> Result<Lent<'_>> {
+        if handle < FIRST {
+            let lent = predefined(handle)?;
+            return if lent.size() > 0 {
+                Ok(lent)
+            } else {
+                Err(unsupported(handle))
+            };
+        }
+        let entry = self.entry(handle)?;
+        if entry.committed {
+            Ok(Lent::Users(&entry.ty))
+        } else {
+            Err(uncommitted(handle))
+        }
+    }
+
+    /// The handle of a datatype: of a new, uncommitted one unless it is predefined.
+    pub fn add(&mut self, ty: Type) -> Result<u32> {
+        match ty.predefined() {
+            Some(predefined) => Ok(predefined.handle() as u32),
+            None => self.insert(Entry {
+                ty,
+                committed: false,
+                extra: Extra::default(),
+            }),
+        }
+    }
+
+    pub fn commit(&mut self, handle: u32) -> Result<()> {
+        if handle < FIRST {
+            return predefined(handle).map(|_| ());
+        }
+        self.entry_mut(handle)?.committed = true;
+        Ok(())
+    }
+
+    pub fn name(&self, handle: u32) -> Result<String> {
+        if handle >= FIRST {
+            return Ok(self.entry(handle)?.extra.name.clone().unwrap_or_default());
+        }
+        let given = self
+            .predefined
+            .get(&handle)
+            .and_then(|extra| extra.name.clone());
+        let own = || match handle {
+            NULL => Ok("MPI_DATATYPE_NULL".to_string()),
+            _ => known(handle).map(|predefined| predefined.name().to_string()),
+        };
+        given.map_or_else(own, Ok)
+    }
+
+    pub fn set_name(&mut self, handle: u32, name: &str) -> Result<()> {
+        self.extra_mut(handle)?.name = Some(cut(name).to_string());
+        Ok(())
+    }
+
+    pub(crate) fn attributes(&self, handle: u32) -> Result<Option<&Attributes>> {
+        if handle >= FIRST {
+            return Ok(Some(&self.entry(handle)?.extra.attributes));
+        }
+        known(handle)?;
+        Ok(self.predefined.get(&handle).map(|extra| &extra.attributes))
+    }
+
+    pub(crate) fn attributes_mut(&mut self, handle: u32) -> Result<&mut Attributes> {
+        Ok(&mut self.extra_mut(handle)?.attributes)
+    }
+
+    fn extra_mut(&mut self, handle: u32) -> Result<&mut Extra> {
+        if handle >= FIRST {
+            return Ok(&mut self.entry_mut(handle)?.extra);
+        }
+        known(handle)?;
+        Ok(self.predefined.entry(handle).or_default())
+    }
+
+    #[inline(always)]
+    fn entry(&self, handle: u32) -> Result<&Entry> {
+        self.users.get(handle).ok_or_else(|| unknown(handle))
+    }
+
+    fn entry_mut(&mut self, handle: u32) -> Result<&mut Entry> {
+        self.users.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
+    fn insert(&mut self, entry: Entry) -> Result<u32> {
+        let full = || {
+            Error::new(
+                Class::NO_MEM,
+                "there are a million datatypes: free some of them first",
+            )
+        };
+        self.users.insert(entry).ok_or_else(full)
+    }
+}
+
+impl Rank {
+    /// `MPI_Type_dup`: with the attributes that their copy functions let through, and committed like the old one.
+    pub fn type_dup(&self, handle: u32) -> Result<u32> {
+        let (ty, committed) = {
+            let types = &self.lock().types;
+            (
+                Type::dup(&*types.get(handle)?)?,
+                types.committed(handle).is_ok(),
+            )
+        };
+        let (attributes, copied) = self.copy_attributes(Holder::Datatype(handle))?;
+        let entry = Entry {
+            ty,
+            committed,
+            extra: Extra {
+                name: None,
+                attributes,
+            },
+        };
+        let new = self.lock().types.insert(entry)?;
+        if let Err(error) = copied {
+            self.type_free(new)?;
+            return Err(error);
+        }
+        Ok(new)
+    }
+
+    /// `MPI_Type_free`. Operations under way and datatypes made from it keep what they need of it.
+    pub fn type_free(&self, handle: u32) -> Result<()> {
+        if known(handle).is_ok() {
+            let detail = format!(
+                "{} is predefined and cannot be freed",
+                known(handle)?.name()
+            );
+            return Err(Error::new(Class::TYPE, detail));
+        }
+        self.delete_attributes(Holder::Datatype(handle))?;
+        self.lock()
+            .types
+            .users
+            .remove(handle)
+            .map(|_| ())
+            .ok_or_else(|| unknown(handle))
+    }
+}
+
+#[inline(always)]
+fn predefined(handle: u32) -> Result<Lent<'static>> {
+    known(handle).map(|predefined| Lent::Predefined(Type::Predefined(predefined)))
+}
+
+#[inline(always)]
+fn known(handle: u32) -> Result<Predefined> {
+    Predefined::from_handle(handle as usize).ok_or_else(|| unknown(handle))
+}
+
+#[cold]
+fn unknown(handle: u32) -> Error {
+    let detail = match handle {
+        NULL => "MPI_DATATYPE_NULL is not a datatype that can be used".to_string(),
+        _ => format!("{handle:#x} is not a datatype: it was never one, or it has been freed"),
+    };
+    Error::new(Class::TYPE, detail)
+}
+
+#[cold]
+fn uncommitted(handle: u32) -> Error {
+    let detail = format!(
+        "datatype {handle:#x} is not committed: call MPI_Type_commit before communicating with it"
+    );
+    Error::new(Class::TYPE, detail)
+}
+
+#[cold]
+fn unsupported(handle: u32) -> Error {
+    let name = known(handle).map_or("the datatype", |predefined| predefined.name());
+    Error::new(
+        Class::TYPE,
+        format!("{name} is an optional datatype that is not supported on this machine"),
+    )
+}
