@@ -37,7 +37,7 @@ use clap::Parser;
 use cli::{Arguments, Options, OutputOptions, What};
 use console::Console;
 use plan::Benchmark;
-use rounds::{Measurement, Rounds};
+use rounds::{Measurement, Rounds, merge};
 
 /// `fishplate bench …`: the arguments are those behind `bench`.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -64,7 +64,14 @@ fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Limits(options) => {
             let rounds = options.rounds as usize;
-            show(&options.output, || limits::measure(&command, rounds))
+            show(&options.output, || {
+                let mut console = Console::new(limits::STEPS * rounds);
+                let mut all = Vec::new();
+                for _ in 0..rounds {
+                    merge(&mut all, limits::measure(&command, &mut console)?);
+                }
+                Ok(all)
+            })
         }
         What::Table(options) => {
             let (mut missed, mut rules) = (0, 0);
@@ -95,7 +102,7 @@ fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Ve
         timeout: options.choice.timeout()?,
     };
     let mut console = Console::new(rounds.steps(&cases));
-    rounds.run(&cases, &mut console)
+    rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
 }
 
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
