@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
 
 use crate::library::Choice;
-use crate::plan::{Benchmark, Family, Plan, SizeRange};
+use crate::plan::{Benchmark, Family, Plan};
 use crate::rounds::Case;
+use crate::sizes::SizeRange;
 
 /// MPI benchmarks through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Parser)]

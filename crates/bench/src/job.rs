@@ -247,7 +247,8 @@ mod tests {
     use super::*;
     use crate::library::Choice;
     use crate::line::Line;
-    use crate::plan::{Benchmark, SizeRange};
+    use crate::plan::Benchmark;
+    use crate::sizes::SizeRange;
 
     /// Runs a shell script in the place of a launcher and its ranks.
     fn run(script: &str, timeout: Duration) -> Result<Outcome> {

@@ -20,6 +20,7 @@ mod procedure;
 mod pt2pt;
 mod report;
 mod rounds;
+mod sizes;
 mod stats;
 mod table;
 mod thresholds;

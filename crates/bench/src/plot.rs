@@ -12,8 +12,9 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use crate::plan::{Unit, size_label};
+use crate::plan::Unit;
 use crate::rounds::Measurement;
+use crate::sizes::size_label;
 use crate::table::{distinct, part_title, scaled, shown};
 
 const FONT: &[u8] = include_bytes!("../assets/roboto-subset.ttf");

@@ -3,8 +3,9 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use crate::plan::{Unit, size_label};
+use crate::plan::Unit;
 use crate::rounds::Measurement;
+use crate::sizes::size_label;
 use crate::stats;
 
 /// All tables for `all`, in the order in which the benchmarks first appear. The first library is
