@@ -27,31 +27,21 @@ mod thresholds;
 pub mod worker;
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 
-use cli::{Arguments, Options, OutputOptions, What};
+pub use cli::Arguments;
+use cli::{Options, OutputOptions, What};
 use console::Console;
 use plan::Benchmark;
 use rounds::{Measurement, Rounds, merge};
 
-/// `fishplate bench …`: the arguments are those behind `bench`.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = std::iter::once("bench".into()).chain(arguments);
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Help goes to standard output, with success; a closed pipe is no concern of ours.
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
-    };
-    match run(&arguments) {
+/// `fishplate bench …`. The executable that calls this must also answer to [`worker::SUBCOMMAND`].
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("fishplate bench: {error:#}");
