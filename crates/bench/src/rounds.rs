@@ -262,3 +262,62 @@ impl Rounds<'_> {
         }
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A number of two ranks, with a value for each round.
+    pub fn measured(
+        label: &str,
+        benchmark: &str,
+        size: usize,
+        unit: Unit,
+        rounds: &[f64],
+    ) -> Measurement {
+        Measurement {
+            benchmark: benchmark.into(),
+            library: format!("/opt/{label}/lib/libmpi_abi.so.1"),
+            label: label.into(),
+            ranks: 2,
+            size,
+            unit,
+            rounds: rounds.into(),
+            extremes: Vec::new(),
+            percentiles: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn json_has_the_promised_members_in_the_promised_order() {
+        let rounds = [0.25, 0.125, 0.333_333_333_3];
+        let mut one = measured("a", "latency", 8, Unit::Microseconds, &rounds);
+        one.library = "fishplate".into();
+        assert_eq!(
+            one.json(),
+            r#"{"benchmark":"latency","library":"fishplate","ranks":2,"size":8,"median":0.25,"min":0.125,"max":0.333333,"unit":"us"}"#
+        );
+        one.percentiles = vec![(50.0, vec![0.5, 0.75, 1.0]), (99.9, vec![2.0])];
+        assert!(
+            one.json()
+                .ends_with(r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0}}"#)
+        );
+    }
+
+    #[test]
+    fn rounds_are_merged_by_what_they_measure() {
+        let one = |label, size, value| measured(label, "bw", size, Unit::Microseconds, &[value]);
+        let mut all = Vec::new();
+        merge(
+            &mut all,
+            vec![one("a", 1, 1.0), one("a", 2, 2.0), one("b", 1, 3.0)],
+        );
+        merge(
+            &mut all,
+            vec![one("b", 1, 5.0), one("a", 1, 2.0), one("a", 2, 4.0)],
+        );
+        let rounds: Vec<&[f64]> = all.iter().map(|m| m.rounds.as_slice()).collect();
+        assert_eq!(rounds, [&[1.0, 2.0], &[2.0, 4.0], &[3.0, 5.0]]);
+        assert_eq!(all[0].median(), 1.5);
+    }
+}

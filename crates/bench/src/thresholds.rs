@@ -234,17 +234,7 @@ mod tests {
     use super::*;
 
     fn measured(label: &str, benchmark: &str, size: usize, unit: Unit, value: f64) -> Measurement {
-        Measurement {
-            benchmark: benchmark.into(),
-            library: label.into(),
-            label: label.into(),
-            ranks: 2,
-            size,
-            unit,
-            rounds: vec![value],
-            extremes: Vec::new(),
-            percentiles: Vec::new(),
-        }
+        crate::rounds::tests::measured(label, benchmark, size, unit, &[value])
     }
 
     #[test]
