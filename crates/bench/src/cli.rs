@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Subcommand};
 
 use crate::library::Choice;
-use crate::plan::{Benchmark, Family, Plan, SizeRange};
+use crate::plan::{Benchmark, Family, Plan};
 use crate::rounds::Case;
+use crate::sizes::SizeRange;
 
 /// MPI benchmarks through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
-#[derive(Debug, Parser)]
-#[command(name = "bench", bin_name = "fishplate bench", max_term_width = 100)]
+#[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
     pub what: What,
@@ -217,9 +217,15 @@ impl Options {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Whole {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
     fn cases(words: &str) -> Result<Vec<Case>> {
-        let arguments = Arguments::try_parse_from(words.split(' '))?;
-        let (benchmark, options) = arguments.what.benchmark().unwrap();
+        let whole = <Whole as clap::Parser>::try_parse_from(words.split(' '))?;
+        let (benchmark, options) = whole.arguments.what.benchmark().unwrap();
         options.cases(benchmark)
     }
 

@@ -9,11 +9,15 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::ptr;
 
 use anyhow::{Context, Result, bail};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 
 /// A handle of the ABI: a pointer, or one of the small constants.
 type Handle = usize;
@@ -397,6 +401,13 @@ impl<'b> Window<'_, 'b> {
         self.handles.push(request);
         Ok(())
     }
+}
+
+/// A command that is told to end when this process dies, however it dies.
+pub fn end_with_parent(command: &mut Command) {
+    // SAFETY: between fork and exec only prctl is called, which allocates nothing and takes no
+    // lock.
+    unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };
 }
 
 fn first_line(text: &[u8]) -> String {

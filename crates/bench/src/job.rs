@@ -13,9 +13,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::console::Console;
+use crate::ffi;
 use crate::library::Library;
 use crate::line::{Line, Sample, Start};
-use crate::plan::Plan;
+use crate::plan::{Family, Plan};
 use crate::worker;
 
 pub struct Job<'a> {
@@ -101,12 +102,6 @@ impl Job<'_> {
                 }
                 Err(_) => break,
             }
-            // Words beside a good run are shown as they come; those of a bad one go with the error.
-            if faults.is_empty() && open == 2 {
-                for text in words.iter().skip(words.len().saturating_sub(1)) {
-                    console.library_says(&self.library.label, text);
-                }
-            }
         }
         if let Some(fault) = faults.first() {
             running.end();
@@ -117,8 +112,14 @@ impl Job<'_> {
         if !status.success() {
             bail!("it ended with {status}{}{}", after(&outcome), quote(&words));
         }
-        self.complete(outcome)
-            .map_err(|error| anyhow!("{error}{}", quote(&words)))
+        let outcome = self
+            .complete(outcome)
+            .map_err(|error| anyhow!("{error}{}", quote(&words)))?;
+        // Those of a run that failed have gone with its error.
+        for text in &words {
+            console.library_says(&self.library.label, text);
+        }
+        Ok(outcome)
     }
 
     fn start(&self) -> Result<Running> {
@@ -134,6 +135,7 @@ impl Job<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        ffi::end_with_parent(&mut command);
         command
             .spawn()
             .map(|child| Running { child })
@@ -142,19 +144,13 @@ impl Job<'_> {
 
     /// A library may end well without having done its work.
     fn complete(&self, outcome: Outcome) -> Result<Outcome> {
-        let sizes = if self.plan.benchmark.family() == crate::plan::Family::Start {
+        if self.plan.benchmark.family() == Family::Start {
             if self.plan.inspect && outcome.start.is_none() {
                 bail!("it ended without a word from rank 0");
             }
-            return Ok(outcome);
-        } else {
-            self.plan.sizes.len()
-        };
-        if outcome.samples.len() != sizes {
-            bail!(
-                "it ended after {} of {sizes} sizes without an error",
-                outcome.samples.len()
-            );
+        } else if outcome.samples.len() != self.plan.sizes.len() {
+            let (done, sizes) = (outcome.samples.len(), self.plan.sizes.len());
+            bail!("it ended after {done} of {sizes} sizes without an error");
         }
         Ok(outcome)
     }
@@ -244,4 +240,105 @@ fn forward(
         }
         let _ = sender.send(Event::End);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::Choice;
+    use crate::line::Line;
+    use crate::plan::Benchmark;
+    use crate::sizes::SizeRange;
+
+    /// Runs a shell script in the place of a launcher and its ranks.
+    fn run(script: &str, timeout: Duration) -> Result<Outcome> {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("bench-job-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(folder.join("lib"))?;
+        let (library, file) = (folder.join("lib/libmpi_abi.so.1"), folder.join("launcher"));
+        std::fs::write(&library, "")?;
+        std::fs::write(&file, script)?;
+        let choice = Choice {
+            subject: Some(library),
+            launchers: vec![format!("sh {}", file.display())],
+            ..Choice::default()
+        };
+        let libraries = choice.libraries(Path::new("/nowhere/bin/fishplate"))?;
+        let plan = Plan::new(Benchmark::Latency, Some(&SizeRange::parse("8:16")?))?;
+        let job = Job {
+            command: Path::new("worker"),
+            library: &libraries[0],
+            ranks: 2,
+            plan: &plan,
+            timeout,
+        };
+        let outcome = job.run(&mut Console::new(1));
+        std::fs::remove_dir_all(folder)?;
+        outcome
+    }
+
+    fn error(script: &str, timeout: Duration) -> String {
+        format!("{:#}", run(script, timeout).map(|_| ()).unwrap_err())
+    }
+
+    const PATIENT: Duration = Duration::from_secs(30);
+
+    fn echo(line: Line) -> String {
+        format!("echo '{}'\n", line.text().trim())
+    }
+
+    fn sample(size: usize) -> String {
+        echo(Line::Sample(Sample {
+            size,
+            value: 1.0,
+            ..Sample::default()
+        }))
+    }
+
+    #[test]
+    fn what_workers_say_is_collected_beside_the_librarys_words() {
+        let script = sample(8) + "echo MPI startup\necho warning >&2\n" + &sample(16);
+        let outcome = run(&script, PATIENT).unwrap();
+        assert_eq!(
+            outcome.samples.iter().map(|s| s.size).collect::<Vec<_>>(),
+            [8, 16]
+        );
+    }
+
+    #[test]
+    fn a_fault_is_told_with_its_rank_and_the_job_ended() {
+        let fault = Line::Fault {
+            rank: Some(1),
+            text: "MPI_Send failed".into(),
+        };
+        let begin = Instant::now();
+        let error = error(&(sample(8) + &echo(fault) + "exec sleep 60"), PATIENT);
+        assert!(error.contains("latency failed on 2 ranks of "), "{error}");
+        assert!(error.contains("rank 1: MPI_Send failed"), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_death_is_told_with_the_last_words() {
+        let error = error(&(sample(8) + "echo out of luck >&2\nkill -9 $$"), PATIENT);
+        assert!(
+            error.contains("signal: 9 (SIGKILL) after the size 8"),
+            "{error}"
+        );
+        assert!(error.contains("out of luck"), "{error}");
+    }
+
+    #[test]
+    fn an_end_too_early_is_an_error() {
+        let error = error(&sample(8), PATIENT);
+        assert!(error.contains("ended after 1 of 2 sizes"), "{error}");
+    }
+
+    #[test]
+    fn silence_is_not_waited_for_for_ever() {
+        let error = error("exec sleep 60", Duration::from_millis(200));
+        assert!(error.contains("nothing was heard for 0.2 s"), "{error}");
+    }
 }

@@ -20,37 +20,28 @@ mod procedure;
 mod pt2pt;
 mod report;
 mod rounds;
+mod sizes;
 mod stats;
 mod table;
 mod thresholds;
 pub mod worker;
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 
-use cli::{Arguments, Options, OutputOptions, What};
+pub use cli::Arguments;
+use cli::{Options, OutputOptions, What};
 use console::Console;
 use plan::Benchmark;
-use rounds::{Measurement, Rounds};
+use rounds::{Measurement, Rounds, merge};
 
-/// `fishplate bench …`: the arguments are those behind `bench`.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = std::iter::once("bench".into()).chain(arguments);
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Help goes to standard output, with success; a closed pipe is no concern of ours.
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
-    };
-    match run(&arguments) {
+/// `fishplate bench …`. The executable that calls this must also answer to [`worker::SUBCOMMAND`].
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("fishplate bench: {error:#}");
@@ -64,7 +55,14 @@ fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Limits(options) => {
             let rounds = options.rounds as usize;
-            show(&options.output, || limits::measure(&command, rounds))
+            show(&options.output, || {
+                let mut console = Console::new(limits::STEPS * rounds);
+                let mut all = Vec::new();
+                for _ in 0..rounds {
+                    merge(&mut all, limits::measure(&command, &mut console)?);
+                }
+                Ok(all)
+            })
         }
         What::Table(options) => {
             let (mut missed, mut rules) = (0, 0);
@@ -95,7 +93,7 @@ fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Ve
         timeout: options.choice.timeout()?,
     };
     let mut console = Console::new(rounds.steps(&cases));
-    rounds.run(&cases, &mut console)
+    rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
 }
 
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {

@@ -234,8 +234,8 @@ impl<'a> Prefix<'a> {
     }
 }
 
-/// The name of the folder a library is installed in, or the whole path where that says nothing or
-/// two have the same.
+/// The name of the folder a library is installed in; its path where that says nothing or two have
+/// the same; and a number where even the paths are the same.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| {
         let prefix = path
@@ -243,24 +243,29 @@ fn labels(paths: &[PathBuf]) -> Vec<String> {
             .parent()?
             .file_name()
             .and_then(OsStr::to_str)?;
-        (!matches!(prefix, "usr" | "local" | "build" | "..")).then(|| prefix.to_owned())
+        let telling = !matches!(prefix, "usr" | "local" | "build" | "opt" | OWN);
+        telling.then(|| prefix.to_owned())
     };
     let shorts: Vec<Option<String>> = paths.iter().map(short).collect();
-    let unique = |name: &Option<String>| shorts.iter().filter(|other| *other == name).count() == 1;
-    let label = |(path, name): (&PathBuf, &Option<String>)| match name {
-        Some(name)
-            if unique(
-                &shorts[shorts
-                    .iter()
-                    .position(|n| n.as_ref() == Some(name))
-                    .unwrap_or(0)],
-            ) && name != OWN =>
-        {
-            name.clone()
-        }
-        _ => path.display().to_string(),
-    };
-    paths.iter().zip(&shorts).map(label).collect()
+    let mut labels: Vec<String> = Vec::new();
+    for (path, short) in paths.iter().zip(&shorts) {
+        let unique = shorts.iter().filter(|other| *other == short).count() == 1;
+        let label = match short {
+            Some(name) if unique => name.clone(),
+            _ => path.display().to_string(),
+        };
+        let earlier = paths
+            .iter()
+            .take(labels.len())
+            .filter(|other| *other == path)
+            .count();
+        labels.push(if earlier > 0 {
+            format!("{label} ({})", earlier + 1)
+        } else {
+            label
+        });
+    }
+    labels
 }
 
 #[cfg(test)]
@@ -279,6 +284,11 @@ mod tests {
         assert_eq!(labels(&paths), ["mpich", "impi", "/usr/lib/a.so", "a.so"]);
         let paths = ["/p/mpich/lib/a.so", "/q/mpich/lib/a.so"].map(PathBuf::from);
         assert_eq!(labels(&paths), ["/p/mpich/lib/a.so", "/q/mpich/lib/a.so"]);
+        let paths = ["/p/mpich/lib/a.so", "/p/mpich/lib/a.so"].map(PathBuf::from);
+        assert_eq!(
+            labels(&paths),
+            ["/p/mpich/lib/a.so", "/p/mpich/lib/a.so (2)"]
+        );
     }
 
     #[test]

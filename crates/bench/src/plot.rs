@@ -12,8 +12,9 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use crate::plan::{Unit, size_label};
+use crate::plan::Unit;
 use crate::rounds::Measurement;
+use crate::sizes::size_label;
 use crate::table::{distinct, part_title, scaled, shown};
 
 const FONT: &[u8] = include_bytes!("../assets/roboto-subset.ttf");
@@ -397,5 +398,93 @@ fn plain(value: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').into()
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rounds::tests::measured;
+
+    fn some() -> Vec<Measurement> {
+        let sizes = (0..=22).map(|bits| 1usize << bits);
+        let one = |size: usize, label, factor: f64| {
+            let value = (0.2 + size as f64 / 1e4) * factor;
+            measured(label, "latency", size, Unit::Microseconds, &[value])
+        };
+        sizes
+            .flat_map(|size| [one(size, "own", 1.0), one(size, "peer", 2.0)])
+            .collect()
+    }
+
+    fn drawn(all: &[Measurement], name: &str) -> Vec<u8> {
+        let file = std::env::temp_dir().join(format!("bench-plot-{}-{name}", std::process::id()));
+        draw(all, &file).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::remove_file(file).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn an_svg_names_axes_units_ticks_and_libraries() {
+        let svg = String::from_utf8(drawn(&some(), "a.svg")).unwrap();
+        let texts = [
+            "latency, 2 ranks",
+            "message size",
+            "time, µs",
+            "1 B",
+            "4 KiB",
+            "4 MiB",
+            "own",
+            "peer",
+        ];
+        for text in texts {
+            assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
+        }
+        assert!(svg.trim_end().ends_with("</svg>"));
+        assert_eq!(svg.matches("<circle").count(), 2 * 23);
+    }
+
+    /// Where no letter is drawn, the title's strip is white.
+    #[test]
+    fn a_png_has_letters_and_both_colours() {
+        let png = drawn(&some(), "a.png");
+        let image = image::load_from_memory(&png).unwrap().to_rgb8();
+        assert_eq!(image.dimensions(), (PANEL.0 * PIXELS, PANEL.1 * PIXELS));
+        let dark = |x, y| image.get_pixel(x, y).0.iter().all(|&part| part < 128);
+        let title = (0..image.width()).flat_map(|x| (0..60).map(move |y| (x, y)));
+        assert!(title.filter(|&(x, y)| dark(x, y)).count() > 100, "no title");
+        for RGBColor(r, g, b) in [COLOURS[0], COLOURS[1]] {
+            assert!(image.pixels().filter(|pixel| pixel.0 == [r, g, b]).count() > 500);
+        }
+    }
+
+    #[test]
+    fn one_number_each_becomes_bars() {
+        let all = [
+            measured("own", "init", 0, Unit::Milliseconds, &[12.0]),
+            measured("peer", "init", 0, Unit::Milliseconds, &[120.0]),
+        ];
+        let svg = String::from_utf8(drawn(&all, "b.svg")).unwrap();
+        assert!(svg.contains("\nown\n") && svg.contains("\n120\n"), "{svg}");
+    }
+
+    #[test]
+    fn other_endings_are_refused_and_folders_that_are_not_there_named() {
+        assert!(Kind::of(Path::new("a.pdf")).is_err());
+        let error = draw(&some(), Path::new("/nonexistent/a.png")).unwrap_err();
+        assert!(format!("{error:#}").contains("/nonexistent/a.png"));
+    }
+
+    #[test]
+    fn ticks_are_few_and_round() {
+        assert_eq!(doublings(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(doublings(0.0, 22.0).len(), 12);
+        let labels: Vec<String> = decades(-0.7, 1.1)
+            .iter()
+            .map(|y| plain(10f64.powf(*y)))
+            .collect();
+        assert_eq!(labels, ["0.2", "0.5", "1", "2", "5", "10"]);
+        assert_eq!(plain(20_000.0), "20000");
     }
 }

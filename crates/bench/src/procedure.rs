@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use memmap2::MmapMut;
 
 use crate::ffi::Mpi;
-use crate::plan::{Repeats, size_label};
+use crate::plan::Repeats;
+use crate::sizes::size_label;
 
 /// One iteration of a benchmark and what surrounds it.
 pub trait Iteration {

@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use crate::cli::TableOptions;
 use crate::console::Console;
 use crate::limits;
-use crate::plan::{Benchmark, Plan, SizeRange, Unit, size_label};
+use crate::plan::{Benchmark, Plan, Unit};
 use crate::rounds::{Case, Measurement, Rounds};
+use crate::sizes::{SizeRange, size_label};
+use crate::stats;
 use crate::table::{best, distinct, number, ratio, shown};
 use crate::thresholds::{Verdict, judge};
 
@@ -34,19 +36,14 @@ pub fn run(command: &Path, options: &TableOptions) -> Result<Report> {
         timeout: options.choice.timeout()?,
     };
     let cases = cases()?;
-    // The machine drifts, so its limits are taken before and after.
-    let mut all = limits::measure(command, rounds.rounds)?;
-    let mut console = Console::new(rounds.steps(&cases));
+    let steps = rounds.steps(&cases) + rounds.rounds * limits::STEPS;
+    let mut console = Console::new(steps);
     let versions = rounds.versions(&mut console)?;
-    let measured = rounds.run(&cases, &mut console)?;
+    // The machine drifts, so its limits are taken in every round too.
+    let all = rounds.run(&cases, &mut console, |console| {
+        limits::measure(command, console)
+    })?;
     drop(console);
-    for later in limits::measure(command, rounds.rounds)? {
-        let same = |m: &&mut Measurement| (&m.benchmark, m.size) == (&later.benchmark, later.size);
-        all.iter_mut()
-            .filter(same)
-            .for_each(|m| m.rounds.extend(&later.rounds));
-    }
-    all.extend(measured);
 
     let verdicts = judge(&all, &libraries[0].label);
     if let Some(path) = &options.markdown {
@@ -258,12 +255,19 @@ fn limits_table(all: &[Measurement]) -> String {
         .iter()
         .filter_map(|m| Some((m.benchmark.strip_prefix("limits/")?, m)));
     let rows = limits.map(|(name, m)| {
-        let value = format!("{} {}", number(m.median(), m.unit), shown(m.unit));
-        vec![name.to_owned(), size_label(m.size), value]
+        let show = |value| format!("{} {}", number(value, m.unit), shown(m.unit));
+        let (least, most) = (stats::min(&m.rounds), stats::max(&m.rounds));
+        vec![
+            name.to_owned(),
+            size_label(m.size),
+            show(m.median()),
+            show(least),
+            show(most),
+        ]
     });
     format!(
         "\n## What the machine allows\n\n{}",
-        grid(&["limit", "size", "median"], rows)
+        grid(&["limit", "size", "median", "least", "most"], rows)
     )
 }
 

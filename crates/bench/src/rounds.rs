@@ -51,6 +51,10 @@ impl Measurement {
         stats::median(&self.rounds)
     }
 
+    fn key(&self) -> (&str, &str, usize, usize) {
+        (&self.benchmark, &self.label, self.ranks, self.size)
+    }
+
     /// Adds what another round found for the same.
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
@@ -98,6 +102,16 @@ fn digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
+/// Adds a round's numbers to those known: to the same number of earlier rounds, or as a new one.
+pub fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
+    for one in round {
+        match all.iter_mut().find(|known| known.key() == one.key()) {
+            Some(known) => known.add(one),
+            None => all.push(one),
+        }
+    }
+}
+
 impl Rounds<'_> {
     /// How often the console will be told of a step.
     pub fn steps(&self, cases: &[Case]) -> usize {
@@ -105,12 +119,41 @@ impl Rounds<'_> {
         sizes * self.libraries.len() * self.rounds
     }
 
-    pub fn run(&self, cases: &[Case], console: &mut Console) -> Result<Vec<Measurement>> {
+    /// Every round runs every case; `each_round` adds what else belongs to a round.
+    pub fn run(
+        &self,
+        cases: &[Case],
+        console: &mut Console,
+        mut each_round: impl FnMut(&mut Console) -> Result<Vec<Measurement>>,
+    ) -> Result<Vec<Measurement>> {
         let mut all = Vec::new();
-        for case in cases {
-            all.extend(self.case(case, console)?);
+        for round in 0..self.rounds {
+            merge(&mut all, each_round(console)?);
+            for case in cases {
+                for turn in 0..self.libraries.len() {
+                    let library = &self.libraries[(round + turn) % self.libraries.len()];
+                    merge(&mut all, self.one(case, library, console)?);
+                }
+            }
         }
         Ok(all)
+    }
+
+    fn one(
+        &self,
+        case: &Case,
+        library: &Library,
+        console: &mut Console,
+    ) -> Result<Vec<Measurement>> {
+        let benchmark = case.plan.benchmark.name();
+        console.doing(format!(
+            "{benchmark}, {} ranks, {}",
+            case.ranks, library.label
+        ));
+        match case.plan.benchmark {
+            Benchmark::Init => self.start(case, library, console),
+            _ => self.samples(case, library, console),
+        }
     }
 
     /// What each library says it is.
@@ -128,35 +171,6 @@ impl Rounds<'_> {
                 .unwrap_or_default())
         };
         self.libraries.iter().map(version).collect()
-    }
-
-    /// The measurements in the order of the libraries, and within one in that of the sizes.
-    fn case(&self, case: &Case, console: &mut Console) -> Result<Vec<Measurement>> {
-        let mut found: Vec<Vec<Measurement>> = vec![Vec::new(); self.libraries.len()];
-        for round in 0..self.rounds {
-            for turn in 0..self.libraries.len() {
-                let at = (round + turn) % self.libraries.len();
-                let library = &self.libraries[at];
-                let benchmark = case.plan.benchmark.name();
-                console.doing(format!(
-                    "{benchmark}, {} ranks, {}",
-                    case.ranks, library.label
-                ));
-                let one = match case.plan.benchmark {
-                    Benchmark::Init => self.start(case, library, console)?,
-                    _ => self.samples(case, library, console)?,
-                };
-                if round == 0 {
-                    found[at] = one;
-                } else {
-                    found[at]
-                        .iter_mut()
-                        .zip(one)
-                        .for_each(|(all, one)| all.add(one));
-                }
-            }
-        }
-        Ok(found.into_iter().flatten().collect())
     }
 
     fn samples(
@@ -246,5 +260,64 @@ impl Rounds<'_> {
             extremes: Vec::new(),
             percentiles: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A number of two ranks, with a value for each round.
+    pub fn measured(
+        label: &str,
+        benchmark: &str,
+        size: usize,
+        unit: Unit,
+        rounds: &[f64],
+    ) -> Measurement {
+        Measurement {
+            benchmark: benchmark.into(),
+            library: format!("/opt/{label}/lib/libmpi_abi.so.1"),
+            label: label.into(),
+            ranks: 2,
+            size,
+            unit,
+            rounds: rounds.into(),
+            extremes: Vec::new(),
+            percentiles: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn json_has_the_promised_members_in_the_promised_order() {
+        let rounds = [0.25, 0.125, 0.333_333_333_3];
+        let mut one = measured("a", "latency", 8, Unit::Microseconds, &rounds);
+        one.library = "fishplate".into();
+        assert_eq!(
+            one.json(),
+            r#"{"benchmark":"latency","library":"fishplate","ranks":2,"size":8,"median":0.25,"min":0.125,"max":0.333333,"unit":"us"}"#
+        );
+        one.percentiles = vec![(50.0, vec![0.5, 0.75, 1.0]), (99.9, vec![2.0])];
+        assert!(
+            one.json()
+                .ends_with(r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0}}"#)
+        );
+    }
+
+    #[test]
+    fn rounds_are_merged_by_what_they_measure() {
+        let one = |label, size, value| measured(label, "bw", size, Unit::Microseconds, &[value]);
+        let mut all = Vec::new();
+        merge(
+            &mut all,
+            vec![one("a", 1, 1.0), one("a", 2, 2.0), one("b", 1, 3.0)],
+        );
+        merge(
+            &mut all,
+            vec![one("b", 1, 5.0), one("a", 1, 2.0), one("a", 2, 4.0)],
+        );
+        let rounds: Vec<&[f64]> = all.iter().map(|m| m.rounds.as_slice()).collect();
+        assert_eq!(rounds, [&[1.0, 2.0], &[2.0, 4.0], &[3.0, 5.0]]);
+        assert_eq!(all[0].median(), 1.5);
     }
 }

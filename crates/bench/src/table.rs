@@ -3,8 +3,9 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use crate::plan::{Unit, size_label};
+use crate::plan::Unit;
 use crate::rounds::Measurement;
+use crate::sizes::size_label;
 use crate::stats;
 
 /// All tables for `all`, in the order in which the benchmarks first appear. The first library is
@@ -53,7 +54,9 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
         table.add_row(cells);
     }
     align(&mut table, keys.left());
-    format!("{}\n{table}\n{}", title(benchmark, all, &keys), legend(all))
+    let rows = table.lines().map(|row| row.trim_end().to_owned() + "\n");
+    let rows: String = rows.collect();
+    format!("{}\n{rows}{}", title(benchmark, all, &keys), legend(all))
 }
 
 /// Numbers stand right, the words in the first `left` columns left.
@@ -276,4 +279,88 @@ pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rounds::tests::measured;
+
+    #[test]
+    fn libraries_stand_side_by_side_with_ratios() {
+        let mut all = Vec::new();
+        for (size, values) in [(8, [0.2, 0.5, 0.4]), (65536, [6.25, 12.5, 5.0])] {
+            for (label, value) in ["own", "a", "b"].into_iter().zip(values) {
+                let unit = Unit::Microseconds;
+                all.push(measured(label, "latency", size, unit, &[value, value]));
+            }
+        }
+        assert_eq!(
+            render(&all),
+            "\
+latency, 2 ranks, µs, median of 2 rounds
+   Size     own       a       b    / a    / b   / best
+───────────────────────────────────────────────────────
+    8 B   0.200   0.500   0.400   0.40   0.50     0.50
+ 64 KiB    6.25    12.5    5.00   0.50   1.25     1.25
+own: /opt/own/lib/libmpi_abi.so.1
+a: /opt/a/lib/libmpi_abi.so.1
+b: /opt/b/lib/libmpi_abi.so.1
+"
+        );
+    }
+
+    #[test]
+    fn one_library_shows_its_spread() {
+        let rounds = [1e6, 4e6, 2e6];
+        let mut one = measured("own", "mbw-mr", 8, Unit::MessagesPerSecond, &rounds);
+        one.percentiles = vec![(99.0, vec![5e5])];
+        assert_eq!(
+            render(&[one]),
+            "\
+mbw-mr, 2 ranks, M msg/s, median of 3 rounds
+ Size    own   Least   Most     p99
+────────────────────────────────────
+  8 B   2.00    1.00   4.00   0.500
+own: /opt/own/lib/libmpi_abi.so.1
+"
+        );
+    }
+
+    #[test]
+    fn numbers_of_several_kinds_are_named_in_the_first_column() {
+        let all = [
+            measured("own", "init", 0, Unit::Milliseconds, &[12.0]),
+            measured("own", "init/private", 0, Unit::Kibibytes, &[1536.0]),
+        ];
+        assert_eq!(
+            render(&all),
+            "\
+init, 2 ranks
+ What                            own
+─────────────────────────────────────
+ launcher, Init, Finalize, ms   12.0
+ private after Init, MiB        1.50
+own: /opt/own/lib/libmpi_abi.so.1
+"
+        );
+    }
+
+    #[test]
+    fn digits_are_as_many_as_they_are_worth() {
+        let shown = [
+            0.0, 0.012_345, 0.123_45, 0.999_9, 9.999, 12.345, 99.99, 1234.5,
+        ];
+        let shown: Vec<String> = shown.into_iter().map(significant).collect();
+        assert_eq!(
+            shown,
+            [
+                "0", "0.0123", "0.123", "1.00", "10.0", "12.3", "100", "1234"
+            ]
+        );
+        assert_eq!(
+            (significant(f64::NAN), ratio(f64::INFINITY)),
+            ("–".into(), "–".into())
+        );
+    }
 }

@@ -1,8 +1,9 @@
 //! How fast is fast enough: each rule compares the library measured with the others, or with what
 //! the machine allows, in medians of the same rounds.
 
-use crate::plan::{Unit, size_label};
+use crate::plan::Unit;
 use crate::rounds::Measurement;
+use crate::sizes::size_label;
 use crate::table::{best, number, ratio, shown};
 
 /// `ours` may be at most `factor` times the reference, or at least where more is better.
@@ -233,17 +234,7 @@ mod tests {
     use super::*;
 
     fn measured(label: &str, benchmark: &str, size: usize, unit: Unit, value: f64) -> Measurement {
-        Measurement {
-            benchmark: benchmark.into(),
-            library: label.into(),
-            label: label.into(),
-            ranks: 2,
-            size,
-            unit,
-            rounds: vec![value],
-            extremes: Vec::new(),
-            percentiles: Vec::new(),
-        }
+        crate::rounds::tests::measured(label, benchmark, size, unit, &[value])
     }
 
     #[test]

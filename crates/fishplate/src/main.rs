@@ -3,6 +3,7 @@
 //!
 //! Installed as `mpiexec` or `mpirun`, it is `fishplate run` with those names' spelling of options.
 
+mod bench;
 mod info;
 mod mpiexec;
 mod run;
@@ -25,6 +26,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Bench(bench::Arguments),
     Knobs(settings::Arguments),
     Info(info::Arguments),
 }
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
     if let Some(name) = other_name {
         return mpiexec::main(name, words.split_off(1));
     }
+    if words.get(1).is_some_and(|word| word == bench::WORKER) {
+        return bench::worker(words.split_off(2));
+    }
     let Cli { command } = match words.get(1).is_some_and(|word| word == "run") {
         true => match mpiexec::translate(words.split_off(2)) {
             Ok(rest) => Cli::parse_from(words.into_iter().chain(rest)),
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Run(arguments) => run::main(arguments),
+        Command::Bench(arguments) => bench::main(arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
     }

@@ -46,43 +46,34 @@ const ALL: [(&str, Measure); 7] = [
     ("TCP, stream", |_| tcp::bandwidth()),
 ];
 
-/// `command` is this executable, for the limits that need another process.
-pub fn measure(command: &Path, rounds: usize) -> Result<Vec<Measurement>> {
-    let mut console = Console::new(ALL.len() * rounds);
-    let mut all: Vec<Measurement> = Vec::new();
-    for round in 0..rounds {
-        for (what, measure) in ALL {
-            console.doing(what.into());
-            let figures = measure(command)?;
-            console.step();
-            for figure in figures {
-                let name = format!("limits/{}", figure.name);
-                let same = |m: &&mut Measurement| m.benchmark == name && m.size == figure.size;
-                match all.iter_mut().find(same) {
-                    Some(known) => known.rounds.push(figure.value),
-                    None => all.push(figure.into_measurement(name)),
-                }
-            }
-        }
-        debug_assert!(all.iter().all(|m| m.rounds.len() == round + 1));
+/// So many steps of a console is one round of [`measure`].
+pub const STEPS: usize = ALL.len();
+
+/// One round of all limits. `command` is this executable, for those that need another process.
+pub fn measure(command: &Path, console: &mut Console) -> Result<Vec<Measurement>> {
+    let mut all = Vec::new();
+    for (what, measure) in ALL {
+        console.doing(what.into());
+        all.extend(measure(command)?.into_iter().map(Measurement::from));
+        console.step();
     }
     Ok(all)
 }
 
-impl Figure {
-    fn into_measurement(self, benchmark: String) -> Measurement {
+impl From<Figure> for Measurement {
+    fn from(figure: Figure) -> Measurement {
         Measurement {
-            benchmark,
+            benchmark: format!("limits/{}", figure.name),
             library: MACHINE.into(),
             label: MACHINE.into(),
-            ranks: if self.name.starts_with("memcpy") {
+            ranks: if figure.name.starts_with("memcpy") {
                 1
             } else {
                 2
             },
-            size: self.size,
-            unit: self.unit,
-            rounds: vec![self.value],
+            size: figure.size,
+            unit: figure.unit,
+            rounds: vec![figure.value],
             extremes: Vec::new(),
             percentiles: Vec::new(),
         }

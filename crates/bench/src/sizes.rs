@@ -1,0 +1,162 @@
+//! Message sizes: the range a user asks for, the list that comes of it, and how sizes are written.
+
+use anyhow::{Context, Result, bail};
+
+use crate::plan::{Benchmark, Family};
+
+/// The most one message may hold: counts are C ints, and both sides hold buffers of it.
+pub const LARGEST: usize = 1 << 30;
+
+/// `-m`: from which size to which. Sizes double from the smallest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SizeRange {
+    min: Option<usize>,
+    max: Option<usize>,
+}
+
+impl SizeRange {
+    /// `MIN:MAX`, `MIN:`, `:MAX` or `MAX`; each with K, M or G for powers of 1024.
+    pub fn parse(text: &str) -> Result<SizeRange> {
+        let bound = |text: &str| match text {
+            "" => Ok(None),
+            text => parse_bytes(text).map(Some),
+        };
+        let range = match text.split_once(':') {
+            Some((min, max)) => SizeRange {
+                min: bound(min)?,
+                max: bound(max)?,
+            },
+            None => SizeRange {
+                min: None,
+                max: bound(text)?,
+            },
+        };
+        if let (Some(min), Some(max)) = (range.min, range.max)
+            && min > max
+        {
+            bail!("{text:?}: the smallest size {min} is above the largest {max}");
+        }
+        Ok(range)
+    }
+
+    pub fn exactly(size: usize) -> SizeRange {
+        SizeRange {
+            min: Some(size),
+            max: Some(size),
+        }
+    }
+
+    /// The sizes of one benchmark; bounds not given are the usual ones.
+    pub fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
+        let element = benchmark.element();
+        let usual = if benchmark.family() == Family::Collective {
+            1 << 20
+        } else {
+            1 << 22
+        };
+        let min = self
+            .min
+            .unwrap_or_else(|| element.min(self.max.unwrap_or(element)));
+        let max = self.max.unwrap_or(usual.max(min));
+        let name = benchmark.name();
+        if !min.is_multiple_of(element) {
+            bail!("{name} sums {element}-byte integers: {min} bytes is no multiple of {element}");
+        }
+        if min == 0 && benchmark.family() == Family::Bandwidth {
+            bail!("{name} divides by the size of a message: it cannot be 0");
+        }
+        let mut sizes = Vec::new();
+        let mut size = min;
+        while size <= max {
+            sizes.push(size);
+            size = if size == 0 { element } else { size * 2 };
+        }
+        if sizes.is_empty() {
+            bail!("{name} has no size from {min} to {max} bytes");
+        }
+        Ok(sizes)
+    }
+}
+
+/// A number of bytes: `4096`, `4K`, `4KiB`, `1M`.
+fn parse_bytes(text: &str) -> Result<usize> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        unit => bail!("{text:?} is no size: {unit:?} is none of K, M, G"),
+    };
+    let number: usize = digits
+        .parse()
+        .with_context(|| format!("{text:?} is no size in bytes"))?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes <= LARGEST => Ok(bytes),
+        _ => bail!(
+            "{text:?} is more than the largest message, {}",
+            size_label(LARGEST)
+        ),
+    }
+}
+
+/// `64`, `4 KiB`, `1 MiB`: powers of 1024 where they are whole.
+pub fn size_label(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
+        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    fn sizes(benchmark: Benchmark, range: &str) -> Result<Vec<usize>> {
+        Ok(Plan::new(benchmark, Some(&SizeRange::parse(range)?))?.sizes)
+    }
+
+    #[test]
+    fn sizes_double() {
+        assert_eq!(sizes(Benchmark::Latency, "1:8").unwrap(), [1, 2, 4, 8]);
+        assert_eq!(sizes(Benchmark::Latency, "0:4").unwrap(), [0, 1, 2, 4]);
+        assert_eq!(sizes(Benchmark::Latency, "3:20").unwrap(), [3, 6, 12]);
+        assert_eq!(sizes(Benchmark::Bw, "1K:4KiB").unwrap(), [1024, 2048, 4096]);
+        assert_eq!(sizes(Benchmark::Allreduce, ":16").unwrap(), [4, 8, 16]);
+        assert_eq!(sizes(Benchmark::Allreduce, "0:8").unwrap(), [0, 4, 8]);
+        assert_eq!(sizes(Benchmark::Bw, "2").unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn usual_sizes_end_at_4_mib_and_for_collectives_at_1_mib() {
+        let last = |b| *Plan::new(b, None).unwrap().sizes.last().unwrap();
+        assert_eq!(last(Benchmark::Latency), 4 << 20);
+        assert_eq!(last(Benchmark::Alltoall), 1 << 20);
+        assert_eq!(last(Benchmark::Barrier), 0);
+        assert_eq!(sizes(Benchmark::Bcast, "2M:").unwrap(), [2 << 20]);
+    }
+
+    #[test]
+    fn wrong_sizes_say_what_is_wrong() {
+        let error = |benchmark, range| sizes(benchmark, range).unwrap_err().to_string();
+        assert!(error(Benchmark::Latency, "8:4").contains("above the largest"));
+        assert!(error(Benchmark::Latency, "4X").contains("none of K, M, G"));
+        assert!(error(Benchmark::Latency, "x:4").contains("\"x\""));
+        assert!(error(Benchmark::Latency, "2G").contains("largest message, 1 GiB"));
+        assert!(error(Benchmark::Allreduce, "3:9").contains("no multiple of 4"));
+        assert!(error(Benchmark::Allreduce, ":2").contains("no multiple of 4"));
+        assert!(error(Benchmark::Bw, "0:9").contains("cannot be 0"));
+        assert!(error(Benchmark::Barrier, "1:9").contains("no message sizes"));
+    }
+
+    #[test]
+    fn labels() {
+        assert_eq!(size_label(1), "1 B");
+        assert_eq!(size_label(1536), "1536 B");
+        assert_eq!(size_label(64 << 10), "64 KiB");
+        assert_eq!(size_label(4 << 20), "4 MiB");
+    }
+}
