@@ -102,6 +102,15 @@ impl From<&[u8]> for Bytes {
     }
 }
 
+impl From<Bytes> for Box<[u8]> {
+    fn from(bytes: Bytes) -> Box<[u8]> {
+        match bytes {
+            Bytes::Short { .. } => (*bytes).into(),
+            Bytes::Long(bytes) => bytes,
+        }
+    }
+}
+
 impl std::ops::Deref for Bytes {
     type Target = [u8];
     #[inline]

@@ -141,7 +141,8 @@ impl Messages {
                     })?;
                     // The end of a message of the library's own.
                     if put == Put::Taken && envelope.kind == Kind::Eager && envelope.token != 0 {
-                        self.requests.complete(RequestId(envelope.token), Status::EMPTY);
+                        self.requests
+                            .complete(RequestId(envelope.token), Status::EMPTY);
                     }
                     put
                 }

@@ -45,6 +45,6 @@ impl Messages {
             return None;
         };
         self.let_go(message.peer, bytes.len());
-        Some(bytes)
+        Some(bytes.into())
     }
 }
