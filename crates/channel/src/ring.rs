@@ -49,23 +49,27 @@ pub trait Memory {
 struct Arena {
     /// Bytes handed out since the beginning, skipped ones included.
     position: u64,
+    /// Where that is in the arena.
+    offset: usize,
 }
 
 impl Arena {
-    /// Where a body of `len` bytes goes, and the position after it.
+    /// Where a body of `len` bytes goes, and the arena after it.
     #[inline(always)]
     fn place(self, len: usize, arena_len: usize) -> (usize, Arena) {
         let len = len.next_multiple_of(LINE);
-        let mut offset = (self.position % arena_len as u64) as usize;
-        let mut position = self.position;
-        if offset + len > arena_len {
-            position += (arena_len - offset) as u64;
-            offset = 0;
-        }
+        let (offset, skipped) = if self.offset + len > arena_len {
+            (0, arena_len - self.offset)
+        } else {
+            (self.offset, 0)
+        };
+        let position = self.position + (skipped + len) as u64;
+        let end = offset + len;
         (
             offset,
             Arena {
-                position: position + len as u64,
+                position,
+                offset: if end == arena_len { 0 } else { end },
             },
         )
     }

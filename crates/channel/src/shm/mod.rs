@@ -13,7 +13,7 @@ pub use segment::{Bell, Segment, Shape};
 use crate::ring::{self, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, Error, Head, More, Put, Result};
-use segment::SharedRing;
+use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
 /// Rings looked at in every `get`.
@@ -24,7 +24,8 @@ const BATCH: usize = 32;
 pub struct Shm {
     rank: usize,
     segment: Segment,
-    outbound: Vec<Option<Outbound>>,
+    board: BoardRef,
+    outbound: Vec<Option<Box<Outbound>>>,
     inbound: Vec<Inbound>,
     /// Which of the rings beyond the hot ones is looked at next.
     next_cold: usize,
@@ -56,6 +57,7 @@ impl Shm {
         let single_copy = SingleCopy::new(&segment, rank, single_copy);
         Ok(Shm {
             rank,
+            board: segment.board_ref(rank),
             outbound: (0..segment.ranks).map(|_| None).collect(),
             inbound: Vec::new(),
             next_cold: HOT,
@@ -77,11 +79,7 @@ impl Shm {
 
     /// Nothing has arrived at this moment.
     pub fn is_quiet(&mut self) -> bool {
-        self.segment
-            .board(self.rank)
-            .arrivals
-            .load(Ordering::Acquire)
-            == self.arrivals_seen
+        self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
     }
 
@@ -90,10 +88,10 @@ impl Shm {
     #[inline(never)]
     fn connect(&mut self, peer: usize) -> Result<()> {
         let ring = Sender::new(self.segment.ring(self.rank, peer)?);
-        self.outbound[peer] = Some(Outbound {
+        self.outbound[peer] = Some(Box::new(Outbound {
             ring,
             bell: self.segment.bell(peer),
-        });
+        }));
         self.segment.callers(peer)[self.rank / 64]
             .fetch_or(1 << (self.rank % 64), Ordering::Release);
         self.segment
@@ -163,11 +161,7 @@ impl Channel for Shm {
 
     #[inline(always)]
     fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        let arrivals = self
-            .segment
-            .board(self.rank)
-            .arrivals
-            .load(Ordering::Acquire);
+        let arrivals = self.board.arrivals.load(Ordering::Acquire);
         if arrivals != self.arrivals_seen {
             self.accept(arrivals)?;
         }

@@ -173,13 +173,39 @@ impl Segment {
         }
     }
 
+    /// The board of a rank that is looked at all the time.
+    pub fn board_ref(&self, rank: usize) -> BoardRef {
+        BoardRef {
+            board: self.board(rank),
+            _boards: self.boards.clone(),
+        }
+    }
+
     /// Maps the ring by which `from` sends to `to`.
     pub fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
         let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
-        Ok(SharedRing {
-            mapping: Mapping::new(&self.file, at, self.shape.bytes())?,
-            shape: self.shape,
-        })
+        Ok(SharedRing::new(
+            Mapping::new(&self.file, at, self.shape.bytes())?,
+            self.shape,
+        ))
+    }
+}
+
+/// A rank's board, kept mapped.
+pub struct BoardRef {
+    board: *const Board,
+    _boards: Arc<Mapping>,
+}
+
+// SAFETY: a board is all atomics, and the mapping goes along.
+unsafe impl Send for BoardRef {}
+
+impl std::ops::Deref for BoardRef {
+    type Target = Board;
+    #[inline(always)]
+    fn deref(&self) -> &Board {
+        // SAFETY: see above.
+        unsafe { &*self.board }
     }
 }
 
@@ -214,9 +240,15 @@ fn rings_at(ranks: usize) -> usize {
 
 /// A ring in shared memory: one page with the tail, the slots, the arena.
 pub struct SharedRing {
-    mapping: Mapping,
+    tail: *const AtomicU32,
+    slots: *mut Slot,
+    arena: *mut u8,
     shape: Shape,
+    _mapping: Mapping,
 }
+
+// SAFETY: the pointers lead into the mapping, which goes along; who may touch what is the ring's affair.
+unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
 struct Slot {
@@ -227,17 +259,25 @@ struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64);
 
 impl SharedRing {
+    fn new(mapping: Mapping, shape: Shape) -> SharedRing {
+        // SAFETY: the mapping is as long as the shape says: a page, the slots, the arena.
+        let (slots, arena) = unsafe {
+            let slots = mapping.base.add(PAGE);
+            (slots.cast(), slots.add(shape.slots as usize * 64))
+        };
+        SharedRing {
+            tail: mapping.base.cast(),
+            slots,
+            arena,
+            shape,
+            _mapping: mapping,
+        }
+    }
+
     #[inline(always)]
     fn slot_at(&self, slot: u32) -> *mut Slot {
-        debug_assert!(slot < self.shape.slots);
-        // SAFETY: the mapping holds `slots` slots behind its first page, and callers mask the index.
-        unsafe {
-            self.mapping
-                .base
-                .add(PAGE)
-                .cast::<Slot>()
-                .add((slot & (self.shape.slots - 1)) as usize)
-        }
+        // SAFETY: there are `slots` of them, a power of two, so the masked index is within.
+        unsafe { self.slots.add((slot & (self.shape.slots - 1)) as usize) }
     }
 }
 
@@ -260,8 +300,8 @@ impl Memory for SharedRing {
 
     #[inline(always)]
     fn tail(&self) -> &AtomicU32 {
-        // SAFETY: the first page of the mapping is the tail's.
-        unsafe { &*self.mapping.base.cast::<AtomicU32>() }
+        // SAFETY: within the mapping, which lives as long as we do.
+        unsafe { &*self.tail }
     }
 
     #[inline(always)]
@@ -274,11 +314,8 @@ impl Memory for SharedRing {
     #[inline(always)]
     fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
         assert!(offset + len <= self.shape.arena);
-        // SAFETY: within the arena behind the slots; turns are taken as for slots, and bytes have no invalid values.
-        access(unsafe {
-            let base = self.mapping.base.add(PAGE + self.shape.slots as usize * 64);
-            std::slice::from_raw_parts_mut(base.add(offset), len)
-        })
+        // SAFETY: within the arena; turns are taken as for slots, and bytes have no invalid values.
+        access(unsafe { std::slice::from_raw_parts_mut(self.arena.add(offset), len) })
     }
 
     #[inline(always)]
