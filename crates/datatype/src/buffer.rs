@@ -5,9 +5,11 @@
 //! safe. A send of contiguous data touches no reference count and no datatype.
 
 use crate::copy::{Pack, Unpack};
+use crate::scratch::Scratch;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
 use std::ptr;
+use std::sync::Arc;
 
 /// Memory of the user for one operation. Addresses are numbers, so it may go to another thread.
 #[derive(Clone, Debug)]
@@ -25,6 +27,12 @@ enum Kind {
         start: usize,
         end: usize,
         ty: Type,
+    },
+    /// Bytes `start..end` of the packed form of the elements in scratch memory, which stays while this does.
+    Scratch {
+        scratch: Arc<Scratch>,
+        start: usize,
+        end: usize,
     },
 }
 
@@ -59,6 +67,14 @@ impl Buffer {
         })
     }
 
+    pub(crate) fn in_scratch(scratch: Arc<Scratch>, start: usize, end: usize) -> Buffer {
+        Buffer(Kind::Scratch {
+            scratch,
+            start,
+            end,
+        })
+    }
+
     #[inline]
     pub fn empty() -> Buffer {
         Buffer(Kind::Dense {
@@ -72,7 +88,7 @@ impl Buffer {
     pub fn len(&self) -> usize {
         match self.0 {
             Kind::Dense { len, .. } => len,
-            Kind::Typed { start, end, .. } => end - start,
+            Kind::Typed { start, end, .. } | Kind::Scratch { start, end, .. } => end - start,
         }
     }
 
@@ -87,7 +103,24 @@ impl Buffer {
         match self.0 {
             Kind::Dense { address, len } => Some((address, len)),
             Kind::Typed { .. } => None,
+            Kind::Scratch {
+                ref scratch,
+                start,
+                end,
+            } => Some((scratch.dense? + start, end - start)),
         }
+    }
+
+    /// Do both begin with the same byte?
+    pub fn begins_with(&self, other: &Buffer) -> bool {
+        let first = |buffer: &Buffer| match &buffer.0 {
+            Kind::Dense { address, .. } => (*address, 0),
+            Kind::Typed {
+                base, start, ty, ..
+            } => (base.wrapping_add_signed(ty.true_lb()), *start),
+            Kind::Scratch { scratch, start, .. } => (scratch.base, *start),
+        };
+        !self.is_empty() && !other.is_empty() && first(self) == first(other)
     }
 
     /// Copies data from `position` on into `out`, as much as there is and as fits; says how much.
@@ -101,7 +134,7 @@ impl Buffer {
                 unsafe { copy(at(address.wrapping_add(position)), out.as_mut_ptr(), count) };
                 count
             }
-            Kind::Typed { .. } => self.pack_typed(position, out),
+            _ => self.pack_typed(position, out),
         }
     }
 
@@ -116,7 +149,7 @@ impl Buffer {
                 unsafe { copy(data.as_ptr(), at(address.wrapping_add(position)), count) };
                 count
             }
-            Kind::Typed { .. } => self.unpack_typed(position, data),
+            _ => self.unpack_typed(position, data),
         }
     }
 
@@ -152,6 +185,11 @@ impl Buffer {
                 end: start + position + count,
                 ty: ty.clone(),
             },
+            Kind::Scratch { scratch, start, .. } => Kind::Scratch {
+                scratch: scratch.clone(),
+                start: start + position,
+                end: start + position + count,
+            },
         })
     }
 
@@ -159,22 +197,22 @@ impl Buffer {
     /// the same memory if both are dense.
     pub fn copy_to(&self, to: &Buffer) -> usize {
         let count = self.len().min(to.len());
-        match (&self.0, &to.0) {
-            (Kind::Dense { address: from, .. }, Kind::Dense { address, .. }) => {
+        match (self.as_dense(), to.as_dense()) {
+            (Some((from, _)), Some((address, _))) => {
                 // SAFETY: both sides hold `count` bytes by the promise of `new`.
-                unsafe { ptr::copy(at(*from), at(*address), count) };
+                unsafe { ptr::copy(at(from), at(address), count) };
             }
-            (Kind::Dense { address, .. }, Kind::Typed { .. }) => {
+            (Some((address, _)), None) => {
                 // SAFETY: the dense side holds `count` bytes.
-                let mut copy = unsafe { Unpack::new(at(*address)) };
+                let mut copy = unsafe { Unpack::new(at(address)) };
                 let _ = to.walk(0, count, &mut copy);
             }
-            (Kind::Typed { .. }, Kind::Dense { address, .. }) => {
+            (None, Some((address, _))) => {
                 // SAFETY: the dense side has room for `count` bytes.
-                let mut copy = unsafe { Pack::new(at(*address)) };
+                let mut copy = unsafe { Pack::new(at(address)) };
                 let _ = self.walk(0, count, &mut copy);
             }
-            (Kind::Typed { .. }, Kind::Typed { .. }) => {
+            (None, None) => {
                 let mut bounce = [0; 8192];
                 let mut done = 0;
                 while done < count {
@@ -209,17 +247,38 @@ impl Buffer {
         }))
     }
 
+    /// Lends the bytes of this buffer and, to be changed, as many of another, if each is one run and the two are
+    /// apart.
+    #[inline]
+    pub(crate) fn with_both<R>(
+        &self,
+        other: &Buffer,
+        then: impl FnOnce(&[u8], &mut [u8]) -> R,
+    ) -> Option<R> {
+        let ((from, len), (to, room)) = (self.as_dense()?, other.as_dense()?);
+        let len = len.min(room);
+        if from.wrapping_sub(to) < len || to.wrapping_sub(from) < len || len == 0 {
+            return None;
+        }
+        // SAFETY: both hold `len` bytes, to be read and to be written, by the promise of `new`; they do not overlap.
+        Some(unsafe {
+            then(
+                std::slice::from_raw_parts(at(from), len),
+                std::slice::from_raw_parts_mut(at(to), len),
+            )
+        })
+    }
+
     fn typed(base: usize, count: usize, ty: &Type) -> Buffer {
         let end = count.wrapping_mul(ty.size());
         if end == 0 {
             return Buffer::empty();
         }
-        let dense = ty.with_piece(|piece| {
-            let one_run = piece.is_run() && (count == 1 || ty.extent() == piece.size as isize);
-            one_run.then(|| base.wrapping_add_signed(piece.offset))
-        });
-        match dense {
-            Some(address) => Buffer(Kind::Dense { address, len: end }),
+        match ty.is_one_run(count) {
+            Some(offset) => Buffer(Kind::Dense {
+                address: base.wrapping_add_signed(offset),
+                len: end,
+            }),
             None => Buffer(Kind::Typed {
                 base,
                 start: 0,
@@ -261,6 +320,15 @@ impl Buffer {
             } => {
                 let from = start + position;
                 ty.with_piece(|piece| copies(piece, ty.extent(), *base, from, from + count, visit))
+            }
+            Kind::Scratch { scratch, start, .. } => {
+                let (from, ty) = (start + position, &scratch.ty);
+                match scratch.dense {
+                    Some(address) => visit.run(address.wrapping_add(from), count),
+                    None => ty.with_piece(|piece| {
+                        copies(piece, ty.extent(), scratch.base, from, from + count, visit)
+                    }),
+                }
             }
         }
     }

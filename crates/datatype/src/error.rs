@@ -29,6 +29,8 @@ pub enum Error {
     Nesting { limit: u32 },
     /// MPI_ERR_OP: the operation is not defined for the type.
     Operation { op: Op, ty: Predefined },
+    /// MPI_ERR_OP: the type is made of several basic types, so no predefined operation is defined for it.
+    Mixed { op: Op },
     /// MPI_ERR_VALUE_TOO_LARGE: a value does not fit the external representation.
     Conversion { ty: Predefined },
     /// MPI_ERR_TRUNCATE: the output has no room, or the input ends too early.
@@ -71,6 +73,11 @@ impl fmt::Display for Error {
                 "{} is not defined for {} (MPI 5.0, section 6.9.2)",
                 op.name(),
                 ty.name()
+            ),
+            Error::Mixed { op } => write!(
+                f,
+                "{} is not defined for a datatype of several basic types; it needs an operation of your own (MPI_Op_create)",
+                op.name()
             ),
             Error::Conversion { ty } => write!(
                 f,

@@ -6,9 +6,11 @@ mod extended;
 mod kernel;
 
 use crate::buffer::Buffer;
+use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::predefined::{Format, Predefined};
+use crate::types::Type;
 #[cfg(target_arch = "x86_64")]
 use extended::F80;
 use kernel::{complex, float, integer, located};
@@ -62,6 +64,55 @@ pub fn reduce_into(
         done += len;
     }
     Ok(())
+}
+
+/// Combines elements: inout\[i\] = input\[i\] op inout\[i\], as many as both have.
+#[inline]
+pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()> {
+    let ty = input.ty().basic().ok_or(Error::Mixed { op })?;
+    let (input, inout) = (input.buffer(), inout.buffer());
+    if let Some(done) = input.with_both(&inout, |input, inout| reduce_bytes(op, ty, input, inout)) {
+        return done;
+    }
+    reduce_buffers(op, ty, &input, &inout)
+}
+
+/// A user's operation: addresses of input and inout, how many elements, their type, and what the user calls the type.
+type Call = dyn Fn(*const u8, *mut u8, usize, &Type, usize) + Send + Sync;
+
+/// A function of the user's that combines elements.
+pub struct Function(Box<Call>);
+
+impl Function {
+    /// # Safety
+    /// `call` may be called on any thread; it reads and writes nothing but the given number of elements at the two
+    /// addresses, and what is its own.
+    pub unsafe fn new(
+        call: impl Fn(*const u8, *mut u8, usize, &Type, usize) + Send + Sync + 'static,
+    ) -> Function {
+        Function(Box::new(call))
+    }
+
+    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], as many as both have.
+    pub fn combine(&self, input: &Elements, inout: &Elements, handle: usize) {
+        let count = input.count().min(inout.count());
+        if count > 0 {
+            let at = std::ptr::with_exposed_provenance_mut;
+            (self.0)(
+                at(input.address()),
+                at(inout.address()),
+                count,
+                input.ty(),
+                handle,
+            );
+        }
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Function")
+    }
 }
 
 /// Combines one buffer into another (MPI_Reduce_local, and the ends of a reduction).

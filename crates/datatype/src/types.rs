@@ -83,6 +83,19 @@ impl Type {
         }
     }
 
+    /// Where `count` elements' data lies relative to their address, if it is one run.
+    #[inline]
+    pub(crate) fn is_one_run(&self, count: usize) -> Option<isize> {
+        match self {
+            Type::Predefined(basic) if basic.extent() == basic.bytes() => Some(0),
+            _ => self.with_piece(|piece| {
+                let one_run =
+                    piece.is_run() && (count == 1 || self.extent() == piece.size as isize);
+                one_run.then_some(piece.offset)
+            }),
+        }
+    }
+
     /// The predefined type itself, if it is one.
     pub fn predefined(&self) -> Option<Predefined> {
         match self {

@@ -102,7 +102,7 @@ impl From<datatype::Error> for Error {
             Argument { .. } | Lengths { .. } => Class::ARG,
             Unsupported(_) | Nesting { .. } => Class::TYPE,
             TooLarge { .. } | Conversion { .. } => Class::VALUE_TOO_LARGE,
-            Operation { .. } => Class::OP,
+            Operation { .. } | Mixed { .. } => Class::OP,
             Room { .. } => Class::TRUNCATE,
         };
         Error::new(class, error.to_string())

@@ -14,6 +14,7 @@
 mod agree;
 pub mod attributes;
 pub mod codes;
+pub mod coll;
 pub mod comm;
 mod create;
 mod dims;
@@ -24,6 +25,7 @@ pub mod handle;
 mod hints;
 mod host;
 mod matching;
+pub mod op;
 mod p2p;
 mod packet;
 mod persistent;

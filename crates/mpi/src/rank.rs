@@ -6,17 +6,19 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use channel::lock::{Guard, RankLock};
 use channel::shm::{Bell, Segment, Shape, Shm};
 use channel::{Channel, Channels};
-use datatype::Buffer;
+use datatype::{Buffer, Pool};
 use knobs::Knobs;
 use pmi::{Control, Job};
 
 use crate::attributes::Keyvals;
+use crate::coll::table::Choice;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
 use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
+use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode};
 use crate::request::RequestId;
 use crate::task::Tasks;
@@ -28,6 +30,8 @@ pub struct Rank {
     state: RankLock<State>,
     pub host: Box<dyn Host>,
     pub(crate) policy: Policy,
+    /// Which algorithms collectives take.
+    pub(crate) collectives: Choice,
     /// What peers ring when they write to this rank; none if it is alone.
     pub(crate) bell: Option<Bell>,
     /// Threads of this rank asleep on it.
@@ -50,6 +54,10 @@ pub struct State {
     pub errhandlers: Errhandlers,
     /// Messages taken out by matched probes.
     pub claimed: Slab<Found>,
+    /// The user's operations.
+    pub ops: Ops,
+    /// Memory for what collectives have in between.
+    pub scratch: Pool,
     pub knobs: Knobs,
     /// The line to the launcher.
     pub control: Option<Control>,
@@ -123,6 +131,7 @@ impl Rank {
             knobs.spin.as_nanos() as u64,
             host.core_per_rank(),
         );
+        let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {
             context: 0,
@@ -149,6 +158,8 @@ impl Rank {
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
             claimed: Slab::new(Kind::Message),
+            ops: Ops::default(),
+            scratch: Pool::default(),
             knobs,
             control,
             last_error: None,
@@ -159,6 +170,7 @@ impl Rank {
             state: RankLock::new(state),
             host,
             policy,
+            collectives,
             bell,
             sleepers: AtomicUsize::new(0),
             idle_tests: AtomicU32::new(0),

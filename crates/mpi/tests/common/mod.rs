@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use channel::shm::Segment;
-use datatype::Buffer;
+use datatype::reduce::Function;
+use datatype::{Buffer, Elements, Predefined, Type};
+use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
 
 /// Runs `program` on `size` ranks with these settings; panics of a rank are the test's.
@@ -53,4 +55,94 @@ pub fn out(bytes: &[u8]) -> Buffer {
 pub fn room(bytes: &mut [u8]) -> Buffer {
     // SAFETY: the tests keep the bytes until the operation is complete, and look at them afterwards.
     unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// Bytes that tell where they come from.
+#[allow(dead_code)]
+pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (at * 7 + seed * 13 + at / 255) as u8)
+        .collect()
+}
+
+/// Ends the test program when a rank panics: its peers would wait for it for ever.
+#[allow(dead_code)]
+pub struct Fails;
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+/// Four integers, three in a row and one behind a gap, every 32 bytes.
+#[allow(dead_code)]
+pub fn gapped() -> Type {
+    let four = Type::indexed(&[3, 1], &[0, 4], &Predefined::INT.into()).unwrap();
+    Type::resized(0, 32, &four).unwrap()
+}
+
+/// `count` elements that begin at the slice's address.
+#[allow(dead_code)]
+pub fn typed(bytes: &mut [u8], count: usize, ty: &Type) -> Buffer {
+    elements(bytes, count, ty).buffer()
+}
+
+#[allow(dead_code)]
+pub fn elements(bytes: &mut [u8], count: usize, ty: &Type) -> Elements {
+    assert!(bytes.len() >= count * ty.extent() as usize);
+    // SAFETY: the tests keep the bytes until the operation is complete, and look at them afterwards.
+    unsafe { Elements::new(bytes.as_mut_ptr(), count, ty) }
+}
+
+/// The products of 2 x 2 matrices of wrapping integers: `low` becomes low x high. The order matters.
+#[allow(dead_code)]
+pub fn multiply(low: &mut [u8], high: &[u8]) {
+    for (low, high) in low.chunks_exact_mut(16).zip(high.chunks_exact(16)) {
+        let number =
+            |bytes: &[u8], at: usize| u32::from_ne_bytes(bytes[at * 4..][..4].try_into().unwrap());
+        let a: [u32; 4] = std::array::from_fn(|at| number(low, at));
+        let b: [u32; 4] = std::array::from_fn(|at| number(high, at));
+        for at in 0..4 {
+            let (row, column) = (at / 2 * 2, at % 2);
+            let sum = a[row]
+                .wrapping_mul(b[column])
+                .wrapping_add(a[row + 1].wrapping_mul(b[column + 2]));
+            low[at * 4..][..4].copy_from_slice(&sum.to_ne_bytes());
+        }
+    }
+}
+
+/// The same as an operation of the user's, on matrices in a row or [`gapped`].
+#[allow(dead_code)]
+pub fn matrix_product(with_gaps: bool) -> Operation {
+    let (stride, last) = if with_gaps { (32, 16) } else { (16, 12) };
+    let call = move |input: *const u8, inout: *mut u8, count: usize, ty: &Type, handle: usize| {
+        assert_eq!((ty.size(), ty.extent(), handle), (16, stride as isize, 77));
+        for element in 0..count {
+            // SAFETY: an element's four integers lie at 0, 4, 8 and `last`.
+            unsafe {
+                let (input, inout) = (input.add(element * stride), inout.add(element * stride));
+                let load = |from: *const u8| {
+                    let mut packed = [0; 16];
+                    packed[..12].copy_from_slice(std::slice::from_raw_parts(from, 12));
+                    packed[12..].copy_from_slice(std::slice::from_raw_parts(from.add(last), 4));
+                    packed
+                };
+                let (mut low, high) = (load(input), load(inout));
+                multiply(&mut low, &high);
+                std::slice::from_raw_parts_mut(inout, 12).copy_from_slice(&low[..12]);
+                std::slice::from_raw_parts_mut(inout.add(last), 4).copy_from_slice(&low[12..]);
+            }
+        }
+    };
+    // SAFETY: it touches the elements' integers only.
+    let function = Arc::new(unsafe { Function::new(call) });
+    Operation::User {
+        function,
+        commutative: false,
+        datatype: 77,
+    }
 }

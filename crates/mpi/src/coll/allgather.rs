@@ -1,0 +1,88 @@
+//! Gathering to all (MPI 5.0 §6.7).
+
+use datatype::Buffer;
+
+use super::call::Call;
+use super::parts::Parts;
+use super::table::Algorithm;
+use crate::Result;
+
+/// `ours` is `None` where it lies in place.
+pub(super) async fn allgather(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: &Parts,
+    algorithm: Algorithm,
+) -> Result<()> {
+    if let Some(ours) = ours {
+        ours.copy_to(&all.part(call.me()));
+    }
+    match algorithm {
+        Algorithm::RecursiveDoubling => recursive_doubling(call, all).await,
+        Algorithm::Bruck => bruck(call, all).await,
+        _ => ring(call, all).await,
+    }
+}
+
+async fn ring(call: &Call<'_>, all: &Parts) -> Result<()> {
+    for step in 1..call.size() {
+        let (ours, theirs) = (call.before(step - 1), call.before(step));
+        call.exchange(
+            call.after(1),
+            all.part(ours),
+            call.before(1),
+            all.part(theirs),
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// For parts of one size and a power of two of ranks.
+async fn recursive_doubling(call: &Call<'_>, all: &Parts) -> Result<()> {
+    let mut count = 1;
+    while count < call.size() {
+        let partner = call.me() ^ count;
+        let (ours, theirs) = (call.me() & !(count - 1), partner & !(count - 1));
+        let (Some(ours), Some(theirs)) = (all.range(ours, count), all.range(theirs, count)) else {
+            return ring(call, all).await;
+        };
+        call.exchange(partner, ours, partner, theirs).await?;
+        count *= 2;
+    }
+    Ok(())
+}
+
+/// Collects the parts in the circle's order from this rank on, then puts each where it belongs.
+async fn bruck(call: &Call<'_>, all: &Parts) -> Result<()> {
+    let size = call.size();
+    let room = call.bytes(all.total())?;
+    let bytes = |first: usize, count: usize| {
+        (first..first + count)
+            .map(|step| all.len(call.after(step)))
+            .sum()
+    };
+    all.part(call.me()).copy_to(&room);
+    let (mut have, mut end) = (1, all.len(call.me()));
+    while have < size {
+        let count = have.min(size - have);
+        // What they want is what they lack: the first of ours, seen from them the next.
+        let (ours, theirs): (usize, usize) = (bytes(0, count), bytes(have, count));
+        call.exchange(
+            call.before(have),
+            room.slice(0, ours),
+            call.after(have),
+            room.slice(end, theirs),
+        )
+        .await?;
+        have += count;
+        end += theirs;
+    }
+    let mut at = all.len(call.me());
+    for from in (1..size).map(|step| call.after(step)) {
+        let len = all.len(from);
+        room.slice(at, len).copy_to(&all.part(from));
+        at += len;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Everyone to everyone (MPI 5.0 §6.8).
+
+use super::call::Call;
+use super::parts::Parts;
+use super::table::Algorithm;
+use crate::Result;
+
+/// Messages to and from so many ranks are under way at once.
+const WINDOW: usize = 32;
+
+/// `give` is `None` where the data lies in place.
+pub(super) async fn alltoall(
+    call: &Call<'_>,
+    give: Option<&Parts>,
+    take: &Parts,
+    algorithm: Algorithm,
+) -> Result<()> {
+    let Some(give) = give else {
+        return in_place(call, take).await;
+    };
+    give.part(call.me()).copy_to(&take.part(call.me()));
+    match algorithm {
+        Algorithm::Bruck => bruck(call, give, take).await,
+        Algorithm::Pairwise => windows(call, give, take, 1).await,
+        _ => windows(call, give, take, WINDOW).await,
+    }
+}
+
+/// Empty parts are not sent.
+async fn windows(call: &Call<'_>, give: &Parts, take: &Parts, window: usize) -> Result<()> {
+    for first in (1..call.size()).step_by(window) {
+        let steps = first..call.size().min(first + window);
+        let mut pending = Vec::new();
+        for from in steps
+            .clone()
+            .map(|step| call.before(step))
+            .filter(|&from| take.len(from) > 0)
+        {
+            pending.push(call.receive(from, take.part(from))?);
+        }
+        for to in steps
+            .map(|step| call.after(step))
+            .filter(|&to| give.len(to) > 0)
+        {
+            pending.push(call.send(to, give.part(to))?);
+        }
+        for one in pending {
+            one.await?;
+        }
+    }
+    Ok(())
+}
+
+/// For parts of one size: few messages of many parts.
+async fn bruck(call: &Call<'_>, give: &Parts, take: &Parts) -> Result<()> {
+    let (size, each) = (call.size(), give.len(0));
+    let room = call.bytes(size * each)?;
+    let half = size.div_ceil(2).max(size.next_power_of_two() / 2) * each;
+    let (out, into) = (call.bytes(half)?, call.bytes(half)?);
+    let place = |step: usize| room.slice(step * each, each);
+    for step in 0..size {
+        give.part(call.after(step)).copy_to(&place(step));
+    }
+    let mut distance = 1;
+    while distance < size {
+        let travel = || {
+            (distance..size)
+                .filter(|step| step & distance != 0)
+                .enumerate()
+        };
+        for (at, step) in travel() {
+            place(step).copy_to(&out.slice(at * each, each));
+        }
+        let len = travel().count() * each;
+        call.exchange(
+            call.after(distance),
+            out.slice(0, len),
+            call.before(distance),
+            into.slice(0, len),
+        )
+        .await?;
+        for (at, step) in travel() {
+            into.slice(at * each, each).copy_to(&place(step));
+        }
+        distance *= 2;
+    }
+    for step in 1..size {
+        place(step).copy_to(&take.part(call.before(step)));
+    }
+    Ok(())
+}
+
+/// Pairs of ranks exchange in rounds, each from a copy of what it sends.
+async fn in_place(call: &Call<'_>, all: &Parts) -> Result<()> {
+    for round in 0..call.size() {
+        let partner = (round + call.size() - call.me()) % call.size();
+        let part = all.part(partner);
+        if partner == call.me() || part.is_empty() {
+            continue;
+        }
+        let copy = call.bytes(part.len())?;
+        part.copy_to(&copy);
+        call.exchange(partner, copy, partner, part).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Broadcast (MPI 5.0 §6.4).
+
+use datatype::Buffer;
+
+use super::call::Call;
+use super::table::Algorithm;
+use crate::Result;
+
+/// What travels down a chain at once, in bytes.
+const PIECE: usize = 64 << 10;
+
+pub(super) async fn bcast(
+    call: &Call<'_>,
+    buffer: &Buffer,
+    root: usize,
+    algorithm: Algorithm,
+) -> Result<()> {
+    if call.size() == 1 || buffer.is_empty() {
+        return Ok(());
+    }
+    match algorithm {
+        Algorithm::ScatterAllgather => scatter_allgather(call, buffer, root).await,
+        Algorithm::Chain => chain(call, buffer, root).await,
+        Algorithm::Linear => linear(call, buffer, root).await,
+        _ => binomial(call, buffer, root).await,
+    }
+}
+
+pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let size = call.size();
+    let place = call.before(root);
+    let mut distance = 1;
+    while distance < size && place & distance == 0 {
+        distance *= 2;
+    }
+    if place > 0 {
+        call.receive(call.before(distance), buffer.clone())?.await?;
+    }
+    // The farthest first, as its branch is the longest. All are on their way before the first is waited for.
+    let mut last = None;
+    while distance > 1 {
+        distance /= 2;
+        if place + distance < size {
+            let sending = call.send(call.after(distance), buffer.clone())?;
+            if let Some(before) = last.replace(sending) {
+                before.await?;
+            }
+        }
+    }
+    match last {
+        Some(sending) => sending.await,
+        None => Ok(()),
+    }
+}
+
+/// The root sends everything to everyone; where memory is read directly, all read at once.
+async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    if call.me() != root {
+        return call.receive(root, buffer.clone())?.await;
+    }
+    let sends: Result<Vec<_>> = (1..call.size())
+        .map(|steps| call.send(call.after(steps), buffer.clone()))
+        .collect();
+    for sending in sends? {
+        sending.await?;
+    }
+    Ok(())
+}
+
+async fn chain(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let place = call.before(root);
+    let pieces = || {
+        (0..buffer.len())
+            .step_by(PIECE)
+            .map(|at| buffer.slice(at, PIECE))
+    };
+    let last = place + 1 == call.size();
+    let mut ahead = if place > 0 {
+        Some(call.receive(call.before(1), buffer.slice(0, PIECE))?)
+    } else {
+        None
+    };
+    let mut sending = None;
+    for (number, piece) in pieces().enumerate() {
+        if let Some(receiving) = ahead.take() {
+            let next = buffer.slice((number + 1) * PIECE, PIECE);
+            if !next.is_empty() {
+                ahead = Some(call.receive(call.before(1), next)?);
+            }
+            receiving.await?;
+        }
+        if !last && let Some(before) = sending.replace(call.send(call.after(1), piece)?) {
+            before.await?;
+        }
+    }
+    match sending {
+        Some(sending) => sending.await,
+        None => Ok(()),
+    }
+}
+
+/// Parts go down a binomial tree, then round in a circle: everyone sends the whole once or less.
+async fn scatter_allgather(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let size = call.size();
+    let place = call.before(root);
+    let each = buffer.len().div_ceil(size);
+    let parts = |first: usize, count: usize| buffer.slice(first * each, count * each);
+
+    let mut distance = 1;
+    while distance < size && place & distance == 0 {
+        distance *= 2;
+    }
+    if place > 0 {
+        call.receive(
+            call.before(distance),
+            parts(place, distance.min(size - place)),
+        )?
+        .await?;
+    }
+    while distance > 1 {
+        distance /= 2;
+        if place + distance < size {
+            let below = parts(place + distance, distance.min(size - place - distance));
+            call.send(call.after(distance), below)?.await?;
+        }
+    }
+
+    for step in 1..size {
+        let (ours, theirs) = (
+            (place + size - step + 1) % size,
+            (place + size - step) % size,
+        );
+        call.exchange(
+            call.after(1),
+            parts(ours, 1),
+            call.before(1),
+            parts(theirs, 1),
+        )
+        .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Gather and scatter (MPI 5.0 §6.5, §6.6).
+
+use datatype::Buffer;
+
+use super::call::Call;
+use super::parts::Parts;
+use super::table::Algorithm;
+use crate::Result;
+
+/// `ours` is `None` where it lies in place, and `all` counts at the root only.
+pub(super) async fn gather(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Parts>,
+    root: usize,
+    algorithm: Algorithm,
+) -> Result<()> {
+    match (algorithm, ours, all) {
+        (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
+            gather_at_root(call, ours, all).await
+        }
+        (Algorithm::Binomial, Some(ours), _) if call.me() != root => {
+            gather_below(call, ours, root).await
+        }
+        _ => gather_linear(call, ours, all, root).await,
+    }
+}
+
+pub(super) async fn gather_linear(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Parts>,
+    root: usize,
+) -> Result<()> {
+    match (ours, all) {
+        (Some(ours), _) if call.me() != root => call.send(root, ours.clone())?.await,
+        (_, Some(all)) if call.me() == root => {
+            let receives: Result<Vec<_>> = (1..call.size())
+                .map(|steps| call.after(steps))
+                .map(|from| call.receive(from, all.part(from)))
+                .collect();
+            if let Some(ours) = ours {
+                ours.copy_to(&all.part(root));
+            }
+            for receiving in receives? {
+                receiving.await?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The branch at `distance` below a member: blocks of members in the order of their distance from the root.
+fn branch(call: &Call<'_>, place: usize, distance: usize) -> usize {
+    distance.min(call.size() - place)
+}
+
+async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Parts) -> Result<()> {
+    let each = all.len(0);
+    let mut distance = 1;
+    while distance < call.size() {
+        let count = branch(call, distance, distance);
+        let from = call.after(distance);
+        match all.range(from, count) {
+            Some(place) if from + count <= call.size() => call.receive(from, place)?.await?,
+            // Their order begins again at rank 0 in between.
+            _ => {
+                let room = call.bytes(count * each)?;
+                call.receive(from, room.clone())?.await?;
+                for step in 0..count {
+                    room.slice(step * each, each)
+                        .copy_to(&all.part(call.after(distance + step)));
+                }
+            }
+        }
+        distance *= 2;
+    }
+    if let Some(ours) = ours {
+        ours.copy_to(&all.part(call.me()));
+    }
+    Ok(())
+}
+
+async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()> {
+    let (place, each) = (call.before(root), ours.len());
+    let parent = 1 << place.trailing_zeros();
+    let count = branch(call, place, parent);
+    if count == 1 {
+        return call.send(call.before(parent), ours.clone())?.await;
+    }
+    let room = call.bytes(count * each)?;
+    ours.copy_to(&room);
+    let mut distance = 1;
+    while distance < count {
+        let below = room.slice(distance * each, distance * each);
+        call.receive(call.after(distance), below)?.await?;
+        distance *= 2;
+    }
+    call.send(call.before(parent), room)?.await
+}
+
+/// `ours` is `None` where it lies in place, and `all` counts at the root only.
+pub(super) async fn scatter(
+    call: &Call<'_>,
+    all: Option<&Parts>,
+    ours: Option<&Buffer>,
+    root: usize,
+    algorithm: Algorithm,
+) -> Result<()> {
+    match (algorithm, ours, all) {
+        (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
+            scatter_from_root(call, all, ours).await
+        }
+        (Algorithm::Binomial, Some(ours), _) if call.me() != root => {
+            scatter_below(call, ours, root).await
+        }
+        _ => scatter_linear(call, all, ours, root).await,
+    }
+}
+
+pub(super) async fn scatter_linear(
+    call: &Call<'_>,
+    all: Option<&Parts>,
+    ours: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
+    match (ours, all) {
+        (Some(ours), _) if call.me() != root => call.receive(root, ours.clone())?.await,
+        (_, Some(all)) if call.me() == root => {
+            let sends: Result<Vec<_>> = (1..call.size())
+                .map(|steps| call.after(steps))
+                .map(|to| call.send(to, all.part(to)))
+                .collect();
+            if let Some(ours) = ours {
+                all.part(root).copy_to(ours);
+            }
+            for sending in sends? {
+                sending.await?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn scatter_from_root(call: &Call<'_>, all: &Parts, ours: Option<&Buffer>) -> Result<()> {
+    let each = all.len(0);
+    let mut distance = call.size().next_power_of_two();
+    while distance > 1 {
+        distance /= 2;
+        if distance >= call.size() {
+            continue;
+        }
+        let count = branch(call, distance, distance);
+        let to = call.after(distance);
+        let block = match all.range(to, count) {
+            Some(block) if to + count <= call.size() => block,
+            _ => {
+                let room = call.bytes(count * each)?;
+                for step in 0..count {
+                    all.part(call.after(distance + step))
+                        .copy_to(&room.slice(step * each, each));
+                }
+                room
+            }
+        };
+        call.send(to, block)?.await?;
+    }
+    if let Some(ours) = ours {
+        all.part(call.me()).copy_to(ours);
+    }
+    Ok(())
+}
+
+async fn scatter_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()> {
+    let (place, each) = (call.before(root), ours.len());
+    let parent = 1 << place.trailing_zeros();
+    let count = branch(call, place, parent);
+    if count == 1 {
+        return call.receive(call.before(parent), ours.clone())?.await;
+    }
+    let room = call.bytes(count * each)?;
+    call.receive(call.before(parent), room.clone())?.await?;
+    let mut distance = count.next_power_of_two();
+    while distance > 1 {
+        distance /= 2;
+        if distance < count {
+            call.send(
+                call.after(distance),
+                room.slice(distance * each, distance * each),
+            )?
+            .await?;
+        }
+    }
+    room.copy_to(ours);
+    Ok(())
+}

@@ -1,0 +1,365 @@
+//! Reductions to one and to all (MPI 5.0 §6.9.1, §6.9.6).
+//!
+//! What must always hold: operands are combined in the order of ranks unless the operation is commutative, and all
+//! ranks of an allreduce get the same bits, because each pair combines in one order or each part is computed once.
+
+use std::ops::Range;
+
+use datatype::Elements;
+
+use super::bcast;
+use super::call::Call;
+use super::table::Algorithm;
+use crate::Result;
+use crate::op::Operation;
+
+/// What a reduction is about.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// This rank's contribution; `None`: it is in `receive`.
+    pub send: Option<Elements>,
+    /// Where the result goes; `None` where there is none.
+    pub receive: Option<Elements>,
+    pub op: Operation,
+}
+
+impl Reduction {
+    /// This rank's contribution, wherever it is.
+    pub(super) fn ours(&self) -> Option<&Elements> {
+        self.send.as_ref().or(self.receive.as_ref())
+    }
+
+    /// Memory that holds the contribution and may be changed.
+    pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
+        let into = match (&self.receive, &self.send) {
+            (Some(receive), _) => receive.clone(),
+            (None, Some(send)) => call.elements(send.count(), send.ty())?,
+            (None, None) => call.elements(0, &datatype::Predefined::BYTE.into())?,
+        };
+        if let Some(send) = &self.send {
+            send.buffer().copy_to(&into.buffer());
+        }
+        Ok(into)
+    }
+
+    /// Puts the result where it belongs, if it is not there already.
+    pub(super) fn deliver(&self, result: &Elements) {
+        if let Some(receive) = &self.receive
+            && !receive.is(result)
+        {
+            result.buffer().copy_to(&receive.buffer());
+        }
+    }
+}
+
+pub(super) async fn reduce(
+    call: &Call<'_>,
+    work: &Reduction,
+    root: usize,
+    algorithm: Algorithm,
+) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    match algorithm {
+        Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
+        _ if work.op.is_commutative() => binomial(call, work, root, root).await,
+        _ => binomial(call, work, root, 0).await,
+    }
+}
+
+/// Up a binomial tree whose ranks begin with `top`; the result then goes to `root`.
+pub(super) async fn binomial(
+    call: &Call<'_>,
+    work: &Reduction,
+    root: usize,
+    top: usize,
+) -> Result<()> {
+    let Some(mut sum) = work.ours().cloned() else {
+        return Ok(());
+    };
+    let place = call.before(top);
+    // What may be overwritten: never what the user sends.
+    let mut spare = work.receive.clone().filter(|receive| !receive.is(&sum));
+    let mut distance = 1;
+    while distance < call.size() && place & distance == 0 {
+        if place + distance < call.size() {
+            let theirs = match spare.take() {
+                Some(spare) => spare,
+                None => call.elements(sum.count(), sum.ty())?,
+            };
+            call.receive(call.after(distance), theirs.buffer())?.await?;
+            work.op.combine(&sum, &theirs)?;
+            spare = Some(std::mem::replace(&mut sum, theirs))
+                .filter(|used| !work.send.as_ref().is_some_and(|s| s.is(used)));
+        }
+        distance *= 2;
+    }
+    if place > 0 {
+        call.send(call.before(distance), sum.buffer())?.await?;
+        if call.me() == root {
+            let receive = work.receive.as_ref().unwrap_or(&sum);
+            call.receive(top, receive.buffer())?.await?;
+        }
+    } else if call.me() == root {
+        work.deliver(&sum);
+    } else {
+        call.send(root, sum.buffer())?.await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn allreduce(
+    call: &Call<'_>,
+    work: &Reduction,
+    algorithm: Algorithm,
+) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    match algorithm {
+        Algorithm::Rabenseifner => rabenseifner(call, work).await,
+        Algorithm::Ring => ring(call, work).await,
+        Algorithm::ReduceBcast => {
+            let (own, rest) = (
+                call.me() == 0,
+                Reduction {
+                    receive: None,
+                    send: work.ours().cloned(),
+                    ..work.clone()
+                },
+            );
+            binomial(call, if own { work } else { &rest }, 0, 0).await?;
+            match &work.receive {
+                Some(receive) => bcast::binomial(call, &receive.buffer(), 0).await,
+                None => Ok(()),
+            }
+        }
+        _ => recursive_doubling(call, work).await,
+    }
+}
+
+/// A power of two of the ranks, in order: of the first few pairs of ranks only the second takes part, for both.
+pub(super) struct Halves {
+    /// How many pairs there are.
+    pub pairs: usize,
+    /// How many ranks take part.
+    pub size: usize,
+    /// This rank among them; `None` if its neighbour stands for it.
+    pub me: Option<usize>,
+}
+
+impl Halves {
+    pub fn of(call: &Call<'_>) -> Halves {
+        let size = 1 << call.size().ilog2();
+        let pairs = call.size() - size;
+        let me = match call.me() {
+            me if me >= 2 * pairs => Some(me - pairs),
+            me if me % 2 == 1 => Some(me / 2),
+            _ => None,
+        };
+        Halves { pairs, size, me }
+    }
+
+    /// The rank that takes part as `place`.
+    pub fn rank(&self, place: usize) -> usize {
+        if place < self.pairs {
+            2 * place + 1
+        } else {
+            place + self.pairs
+        }
+    }
+
+    /// The ranks that the participants `places` stand for.
+    pub fn ranks(&self, places: Range<usize>) -> Range<usize> {
+        let first = |place: usize| {
+            if place < self.pairs {
+                2 * place
+            } else {
+                place + self.pairs
+            }
+        };
+        first(places.start)..first(places.end)
+    }
+
+    /// The rank that stands for this one, if another does.
+    fn delegate(&self, call: &Call<'_>) -> Option<usize> {
+        self.me.is_none().then(|| call.me() + 1)
+    }
+
+    /// The rank that this one stands for besides itself.
+    pub fn client(&self, call: &Call<'_>) -> Option<usize> {
+        (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
+    }
+
+    /// Before: contributions of those who are stood for are combined in. False: another stands for this rank.
+    pub async fn fold(&self, call: &Call<'_>, sum: &Elements, op: &Operation) -> Result<bool> {
+        if let Some(delegate) = self.delegate(call) {
+            let none = sum.part(0, 0);
+            call.exchange_and_combine((delegate, sum.clone()), (delegate, none), op, true)
+                .await?;
+            return Ok(false);
+        }
+        if let Some(client) = self.client(call) {
+            let none = sum.part(0, 0);
+            call.exchange_and_combine((client, none), (client, sum.clone()), op, true)
+                .await?;
+        }
+        Ok(true)
+    }
+
+    /// After: those who were stood for get the result.
+    async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
+        if let Some(delegate) = self.delegate(call) {
+            call.receive(delegate, result.buffer())?.await?;
+        } else if let Some(client) = self.client(call) {
+            call.send(client, result.buffer())?.await?;
+        }
+        Ok(())
+    }
+}
+
+/// Partners exchange everything they have and compute the same.
+async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
+    let mut sum = work.accumulator(call)?;
+    let halves = Halves::of(call);
+    if !halves.fold(call, &sum, &work.op).await? {
+        return halves.unfold(call, &sum).await;
+    }
+    let mut theirs = call.elements(sum.count(), sum.ty())?;
+    let me = halves.me.unwrap_or_default();
+    let mut distance = 1;
+    while distance < halves.size {
+        let partner = halves.rank(me ^ distance);
+        call.exchange(partner, sum.buffer(), partner, theirs.buffer())
+            .await?;
+        // The lower ranks' operand comes first on both sides, so both compute the same bits.
+        if me & distance == 0 {
+            work.op.combine(&sum, &theirs)?;
+            std::mem::swap(&mut sum, &mut theirs);
+        } else {
+            work.op.combine(&theirs, &sum)?;
+        }
+        distance *= 2;
+    }
+    work.deliver(&sum);
+    halves.unfold(call, &sum).await
+}
+
+/// The elements that participant `me` has after `steps` halvings.
+fn half(me: usize, steps: u32, count: usize) -> Range<usize> {
+    let mut range = 0..count;
+    for step in 0..steps {
+        let middle = range.start + range.len() / 2;
+        range = if me >> step & 1 == 0 {
+            range.start..middle
+        } else {
+            middle..range.end
+        };
+    }
+    range
+}
+
+fn part(of: &Elements, range: Range<usize>) -> Elements {
+    of.part(range.start, range.len())
+}
+
+/// Halves what is reduced with each partner, the nearest first, so that neighbours' sums meet in the order of ranks.
+async fn halve(
+    call: &Call<'_>,
+    halves: &Halves,
+    me: usize,
+    sum: &Elements,
+    op: &Operation,
+) -> Result<()> {
+    for step in 0..halves.size.ilog2() {
+        let (ours, theirs) = (
+            half(me, step + 1, sum.count()),
+            half(me ^ 1 << step, step + 1, sum.count()),
+        );
+        let partner = halves.rank(me ^ 1 << step);
+        let (give, keep) = (part(sum, theirs), part(sum, ours));
+        call.exchange_and_combine((partner, give), (partner, keep), op, me >> step & 1 == 1)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn rabenseifner(call: &Call<'_>, work: &Reduction) -> Result<()> {
+    let sum = work.accumulator(call)?;
+    let halves = Halves::of(call);
+    if halves.fold(call, &sum, &work.op).await? {
+        let me = halves.me.unwrap_or_default();
+        halve(call, &halves, me, &sum, &work.op).await?;
+        for step in (0..halves.size.ilog2()).rev() {
+            let (ours, theirs) = (
+                half(me, step + 1, sum.count()),
+                half(me ^ 1 << step, step + 1, sum.count()),
+            );
+            let partner = halves.rank(me ^ 1 << step);
+            call.exchange(
+                partner,
+                part(&sum, ours).buffer(),
+                partner,
+                part(&sum, theirs).buffer(),
+            )
+            .await?;
+        }
+    }
+    halves.unfold(call, &sum).await
+}
+
+async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
+    let sum = work.accumulator(call)?;
+    let halves = Halves::of(call);
+    let steps = halves.size.ilog2();
+    if halves.fold(call, &sum, &work.op).await? {
+        halve(call, &halves, halves.me.unwrap_or_default(), &sum, &work.op).await?;
+    }
+    if call.me() != root {
+        let Some(me) = halves.me else { return Ok(()) };
+        return call
+            .send(root, part(&sum, half(me, steps, sum.count())).buffer())?
+            .await;
+    }
+    let others = (0..halves.size).filter(|&place| Some(place) != halves.me);
+    let receives: Result<Vec<_>> = others
+        .map(|place| {
+            call.receive(
+                halves.rank(place),
+                part(&sum, half(place, steps, sum.count())).buffer(),
+            )
+        })
+        .collect();
+    for receiving in receives? {
+        receiving.await?;
+    }
+    work.deliver(&sum);
+    Ok(())
+}
+
+/// Parts are reduced on their way round a circle, then go round once more.
+async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
+    let sum = work.accumulator(call)?;
+    let size = call.size();
+    // Part p is complete at rank p - 1.
+    let block = |part: usize| {
+        let (start, end) = (sum.count() * part / size, sum.count() * (part + 1) / size);
+        sum.part(start, end - start)
+    };
+    let (next, previous) = (call.after(1), call.before(1));
+    for step in 0..size - 1 {
+        let (give, keep) = (block(call.before(step)), block(call.before(step + 1)));
+        call.exchange_and_combine((next, give), (previous, keep), &work.op, true)
+            .await?;
+    }
+    for step in 0..size - 1 {
+        let (ours, theirs) = (
+            block((call.before(step) + 1) % size),
+            block(call.before(step)),
+        );
+        call.exchange(next, ours.buffer(), previous, theirs.buffer())
+            .await?;
+    }
+    Ok(())
+}

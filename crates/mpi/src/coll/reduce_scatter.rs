@@ -1,0 +1,169 @@
+//! Reductions whose result is spread (MPI 5.0 §6.10).
+
+use std::ops::Range;
+
+use datatype::Elements;
+
+use super::call::Call;
+use super::gather::scatter_linear;
+use super::parts::Parts;
+use super::reduce::{Halves, Reduction, binomial};
+use super::table::Algorithm;
+use crate::Result;
+
+/// How many elements of the result each rank gets.
+#[derive(Clone, Debug)]
+pub enum Counts {
+    Even(usize),
+    Each(Box<[usize]>),
+}
+
+impl Counts {
+    pub fn of(&self, rank: usize) -> usize {
+        match self {
+            Counts::Even(count) => *count,
+            Counts::Each(counts) => counts[rank],
+        }
+    }
+
+    /// Where the elements of these ranks begin and end.
+    pub fn elements(&self, ranks: Range<usize>) -> Range<usize> {
+        match self {
+            Counts::Even(count) => ranks.start * count..ranks.end * count,
+            Counts::Each(counts) => {
+                let start = counts[..ranks.start].iter().sum();
+                start..start + counts[ranks].iter().sum::<usize>()
+            }
+        }
+    }
+}
+
+pub(super) async fn reduce_scatter(
+    call: &Call<'_>,
+    work: &Reduction,
+    counts: &Counts,
+    algorithm: Algorithm,
+) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    match algorithm {
+        Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
+        Algorithm::Pairwise => pairwise(call, work, counts).await,
+        _ => through_one(call, work, counts).await,
+    }
+}
+
+fn part(of: &Elements, range: Range<usize>) -> Elements {
+    of.part(range.start, range.len())
+}
+
+/// Where this rank's part of the result goes.
+fn place(work: &Reduction, count: usize) -> Option<Elements> {
+    work.receive.as_ref().map(|receive| receive.part(0, count))
+}
+
+async fn through_one(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    let all = (call.me() == 0)
+        .then(|| call.elements(ours.count(), ours.ty()))
+        .transpose()?;
+    let whole = Reduction {
+        send: Some(ours.clone()),
+        receive: all.clone(),
+        op: work.op.clone(),
+    };
+    binomial(call, &whole, 0, 0).await?;
+    let parts = all.map(|all| {
+        Parts::Each(
+            (0..call.size())
+                .map(|rank| part(&all, counts.elements(rank..rank + 1)).buffer())
+                .collect(),
+        )
+    });
+    let place = place(work, counts.of(call.me())).map(|place| place.buffer());
+    scatter_linear(call, parts.as_ref(), place.as_ref(), 0).await
+}
+
+async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    // The contribution must stay; in place it may go.
+    let sum = match &work.send {
+        None => ours.clone(),
+        Some(_) => {
+            let copy = call.elements(ours.count(), ours.ty())?;
+            ours.buffer().copy_to(&copy.buffer());
+            copy
+        }
+    };
+    let halves = Halves::of(call);
+    let place = place(work, counts.of(call.me())).unwrap_or_else(|| sum.part(0, 0));
+    if !halves.fold(call, &sum, &work.op).await? {
+        return call.receive(call.me() + 1, place.buffer())?.await;
+    }
+    let me = halves.me.unwrap_or_default();
+    let mut mine = 0..halves.size;
+    while mine.len() > 1 {
+        let middle = mine.start + mine.len() / 2;
+        let lower = me < middle;
+        let partner = halves.rank(if lower {
+            me + mine.len() / 2
+        } else {
+            me - mine.len() / 2
+        });
+        let (keep, give) = if lower {
+            (mine.start..middle, middle..mine.end)
+        } else {
+            (middle..mine.end, mine.start..middle)
+        };
+        let elements = |places: Range<usize>| part(&sum, counts.elements(halves.ranks(places)));
+        call.exchange_and_combine(
+            (partner, elements(give)),
+            (partner, elements(keep.clone())),
+            &work.op,
+            !lower,
+        )
+        .await?;
+        mine = keep;
+    }
+    if let Some(client) = halves.client(call) {
+        call.send(
+            client,
+            part(&sum, counts.elements(client..client + 1)).buffer(),
+        )?
+        .await?;
+    }
+    part(&sum, counts.elements(call.me()..call.me() + 1))
+        .buffer()
+        .copy_to(&place.buffer());
+    Ok(())
+}
+
+/// Everyone gets its part from each of the others in turn.
+async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    let of = |rank: usize| part(ours, counts.elements(rank..rank + 1));
+    let place = place(work, counts.of(call.me())).unwrap_or_else(|| ours.part(0, 0));
+    // In place, the result's place still holds contributions.
+    let sum = if work.send.is_some() {
+        place.clone()
+    } else {
+        call.elements(place.count(), place.ty())?
+    };
+    of(call.me()).buffer().copy_to(&sum.buffer());
+    for step in 1..call.size() {
+        let (to, from) = (call.after(step), call.before(step));
+        call.exchange_and_combine((to, of(to)), (from, sum.clone()), &work.op, true)
+            .await?;
+    }
+    if !sum.is(&place) {
+        sum.buffer().copy_to(&place.buffer());
+    }
+    Ok(())
+}

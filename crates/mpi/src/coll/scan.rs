@@ -1,0 +1,108 @@
+//! Prefix reductions (MPI 5.0 §6.11).
+
+use datatype::Elements;
+
+use super::call::Call;
+use super::reduce::Reduction;
+use super::table::Algorithm;
+use crate::Result;
+
+/// `exclusive`: over the ranks before this one only; rank 0 then gets nothing.
+pub(super) async fn scan(
+    call: &Call<'_>,
+    work: &Reduction,
+    exclusive: bool,
+    algorithm: Algorithm,
+) -> Result<()> {
+    let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
+        return Ok(());
+    };
+    if ours.bytes() == 0 {
+        return Ok(());
+    }
+    match algorithm {
+        Algorithm::Chain => chain(call, work, ours, receive, exclusive).await,
+        _ => recursive_doubling(call, work, ours, receive, exclusive).await,
+    }
+}
+
+fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
+    let copy = call.elements(of.count(), of.ty())?;
+    of.buffer().copy_to(&copy.buffer());
+    Ok(copy)
+}
+
+/// After the round of distance d a rank knows the sum of its block of 2d ranks, and of those in it up to itself.
+async fn recursive_doubling(
+    call: &Call<'_>,
+    work: &Reduction,
+    ours: &Elements,
+    receive: &Elements,
+    exclusive: bool,
+) -> Result<()> {
+    let mut block = copy(call, ours)?;
+    let mut theirs = call.elements(ours.count(), ours.ty())?;
+    // Is there a sum of earlier ranks in `receive` yet?
+    let mut begun = !exclusive;
+    if begun && !receive.is(ours) {
+        ours.buffer().copy_to(&receive.buffer());
+    }
+    let mut distance = 1;
+    while distance < call.size() {
+        let partner = call.me() ^ distance;
+        if partner < call.size() {
+            call.exchange(partner, block.buffer(), partner, theirs.buffer())
+                .await?;
+            if partner < call.me() {
+                if begun {
+                    work.op.combine(&theirs, receive)?;
+                } else {
+                    theirs.buffer().copy_to(&receive.buffer());
+                    begun = true;
+                }
+                work.op.combine(&theirs, &block)?;
+            } else {
+                work.op.combine(&block, &theirs)?;
+                std::mem::swap(&mut block, &mut theirs);
+            }
+        }
+        distance *= 2;
+    }
+    Ok(())
+}
+
+/// Each rank waits for the one before it.
+async fn chain(
+    call: &Call<'_>,
+    work: &Reduction,
+    ours: &Elements,
+    receive: &Elements,
+    exclusive: bool,
+) -> Result<()> {
+    let (first, last) = (call.me() == 0, call.me() + 1 == call.size());
+    if !exclusive {
+        if !receive.is(ours) {
+            ours.buffer().copy_to(&receive.buffer());
+        }
+        if !first {
+            let before = call.elements(ours.count(), ours.ty())?;
+            call.receive(call.me() - 1, before.buffer())?.await?;
+            work.op.combine(&before, receive)?;
+        }
+        return if last {
+            Ok(())
+        } else {
+            call.send(call.me() + 1, receive.buffer())?.await
+        };
+    }
+    let through = copy(call, ours)?;
+    if !first {
+        call.receive(call.me() - 1, receive.buffer())?.await?;
+        work.op.combine(receive, &through)?;
+    }
+    if last {
+        Ok(())
+    } else {
+        call.send(call.me() + 1, through.buffer())?.await
+    }
+}

@@ -1,0 +1,149 @@
+//! Operations of reductions, predefined and the user's (MPI 5.0 §6.9).
+
+use std::sync::Arc;
+
+use datatype::reduce::{Function, reduce_elements};
+use datatype::{Elements, Op, Type};
+
+use crate::handle::{Kind, Slab};
+use crate::{Class, Error, Result};
+
+/// What a reduction computes.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Predefined(Op),
+    User {
+        function: Arc<Function>,
+        commutative: bool,
+        /// What the user calls the type: the function is told.
+        datatype: usize,
+    },
+}
+
+impl Operation {
+    #[inline]
+    pub fn is_commutative(&self) -> bool {
+        match self {
+            Operation::Predefined(op) => op.is_commutative(),
+            Operation::User { commutative, .. } => *commutative,
+        }
+    }
+
+    /// May collectives use it on this type?
+    #[inline]
+    pub fn check(&self, ty: &Type) -> Result<()> {
+        let Operation::Predefined(op) = self else {
+            return Ok(());
+        };
+        if op.is_accumulate_only() {
+            let detail = format!(
+                "{} is for one-sided communication only (MPI 5.0 §12.3.4)",
+                op.name()
+            );
+            return Err(Error::new(Class::OP, detail));
+        }
+        match ty.basic() {
+            Some(basic) if op.permits(basic) => Ok(()),
+            Some(ty) => Err(datatype::Error::Operation { op: *op, ty }.into()),
+            // No data, nothing to compute.
+            None if ty.size() == 0 => Ok(()),
+            None => Err(datatype::Error::Mixed { op: *op }.into()),
+        }
+    }
+
+    /// inout\[i\] = input\[i\] op inout\[i\]; `input` comes first where the order matters.
+    #[inline]
+    pub fn combine(&self, input: &Elements, inout: &Elements) -> Result<()> {
+        match self {
+            Operation::Predefined(op) => Ok(reduce_elements(*op, input, inout)?),
+            Operation::User {
+                function, datatype, ..
+            } => {
+                function.combine(input, inout, *datatype);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The user's operations.
+pub struct Ops(Slab<UserOp>);
+
+struct UserOp {
+    function: Arc<Function>,
+    commutative: bool,
+}
+
+impl Default for Ops {
+    fn default() -> Self {
+        Ops(Slab::new(Kind::Op))
+    }
+}
+
+impl Ops {
+    /// `MPI_Op_create`.
+    pub fn create(&mut self, function: Function, commutative: bool) -> Result<u32> {
+        let op = UserOp {
+            function: Arc::new(function),
+            commutative,
+        };
+        self.0.insert(op).ok_or_else(|| {
+            Error::new(
+                Class::NO_MEM,
+                "there are a million operations already: free some with MPI_Op_free",
+            )
+        })
+    }
+
+    /// `MPI_Op_free`: operations under way go on with it.
+    pub fn free(&mut self, handle: u32) -> Result<()> {
+        if Op::from_handle(handle as usize).is_some() {
+            return Err(Error::new(
+                Class::OP,
+                "a predefined operation cannot be freed",
+            ));
+        }
+        self.0
+            .remove(handle)
+            .map(drop)
+            .ok_or_else(|| unknown(handle))
+    }
+
+    /// The operation of that handle, for elements of the type that the user calls `datatype`.
+    #[inline]
+    pub fn get(&self, handle: u32, datatype: usize) -> Result<Operation> {
+        if let Some(op) = Op::from_handle(handle as usize) {
+            return Ok(Operation::Predefined(op));
+        }
+        let UserOp {
+            function,
+            commutative,
+        } = self.0.get(handle).ok_or_else(|| unknown(handle))?;
+        Ok(Operation::User {
+            function: function.clone(),
+            commutative: *commutative,
+            datatype,
+        })
+    }
+}
+
+#[cold]
+fn unknown(handle: u32) -> Error {
+    let detail = match handle {
+        0x20 => "MPI_OP_NULL is not an operation that can be used".to_string(),
+        _ => format!("{handle:#x} is not an operation: it was never one, or it has been freed"),
+    };
+    Error::new(Class::OP, detail)
+}
+
+/// `MPI_Reduce_local`.
+pub fn reduce_local(input: &Elements, inout: &Elements, op: &Operation) -> Result<()> {
+    op.check(input.ty())?;
+    if input.is(inout) && input.bytes() > 0 {
+        return Err(Error::new(
+            Class::BUFFER,
+            "inbuf and inoutbuf are the same memory; they must not overlap",
+        ));
+    }
+    op.combine(input, inout)
+}
