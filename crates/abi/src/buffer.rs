@@ -25,8 +25,8 @@ pub unsafe fn buffer(
     count: i64,
     datatype: Datatype,
 ) -> Result<Buffer, Error> {
-    if let Some(bytes) = dense(count, datatype)
-        && address.addr() >= FIRST_PAGE
+    if address.addr() >= FIRST_PAGE
+        && let Some(bytes) = dense(count, datatype)
     {
         // SAFETY: the caller's promise.
         return Ok(unsafe { Buffer::dense(address.cast_mut().cast(), bytes) });
@@ -57,7 +57,10 @@ pub unsafe fn buffer_unless_in_place(
 #[inline(always)]
 fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     let basic = Predefined::from_handle(datatype.0)?;
-    let size = basic.size().filter(|size| *size == basic.extent())?;
+    let size = basic.size()?;
+    if size != basic.extent() {
+        return None;
+    }
     Some(count.checked_mul(size as i64)? as usize)
 }
 
