@@ -1,11 +1,17 @@
 //! The user's buffer in C: an address, a count and a datatype.
+//!
+//! What must hold: a buffer of a predefined datatype costs a look at its size, and touches neither the
+//! table of datatypes nor a reference count. All else, and what an error says, stands out of line.
 
-use crate::constants::{MPI_ERR_BUFFER, MPI_ERR_TYPE};
+use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Predefined, Type};
 use mpi::State;
 use std::ffi::c_void;
+
+/// Nothing of a program lies below: Linux maps no memory there.
+const FIRST_PAGE: usize = 4096;
 
 /// The buffer of a communication call.
 ///
@@ -14,29 +20,97 @@ use std::ffi::c_void;
 /// if the operation receives.
 #[inline(always)]
 pub unsafe fn buffer(
-    _state: &State,
+    state: &State,
     address: *const c_void,
     count: i64,
     datatype: Datatype,
 ) -> Result<Buffer, Error> {
-    let Some(ty) = Predefined::from_handle(datatype.0) else {
-        return Err(Error::new(MPI_ERR_TYPE, "no datatype"));
-    };
-    if address.is_null() && count > 0 {
-        return Err(no_buffer());
+    if address.addr() >= FIRST_PAGE
+        && let Some(bytes) = dense(count, datatype)
+    {
+        // SAFETY: the caller's promise.
+        return Ok(unsafe { Buffer::dense(address.cast_mut().cast(), bytes) });
+    }
+    // SAFETY: the same.
+    unsafe { any(state, address, count, datatype) }
+}
+
+/// The same where MPI_IN_PLACE may stand for the address; it gives `None`, and count and datatype are not looked at.
+///
+/// # Safety
+/// As for [`buffer`].
+#[inline(always)]
+pub unsafe fn buffer_unless_in_place(
+    state: &State,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Option<Buffer>, Error> {
+    if address == MPI_IN_PLACE.cast_const() {
+        return Ok(None);
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe {
-        Buffer::new(
-            address.cast_mut().cast(),
-            count as usize,
-            &Type::Predefined(ty),
-        )
-    })
+    unsafe { buffer(state, address, count, datatype) }.map(Some)
+}
+
+/// How many bytes in a row the elements are, if the datatype is a predefined one without gaps.
+#[inline(always)]
+fn dense(count: i64, datatype: Datatype) -> Option<usize> {
+    let basic = Predefined::from_handle(datatype.0)?;
+    let size = basic.size()?;
+    if size != basic.extent() {
+        return None;
+    }
+    Some(count.checked_mul(size as i64)? as usize)
+}
+
+/// The buffer in every case that [`buffer`] has not dealt with itself.
+///
+/// # Safety
+/// As for [`buffer`].
+#[inline(never)]
+unsafe fn any(
+    state: &State,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Buffer, Error> {
+    let ty = state.types.committed(datatype.id())?;
+    let bytes = count.checked_mul(ty.size() as i64);
+    if bytes.ok_or_else(|| too_many(count, &ty))? == 0 {
+        return Ok(Buffer::empty());
+    }
+    if address.addr() < FIRST_PAGE {
+        check_low(address, count, &ty)?;
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as usize, &ty) })
+}
+
+/// NULL is MPI_BOTTOM, from where a datatype with absolute addresses counts.
+#[cold]
+fn check_low(address: *const c_void, count: i64, ty: &Type) -> Result<(), Error> {
+    let (start, _) = ty.span(count as usize)?;
+    if start >= FIRST_PAGE as isize {
+        return Ok(());
+    }
+    let detail = if address.is_null() {
+        "the buffer is NULL but its elements hold data; \
+         MPI_BOTTOM needs a datatype that is made of absolute addresses"
+            .to_string()
+    } else if address == MPI_IN_PLACE.cast_const() {
+        "this buffer must not be MPI_IN_PLACE".to_string()
+    } else {
+        format!("the buffer is at {address:p}, where no memory of a program can be")
+    };
+    Err(Error::new(MPI_ERR_BUFFER, detail))
 }
 
 #[cold]
-fn no_buffer() -> Error {
-    let detail = "the buffer is NULL but the count is not 0; MPI_BOTTOM needs a datatype with absolute addresses";
-    Error::new(MPI_ERR_BUFFER, detail)
+fn too_many(count: i64, ty: &Type) -> Error {
+    let detail = format!(
+        "{count} elements of {} bytes are more than any memory holds",
+        ty.size()
+    );
+    Error::new(MPI_ERR_COUNT, detail)
 }

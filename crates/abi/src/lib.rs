@@ -17,7 +17,7 @@
 //! What must hold: nothing but the ABI's names is exported, and no panic leaves a call.
 
 pub mod args;
-mod buffer;
+pub mod buffer;
 pub mod callback;
 pub mod constants;
 mod counts;

@@ -28,30 +28,38 @@
 mod abi;
 mod address;
 mod completion;
+mod counts;
 mod environment;
 mod errors;
 mod info;
 mod init;
+mod pack;
 mod persistent;
 mod probe;
 mod receive;
 mod send;
 mod sendrecv;
 mod status;
+mod type_facts;
+mod types;
 
 pub use abi::*;
 pub use address::*;
 pub use completion::*;
+pub use counts::*;
 pub use environment::*;
 pub use errors::*;
 pub use info::*;
 pub use init::*;
+pub use pack::*;
 pub use persistent::*;
 pub use probe::*;
 pub use receive::*;
 pub use send::*;
 pub use sendrecv::*;
 pub use status::*;
+pub use type_facts::*;
+pub use types::*;
 
 use crate::error::Error;
 
