@@ -2,7 +2,7 @@
  *
  * A program ends with `return finish();`. Rank 0 then prints ` ok` when it saw nothing wrong; every
  * rank that did see something has said what, and exits with 1. Compiled with the wrapper under
- * test, so this header may use nothing but C11, POSIX and mpi.h. */
+ * test, so this header may use nothing but what C11 and C++17 share, POSIX and mpi.h. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -39,6 +39,7 @@ TABLE = [
     ("full_rings", [2, 4], {}),
     ("flood", [2], {"seconds": 120}),
     ("threads", [1, 2, 3], {"seconds": 180}),
+    ("large_count", [1, 2, 3], {}),
     ("many_ranks", [1, 8, 64], {"seconds": 180}),
     ("type_layout", [1], {}),
     ("type_named", [1], {}),
@@ -57,7 +58,9 @@ TABLE = [
     ("coll_reduce", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
     ("coll_ops", [1, 2, 4], {}),
     ("coll_types", [1, 2, 3, 5], {}),
+    ("coll_large_count", [1, 2, 3, 4], {}),
     ("coll_overlap", [1, 2, 3, 4], {"seconds": 120}),
+    ("cplusplus", [2], {}),
     ("profiling", [1, 2], {}),
     ("status", [1], {}),
     ("error_classes", [1, 2], {"mpich": "Allreduce of -1 elements overwrites the stack"}),
@@ -98,7 +101,8 @@ def compile_program(prefix: Path, source: Path, target: Path) -> str:
     newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h"))
     if target.exists() and target.stat().st_mtime > newest:
         return ""
-    command = [str(prefix / "bin/mpicc"), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
+    wrapper = ["mpicxx", "-std=gnu++17"] if source.suffix == ".cc" else ["mpicc", "-std=gnu11"]
+    command = [str(prefix / "bin" / wrapper[0]), wrapper[1], "-O1", "-g", "-Wall", "-Wextra", "-Werror",
                "-pthread", "-o", str(target), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
@@ -137,7 +141,7 @@ def main() -> int:
         for name, ranks, row in rows:
             print(f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip())
         return 0
-    unlisted = {f.stem for f in HERE.glob("*.c")} - {name for name, _, _ in TABLE}
+    unlisted = {f.stem for f in HERE.glob("*.c*")} - {name for name, _, _ in TABLE}
     if unlisted:
         print(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
         return 1
@@ -154,7 +158,7 @@ def main() -> int:
                 continue
             program = Path(work) / name
             if not program.exists() and name not in broken:
-                broken[name] = compile_program(prefix, HERE / f"{name}.c", program)
+                broken[name] = compile_program(prefix, next(HERE.glob(f"{name}.c*")), program)
             if broken.get(name):
                 problem, out, err, took = "does not compile", "", broken[name], 0.0
             else:

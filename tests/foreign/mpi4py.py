@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build mpi4py against a prefix and run its own suite under the prefix's mpiexec.
 
-    tests/foreign/mpi4py.py [--prefix build] [--ranks 1,2,4] [--subset] [--only MODULE…] [--update]
+    tests/foreign/mpi4py.py [--prefix build] [--ranks 1,2,4] [--subset ci] [--only MODULE…] [--update]
 
 mpi4py's sdist comes from PyPI and is built by the prefix's mpicc into a folder of its own under
 build/foreign, once for each header and prefix. mpi4py looks at MPI_ABI_VERSION in mpi.h: where it
@@ -182,7 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     parser.add_argument("--ranks", default="1,2,4", help="numbers of ranks (default 1,2,4)")
-    parser.add_argument("--subset", action="store_true", help="a fast part, for every change")
+    parser.add_argument("--subset", choices=["ci"], help="a part that takes seconds")
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="these test modules")
     parser.add_argument("--stall", type=float, default=30, metavar="S",
                         help="a run without progress for so long is ended (default 30)")

@@ -1,0 +1,111 @@
+"""Ranks that die, at every moment: the job ends at once, with one line that says who and how."""
+
+import os
+import signal
+import time
+
+from job import Job, Problem
+
+RANKS = 4
+
+
+def start(world, *arguments, ranks: int = RANKS) -> Job:
+    return Job(world.work, [world.mpiexec, "-n", ranks, world.victim, *arguments])
+
+
+def killed_while(where: str):
+    def test(world):
+        with start(world, where) as job:
+            job.wait_until_ready(RANKS)
+            dead = world.random.randrange(RANKS)
+            job.kill(dead)
+            code = job.end()
+            if code != 128 + signal.SIGKILL:
+                raise Problem(f"exit status {code}, not {128 + signal.SIGKILL}")
+            job.check_one_line(rf"rank {dead}\b", r"SIGKILL|signal 9")
+            job.check_gone()
+    return f"a rank is killed: {where}", test
+
+
+def killed_at_random(world):
+    """From the first sight of a rank's process to well after Init."""
+    for _ in range(25):
+        with start(world, world.random.choice(["ring", "reduce", "wait"])) as job:
+            job.wait_for("a rank was started", job.ranks)
+            time.sleep(world.random.random() * 0.03)
+            dead = world.random.choice(sorted(job.ranks()))
+            job.kill(dead)
+            if job.end() == 0:
+                raise Problem("exit status 0")
+            job.check_one_line(rf"rank {dead}\b", r"SIGKILL|signal 9")
+            job.check_gone()
+
+
+def all_killed(world):
+    with start(world, "ring") as job:
+        job.wait_until_ready(RANKS)
+        for pid in job.ranks().values():
+            os.kill(pid, signal.SIGKILL)
+        if job.end() == 0:
+            raise Problem("exit status 0")
+        job.check_one_line(r"rank \d", r"SIGKILL|signal 9")
+        job.check_gone()
+
+
+def stopped_ones_are_ended_too(world):
+    with start(world, "wait") as job:
+        job.wait_until_ready(RANKS)
+        job.kill(0, signal.SIGSTOP)
+        job.kill(1)
+        job.end()
+        job.check_says(r"rank 1\b")
+        job.check_gone()
+
+
+def fault(world):
+    with start(world, "fault") as job:
+        code = job.end(10)
+        if code != 128 + signal.SIGSEGV:
+            raise Problem(f"exit status {code}, not {128 + signal.SIGSEGV}")
+        job.check_one_line(r"rank 1\b", r"SIGSEGV|signal 11")
+        job.check_gone()
+
+
+def killed_after_finalize(world):
+    """The others have nothing to wait for, so they are left to end by themselves."""
+    with start(world, "after") as job:
+        job.wait_until_ready(RANKS)
+        job.kill(2)
+        began = time.monotonic()
+        code = job.end(10)
+        if code != 128 + signal.SIGKILL:
+            raise Problem(f"exit status {code}, not {128 + signal.SIGKILL}")
+        if time.monotonic() - began < 0.5:
+            raise Problem("the others were ended too")
+        job.check_one_line(r"rank 2\b", r"SIGKILL|signal 9")
+        job.check_gone()
+
+
+def leaves_with(code: int):
+    def test(world):
+        with start(world, "leave", code) as job:
+            seen = job.end(10)
+            if seen != (code or 1):
+                raise Problem(f"exit status {seen}, not {code or 1}")
+            job.check_one_line(r"rank 1\b", str(code) if code else "MPI_Finalize")
+            job.check_gone()
+    return f"a rank leaves with code {code} without MPI_Finalize", test
+
+
+def tests() -> list:
+    return [
+        *[killed_while(where) for where in
+          ("before", "wait", "ring", "reduce", "compute", "deaf")],
+        ("a rank is killed after MPI_Finalize", killed_after_finalize),
+        ("a rank is killed at random moments", killed_at_random),
+        ("all ranks are killed", all_killed),
+        ("a rank is killed while another is stopped", stopped_ones_are_ended_too),
+        ("a rank has a fault", fault),
+        leaves_with(7),
+        leaves_with(0),
+    ]

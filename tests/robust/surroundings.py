@@ -1,0 +1,206 @@
+"""Poor surroundings: the job works, or ends at once with a message that names the cause."""
+
+import errno
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from job import Job, Problem
+
+
+def mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)
+
+
+class Mounted:
+    """Something mounted over a folder while a test runs. The tests live in a mount namespace of
+    their own, so nobody else sees it."""
+
+    def __init__(self, folder: Path | str, *arguments: str):
+        self.folder = str(folder)
+        mount(*arguments, self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", self.folder], check=True)
+
+
+def works(world, arguments: list, seconds: float = 60, **how) -> None:
+    with Job(world.work, arguments, **how) as job:
+        code = job.end(seconds)
+        if code != 0 or job.out != " ok\n":
+            raise Problem(f"exit status {code}, output {job.out[-200:]!r}, {job.err[-800:]!r}")
+        if job.err:
+            raise Problem(f"it works, but complains: {job.err[-500:]!r}")
+        job.check_gone()
+
+
+def refused(world, arguments: list, *patterns: str, seconds: float = 10, **how) -> None:
+    with Job(world.work, arguments, **how) as job:
+        if (code := job.end(seconds)) == 0:
+            raise Problem("exit status 0")
+        job.check_says(*patterns)
+        if code < 0:
+            raise Problem(f"ended by signal {-code}: {job.err[-500:]!r}")
+        job.check_gone()
+
+
+def works_or_says(world, arguments: list, *patterns: str, seconds: float = 60, **how) -> None:
+    with Job(world.work, arguments, **how) as job:
+        code = job.end(seconds)
+        if code == 0 and job.out == " ok\n":
+            job.check_gone()
+            return
+        if code <= 0:
+            raise Problem(f"exit status {code}, output {job.out[-200:]!r}, {job.err[-500:]!r}")
+        job.check_says(*patterns)
+        if "panicked" in job.err:
+            raise Problem(f"a panic instead of a message: {job.err[-500:]!r}")
+        job.check_gone()
+
+
+def full_dev_shm(world):
+    with Mounted("/dev/shm", "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        filler = Path("/dev/shm/filler")
+        try:
+            filler.write_bytes(bytes(1 << 20))
+        except OSError as full:
+            if full.errno != errno.ENOSPC:
+                raise
+        with Job(world.work, [world.mpiexec, "-n", 2, world.programs / "send_modes"]) as job:
+            if (code := job.end(120)) != 0:
+                raise Problem(f"exit status {code}: {job.err[-500:]!r}")
+        if os.listdir("/dev/shm") != ["filler"]:
+            raise Problem(f"left in /dev/shm: {os.listdir('/dev/shm')}")
+
+
+def read_only_dev_shm(world):
+    with Mounted("/dev/shm", "-t", "tmpfs", "-o", "ro", "tmpfs"):
+        works(world, [world.mpiexec, "-n", 2, world.programs / "hello"])
+
+
+def read_only_folder(world):
+    folder = world.work / "read-only"
+    folder.mkdir(exist_ok=True)
+    with Mounted(folder, "-t", "tmpfs", "-o", "ro", "tmpfs"):
+        works(world, [world.mpiexec, "-n", 2, world.programs / "hello"], cwd=folder)
+
+
+def read_only_tmp(world):
+    with Mounted("/tmp", "-t", "tmpfs", "-o", "ro", "tmpfs"):
+        works(world, [world.mpiexec, "-n", 2, world.programs / "hello"], env={"TMPDIR": "/nowhere"})
+
+
+def folder_removed(world):
+    """The working directory is gone before the job starts."""
+    gone = world.work / "gone"
+    gone.mkdir()
+    works_or_says(world, ["sh", "-c", f"cd {gone} && rmdir {gone} && exec {world.mpiexec} -n 2 "
+                          f"{world.programs / 'hello'}"], r"director")
+
+
+def single_copy_refused(number: int):
+    """Inside the ranks, and for the whole job."""
+    def test(world):
+        refuse = [world.refuse, "process_vm", number]
+        for arguments in ([world.mpiexec, "-n", 2, *refuse, world.programs / "send_modes"],
+                          [*refuse, world.mpiexec, "-n", 2, world.programs / "send_modes"]):
+            works(world, arguments, seconds=120)
+    return f"process_vm_readv gives {errno.errorcode[number]}", test
+
+
+def system_call_refused(call: str, number: int):
+    def test(world):
+        works_or_says(world, [world.refuse, call, number, world.mpiexec, "-n", 2,
+                              world.programs / "hello"], r"fishplate", r"memfd|pidfd|affinity|segment|shared")
+    return f"{call} gives {errno.errorcode[number]}", test
+
+
+def many_ranks(world):
+    works(world, [world.mpiexec, "-n", 64, world.programs / "many_ranks"], seconds=120)
+
+
+def limited(what: str, *limits: str, ranks: int = 8):
+    def test(world):
+        works_or_says(world, ["prlimit", *limits, world.mpiexec, "-n", ranks, world.programs / "hello"],
+                      r"fishplate")
+    return f"limited {what}", test
+
+
+def alone(world):
+    works(world, [world.programs / "hello"])
+
+
+def setting(variable: str, value: str, *patterns: str, launched: bool = True):
+    def test(world):
+        launcher = [world.mpiexec, "-n", 2] if launched else []
+        refused(world, [*launcher, world.programs / "hello"], re.escape(variable), *patterns,
+                env={variable: value})
+    return f"{variable}={value}{'' if launched else ' without a launcher'}", test
+
+
+def foreign_launcher(what: str, env: dict):
+    """Another launcher's rank must not become rank 0 of 1."""
+    def test(world):
+        refused(world, [world.programs / "hello"], next(iter(env)), "mpiexec|fishplate run", env=env)
+        # Within that surrounding, our own launcher works.
+        works(world, [world.mpiexec, "-n", 2, world.programs / "hello"], env=env)
+    return f"started by {what}", test
+
+
+def closed(stream: str, redirection: str):
+    def test(world):
+        command = f'exec "$@" {redirection}'
+        with Job(world.work, ["sh", "-c", command, "sh", world.mpiexec, "-n", 2,
+                              world.programs / "hello"]) as job:
+            job.end(10)
+            if "panicked" in job.err:
+                raise Problem(f"a panic: {job.err[-500:]!r}")
+            job.check_gone()
+    return f"{stream} is closed", test
+
+
+def output_goes_nowhere(world):
+    """The reader of a job's output leaves: the job ends, and so does the launcher."""
+    with Job(world.work, ["sh", "-c", '"$@" | true', "sh", world.mpiexec, "-n", 2,
+                          world.programs / "hello"]) as job:
+        job.end(10)
+        job.check_gone()
+
+
+def tests() -> list:
+    return [
+        ("/dev/shm is full", full_dev_shm),
+        ("/dev/shm is read-only", read_only_dev_shm),
+        ("the working directory is read-only", read_only_folder),
+        ("/tmp is read-only", read_only_tmp),
+        ("the working directory is gone", folder_removed),
+        single_copy_refused(errno.EPERM),
+        single_copy_refused(errno.ENOSYS),
+        system_call_refused("memfd", errno.ENOSYS),
+        system_call_refused("pidfd", errno.ENOSYS),
+        system_call_refused("affinity", errno.EPERM),
+        ("64 ranks", many_ranks),
+        limited("descriptors", "--nofile=24:24", ranks=16),
+        limited("address space", f"--as={256 << 20}"),
+        limited("file size", "--fsize=65536"),
+        limited("locked memory", "--memlock=0"),
+        ("a program without a launcher is one rank", alone),
+        setting("FISHPLATE_UNKNOWN", "1"),
+        setting("FISHPLATE_UNKNOWN", "1", launched=False),
+        setting("FISHPLATE_EAGER_LIMIT", "plenty", "plenty"),
+        setting("FISHPLATE_RING_SLOTS", "1", "4"),
+        setting("FISHPLATE_RANK", "0", launched=False),
+        setting("FISHPLATE_SIZE", "two", launched=False),
+        foreign_launcher("PMI", {"PMI_RANK": "1", "PMI_SIZE": "2", "PMI_FD": "7"}),
+        foreign_launcher("PMIx", {"PMIX_RANK": "1", "PMIX_NAMESPACE": "job"}),
+        foreign_launcher("Slurm", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0",
+                                   "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "5"}),
+        closed("standard input", "<&-"),
+        closed("standard output", ">&-"),
+        closed("standard error", "2>&-"),
+        ("nobody reads the output", output_goes_nowhere),
+    ]

@@ -1,0 +1,47 @@
+/* A program to be killed. Says `ready` when it is where the argument wants it, and stays there.
+ *
+ *   before    not yet in MPI_Init           wait      in a receive that nobody answers
+ *   ring      passing messages on           reduce    in one allreduce after another
+ *   compute   busy outside MPI              deaf      asleep outside MPI, deaf to polite signals
+ *   after     a second behind MPI_Finalize  leave N   rank 1 leaves with code N after MPI_Init
+ *   fault     rank 1 writes to address 0 */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void ready(void) {
+    if (write(1, "ready\n", 6) != 6) abort();
+}
+
+int main(int argc, char **argv) {
+    const char *where = argc > 1 ? argv[1] : "";
+    int rank, size, value = 0, sum;
+    if (!strcmp(where, "before")) {
+        ready();
+        for (;;) pause();
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(where, "after")) MPI_Finalize();
+    ready();
+    if (!strcmp(where, "leave") && rank == 1) _exit(atoi(argv[2]));
+    if (!strcmp(where, "fault") && rank == 1) *(volatile int *)0 = 1;
+    if (!strcmp(where, "after")) return sleep(1) != 0;
+    if (!strcmp(where, "compute")) for (volatile long i = 0;; i++) {}
+    if (!strcmp(where, "deaf")) {
+        for (int s = 1; s < NSIG; s++) signal(s, SIG_IGN);
+        for (;;) sleep(1000);
+    }
+    if (!strcmp(where, "reduce"))
+        for (;;) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (!strcmp(where, "ring"))
+        for (;;)
+            MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, 0, (rank + size - 1) % size, 0,
+                                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 4711, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return 1;
+}
