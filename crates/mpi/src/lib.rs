@@ -13,6 +13,7 @@
 
 mod agree;
 pub mod attributes;
+pub mod buffered;
 pub mod codes;
 pub mod coll;
 pub mod comm;

@@ -90,6 +90,16 @@ impl Posted {
         self.count == 0
     }
 
+    /// Would a posted receive take a message with this key?
+    #[inline(always)]
+    pub fn has(&self, sent: &Key) -> bool {
+        self.count > 0
+            && (self.exact[sent.bin()]
+                .iter()
+                .any(|posted| posted.key == *sent)
+                || self.wild.iter().any(|posted| posted.key.takes(sent)))
+    }
+
     /// The earliest posted receive that takes a message with this key; it is posted no longer.
     #[inline(always)]
     pub fn take(&mut self, sent: &Key) -> Option<u32> {
@@ -160,6 +170,12 @@ impl<M> Unexpected<M> {
         });
         self.next += 1;
         self.count += 1;
+    }
+
+    /// Some message waits.
+    #[inline(always)]
+    pub fn is_some(&self) -> bool {
+        self.count > 0
     }
 
     /// The earliest message that a receive with this key takes.

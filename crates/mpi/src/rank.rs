@@ -11,6 +11,7 @@ use knobs::Knobs;
 use pmi::{Control, Job};
 
 use crate::attributes::Keyvals;
+use crate::buffered::Rooms;
 use crate::coll::table::Choice;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
@@ -19,7 +20,7 @@ use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
 use crate::op::Ops;
-use crate::p2p::{Found, Limits, Messages, Mode};
+use crate::p2p::{Found, Limits, Messages, Mode, Received};
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
@@ -58,6 +59,8 @@ pub struct State {
     pub ops: Ops,
     /// Memory for what collectives have in between.
     pub scratch: Pool,
+    /// Room for buffered sends.
+    pub(crate) rooms: Rooms,
     pub knobs: Knobs,
     /// The line to the launcher.
     pub control: Option<Control>,
@@ -160,6 +163,7 @@ impl Rank {
             claimed: Slab::new(Kind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
+            rooms: Rooms::default(),
             knobs,
             control,
             last_error: None,
@@ -215,6 +219,9 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<()> {
+        if mode == Mode::Buffered {
+            return self.lock().buffered_send(buffer, dest, tag, comm);
+        }
         let mut state = self.lock();
         let id = state.send(mode, buffer, dest, tag, comm)?;
         if id == state.messages.requests.done() {
@@ -238,7 +245,10 @@ impl Rank {
             self.lock().comms.get(comm)?;
             return Ok(Status::PROC_NULL);
         }
-        let id = self.lock().receive(buffer, source, tag, comm)?;
+        let id = match self.receive_here(buffer, source, tag, comm)? {
+            Received::Here(status) => return Ok(status),
+            Received::Posted(id) => id,
+        };
         self.wait(operation, id)
     }
 
@@ -246,7 +256,7 @@ impl Rank {
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            Ok((!state.messages.has_work()).then_some(()))
+            Ok((!state.messages.has_work() && state.rooms_are_empty()).then_some(()))
         })
     }
 
@@ -282,6 +292,7 @@ impl State {
         let Some(peer) = core.peer(dest)? else {
             return Ok(messages.requests.done());
         };
+        debug_assert!(mode != Mode::Buffered, "sent by `buffered_send`");
         if tag < 0 {
             return Err(bad_tag(tag));
         }

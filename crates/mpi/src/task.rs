@@ -11,7 +11,7 @@ use crate::request::{Operation, RequestId};
 use crate::wait::Waiting;
 use crate::{Error, Result, Status};
 
-pub type Work = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+type Work = Pin<Box<dyn Future<Output = Result<Status>> + Send>>;
 
 /// The operations under way that nobody's stack holds.
 #[derive(Default)]
@@ -35,6 +35,11 @@ impl Tasks {
         self.places.is_empty()
     }
 
+    /// Something may have completed unseen: drive them at the next opportunity.
+    fn look_again(&mut self) {
+        self.seen = u64::MAX;
+    }
+
     /// Has anything completed since they were last driven?
     #[inline]
     fn are_due(&mut self, completions: u64) -> bool {
@@ -44,11 +49,24 @@ impl Tasks {
 
 impl Rank {
     /// Leaves `work` to progress; the request completes when it ends.
-    pub fn spawn(&self, work: Work) -> Result<RequestId> {
+    pub fn spawn(
+        &self,
+        work: impl Future<Output = Result<()>> + Send + 'static,
+    ) -> Result<RequestId> {
+        self.spawn_with_status(async move { work.await.map(|()| Status::EMPTY) })
+    }
+
+    /// The same for work whose request is to have a status of its own.
+    pub fn spawn_with_status(
+        &self,
+        work: impl Future<Output = Result<Status>> + Send + 'static,
+    ) -> Result<RequestId> {
         let request = self.lock().messages.requests.add(Operation::Collective)?;
-        let task = Task { request, work };
-        if let Some(unfinished) = self.drive(task) {
-            self.lock().tasks.places.push(Some(unfinished));
+        let work = Box::pin(work);
+        if let Some(unfinished) = self.drive(Task { request, work }) {
+            let mut state = self.lock();
+            state.tasks.places.push(Some(unfinished));
+            state.tasks.look_again();
         }
         Ok(request)
     }
@@ -71,6 +89,10 @@ impl Rank {
             let unfinished = self.drive(task);
             state = self.lock();
             state.tasks.driving -= 1;
+            if state.messages.requests.completions != completions {
+                // Another thread may have completed what this task waits for, and found its place empty.
+                state.tasks.look_again();
+            }
             ended |= unfinished.is_none();
             state.tasks.places[at] = unfinished;
         }
@@ -89,21 +111,16 @@ impl Rank {
         {
             Poll::Pending => Some(task),
             Poll::Ready(result) => {
-                let error = result.err();
                 let mut state = self.lock();
-                let class = error
-                    .as_ref()
-                    .map_or(crate::Class::SUCCESS, |error| error.class);
-                if let Some(error) = error {
+                let status = result.unwrap_or_else(|error| {
+                    let class = error.class;
                     state.last_error = Some(error);
-                }
-                state.messages.requests.complete(
-                    task.request,
                     Status {
                         error: class,
                         ..Status::EMPTY
-                    },
-                );
+                    }
+                });
+                state.messages.requests.complete(task.request, status);
                 None
             }
         }

@@ -177,6 +177,11 @@ pub struct Policy {
 }
 
 impl Policy {
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     pub fn new(wait: Wait, spin: u64, core_per_rank: bool) -> Policy {
         let always = u64::MAX;
         match wait {

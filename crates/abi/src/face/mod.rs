@@ -27,6 +27,7 @@
 
 mod abi;
 mod address;
+mod buffered;
 mod completion;
 mod counts;
 mod environment;
@@ -45,6 +46,7 @@ mod types;
 
 pub use abi::*;
 pub use address::*;
+pub use buffered::*;
 pub use completion::*;
 pub use counts::*;
 pub use environment::*;

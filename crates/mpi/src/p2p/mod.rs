@@ -4,6 +4,7 @@
 //! receiver fetches it: it reads the sender's memory where it can, and otherwise asks for it in packets.
 
 mod answers;
+mod here;
 mod outbox;
 mod owned;
 mod probe;
@@ -12,6 +13,7 @@ mod send;
 
 use std::collections::VecDeque;
 
+pub use here::Received;
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
 

@@ -216,7 +216,7 @@ fn read_into(
 
 /// The status of a receive; a message longer than the buffer is an error that the status carries.
 #[inline(always)]
-fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
+pub(super) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     let fits = len <= buffer.len();
     Status {
         source: sent.source,
