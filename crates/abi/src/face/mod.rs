@@ -27,10 +27,14 @@
 
 mod abi;
 mod address;
+mod attributes;
+mod comms;
 mod completion;
 mod counts;
 mod environment;
+mod errhandlers;
 mod errors;
+mod groups;
 mod info;
 mod init;
 mod pack;
@@ -40,15 +44,20 @@ mod receive;
 mod send;
 mod sendrecv;
 mod status;
+mod topology;
 mod type_facts;
 mod types;
 
 pub use abi::*;
 pub use address::*;
+pub use attributes::*;
+pub use comms::*;
 pub use completion::*;
 pub use counts::*;
 pub use environment::*;
+pub use errhandlers::*;
 pub use errors::*;
+pub use groups::*;
 pub use info::*;
 pub use init::*;
 pub use pack::*;
@@ -58,10 +67,20 @@ pub use receive::*;
 pub use send::*;
 pub use sendrecv::*;
 pub use status::*;
+pub use topology::*;
 pub use type_facts::*;
 pub use types::*;
 
 use crate::error::Error;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 /// What every function here returns.
 pub type Done = Result<(), Error>;
+
+/// Writes values to an array of C's, as far as it goes.
+fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
+    for (place, value) in places.iter_mut().zip(values) {
+        place.write(value);
+    }
+}
