@@ -5,10 +5,10 @@ use crate::handle::{Comm, Datatype, File, Session, ToolsHandle, Win};
 use crate::status::Status;
 use std::ffi::{c_int, c_void};
 
-type CopyAttr<H> = Option<
+pub type CopyAttr<H> = Option<
     unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
-type DeleteAttr<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
+pub type DeleteAttr<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
 type ErrhandlerFunction<H> = Option<unsafe extern "C" fn(*mut H, *mut c_int, ...)>;
 
 pub type CommCopyAttr = CopyAttr<Comm>;

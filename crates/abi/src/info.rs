@@ -70,6 +70,14 @@ impl InfoTable {
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
 
+    /// Keys and values of an info object; none of MPI_INFO_NULL.
+    pub fn pairs(&mut self, info: Info) -> Result<&[(Vec<u8>, Vec<u8>)], Error> {
+        match info {
+            MPI_INFO_NULL => Ok(&[]),
+            _ => Ok(&self.get(info)?.pairs),
+        }
+    }
+
     pub fn get_mut(&mut self, info: Info) -> Result<&mut InfoObject, Error> {
         self.objects.get_mut(info.id()).ok_or_else(|| unknown(info))
     }

@@ -3,13 +3,22 @@
 use crate::error::Error;
 use crate::frame::Object;
 use crate::state::Rank;
+use mpi::comm;
+use mpi::errhandler::Verdict;
 use std::ffi::c_int;
 
-/// Calls the error handler of the object; the code to return, if it comes back.
+/// Calls the error handler of the object; the code to return, if it comes back. What has no handler of its own is the
+/// matter of MPI_COMM_SELF.
 #[cold]
 pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
-    let _ = object;
-    fatal(rank, procedure, error)
+    let comm = match object {
+        Object::Comm(comm) => comm.id(),
+        Object::None | Object::Win(_) | Object::File(_) | Object::Session(_) => comm::SELF,
+    };
+    match rank.raise(comm, error.class.0) {
+        Verdict::Return(code) => code,
+        Verdict::Fatal | Verdict::Abort => fatal(rank, procedure, error),
+    }
 }
 
 /// MPI_ERRORS_ARE_FATAL: ends the job, with words for the person in front of it.

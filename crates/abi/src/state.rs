@@ -7,6 +7,7 @@
 use crate::error::Error;
 use crate::frame::Object;
 use crate::info::InfoTable;
+use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
 use std::ptr;
@@ -34,12 +35,15 @@ pub struct Library {
     initialised: AtomicBool,
     /// Info objects may be made and used at any time.
     infos: Mutex<InfoTable>,
+    /// And so may error classes, codes and strings be added.
+    codes: Mutex<Codes>,
 }
 
 pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
     initialised: AtomicBool::new(false),
     infos: Mutex::new(InfoTable::new()),
+    codes: Mutex::new(Codes::new()),
 };
 
 impl Library {
@@ -67,6 +71,12 @@ impl Library {
     pub fn infos(&self) -> MutexGuard<'_, InfoTable> {
         // No operation on the table panics half-way.
         self.infos.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The error classes, codes and strings that the program added.
+    pub fn codes(&self) -> MutexGuard<'_, Codes> {
+        // As above.
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// MPI_Init was called, whatever came after.

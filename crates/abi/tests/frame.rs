@@ -56,14 +56,13 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         "MPI_Put_c",
         &text("MPI_Put_c"),
     );
-    let mut comm = Comm(0x1001);
     expect(
-        // SAFETY: the address is a communicator's.
-        || unsafe { MPI_Comm_disconnect(&mut comm) },
+        // SAFETY: no pointer is looked at.
+        || unsafe { MPI_Intercomm_merge(Comm(0x1001), 0, null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::Comm(Comm(0x1001)),
-        "MPI_Comm_disconnect",
-        &text("MPI_Comm_disconnect"),
+        "MPI_Intercomm_merge",
+        &text("MPI_Intercomm_merge"),
     );
     expect(
         // SAFETY: no pointer is looked at.
@@ -81,6 +80,20 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         "MPI_Comm_get_parent",
         &text("MPI_Comm_get_parent"),
     );
+}
+
+#[test]
+fn the_object_of_a_call_may_stand_behind_an_address() {
+    let mut comm = Comm(0x1001);
+    expect(
+        // SAFETY: the address is a communicator's.
+        || unsafe { MPI_Comm_disconnect(&mut comm) },
+        MPI_ERR_COMM,
+        Object::Comm(Comm(0x1001)),
+        "MPI_Comm_disconnect",
+        "0x1001 is not a communicator: it was never one, or it has been freed (MPI_ERR_COMM)",
+    );
+    assert_eq!(comm, Comm(0x1001));
 }
 
 #[test]

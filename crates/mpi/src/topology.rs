@@ -268,7 +268,7 @@ fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Cartesian> {
             "a grid of the dimensions {dims:?} has {} points, but there are {ranks} ranks",
             grid.size()
         );
-        return Err(Error::new(Class::DIMS, detail));
+        return Err(Error::new(Class::ARG, detail));
     }
     Ok(grid)
 }

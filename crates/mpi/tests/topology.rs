@@ -111,7 +111,7 @@ fn wrong_grids_are_refused() {
     assert_eq!(grid.rank(&[-1, 2]).unwrap(), 8);
     assert_eq!(grid.rank(&[0, 3]).unwrap_err().class, Class::ARG);
     assert_eq!(grid.shift(4, -1, 1).unwrap_err().class, Class::DIMS);
-    assert_eq!(grid.shift(4, 0, i32::MIN).unwrap(), (7, 1));
+    assert_eq!(grid.shift(4, 0, i32::MIN).unwrap(), (1, 7));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
         );
         assert_eq!(rank.lock().topology(WORLD).unwrap(), UNDEFINED);
         let large = rank.cart_create("MPI_Cart_create", WORLD, &[2, 4], &[false, true]);
-        assert_eq!(large.unwrap_err().class, Class::DIMS);
+        assert_eq!(large.unwrap_err().class, Class::ARG);
         // All ranks of the world have begun as many operations on it.
         let after = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         if me == 6 {

@@ -5,19 +5,53 @@ use crate::args::{Out, OutText};
 use crate::constants::*;
 use crate::error::Error;
 use crate::frame::Call;
-use std::ffi::c_int;
+use crate::state::LIBRARY;
+use std::ffi::{CStr, c_int};
 
 pub fn error_class(_: &Call, code: c_int, class: Out<c_int>) -> Done {
-    text_of(code)?;
-    class.set(code);
+    let added = LIBRARY.codes().class_of(code);
+    class.set(match added {
+        Some(class) => class,
+        None => text_of(code).map(|_| code)?,
+    });
     Ok(())
 }
 
 pub fn error_string(_: &Call, code: c_int, string: OutText, length: Out<c_int>) -> Done {
+    if let Some(text) = LIBRARY.codes().text_of(code) {
+        length.set(string.set(text.as_bytes()) as c_int);
+        return Ok(());
+    }
     let name = error_class_name(code).unwrap_or("");
     let text = format!("{name}: {}", text_of(code)?);
     length.set(string.set(text.as_bytes()) as c_int);
     Ok(())
+}
+
+pub fn add_error_class(_: &Call, class: Out<c_int>) -> Done {
+    class.set(LIBRARY.codes().add_class()?);
+    Ok(())
+}
+
+pub fn add_error_code(_: &Call, class: c_int, code: Out<c_int>) -> Done {
+    code.set(LIBRARY.codes().add_code(class)?);
+    Ok(())
+}
+
+pub fn add_error_string(_: &Call, code: c_int, string: &CStr) -> Done {
+    LIBRARY.codes().add_string(code, &string.to_string_lossy())
+}
+
+pub fn remove_error_class(_: &Call, class: c_int) -> Done {
+    LIBRARY.codes().remove_class(class)
+}
+
+pub fn remove_error_code(_: &Call, code: c_int) -> Done {
+    LIBRARY.codes().remove_code(code)
+}
+
+pub fn remove_error_string(_: &Call, code: c_int) -> Done {
+    LIBRARY.codes().remove_string(code)
 }
 
 fn text_of(code: c_int) -> Result<&'static str, Error> {

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::frame::{Call, Object, Running};
 use crate::handle::Comm;
 use crate::state::{LIBRARY, Rank};
-use mpi::RealHost;
+use mpi::attributes::Holder;
+use mpi::{RealHost, comm};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -83,6 +84,8 @@ fn unusable(why: impl std::fmt::Display) -> Error {
 }
 
 pub fn finalize(call: &Running) -> Done {
+    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
+    call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     call.rank.finish(call.procedure)?;
     if let Some(control) = &call.rank.lock().control {
         // A launcher that is gone has nothing left to be told.

@@ -27,11 +27,15 @@
 
 mod abi;
 mod address;
+mod attributes;
 mod buffered;
+mod comms;
 mod completion;
 mod counts;
 mod environment;
+mod errhandlers;
 mod errors;
+mod groups;
 mod info;
 mod init;
 mod pack;
@@ -41,16 +45,21 @@ mod receive;
 mod send;
 mod sendrecv;
 mod status;
+mod topology;
 mod type_facts;
 mod types;
 
 pub use abi::*;
 pub use address::*;
+pub use attributes::*;
 pub use buffered::*;
+pub use comms::*;
 pub use completion::*;
 pub use counts::*;
 pub use environment::*;
+pub use errhandlers::*;
 pub use errors::*;
+pub use groups::*;
 pub use info::*;
 pub use init::*;
 pub use pack::*;
@@ -60,10 +69,20 @@ pub use receive::*;
 pub use send::*;
 pub use sendrecv::*;
 pub use status::*;
+pub use topology::*;
 pub use type_facts::*;
 pub use types::*;
 
 use crate::error::Error;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 /// What every function here returns.
 pub type Done = Result<(), Error>;
+
+/// Writes values to an array of C's, as far as it goes.
+fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
+    for (place, value) in places.iter_mut().zip(values) {
+        place.write(value);
+    }
+}
