@@ -9,6 +9,8 @@ pub struct Status {
     pub error: Class,
     /// Bytes of data received.
     pub bytes: u64,
+    /// Bytes of the message that found no room in the receive buffer.
+    pub dropped: u64,
     pub cancelled: bool,
 }
 
@@ -19,6 +21,7 @@ impl Status {
         tag: ANY_TAG,
         error: Class::SUCCESS,
         bytes: 0,
+        dropped: 0,
         cancelled: false,
     };
     /// Of a receive from no one.
@@ -27,6 +30,7 @@ impl Status {
         tag: ANY_TAG,
         error: Class::SUCCESS,
         bytes: 0,
+        dropped: 0,
         cancelled: false,
     };
 }

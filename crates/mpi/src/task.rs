@@ -176,11 +176,15 @@ impl Status {
             .take()
             .filter(|error| error.class == self.error);
         Err(last.unwrap_or_else(|| {
-            let what = match self.error {
-                crate::Class::TRUNCATE => {
-                    "the message was longer than the buffer to receive it; the rest was dropped"
-                }
-                _ => "the operation ended with an error",
+            let what = match self.dropped {
+                0 => "the operation ended with an error".to_string(),
+                dropped => format!(
+                    "the message from rank {} with tag {} was truncated: it has {} bytes, the buffer room for {}",
+                    self.source,
+                    self.tag,
+                    self.bytes + dropped,
+                    self.bytes
+                ),
             };
             Error::new(self.error, what)
         }))

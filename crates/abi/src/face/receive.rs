@@ -25,8 +25,10 @@ pub unsafe fn recv(
     status: Option<Out<Status>>,
 ) -> Done {
     // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
-    let received = call.rank.wait(call.procedure, id)?;
+    let buffer = unsafe { buffer(&call.rank.lock(), buf, count, datatype) }?;
+    let received = call
+        .rank
+        .receive(call.procedure, buffer, source, tag, comm.id())?;
     deliver(call, received, status)
 }
 

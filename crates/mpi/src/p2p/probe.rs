@@ -117,6 +117,7 @@ fn status_of(sent: &Key, message: &Message) -> Status {
         tag: sent.tag,
         error: Class::SUCCESS,
         bytes: message.body.len() as u64,
+        dropped: 0,
         cancelled: false,
     }
 }

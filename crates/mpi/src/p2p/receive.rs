@@ -227,6 +227,7 @@ pub(super) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
             Class::TRUNCATE
         },
         bytes: len.min(buffer.len()) as u64,
+        dropped: len.saturating_sub(buffer.len()) as u64,
         cancelled: false,
     }
 }
