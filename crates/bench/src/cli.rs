@@ -11,7 +11,9 @@ use crate::plan::{Benchmark, Family, Plan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
 
-/// MPI benchmarks through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
+/// Measure MPI libraries: latency, bandwidth, collectives, starting; and what the machine allows.
+///
+/// Plain MPI calls through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
