@@ -11,7 +11,9 @@ use crate::plan::{Benchmark, Family, Plan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
 
-/// MPI benchmarks through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
+/// Measure MPI libraries: latency, bandwidth, collectives, starting; and what the machine allows.
+///
+/// Plain MPI calls through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -30,13 +32,21 @@ pub enum What {
     MbwMr(Options),
     /// Launcher, MPI_Init and MPI_Finalize: wall time, and memory after Init
     Init(Options),
+    /// MPI_Barrier: the time of a call, averaged over the ranks
     Barrier(Options),
+    /// MPI_Bcast from rank 0, likewise
     Bcast(Options),
+    /// MPI_Reduce to rank 0: sums of 32-bit integers
     Reduce(Options),
+    /// MPI_Allreduce: sums of 32-bit integers
     Allreduce(Options),
+    /// MPI_Gather to rank 0, by the size of a rank's block
     Gather(Options),
+    /// MPI_Scatter from rank 0, by the size of a rank's block
     Scatter(Options),
+    /// MPI_Allgather, by the size of a rank's block
     Allgather(Options),
+    /// MPI_Alltoall, by the size of a block
     Alltoall(Options),
     /// What the machine allows, without MPI
     Limits(LimitsOptions),
@@ -118,7 +128,7 @@ pub struct TableOptions {
     pub output: OutputOptions,
 }
 
-/// Which libraries.
+// Which libraries. (A `///` would become the help of what this is part of.)
 #[derive(Debug, Args)]
 pub struct ChoiceOptions {
     /// The library to measure [default: our own, ../lib/libmpi_abi.so.1 beside this command]
@@ -128,7 +138,7 @@ pub struct ChoiceOptions {
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     pub against: Vec<PathBuf>,
     /// The launcher of a library, if not the one installed with it: COMMAND for the library
-    /// measured, LIBRARY=COMMAND for any; `{n}` stands for the number of ranks
+    /// measured, LIBRARY=COMMAND for any; `{ranks}` stands for their number
     #[arg(long, value_name = "[LIBRARY=]COMMAND")]
     pub launcher: Vec<String>,
     /// Rounds of all libraries
@@ -157,7 +167,7 @@ impl ChoiceOptions {
     }
 }
 
-/// What becomes of the results.
+// What becomes of the results.
 #[derive(Debug, Args)]
 pub struct OutputOptions {
     /// Print one JSON object a line instead of tables

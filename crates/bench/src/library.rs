@@ -29,8 +29,8 @@ pub struct Library {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launcher(Vec<OsString>);
 
-/// `{n}` in a launcher's words is the number of ranks; without it `-n N` is appended.
-const RANKS: &str = "{n}";
+/// `{ranks}` in a launcher's words is the number of ranks; without it `-n N` is appended.
+const RANKS: &str = "{ranks}";
 
 impl Launcher {
     fn from_words(words: &str) -> Result<Launcher> {
@@ -300,7 +300,7 @@ mod tests {
         };
         assert_eq!(words("mpiexec"), "-n 3");
         assert_eq!(
-            words("srun --ntasks={n} --exclusive"),
+            words("srun --ntasks={ranks} --exclusive"),
             "--ntasks=3 --exclusive"
         );
         assert!(Launcher::from_words("  ").is_err());

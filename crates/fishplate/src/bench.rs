@@ -3,19 +3,12 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Args;
+pub use bench::Arguments;
 
 pub const WORKER: &str = bench::worker::SUBCOMMAND;
 
-/// Measure MPI libraries: latency, bandwidth, collectives, starting; and what the machine allows
-#[derive(Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    arguments: bench::Arguments,
-}
-
 pub fn main(arguments: Arguments) -> ExitCode {
-    bench::main(&arguments.arguments)
+    bench::main(&arguments)
 }
 
 /// Ranks are started in great haste: before any other argument is looked at.

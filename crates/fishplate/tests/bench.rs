@@ -1,6 +1,5 @@
-//! `fishplate bench` with the staged tree: our own library under our own launcher.
-//!
-//! `make stage`, then `cargo test -p fishplate --test bench -- --ignored`. What is measured is not
+//! `fishplate bench`, most of it with the staged tree: our own library under our own launcher, by
+//! `make stage` and `cargo test -p fishplate --test bench -- --ignored`. What is measured is not
 //! judged here, only that it is measured, right and in the promised form.
 
 use std::collections::BTreeSet;
@@ -8,6 +7,70 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+/// The command as the tests build it, which checks its own description of arguments.
+fn built(words: &str) -> Output {
+    let command = Command::new(env!("CARGO_BIN_EXE_fishplate"))
+        .args(words.split(' '))
+        .output();
+    command.expect("the command starts")
+}
+
+#[test]
+fn arguments_are_understood_or_refused() {
+    for words in [
+        "bench --help",
+        "bench latency --help",
+        "bench limits --help",
+        "bench table --help",
+    ] {
+        let output = built(words);
+        assert!(
+            output.status.success(),
+            "{words}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    for (words, reason) in [
+        ("bench latency -n 3", "between 2 ranks, not 3"),
+        (
+            "bench latency --library /nonexistent/lib/x.so",
+            "no MPI library /nonexistent/lib/x.so",
+        ),
+        ("bench bw --plot a.pdf", "must end in .svg or .png"),
+        ("bench-worker", "started by `fishplate bench`"),
+    ] {
+        let output = built(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && errors.contains(reason),
+            "{words}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn limits_are_measured_without_any_library() {
+    let output = built("bench limits --rounds 1 --json");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    for name in [
+        "cache-line",
+        "ring-latency",
+        "ring-rate",
+        "memcpy",
+        "vm-readv",
+        "tcp-bw",
+    ] {
+        assert!(
+            text.contains(&format!(
+                r#""benchmark":"limits/{name}","library":"machine""#
+            )),
+            "{text}"
+        );
+    }
+}
 
 fn stage() -> PathBuf {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build");
