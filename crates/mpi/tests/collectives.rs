@@ -23,31 +23,44 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
     }
 }
 
-/// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks, both
-/// ways.
+/// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks.
 fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync) {
     let forced = TABLE.iter().filter(|row| row.collective == collective);
-    let forced = forced.map(|row| format!("{}={}", collective.name(), row.algorithm.name()));
-    for choice in forced.chain([String::new()]) {
+    let mut choices: Vec<_> = forced
+        .map(|row| format!("{}={}", collective.name(), row.algorithm.name()))
+        .collect();
+    choices.push(String::new());
+    choices.sort();
+    choices.dedup();
+    for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
-            run_with(size, &[("FISHPLATE_COLLECTIVES", &choice)], |rank| {
+            run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], |rank| {
                 let _fails = Fails;
+                // Both forms are one description: each is tried with about half of the cases, and both with some.
                 for blocking in [true, false] {
-                    program(rank, blocking);
+                    if size == 3 || blocking == ((size + number) % 2 == 0) {
+                        program(rank, blocking);
+                    }
                 }
             });
         }
     }
 }
 
+/// All roots of a small communicator, some of a large one.
+fn roots(size: usize) -> impl Iterator<Item = usize> {
+    (0..size).filter(move |root| size < 6 || [0, 1, size / 2, size - 1].contains(root))
+}
+
 /// Bytes of a block: none, few, whole messages, messages that are fetched.
-const SIZES: [usize; 4] = [0, 3, 700, 20_000];
+const SIZES: [usize; 3] = [0, 3, 17_000];
 
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let come: [AtomicUsize; 200] = std::array::from_fn(|_| AtomicUsize::new(0));
     with_all(Collective::Barrier, |rank, blocking| {
+        perform(rank, Work::Barrier, blocking);
         if rank.rank() == 0 {
             come.iter().for_each(|come| come.store(0, Ordering::SeqCst));
         }
@@ -63,7 +76,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
 #[test]
 fn a_broadcast_reaches_all_from_every_root() {
     with_all(Collective::Bcast, |rank, blocking| {
-        for root in 0..rank.size() {
+        for root in roots(rank.size()) {
             for len in SIZES.into_iter().chain([150_000]) {
                 let sent = pattern(len, root);
                 let mut bytes = if rank.rank() == root {
@@ -88,7 +101,7 @@ fn a_broadcast_reaches_all_from_every_root() {
 #[test]
 fn types_need_only_fit_in_their_signature() {
     with_all(Collective::Bcast, |rank, blocking| {
-        let (ty, count) = (gapped(), 3000);
+        let (ty, count) = (gapped(), 1500);
         let size = ty.size() * count;
         let packed = pattern(size, 3);
         if rank.rank() % 2 == 0 {
@@ -132,7 +145,7 @@ fn gather_and_scatter_are_each_others_reverse() {
     for collective in [Collective::Gather, Collective::Scatter] {
         with_all(collective, |rank, blocking| {
             let (me, size) = (rank.rank(), rank.size());
-            for root in 0..size {
+            for root in roots(size) {
                 for (len, in_place) in SIZES
                     .into_iter()
                     .flat_map(|len| [(len, false), (len, true)])
@@ -206,7 +219,7 @@ fn parts_of_any_size_are_gathered_and_scattered() {
         let (me, size) = (rank.rank(), rank.size());
         let sizes: Vec<usize> = (0..size).map(uneven).collect();
         let total: usize = sizes.iter().map(|len| len + 3).sum();
-        for (root, in_place) in (0..size).flat_map(|root| [(root, false), (root, true)]) {
+        for (root, in_place) in roots(size).flat_map(|root| [(root, false), (root, true)]) {
             let at_root = me == root;
             let ours = pattern(uneven(me), me);
             let mut all = vec![0xee; total];
@@ -440,7 +453,7 @@ impl Sample {
     }
 }
 
-const COUNTS: [usize; 4] = [0, 1, 37, 3001];
+const COUNTS: [usize; 3] = [0, 2, 1303];
 
 /// Every sample, count, and both places of the contribution.
 fn reductions(mut each: impl FnMut(&Sample, usize, bool)) {

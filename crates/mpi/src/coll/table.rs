@@ -258,8 +258,8 @@ impl Choice {
         {
             return row.algorithm;
         }
-        let fits = rows.filter(|row| row.from <= case.bytes && row.ranks <= case.ranks);
-        fits.last()
+        let mut fits = rows.filter(|row| row.from <= case.bytes && row.ranks <= case.ranks);
+        fits.next_back()
             .expect("the first row of a collective always fits")
             .algorithm
     }
@@ -355,10 +355,8 @@ mod tests {
     #[test]
     fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
         let refused = |text| {
-            Choice::new(&Overrides::parse(text).unwrap())
-                .err()
-                .unwrap()
-                .detail
+            let wish = Overrides::parse(text).unwrap();
+            Choice::new(&wish).err().unwrap().to_string()
         };
         assert!(refused("allreduce=quick").contains("rabenseifner"));
         assert!(refused("allreduction=ring").contains("reduce_scatter"));
