@@ -6,7 +6,7 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
-use datatype::{Buffer, Predefined, Type};
+use datatype::{Buffer, Elements, Predefined, Type};
 use mpi::State;
 use std::ffi::c_void;
 
@@ -51,6 +51,51 @@ pub unsafe fn buffer_unless_in_place(
     }
     // SAFETY: the caller's promise.
     unsafe { buffer(state, address, count, datatype) }.map(Some)
+}
+
+/// The elements of a reduction.
+///
+/// # Safety
+/// As for [`buffer`].
+#[inline]
+pub unsafe fn elements(
+    state: &State,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Elements, Error> {
+    let start = address.cast_mut().cast();
+    if address.addr() >= FIRST_PAGE
+        && dense(count, datatype).is_some()
+        && let Some(basic) = Predefined::from_handle(datatype.0)
+    {
+        // SAFETY: the caller's promise.
+        return Ok(unsafe { Elements::new(start, count as usize, &Type::Predefined(basic)) });
+    }
+    // SAFETY: the same.
+    unsafe {
+        any(state, address, count, datatype)?;
+        let ty = state.types.committed(datatype.id())?;
+        Ok(Elements::new(start, count as usize, &ty))
+    }
+}
+
+/// The same where MPI_IN_PLACE may stand for the address; it gives `None`.
+///
+/// # Safety
+/// As for [`buffer`].
+#[inline]
+pub unsafe fn elements_unless_in_place(
+    state: &State,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Option<Elements>, Error> {
+    if address == MPI_IN_PLACE.cast_const() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { elements(state, address, count, datatype) }.map(Some)
 }
 
 /// How many bytes in a row the elements are, if the datatype is a predefined one without gaps.

@@ -29,8 +29,8 @@ pub enum Error {
     Nesting { limit: u32 },
     /// MPI_ERR_OP: the operation is not defined for the type.
     Operation { op: Op, ty: Predefined },
-    /// MPI_ERR_OP: the type is made of several basic types, so no predefined operation is defined for it.
-    Mixed { op: Op },
+    /// MPI_ERR_OP: predefined operations are for predefined types.
+    Derived { op: Op },
     /// MPI_ERR_VALUE_TOO_LARGE: a value does not fit the external representation.
     Conversion { ty: Predefined },
     /// MPI_ERR_TRUNCATE: the output has no room, or the input ends too early.
@@ -74,9 +74,9 @@ impl fmt::Display for Error {
                 op.name(),
                 ty.name()
             ),
-            Error::Mixed { op } => write!(
+            Error::Derived { op } => write!(
                 f,
-                "{} is not defined for a datatype of several basic types; it needs an operation of your own (MPI_Op_create)",
+                "{} is not defined for derived datatypes; they need an operation of your own (MPI_Op_create)",
                 op.name()
             ),
             Error::Conversion { ty } => write!(

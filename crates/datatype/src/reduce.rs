@@ -69,7 +69,7 @@ pub fn reduce_into(
 /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], as many as both have.
 #[inline]
 pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()> {
-    let ty = input.ty().basic().ok_or(Error::Mixed { op })?;
+    let ty = input.ty().predefined().ok_or(Error::Derived { op })?;
     let (input, inout) = (input.buffer(), inout.buffer());
     if let Some(done) = input.with_both(&inout, |input, inout| reduce_bytes(op, ty, input, inout)) {
         return done;

@@ -102,7 +102,7 @@ impl From<datatype::Error> for Error {
             Argument { .. } | Lengths { .. } => Class::ARG,
             Unsupported(_) | Nesting { .. } => Class::TYPE,
             TooLarge { .. } | Conversion { .. } => Class::VALUE_TOO_LARGE,
-            Operation { .. } | Mixed { .. } => Class::OP,
+            Operation { .. } | Derived { .. } => Class::OP,
             Room { .. } => Class::TRUNCATE,
         };
         Error::new(class, error.to_string())

@@ -42,12 +42,10 @@ impl Operation {
             );
             return Err(Error::new(Class::OP, detail));
         }
-        match ty.basic() {
+        match ty.predefined() {
             Some(basic) if op.permits(basic) => Ok(()),
             Some(ty) => Err(datatype::Error::Operation { op: *op, ty }.into()),
-            // No data, nothing to compute.
-            None if ty.size() == 0 => Ok(()),
-            None => Err(datatype::Error::Mixed { op: *op }.into()),
+            None => Err(datatype::Error::Derived { op: *op }.into()),
         }
     }
 
