@@ -11,6 +11,7 @@ int main(int argc, char **argv) {
     int bytes = MESSAGES * (BYTES + MPI_BSEND_OVERHEAD);
     char *memory = allocate(bytes), *back;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* of calls without a communicator */
 
     /* With no buffer, even a message to PROC_NULL is allowed, and any other is an error. */
     OK(MPI_Bsend(out, BYTES, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD));

@@ -73,7 +73,7 @@ TABLE = [
           ("comm", ["MPI_Comm_size", "comm"]),
           ("type", ["MPI_Allreduce", "datatype"]),
           ("root", ["MPI_Gather", "root", "4711"]),
-          ("truncate", ["MPI_Recv", "trunc", "32", "4"]),
+          ("truncate", ["MPI_Recv", "(?i)trunc"]),
           ("abort-handler", ["MPI_Send", "rank", "4711"]),
       ]],
     *[("abort", [1, 2, 4], {"args": [others], "code": 42, "silent": True})
