@@ -64,7 +64,11 @@ impl State {
             None
         };
         let needed = buffer.len() + OVERHEAD;
-        self.tidy_room(owner)?;
+        if !self.tidy_room(owner)? {
+            // Some copies may have left but for the word of their receivers.
+            self.progress()?;
+            self.tidy_room(owner)?;
+        }
         let Some(room) = self.rooms.0.get(&owner) else {
             let detail = "no buffer is attached for buffered sends: call MPI_Buffer_attach first";
             return Err(Error::new(Class::BUFFER, detail));
