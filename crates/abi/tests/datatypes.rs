@@ -73,16 +73,6 @@ fn constructors_name_the_argument_that_is_wrong() {
         MPI_ERR_TYPE,
         "MPI_INT is predefined"
     );
-    refused!(
-        MPI_Type_match_size(1, 4, &mut new),
-        MPI_ERR_ARG,
-        "typeclass is 1"
-    );
-    refused!(
-        MPI_Type_match_size(MPI_TYPECLASS_REAL, 3, &mut new),
-        MPI_ERR_ARG,
-        "size is 3"
-    );
 }
 
 /// The arguments of a large-count constructor can only be asked for in the large-count form.
@@ -203,6 +193,9 @@ fn elements_of_a_status_there_and_back() {
             }
         );
     }
+    // Neither is a number: bytes that end within an element.
+    ok!(MPI_Get_elements(&Status::new(0, 0, 11), mixed, &mut count));
+    assert_eq!(count, MPI_UNDEFINED);
     // What does not fit C's int is undefined, and told by the large-count form.
     let (mut large, far) = (-1, 7i64 << 40);
     ok!(MPI_Status_set_elements_c(&mut status, mixed, far));
@@ -249,4 +242,28 @@ fn pairs_by_their_parts() {
     assert_eq!(pair, MPI_DOUBLE_INT);
     ok!(MPI_Type_get_value_index(MPI_CHAR, MPI_DOUBLE, &mut pair));
     assert_eq!(pair, MPI_DATATYPE_NULL);
+}
+
+#[test]
+fn datatypes_by_class_and_size() {
+    let mut found = MPI_INT;
+    for (class, size, wanted) in [
+        (MPI_TYPECLASS_INTEGER, 16, MPI_INTEGER16),
+        (MPI_TYPECLASS_REAL, 4, MPI_REAL4),
+        (MPI_TYPECLASS_REAL, 16, MPI_LONG_DOUBLE),
+        (MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16),
+    ] {
+        ok!(MPI_Type_match_size(class, size, &mut found));
+        assert_eq!(found, wanted);
+    }
+    refused!(
+        MPI_Type_match_size(1, 4, &mut found),
+        MPI_ERR_ARG,
+        "typeclass is 1"
+    );
+    refused!(
+        MPI_Type_match_size(MPI_TYPECLASS_REAL, 3, &mut found),
+        MPI_ERR_ARG,
+        "size is 3"
+    );
 }

@@ -20,8 +20,10 @@ pub fn get_count(call: &Running, status: &Status, datatype: Datatype, count: Out
 pub fn get_elements(call: &Running, status: &Status, datatype: Datatype, count: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     let bytes = status.bytes() as usize;
-    let elements = (bytes == 0 || ty.size() > 0).then(|| ty.elements_in(bytes));
-    count.set(known(elements));
+    let elements = ty.elements_in(bytes);
+    // Bytes that end within an element were not received as this type.
+    let whole = bytes_of(&ty, elements) == Some(bytes);
+    count.set(known(whole.then_some(elements)));
     Ok(())
 }
 

@@ -139,20 +139,18 @@ pub fn type_match_size(
     size: c_int,
     datatype: Out<Datatype>,
 ) -> Done {
+    use Predefined as P;
+    // The long double of C is the only 16-byte real here; MPI_REAL16 is not supported.
     let candidates: &[Predefined] = match typeclass {
-        MPI_TYPECLASS_REAL => &[Predefined::REAL4, Predefined::REAL8, Predefined::REAL16],
+        MPI_TYPECLASS_REAL => &[P::REAL4, P::REAL8, P::LONG_DOUBLE],
         MPI_TYPECLASS_INTEGER => &[
-            Predefined::INTEGER1,
-            Predefined::INTEGER2,
-            Predefined::INTEGER4,
-            Predefined::INTEGER8,
-            Predefined::INTEGER16,
+            P::INTEGER1,
+            P::INTEGER2,
+            P::INTEGER4,
+            P::INTEGER8,
+            P::INTEGER16,
         ],
-        MPI_TYPECLASS_COMPLEX => &[
-            Predefined::COMPLEX8,
-            Predefined::COMPLEX16,
-            Predefined::COMPLEX32,
-        ],
+        MPI_TYPECLASS_COMPLEX => &[P::COMPLEX8, P::COMPLEX16, P::C_LONG_DOUBLE_COMPLEX],
         _ => {
             let detail = format!(
                 "typeclass is {typeclass}; valid: MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX"
