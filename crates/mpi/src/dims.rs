@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::{Class, Error, Result};
 
-/// Fills in the entries of `dims` that are 0, so that the product is `nodes`: the largest of them is as small as
-/// possible, then the next, and they come in descending order.
+/// Fills in the entries of `dims` that are 0, in descending order, so that the product is `nodes`. The largest and the
+/// smallest of them differ as little as they can; where there is a choice, the smallest are as large as they can be.
 pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     if nodes < 1 {
         return Err(Error::new(
@@ -31,67 +31,120 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
         let detail = format!("no grid of {nodes} nodes has the dimensions {dims:?} (0 is free)");
         return Err(Error::new(Class::DIMS, detail));
     };
-    let mut found = Vec::with_capacity(free);
-    let divisors = divisors(left);
-    if !factor(
-        left,
-        free,
-        i32::MAX,
-        &divisors,
-        &mut found,
-        &mut HashSet::new(),
-    ) {
-        unreachable!("{left} in one place and 1 in the others always works");
-    }
+    let found = nearest(left, free);
     let places = dims.iter_mut().filter(|size| **size == 0);
-    for (place, size) in places.zip(found) {
+    for (place, size) in places.zip(found.into_iter().rev()) {
         *place = size;
     }
     Ok(())
 }
 
-/// Appends `places` factors of `number` in descending order, none above `highest`: the first in lexical order. False if
-/// there are none. `dead` holds what has been tried in vain.
-fn factor(
-    number: i32,
-    places: usize,
-    highest: i32,
-    divisors: &[i32],
-    found: &mut Vec<i32>,
-    dead: &mut HashSet<(i32, usize, i32)>,
-) -> bool {
-    if number == 1 {
-        found.extend(std::iter::repeat_n(1, places));
-        return true;
+/// The `count` factors of `number`, in ascending order.
+fn nearest(number: i32, count: usize) -> Vec<i32> {
+    if count < 2 {
+        return vec![number; count];
     }
-    if places == 0 || !dead.insert((number, places, highest)) {
-        return false;
-    }
-    for &size in divisors
+    let mut search = Search {
+        divisors: divisors(number),
+        dead: HashSet::new(),
+    };
+    let mut best: Option<(i32, Vec<i32>)> = None;
+    let (low, high): (Vec<i32>, Vec<i32>) = search
+        .divisors
         .iter()
-        .filter(|&&size| size <= highest && number % size == 0)
-    {
-        if power_reaches(size, places, number) {
-            found.push(size);
-            if factor(number / size, places - 1, size, divisors, found, dead) {
-                return true;
+        .partition(|&&size| power_at_most(size, count, number));
+    // No largest factor lies below these, so what is too far from them need not be tried.
+    let closest = high.first().copied().unwrap_or(number);
+    for &least in low.iter().rev() {
+        let nearer = |most: i32| best.as_ref().is_none_or(|(apart, _)| most - least < *apart);
+        if !nearer(closest) {
+            break;
+        }
+        let most = low.last().into_iter().chain(&high).copied();
+        for most in most.take_while(|&most| nearer(most)) {
+            let Some(left) = quotient(number, i64::from(least) * i64::from(most)) else {
+                continue;
+            };
+            let mut factors = vec![least];
+            if search.factors(left, count - 2, (least, most), &mut factors) {
+                factors.push(most);
+                best = Some((most - least, factors));
+                break;
             }
-            found.pop();
         }
     }
-    false
+    best.expect("1 and the number itself always work").1
 }
 
-/// Is `size` to the power of `places` at least `number`?
-fn power_reaches(size: i32, places: usize, number: i32) -> bool {
-    if size < 2 {
-        return false;
+struct Search {
+    /// Of the whole number, in ascending order.
+    divisors: Vec<i32>,
+    /// What has been tried in vain.
+    dead: HashSet<(i32, usize, i32, i32)>,
+}
+
+impl Search {
+    /// Appends `count` factors of `number` within these bounds, in ascending order, the smallest as large as they can
+    /// be. False if there are none.
+    fn factors(
+        &mut self,
+        number: i32,
+        count: usize,
+        (least, most): (i32, i32),
+        found: &mut Vec<i32>,
+    ) -> bool {
+        if count == 0 {
+            return number == 1;
+        }
+        if !power_at_most(least, count, number)
+            || !(number == 1 || power_reaches(most, count, number))
+            || self.dead.contains(&(number, count, least, most))
+        {
+            return false;
+        }
+        if count == 1 {
+            found.push(number);
+            return true;
+        }
+        for at in (0..self.divisors.len()).rev() {
+            let size = self.divisors[at];
+            if size < least {
+                break;
+            }
+            if number % size == 0 && power_at_most(size, count, number) {
+                found.push(size);
+                if self.factors(number / size, count - 1, (size, most), found) {
+                    return true;
+                }
+                found.pop();
+            }
+        }
+        self.dead.insert((number, count, least, most));
+        false
     }
+}
+
+/// Is `size` to the power of `count` at most `number`?
+fn power_at_most(size: i32, count: usize, number: i32) -> bool {
+    size == 1 || !power_reaches_beyond(size, count, number)
+}
+
+fn power_reaches_beyond(size: i32, count: usize, number: i32) -> bool {
     let mut power = 1_i64;
-    (0..places).any(|_| {
+    (0..count).any(|_| {
         power *= i64::from(size);
-        power >= i64::from(number)
+        power > i64::from(number)
     })
+}
+
+/// Is it at least `number`?
+fn power_reaches(size: i32, count: usize, number: i32) -> bool {
+    size > 1 && power_reaches_beyond(size, count, number - 1)
+}
+
+fn quotient(number: i32, divisor: i64) -> Option<i32> {
+    let number = i64::from(number);
+    (number % divisor == 0).then(|| (number / divisor) as i32)
 }
 
 /// In ascending order.
@@ -132,8 +185,61 @@ mod tests {
         assert_eq!(dims(48, &[0, 0, 0]), Ok(vec![4, 4, 3]));
         assert_eq!(dims(900, &[0, 0, 0]), Ok(vec![10, 10, 9]));
         assert_eq!(dims(72, &[0, 0]), Ok(vec![9, 8]));
+        assert_eq!(dims(5040, &[0, 0, 0]), Ok(vec![21, 16, 15]));
+        assert_eq!(dims(7488, &[0, 0, 0]), Ok(vec![26, 18, 16]));
+        assert_eq!(dims(19152, &[0, 0, 0]), Ok(vec![38, 24, 21]));
+        assert_eq!(dims(2, &[0; 100]).unwrap()[..2], [2, 1]);
+        assert_eq!(dims(1, &[0; 3]), Ok(vec![1; 3]));
         assert_eq!(dims(i32::MAX, &[0, 0]), Ok(vec![i32::MAX, 1]));
         assert_eq!(dims(1 << 30, &[0; 5]), Ok(vec![64; 5]));
+    }
+
+    /// Against all factorizations.
+    #[test]
+    fn no_other_sizes_are_nearer() {
+        fn all(
+            number: i32,
+            count: usize,
+            most: i32,
+            found: &mut Vec<i32>,
+            each: &mut impl FnMut(&[i32]),
+        ) {
+            if count == 0 {
+                if number == 1 {
+                    each(found);
+                }
+                return;
+            }
+            for size in (1..=most.min(number)).filter(|size| number % size == 0) {
+                found.push(size);
+                all(number / size, count - 1, size, found, each);
+                found.pop();
+            }
+        }
+        for number in 1..400 {
+            for count in 1..5 {
+                let mut best: Option<(i32, Vec<i32>)> = None;
+                all(number, count, number, &mut Vec::new(), &mut |sizes| {
+                    let smallest_first = sizes.iter().rev().map(|size| -size).collect();
+                    let key = (sizes[0] - sizes[count - 1], smallest_first);
+                    if best.as_ref().is_none_or(|best| key < *best) {
+                        best = Some(key);
+                    }
+                });
+                let expected: Vec<i32> = best
+                    .unwrap()
+                    .1
+                    .into_iter()
+                    .rev()
+                    .map(|size: i32| -size)
+                    .collect();
+                assert_eq!(
+                    dims(number, &vec![0; count]),
+                    Ok(expected),
+                    "{number} in {count}"
+                );
+            }
+        }
     }
 
     #[test]
