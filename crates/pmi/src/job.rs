@@ -32,7 +32,8 @@ impl Job {
                 .find(|(known, _)| known == name)
                 .map(|(_, value)| value.as_str())
         };
-        if find(RANK).is_none() {
+        let contract = [RANK, SIZE, SEGMENT_FD, CONTROL_FD];
+        if contract.iter().all(|name| find(name).is_none()) {
             return foreign::check(find).map(|()| None);
         }
         let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });

@@ -87,7 +87,7 @@ impl Segment {
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let file = File::from(fd.try_clone()?);
-        file.set_len((rings_at(ranks) + ranks * ranks * RING_ROOM) as u64)?;
+        set_len(&file, (rings_at(ranks) + ranks * ranks * RING_ROOM) as u64)?;
         use std::os::unix::fs::FileExt;
         file.write_all_at(&MAGIC.to_ne_bytes(), 0)?;
         file.write_all_at(&(ranks as u64).to_ne_bytes(), 8)?;
@@ -188,6 +188,39 @@ impl Segment {
             Mapping::new(&self.file, at, self.shape.bytes())?,
             self.shape,
         ))
+    }
+}
+
+/// Makes the file this long although a limit on the size of files may be in force: it is meant for disks, and this file
+/// has no size but what is touched of it.
+fn set_len(file: &File, len: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structure is ours, to be written.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if !known || limit.rlim_cur >= len {
+        return file.set_len(len);
+    }
+    if limit.rlim_max < len {
+        let why = format!(
+            "the limit on file sizes (ulimit -f, {} bytes) is below what the job's shared memory spans ({len} bytes, of \
+             which only what is touched takes memory): raise it",
+            limit.rlim_max
+        );
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let raised = libc::rlimit {
+        rlim_cur: len,
+        ..limit
+    };
+    // SAFETY: both structures are ours, to be read; the soft limit is put back as it was.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raised);
+        let done = file.set_len(len);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+        done
     }
 }
 
