@@ -6,10 +6,13 @@ use crate::error::Error;
 use crate::handle::Info;
 use mpi::handle::{Kind, Slab};
 
+/// A key and its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// The keys and values of one info object, in the order in which the keys were first set.
 #[derive(Clone, Default, Debug)]
 pub struct InfoObject {
-    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+    pairs: Vec<Pair>,
 }
 
 impl InfoObject {
@@ -71,7 +74,7 @@ impl InfoTable {
     }
 
     /// Keys and values of an info object; none of MPI_INFO_NULL.
-    pub fn pairs(&mut self, info: Info) -> Result<&[(Vec<u8>, Vec<u8>)], Error> {
+    pub fn pairs(&mut self, info: Info) -> Result<&[Pair], Error> {
         match info {
             MPI_INFO_NULL => Ok(&[]),
             _ => Ok(&self.get(info)?.pairs),

@@ -16,6 +16,11 @@
 //!
 //! What must hold: nothing but the ABI's names is exported, and no panic leaves a call.
 
+#![allow(
+    clippy::too_many_arguments,
+    reason = "the standard's procedures have as many"
+)]
+
 pub mod args;
 pub mod buffer;
 pub mod callback;

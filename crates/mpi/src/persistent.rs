@@ -79,16 +79,6 @@ impl State {
                 dest,
                 tag,
                 comm,
-            } if mode == Mode::Buffered => {
-                self.buffered_send(buffer, dest, tag, comm)?;
-                self.messages.requests.done()
-            }
-            Template::Send {
-                mode,
-                buffer,
-                dest,
-                tag,
-                comm,
             } => self.send(mode, buffer, dest, tag, comm)?,
             Template::Receive {
                 buffer,

@@ -219,9 +219,6 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<()> {
-        if mode == Mode::Buffered {
-            return self.lock().buffered_send(buffer, dest, tag, comm);
-        }
         let mut state = self.lock();
         let id = state.send(mode, buffer, dest, tag, comm)?;
         if id == state.messages.requests.done() {
@@ -282,6 +279,10 @@ impl State {
         tag: i32,
         comm: u32,
     ) -> Result<RequestId> {
+        if mode == Mode::Buffered {
+            self.buffered_send(buffer, dest, tag, comm)?;
+            return Ok(self.messages.requests.done());
+        }
         let State {
             channels,
             messages,
@@ -292,7 +293,6 @@ impl State {
         let Some(peer) = core.peer(dest)? else {
             return Ok(messages.requests.done());
         };
-        debug_assert!(mode != Mode::Buffered, "sent by `buffered_send`");
         if tag < 0 {
             return Err(bad_tag(tag));
         }

@@ -61,7 +61,7 @@ impl State {
                 from: key.source as usize,
                 tag: key.tag,
                 communicator: self.name_of(key.context),
-                bytes: message.body.len(),
+                bytes: message.body.bytes(),
             });
         pmi::Status {
             operation: waiting.operation.to_string(),

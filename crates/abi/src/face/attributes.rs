@@ -126,7 +126,7 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
         return Copied::Never;
     };
     // The predefined function is a number, the same for every kind of object.
-    if copy as usize == MPI_COMM_DUP_FN as usize {
+    if copy as usize == MPI_COMM_DUP_FN {
         return Copied::AsItIs;
     }
     Copied::By(Arc::new(move |old, key, value| {

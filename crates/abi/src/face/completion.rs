@@ -109,20 +109,21 @@ pub fn waitall(
     statuses: Statuses,
 ) -> Done {
     let mut failed = Failures::default();
-    for at in 0..requests.len() {
-        let waited = [id(requests[at])];
+    let of = requests.len();
+    for (at, request) in requests.iter_mut().enumerate() {
+        let waited = [id(*request)];
         let waiting = Waiting {
             operation: call.procedure,
             requests: &waited,
         };
         let mut owner = None;
         let finished = call.rank.wait_until(&waiting, |state| {
-            owner = context(state, requests[at]);
-            finish(state, &mut requests[at])
+            owner = context(state, *request);
+            finish(state, request)
         });
         failed.note(call, at, finished, owner, statuses)?;
     }
-    failed.result(call, requests.len(), statuses)
+    failed.result(of)
 }
 
 /// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
@@ -191,7 +192,7 @@ impl Failures {
         }
     }
 
-    fn result(self, _call: &Running, of: usize, _statuses: Statuses) -> Done {
+    fn result(self, of: usize) -> Done {
         match self.first {
             None => Ok(()),
             Some((at, error)) => Err(Error::new(
@@ -233,11 +234,11 @@ pub fn testall(
     }
 }
 
+/// A finished request of several: its place, the context of its communicator, its status.
+type Chosen = (usize, Option<u64>, mpi::Status);
+
 /// The first complete request among those that are active; `Err(true)`: there is no active one.
-fn finish_any(
-    state: &mut State,
-    requests: &mut [Request],
-) -> Result<Result<(usize, Option<u64>, mpi::Status), bool>, Error> {
+fn finish_any(state: &mut State, requests: &mut [Request]) -> Result<Result<Chosen, bool>, Error> {
     let mut none_active = true;
     for (at, request) in requests.iter_mut().enumerate() {
         if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
@@ -275,7 +276,7 @@ pub fn waitany(
 
 fn one_of_many(
     call: &Running,
-    found: Option<(usize, Option<u64>, mpi::Status)>,
+    found: Option<Chosen>,
     index: Out<c_int>,
     status: Option<Out<Status>>,
 ) -> Done {

@@ -16,7 +16,6 @@ macro_rules! send_inits {
         $(
             /// # Safety
             /// C's promise for message buffers, while the operation is active.
-            #[allow(clippy::too_many_arguments, reason = "the standard's")]
             pub unsafe fn $name(
                 call: &Running,
                 buf: *const c_void,
@@ -46,7 +45,6 @@ send_inits! {
 
 /// # Safety
 /// C's promise for message buffers, while the operation is active.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn recv_init(
     call: &Running,
     buf: *mut c_void,

@@ -13,7 +13,6 @@ use std::ffi::{c_int, c_void};
 /// # Safety
 /// C's promise for message buffers.
 #[inline]
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn recv(
     call: &Running,
     buf: *mut c_void,
@@ -35,7 +34,6 @@ pub unsafe fn recv(
 /// # Safety
 /// C's promise for message buffers, until the request is complete.
 #[inline]
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn irecv(
     call: &Running,
     buf: *mut c_void,

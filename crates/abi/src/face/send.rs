@@ -24,9 +24,6 @@ unsafe fn blocking(
     let mut state = call.rank.lock();
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    if mode == Mode::Buffered {
-        return state.buffered_send(buffer, dest, tag, comm.id());
-    }
     let id = state.send(mode, buffer, dest, tag, comm.id())?;
     if id == state.messages.requests.done() {
         return Ok(());
@@ -53,12 +50,7 @@ unsafe fn nonblocking(
     let mut state = call.rank.lock();
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let id = if mode == Mode::Buffered {
-        state.buffered_send(buffer, dest, tag, comm.id())?;
-        state.messages.requests.done()
-    } else {
-        state.send(mode, buffer, dest, tag, comm.id())?
-    };
+    let id = state.send(mode, buffer, dest, tag, comm.id())?;
     request.set(Request::from(id.0));
     Ok(())
 }
@@ -85,7 +77,6 @@ macro_rules! sends {
             /// # Safety
             /// C's promise for message buffers, until the request is complete.
             #[inline]
-            #[allow(clippy::too_many_arguments, reason = "the standard's")]
             pub unsafe fn $inonblocking(
                 call: &Running,
                 buf: *const c_void,

@@ -17,7 +17,6 @@ use std::ffi::{c_int, c_void};
 /// # Safety
 /// C's promise for message buffers.
 #[inline]
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn sendrecv(
     call: &Running,
     sendbuf: *const c_void,
@@ -45,7 +44,6 @@ pub unsafe fn sendrecv(
 
 /// # Safety
 /// C's promise for message buffers.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn sendrecv_replace(
     call: &Running,
     buf: *mut c_void,
@@ -70,7 +68,6 @@ pub unsafe fn sendrecv_replace(
 
 /// # Safety
 /// C's promise for message buffers, until the request is complete.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn isendrecv(
     call: &Running,
     sendbuf: *const c_void,
@@ -98,7 +95,6 @@ pub unsafe fn isendrecv(
 
 /// # Safety
 /// C's promise for message buffers, until the request is complete.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn isendrecv_replace(
     call: &Running,
     buf: *mut c_void,

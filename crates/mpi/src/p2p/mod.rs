@@ -73,7 +73,7 @@ pub enum Body {
 }
 
 impl Body {
-    pub fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Body::Here { bytes, .. } => bytes.len(),
             Body::Offered { offer, .. } => offer.len as usize,

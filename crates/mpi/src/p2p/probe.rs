@@ -116,7 +116,7 @@ fn status_of(sent: &Key, message: &Message) -> Status {
         source: sent.source,
         tag: sent.tag,
         error: Class::SUCCESS,
-        bytes: message.body.len() as u64,
+        bytes: message.body.bytes() as u64,
         dropped: 0,
         cancelled: false,
     }

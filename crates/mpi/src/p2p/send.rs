@@ -4,10 +4,10 @@ use channel::{Channel, Channels, Put};
 use datatype::Buffer;
 
 use super::{Messages, Mode};
+use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Envelope, Kind, Offer};
 use crate::request::{Operation, RequestId, Send};
-use crate::{Error, Result};
 
 impl Messages {
     /// Starts a send. The answer is `requests.done()` if it was complete at once.
@@ -109,7 +109,7 @@ impl Messages {
             },
             &[],
         );
-        self.flush(channels).map_err(Error::from)?;
+        self.flush(channels)?;
         Ok(())
     }
 }
