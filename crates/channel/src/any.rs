@@ -1,8 +1,9 @@
 //! All the channels of one rank behind one face: who is reached how.
 
 use crate::loopback::Loopback;
+use crate::share::Share;
 use crate::shm::Shm;
-use crate::{Bulk, Channel, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, Head, More, Put, Result};
 
 /// Every peer by the channel that reaches it: this rank itself, or the ranks that share memory with it.
 pub struct Channels {
@@ -95,6 +96,20 @@ impl Channel for Channels {
                 Ok(Bulk::Done)
             }
         }
+    }
+
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
+        match &mut self.shm {
+            Some(shm) if peer != self.rank => shm.write(peer, address, from),
+            _ => Ok(Bulk::Refused),
+        }
+    }
+
+    fn share(&self, peer: usize, end: End) -> Option<&Share> {
+        self.shm
+            .as_ref()
+            .filter(|_| peer != self.rank)?
+            .share(peer, end)
     }
 
     fn can_read(&mut self, peer: usize) -> bool {

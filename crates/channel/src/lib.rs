@@ -21,6 +21,7 @@ pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
 mod ring;
+pub mod share;
 #[cfg(not(loom))]
 pub mod shm;
 pub mod sync;
@@ -30,6 +31,7 @@ mod loom_tests;
 
 #[cfg(not(loom))]
 pub use any::Channels;
+use share::Share;
 
 /// What the layer above says of a packet: three words that the channel carries and does not read.
 pub type Head = [u64; 3];
@@ -51,7 +53,14 @@ pub enum More {
     Enough,
 }
 
-/// The answer of [`Channel::read`].
+/// Which end of a message this rank is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Sender,
+    Receiver,
+}
+
+/// The answer of [`Channel::read`] and [`Channel::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Bulk {
@@ -108,6 +117,12 @@ pub trait Channel {
 
     /// Reads `into.len()` bytes at `address` of the peer's memory, which the peer keeps exposed meanwhile.
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk>;
+
+    /// The other way round: writes `from` to `address` of the peer's memory, which the peer has exposed for it.
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk>;
+
+    /// What this rank and a peer share to move one long message together; none if there is nothing to share.
+    fn share(&self, peer: usize, end: End) -> Option<&Share>;
 
     /// May `read` be tried on this peer? Found out once for each peer.
     fn can_read(&mut self, peer: usize) -> bool;

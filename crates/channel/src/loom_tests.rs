@@ -113,3 +113,33 @@ fn no_wake_up_is_lost() {
         assert!(!quiet || !shared.0.is_armed());
     });
 }
+
+#[test]
+fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
+    use crate::share::Share;
+    loom::model(|| {
+        const PIECES: u32 = 2;
+        let share = Arc::new(Share::default());
+        let taken = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let generation = share.open();
+        let (helpers_share, helpers_taken) = (share.clone(), taken.clone());
+        let helper = thread::spawn(move || {
+            while let Some(piece) = helpers_share.claim(generation, PIECES) {
+                helpers_taken[piece as usize].fetch_add(1, Ordering::Relaxed);
+                helpers_share.moved();
+            }
+        });
+        while let Some(piece) = share.claim(generation, PIECES) {
+            taken[piece as usize].fetch_add(1, Ordering::Relaxed);
+            share.moved();
+        }
+        while !share.is_complete(PIECES) {
+            thread::yield_now();
+        }
+        let next = share.open();
+        assert!(share.claim(generation, PIECES).is_none());
+        assert_eq!(share.claim(next, PIECES), Some(0));
+        helper.join().unwrap();
+        assert!(taken.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+    });
+}

@@ -108,6 +108,10 @@ impl<M: Memory> Sender<M> {
         }
     }
 
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
     /// Puts a packet; false if there is no room for it now.
     #[inline(always)]
     pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
@@ -187,6 +191,10 @@ impl<M: Memory> Receiver<M> {
             published: 0,
             arena_published: 0,
         }
+    }
+
+    pub fn memory(&self) -> &M {
+        &self.memory
     }
 
     #[inline(always)]

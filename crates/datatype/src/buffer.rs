@@ -391,6 +391,21 @@ impl Visit for Segments {
 }
 
 impl Buffer {
+    /// Lends bytes `position..position + len`. `None`, and nothing called, if they are not one run.
+    pub fn with_dense<R>(
+        &self,
+        position: usize,
+        len: usize,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let (address, whole) = self.as_dense()?;
+        assert!(position <= whole && len <= whole - position);
+        // SAFETY: within the buffer; readable and not changed by others by the promise of `new`.
+        Some(read(unsafe {
+            std::slice::from_raw_parts(at(address + position), len)
+        }))
+    }
+
     /// Lets `fill` write bytes `position..position + len` in place. `None`, and nothing called, if
     /// they are not one run.
     pub fn with_dense_mut<R>(

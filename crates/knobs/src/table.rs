@@ -94,6 +94,10 @@ knobs! {
     /// Messages of at least this size are copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(16), "FISHPLATE_SINGLE_COPY_LIMIT";
 
+    /// Messages of at least this size are copied by sender and receiver together, each taking the next piece, where
+    /// there is a core for each rank.
+    together_limit: Bytes = Bytes::kib(64), "FISHPLATE_TOGETHER_LIMIT";
+
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
     /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; either for
     /// as long as FISHPLATE_SPIN says, and then it sleeps.

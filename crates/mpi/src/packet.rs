@@ -29,13 +29,15 @@ pub enum Kind {
     Cancelled,
     /// The receiver has no room for more unexpected bytes (tag 1), or has again (tag 0).
     HeadersOnly,
+    /// The receiver asks the sender to help with moving a message. Token: the sender's request. Body: where to.
+    Invite,
 }
 
 impl Kind {
     #[inline(always)]
     fn from_bits(bits: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 9] = [
+        const ALL: [Kind; 10] = [
             Eager,
             EagerSync,
             RequestToSend,
@@ -45,6 +47,7 @@ impl Kind {
             Cancel,
             Cancelled,
             HeadersOnly,
+            Invite,
         ];
         ALL.get(usize::from(bits).wrapping_sub(1)).copied()
     }
@@ -133,13 +136,51 @@ impl Offer {
     }
 }
 
+/// Body of a [`Kind::Invite`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// The receive buffer.
+    pub address: u64,
+    pub len: u64,
+    pub generation: u32,
+    /// Bytes of a piece.
+    pub piece: u32,
+}
+
+impl Invitation {
+    pub const BYTES: usize = 24;
+
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.address.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.generation.to_ne_bytes());
+        bytes[20..].copy_from_slice(&self.piece.to_ne_bytes());
+        bytes
+    }
+
+    /// `None`: no invitation, or one with pieces of no length.
+    pub fn decode(body: &[u8]) -> Option<Invitation> {
+        let bytes: &[u8; Self::BYTES] = body.try_into().ok()?;
+        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let short = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let invitation = Invitation {
+            address: long(0),
+            len: long(8),
+            generation: short(16),
+            piece: short(20),
+        };
+        (invitation.piece > 0).then_some(invitation)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_head_comes_back_as_it_was() {
-        for kind in (1..=9).filter_map(Kind::from_bits) {
+        for kind in (1..=10).filter_map(Kind::from_bits) {
             for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
                 let sent = Envelope {
                     kind,
@@ -154,7 +195,19 @@ mod tests {
             }
         }
         assert_eq!(Envelope::decode([0, 0, 0]), None);
-        assert_eq!(Envelope::decode([10, 0, 0]), None);
+        assert_eq!(Envelope::decode([11, 0, 0]), None);
+    }
+
+    #[test]
+    fn an_invitation_comes_back_as_it_was() {
+        let invitation = Invitation {
+            address: 1 << 46,
+            len: 1 << 33,
+            generation: u32::MAX,
+            piece: 4096,
+        };
+        assert_eq!(Invitation::decode(&invitation.encode()), Some(invitation));
+        assert_eq!(Invitation::decode(&[0; Invitation::BYTES]), None);
     }
 
     #[test]

@@ -127,6 +127,11 @@ impl Rank {
                 .0
                 .min(channels.max_body((rank + 1) % size)),
             single_copy: knobs.single_copy_limit.0,
+            together: if host.core_per_rank() {
+                knobs.together_limit.0
+            } else {
+                usize::MAX
+            },
             unexpected: knobs.unexpected_limit.0,
         };
         let policy = Policy::new(

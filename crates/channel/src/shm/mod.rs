@@ -11,8 +11,9 @@ mod single_copy;
 pub use segment::{Bell, Segment, Shape};
 
 use crate::ring::{self, Receiver, Sender};
+use crate::share::Share;
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, Error, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, Error, Head, More, Put, Result};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -179,6 +180,22 @@ impl Channel for Shm {
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
         self.single_copy
             .read(peer, self.segment.board(peer), address, into)
+    }
+
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
+        self.single_copy
+            .write(peer, self.segment.board(peer), address, from)
+    }
+
+    /// It lies in the ring by which the message's sender sends.
+    fn share(&self, peer: usize, end: End) -> Option<&Share> {
+        match end {
+            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().share()),
+            End::Receiver => {
+                let inbound = self.inbound.iter().find(|inbound| inbound.peer == peer)?;
+                Some(inbound.ring.memory().share())
+            }
+        }
     }
 
     fn can_read(&mut self, peer: usize) -> bool {

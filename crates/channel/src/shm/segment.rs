@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::doorbell::Doorbell;
 use crate::ring::{Contents, Memory};
+use crate::share::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Error, Result};
 
@@ -289,7 +290,7 @@ struct Slot {
     contents: Contents,
 }
 
-const _: () = assert!(size_of::<Slot>() == 64);
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Share>() <= PAGE / 2);
 
 impl SharedRing {
     fn new(mapping: Mapping, shape: Shape) -> SharedRing {
@@ -305,6 +306,13 @@ impl SharedRing {
             shape,
             _mapping: mapping,
         }
+    }
+
+    /// What sender and receiver of this ring share to move a long message together; it lies beside the tail.
+    pub fn share(&self) -> &Share {
+        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the share; it is all
+        // atomics, aligned by the page.
+        unsafe { &*self.tail.byte_add(PAGE / 2).cast::<Share>() }
     }
 
     #[inline(always)]

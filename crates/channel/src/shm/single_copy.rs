@@ -77,11 +77,26 @@ impl SingleCopy {
         if !self.works(peer, board) {
             return Ok(Bulk::Refused);
         }
-        match read_process(board.pid.load(Ordering::Relaxed), address, into) {
-            Ok(()) => Ok(Bulk::Done),
+        let pid = board.pid.load(Ordering::Relaxed);
+        let done = read_process(pid, address, into);
+        Ok(self.judge(peer, done))
+    }
+
+    pub fn write(&mut self, peer: usize, board: &Board, address: u64, from: &[u8]) -> Result<Bulk> {
+        if !self.works(peer, board) {
+            return Ok(Bulk::Refused);
+        }
+        let pid = board.pid.load(Ordering::Relaxed);
+        let done = write_process(pid, address, from);
+        Ok(self.judge(peer, done))
+    }
+
+    fn judge(&mut self, peer: usize, done: io::Result<()>) -> Bulk {
+        match done {
+            Ok(()) => Bulk::Done,
             Err(_) => {
                 self.standing[peer] = Standing::Refused;
-                Ok(Bulk::Refused)
+                Bulk::Refused
             }
         }
     }
@@ -96,21 +111,42 @@ fn probe(board: &Board) -> bool {
 }
 
 fn read_process(pid: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+    let (base, len) = (into.as_mut_ptr(), into.len());
+    // SAFETY: the kernel writes only into our exclusive slice, of which the pieces are parts; the remote side is only
+    // read, and the kernel checks its addresses.
+    move_all(base, len, address, |local, remote| unsafe {
+        libc::process_vm_readv(pid as libc::pid_t, local, 1, remote, 1, 0)
+    })
+}
+
+fn write_process(pid: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    let (base, len) = (from.as_ptr().cast_mut(), from.len());
+    // SAFETY: the kernel only reads our slice; the remote bytes are the receiver's, which has exposed them to us for
+    // this, and the kernel checks their addresses.
+    move_all(base, len, address, |local, remote| unsafe {
+        libc::process_vm_writev(pid as libc::pid_t, local, 1, remote, 1, 0)
+    })
+}
+
+/// Calls `step` until all bytes have been moved.
+fn move_all(
+    base: *mut u8,
+    len: usize,
+    address: u64,
+    step: impl Fn(&libc::iovec, &libc::iovec) -> libc::ssize_t,
+) -> io::Result<()> {
     let mut done = 0;
-    while done < into.len() {
+    while done < len {
         let local = libc::iovec {
-            iov_base: into[done..].as_mut_ptr().cast(),
-            iov_len: into.len() - done,
+            iov_base: base.wrapping_add(done).cast(),
+            iov_len: len - done,
         };
         let remote = libc::iovec {
             iov_base: (address as usize + done) as *mut libc::c_void,
-            iov_len: local.iov_len,
+            iov_len: len - done,
         };
-        // SAFETY: the kernel writes at most `iov_len` bytes into our exclusive slice; the remote side is only read, and
-        // the kernel checks its addresses.
-        let got = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-        match got {
-            1.. => done += got as usize,
+        match step(&local, &remote) {
+            moved @ 1.. => done += moved as usize,
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             _ => {
                 let why = io::Error::last_os_error();

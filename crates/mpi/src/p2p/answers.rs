@@ -4,7 +4,7 @@ use channel::{Head, More};
 
 use super::{Body, Message, Messages};
 use crate::comm::AGREEMENT;
-use crate::packet::{Envelope, Kind, Offer};
+use crate::packet::{Envelope, Invitation, Kind, Offer};
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
@@ -100,6 +100,10 @@ impl Messages {
             }
             // Too late: the message has been matched, and its own end is on the way.
             Kind::Cancelled => {}
+            Kind::Invite => match Invitation::decode(body) {
+                Some(invitation) => self.accept_invitation(peer, request, invitation),
+                None => self.nonsense(peer, "an invitation that cannot be read"),
+            },
             Kind::HeadersOnly => self.peer(peer).headers_only = key.tag == 1,
         }
     }

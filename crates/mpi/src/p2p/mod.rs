@@ -4,6 +4,7 @@
 //! receiver fetches it: it reads the sender's memory where it can, and otherwise asks for it in packets.
 
 mod answers;
+mod fetch;
 mod here;
 mod outbox;
 mod owned;
@@ -13,12 +14,13 @@ mod send;
 
 use std::collections::VecDeque;
 
+use fetch::{Fetch, Help};
 pub use here::Received;
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
 
 use crate::matching::{Posted, Unexpected};
-use crate::request::{RequestId, Requests};
+use crate::request::Requests;
 
 /// How a send completes (MPI 5.0 §3.4). Buffered sends are standard sends from a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,8 @@ pub struct Messages {
     waiting: VecDeque<usize>,
     /// Offers that have met their receive and can be fetched.
     fetches: VecDeque<Fetch>,
+    /// Messages of ours that their receivers would like help with.
+    helps: VecDeque<Help>,
     limits: Limits,
     /// A packet that made no sense ends the job at the next opportunity.
     pub broken: Option<crate::Error>,
@@ -52,6 +56,8 @@ pub struct Limits {
     pub eager: usize,
     /// From this length on a message is fetched by a single copy where that is allowed.
     pub single_copy: usize,
+    /// From this length on its sender helps.
+    pub together: usize,
     /// Unexpected bytes from one peer beyond which it is told to send headers only.
     pub unexpected: usize,
 }
@@ -124,14 +130,6 @@ impl std::ops::Deref for Bytes {
     }
 }
 
-struct Fetch {
-    peer: usize,
-    receive: RequestId,
-    /// The sender's request.
-    sender: u32,
-    address: u64,
-}
-
 impl Messages {
     pub fn new(ranks: usize, limits: Limits) -> Messages {
         Messages {
@@ -141,6 +139,7 @@ impl Messages {
             peers: std::iter::repeat_with(|| None).take(ranks).collect(),
             waiting: VecDeque::new(),
             fetches: VecDeque::new(),
+            helps: VecDeque::new(),
             limits,
             broken: None,
         }
@@ -149,7 +148,7 @@ impl Messages {
     /// Is there anything that can be moved without a packet from outside?
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        !self.waiting.is_empty() || !self.fetches.is_empty()
+        !self.waiting.is_empty() || !self.fetches.is_empty() || !self.helps.is_empty()
     }
 
     pub fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
