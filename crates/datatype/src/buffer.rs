@@ -363,6 +363,40 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// `copy_nonoverlapping` by stores that go past the cache, complete for other cores when it returns.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the head brings `to` to the alignment that the stores need; head, middle and tail are `len` bytes.
+    unsafe {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+        const LINE: usize = 64;
+        let head = to.align_offset(LINE).min(len);
+        ptr::copy_nonoverlapping(from, to, head);
+        let mut done = head;
+        while done + LINE <= len {
+            let (from, to) = (
+                from.add(done).cast::<__m128i>(),
+                to.add(done).cast::<__m128i>(),
+            );
+            let line = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
+            for (part, value) in line.into_iter().enumerate() {
+                _mm_stream_si128(to.add(part), value);
+            }
+            done += LINE;
+        }
+        ptr::copy_nonoverlapping(from.add(done), to.add(done), len - done);
+        _mm_sfence();
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        ptr::copy_nonoverlapping(from, to, len)
+    };
+}
+
 /// The address of user memory as a pointer again.
 #[inline]
 fn at(address: usize) -> *mut u8 {
@@ -391,6 +425,20 @@ impl Visit for Segments {
 }
 
 impl Buffer {
+    /// The same as [`pack`](Buffer::pack), but past the cache where the machine can: for bytes that another core will
+    /// read, and whose lines would otherwise be fetched here only to be taken away again.
+    pub fn pack_past_cache(&self, position: usize, out: &mut [u8]) -> usize {
+        match self.as_dense() {
+            Some((address, len)) if position <= len => {
+                let count = (len - position).min(out.len());
+                // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+                unsafe { stream(at(address + position), out.as_mut_ptr(), count) };
+                count
+            }
+            _ => self.pack(position, out),
+        }
+    }
+
     /// Lends bytes `position..position + len`. `None`, and nothing called, if they are not one run.
     pub fn with_dense<R>(
         &self,

@@ -257,3 +257,29 @@ fn long_lists_from_any_position() {
         }
     }
 }
+
+/// Every alignment and every length around the lines in which `pack_past_cache` writes.
+#[test]
+fn packing_past_the_cache_is_packing() {
+    let source: Vec<u8> = (0..2000u32).map(|at| (at * 7 + at / 251) as u8).collect();
+    // SAFETY: the source outlives the buffer, which is only read.
+    let buffer = unsafe { datatype::Buffer::dense(source.as_ptr().cast_mut(), source.len()) };
+    for start in 0..70 {
+        for len in (0..70).chain([127, 128, 129, 1000, 1900]) {
+            let mut room = vec![0xaa; start + len + 3];
+            let position = (start * 3) % 60;
+            assert_eq!(
+                buffer.pack_past_cache(position, &mut room[start..start + len]),
+                len
+            );
+            assert_eq!(room[start..start + len], source[position..position + len]);
+            assert!(
+                room[..start]
+                    .iter()
+                    .chain(&room[start + len..])
+                    .all(|&byte| byte == 0xaa)
+            );
+        }
+    }
+    assert_eq!(buffer.pack_past_cache(1990, &mut [0; 100]), 10);
+}

@@ -74,7 +74,7 @@ macro_rules! knobs {
 knobs! {
     /// Messages up to this size are sent at once, without asking the receiver. Longer ones wait until the receiver
     /// has a buffer for them.
-    eager_limit: Bytes = Bytes::kib(16), "FISHPLATE_EAGER_LIMIT",
+    eager_limit: Bytes = Bytes::kib(32), "FISHPLATE_EAGER_LIMIT",
         also "FISHPLATE_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
 
     /// Slots in the ring from one rank to another: how many packets can be under way before the sender has to wait.
@@ -92,11 +92,11 @@ knobs! {
     single_copy: SingleCopy = SingleCopy::Auto, "FISHPLATE_SINGLE_COPY";
 
     /// Messages of at least this size are copied once, where that is possible.
-    single_copy_limit: Bytes = Bytes::kib(16), "FISHPLATE_SINGLE_COPY_LIMIT";
+    single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";
 
     /// Messages of at least this size are copied by sender and receiver together, each taking the next piece, where
     /// there is a core for each rank.
-    together_limit: Bytes = Bytes::kib(64), "FISHPLATE_TOGETHER_LIMIT";
+    together_limit: Bytes = Bytes::kib(128), "FISHPLATE_TOGETHER_LIMIT";
 
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
     /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; either for

@@ -5,9 +5,13 @@ use std::collections::VecDeque;
 use channel::{Channel, Channels, Put};
 
 use super::Messages;
+use super::send::fill;
 use crate::packet::{Envelope, Kind, Offer};
 use crate::request::RequestId;
 use crate::{Result, Status};
+
+/// A message that goes in packets goes in pieces of this size: the receiver copies one while we copy the next.
+const STREAM_PIECE: usize = 16 << 10;
 
 /// What is special about a peer.
 #[derive(Default)]
@@ -162,7 +166,7 @@ impl Messages {
                         let buffer = &send.buffer;
                         let put =
                             channels.put(at, send.envelope.encode(), buffer.len(), |room| {
-                                buffer.pack(0, room);
+                                fill(buffer, 0, room)
                             })?;
                         if put == Put::Taken && send.envelope.kind == Kind::Eager {
                             self.requests.complete(request, Status::EMPTY);
@@ -183,10 +187,10 @@ impl Messages {
                 continue;
             };
             let left = send.buffer.len() - stream.position;
-            let piece = left.min(channels.max_body(at));
+            let piece = left.min(channels.max_body(at)).min(STREAM_PIECE);
             let envelope = Envelope::about(Kind::Data, stream.receive);
             let put = channels.put(at, envelope.encode(), piece, |room| {
-                send.buffer.pack(stream.position, room);
+                fill(&send.buffer, stream.position, room)
             })?;
             if put == Put::Full {
                 return Ok(moved);

@@ -27,9 +27,7 @@ impl Messages {
                 key,
                 token: 0,
             };
-            let put = channels.put(peer, envelope.encode(), len, |room| {
-                buffer.pack(0, room);
-            })?;
+            let put = channels.put(peer, envelope.encode(), len, |room| fill(&buffer, 0, room))?;
             if put == Put::Taken {
                 return Ok(self.requests.done());
             }
@@ -111,5 +109,19 @@ impl Messages {
         );
         self.flush(channels)?;
         Ok(())
+    }
+}
+
+/// From this length on a body is written past the cache: it is read by another core, and ownership of its lines would go
+/// back and forth.
+const PAST_CACHE: usize = 4 << 10;
+
+/// Writes the bytes of a message from `position` on into a packet.
+#[inline(always)]
+pub(super) fn fill(buffer: &Buffer, position: usize, room: &mut [u8]) {
+    if room.len() < PAST_CACHE {
+        buffer.pack(position, room);
+    } else {
+        buffer.pack_past_cache(position, room);
     }
 }
