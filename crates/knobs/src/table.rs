@@ -86,6 +86,10 @@ knobs! {
     ring_bytes: Bytes = Bytes::kib(256), "FISHPLATE_RING_BYTES",
         within Bytes::kib(4), Bytes::mib(2);
 
+    /// Contents of packets from this size on are written past the sender's cache. Small is good where cores are far apart
+    /// (no common cache, many virtual machines); where they share a cache, 8K gives lower latencies at 1 and 2 KiB.
+    past_cache_limit: Bytes = Bytes::kib(1), "FISHPLATE_PAST_CACHE_LIMIT";
+
     /// Whether a long message between ranks of one host is copied once, straight from the sender's memory
     /// (process_vm_readv). `auto` and `on` try it once per peer and fall back quietly to copying through shared memory
     /// where the system refuses; `off` never tries.

@@ -126,6 +126,7 @@ impl Rank {
                 .eager_limit
                 .0
                 .min(channels.max_body((rank + 1) % size)),
+            past_cache: knobs.past_cache_limit.0,
             single_copy: knobs.single_copy_limit.0,
             together: if host.core_per_rank() {
                 knobs.together_limit.0

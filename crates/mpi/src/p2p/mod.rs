@@ -54,6 +54,8 @@ pub struct Messages {
 pub struct Limits {
     /// The longest message that is sent whole, in bytes.
     pub eager: usize,
+    /// From this length on a body is written past the cache.
+    pub past_cache: usize,
     /// From this length on a message is fetched by a single copy where that is allowed.
     pub single_copy: usize,
     /// From this length on its sender helps.

@@ -166,7 +166,7 @@ impl Messages {
                         let buffer = &send.buffer;
                         let put =
                             channels.put(at, send.envelope.encode(), buffer.len(), |room| {
-                                fill(buffer, 0, room)
+                                fill(&self.limits, buffer, 0, room)
                             })?;
                         if put == Put::Taken && send.envelope.kind == Kind::Eager {
                             self.requests.complete(request, Status::EMPTY);
@@ -190,7 +190,7 @@ impl Messages {
             let piece = left.min(channels.max_body(at)).min(STREAM_PIECE);
             let envelope = Envelope::about(Kind::Data, stream.receive);
             let put = channels.put(at, envelope.encode(), piece, |room| {
-                fill(&send.buffer, stream.position, room)
+                fill(&self.limits, &send.buffer, stream.position, room)
             })?;
             if put == Put::Full {
                 return Ok(moved);

@@ -3,7 +3,7 @@
 use channel::{Channel, Channels, Put};
 use datatype::Buffer;
 
-use super::{Messages, Mode};
+use super::{Limits, Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Envelope, Kind, Offer};
@@ -27,7 +27,9 @@ impl Messages {
                 key,
                 token: 0,
             };
-            let put = channels.put(peer, envelope.encode(), len, |room| fill(&buffer, 0, room))?;
+            let put = channels.put(peer, envelope.encode(), len, |room| {
+                fill(&self.limits, &buffer, 0, room)
+            })?;
             if put == Put::Taken {
                 return Ok(self.requests.done());
             }
@@ -112,14 +114,11 @@ impl Messages {
     }
 }
 
-/// From this length on a body is written past the cache: it is read by another core, and ownership of its lines would go
-/// back and forth.
-const PAST_CACHE: usize = 4 << 10;
-
-/// Writes the bytes of a message from `position` on into a packet.
+/// Writes the bytes of a message from `position` on into a packet. Long ones go past the cache: they are read by another
+/// core, and ownership of their lines would go back and forth.
 #[inline(always)]
-pub(super) fn fill(buffer: &Buffer, position: usize, room: &mut [u8]) {
-    if room.len() < PAST_CACHE {
+pub(super) fn fill(limits: &Limits, buffer: &Buffer, position: usize, room: &mut [u8]) {
+    if room.len() < limits.past_cache {
         buffer.pack(position, room);
     } else {
         buffer.pack_past_cache(position, room);
