@@ -126,6 +126,11 @@ impl Codes {
     }
 
     fn remove(&mut self, code: i32) -> Result<()> {
+        if self.get_mut(code)?.text.is_some() {
+            let detail =
+                format!("error code {code} still has a text: MPI_Remove_error_string removes it");
+            return Err(Error::new(Class::ARG, detail));
+        }
         self.added.remove(&code);
         Ok(())
     }
@@ -177,6 +182,9 @@ mod tests {
         failed(codes.remove_code(class));
         failed(codes.remove_string(code));
         let last = codes.last_used();
+        codes.add_string(code, "text").unwrap();
+        failed(codes.remove_code(code));
+        codes.remove_string(code).unwrap();
         codes.remove_code(code).unwrap();
         codes.remove_class(class).unwrap();
         failed(codes.remove_class(class));

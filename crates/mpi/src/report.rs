@@ -2,7 +2,7 @@
 
 use pmi::{End, FromLauncher, Unexpected, Wait};
 
-use crate::comm::bare;
+use crate::comm::{AGREEMENT, bare};
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId};
 use crate::wait::Waiting;
@@ -56,6 +56,8 @@ impl State {
         let unexpected = self
             .messages
             .unexpected()
+            // The library's own messages are waited for as soon as their operation is called.
+            .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
             .map(|(key, message)| Unexpected {
                 from: key.source as usize,
