@@ -112,10 +112,11 @@ def combine(events: list[list[dict]]):
         states = [end.get(name, {}).get("state") for end in ends]
         if None in states:
             return results, name, False
-        whys = [f"rank {r}: {end[name]['why']}" for r, end in enumerate(ends)
-                if states[r] == "fail"]
+        whys = {r: end[name]["why"] for r, end in enumerate(ends) if states[r] == "fail"}
         if whys:
-            results.append((name, "fail", "; ".join(whys)))
+            alike = len(whys) == len(states) and len(set(whys.values())) == 1
+            results.append((name, "fail", whys[0] if alike else
+                            "; ".join(f"rank {r}: {why}" for r, why in whys.items())))
             if len(whys) < len(states):
                 return results, None, False
         else:
