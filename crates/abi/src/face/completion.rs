@@ -288,7 +288,7 @@ fn one_of_many(
         None => {
             index.set(MPI_UNDEFINED);
             if let Some(status) = status {
-                status.fill(Status::empty());
+                status.set(Status::empty());
             }
             Ok(())
         }
@@ -488,7 +488,7 @@ pub fn request_get_status_any(
     index.set(MPI_UNDEFINED);
     flag.set(!any_active);
     if let (Some(status), false) = (status, any_active) {
-        status.fill(Status::empty());
+        status.set(Status::empty());
     }
     Ok(())
 }
