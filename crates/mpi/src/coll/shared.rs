@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use channel::shm::{BODY, LANES, Lane, SLOTS, Shm};
 use datatype::reduce::reduce_into;
-use datatype::{Buffer, Op, Predefined};
+use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::Work;
 use super::call::Call;
@@ -281,6 +281,19 @@ impl Turn<'_> {
             .read(self.world(member), self.number(), self.len, then)
     }
 
+    /// Folds what members show, from the one before `left` down to `last`. False: one has not come.
+    #[inline(always)]
+    fn fold(&self, vectors: &Vectors, left: &mut usize, last: usize) -> Result<bool> {
+        while *left > last {
+            if !self.shows(*left - 1)? {
+                return Ok(false);
+            }
+            self.see(*left - 1, |bytes| vectors.fold(bytes, *left == self.size()))?;
+            *left -= 1;
+        }
+        Ok(true)
+    }
+
     /// This rank is done with the turn. `all`: every member has taken it, and so is done with those before.
     #[inline(always)]
     fn end(&mut self, all: bool) {
@@ -337,14 +350,12 @@ impl Taking<'_> {
     pub fn run(&self, work: &Work) -> Result<()> {
         match work {
             Work::Bcast { buffer, root } => self.bcast(buffer, *root as usize),
-            Work::Reduce { reduction, root } => self.reduce(reduction, *root as usize),
-            Work::Allreduce(reduction) => self.allreduce(reduction),
-            _ => self.barrier(),
+            Work::Reduce { reduction, root } => {
+                self.reduce(&Vectors::of(reduction), *root as usize)
+            }
+            Work::Allreduce(reduction) => self.all(&Vectors::of(reduction)),
+            _ => self.all(&Vectors::none()),
         }
-    }
-
-    fn barrier(&self) -> Result<()> {
-        self.all_see(|_| {}, |_, _| Ok(()), &Buffer::empty())
     }
 
     fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
@@ -366,106 +377,67 @@ impl Taking<'_> {
         })
     }
 
-    fn reduce(&self, work: &Reduction, root: usize) -> Result<()> {
-        let Some((ours, fold)) = parts(work) else {
-            return Ok(());
-        };
+    fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(|room| _ = ours.pack(0, room));
+            shown = shown || turn.show(|room| vectors.fill(room));
             if turn.me != root || !shown {
                 if shown {
                     turn.end(false);
                 }
                 return Ok(shown);
             }
-            while left > 0 {
-                if !turn.shows(left - 1)? {
-                    return Ok(false);
-                }
-                turn.see(left - 1, |bytes| fold(bytes, left == self.size))?;
-                left -= 1;
+            if !turn.fold(vectors, &mut left, 0)? {
+                return Ok(false);
             }
             turn.end(true);
-            (0..turn.size())
-                .filter(|&member| member != root)
-                .for_each(|member| turn.tell(member));
+            let others = (0..self.size).filter(|&member| member != root);
+            others.for_each(|member| turn.tell(member));
             Ok(true)
         })
     }
 
-    fn allreduce(&self, work: &Reduction) -> Result<()> {
-        let Some((ours, fold)) = parts(work) else {
-            return Ok(());
-        };
-        let Some(result) = work.receive.as_ref().map(|receive| receive.buffer()) else {
-            return Ok(());
-        };
-        self.all_see(|room| _ = ours.pack(0, room), fold, &result)
-    }
-
-    /// Everyone's vector is folded into `result`, from the last member's to the first's; `first` is true for the first to
-    /// be folded.
+    /// Everyone looks at everyone: an allreduce, and a barrier, which is one of nothing.
     #[inline(always)]
-    fn all_see(
-        &self,
-        fill: impl Fn(&mut [u8]),
-        fold: impl Fn(&[u8], bool) -> Result<()>,
-        result: &Buffer,
-    ) -> Result<()> {
+    fn all(&self, vectors: &Vectors) -> Result<()> {
         if self.size > FLAT {
-            return self.one_sees_for_all(&fill, &fold, result);
+            return self.one_for_all(vectors);
         }
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(&fill);
-            while shown && left > 0 {
-                if !turn.shows(left - 1)? {
-                    return Ok(false);
-                }
-                turn.see(left - 1, |bytes| fold(bytes, left == self.size))?;
-                left -= 1;
-            }
-            if shown {
+            shown = shown || turn.show(|room| vectors.fill(room));
+            let over = shown && turn.fold(vectors, &mut left, 0)?;
+            if over {
                 turn.end(true);
             }
-            Ok(shown)
+            Ok(over)
         })
     }
 
-    /// The same where everyone's looking at everyone would cost too much: the first member folds, and shows the result.
+    /// The same where that would cost too much: the first member folds, and shows the result.
     #[inline(never)]
-    fn one_sees_for_all(
-        &self,
-        fill: &dyn Fn(&mut [u8]),
-        fold: &dyn Fn(&[u8], bool) -> Result<()>,
-        result: &Buffer,
-    ) -> Result<()> {
+    fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
         let mut own = [0; BODY];
-        fill(&mut own[..self.len]);
+        vectors.fill(&mut own[..self.len]);
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
             if turn.me > 0 {
-                shown = shown || turn.show(fill);
+                shown = shown || turn.show(|room| vectors.fill(room));
                 if !shown || !turn.shows(0)? {
                     return Ok(false);
                 }
-                turn.see(0, |bytes| result.unpack(0, bytes));
+                turn.see(0, |bytes| vectors.result.unpack(0, bytes));
                 turn.end(true);
                 return Ok(true);
             }
-            while left > 1 {
-                if !turn.shows(left - 1)? {
+            if left > 0 {
+                if !turn.fold(vectors, &mut left, 1)? {
                     return Ok(false);
                 }
-                turn.see(left - 1, |bytes| fold(bytes, left == self.size))?;
-                left -= 1;
-            }
-            if left == 1 {
-                fold(&own[..self.len], false)?;
+                vectors.fold(&own[..self.len], false)?;
                 left = 0;
             }
-            shown = turn.show(|room| _ = result.pack(0, room));
+            shown = turn.show(|room| _ = vectors.result.pack(0, room));
             if shown {
                 turn.end(true);
             }
@@ -474,25 +446,55 @@ impl Taking<'_> {
     }
 }
 
-/// A reduction's contribution, and how the vectors are folded into the result.
-#[inline(always)]
-fn parts(work: &Reduction) -> Option<(Buffer, impl Fn(&[u8], bool) -> Result<()>)> {
-    let ours = work.ours()?;
-    let (Operation::Predefined(op), ty) = (&work.op, ours.ty().predefined()?) else {
-        return None;
-    };
-    let result = work
-        .receive
-        .as_ref()
-        .map_or_else(Buffer::empty, |receive| receive.buffer());
-    let fold = move |bytes: &[u8], first: bool| {
-        if first {
-            result.unpack(0, bytes);
-            return Ok(());
+/// What a reduction reads and writes.
+struct Vectors {
+    ours: Buffer,
+    /// Empty where there is none.
+    result: Buffer,
+    combine: Option<(Op, Predefined)>,
+}
+
+impl Vectors {
+    fn of(work: &Reduction) -> Vectors {
+        let buffer =
+            |elements: Option<&Elements>| elements.map_or_else(Buffer::empty, Elements::buffer);
+        let ty = work.ours().and_then(|ours| ours.ty().predefined());
+        let combine = match work.op {
+            Operation::Predefined(op) => ty.map(|ty| (op, ty)),
+            Operation::User { .. } => None,
+        };
+        Vectors {
+            ours: buffer(work.ours()),
+            result: buffer(work.receive.as_ref()),
+            combine,
         }
-        Ok(reduce_into(*op, ty, bytes, &result, 0)?)
-    };
-    Some((ours.buffer(), fold))
+    }
+
+    fn none() -> Vectors {
+        Vectors {
+            ours: Buffer::empty(),
+            result: Buffer::empty(),
+            combine: None,
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&self, room: &mut [u8]) {
+        if !room.is_empty() {
+            self.ours.pack(0, room);
+        }
+    }
+
+    /// Puts another vector, of a lower rank than those before, into the result.
+    #[inline(always)]
+    fn fold(&self, bytes: &[u8], first: bool) -> Result<()> {
+        match self.combine {
+            Some(_) if first => _ = self.result.unpack(0, bytes),
+            Some((op, ty)) => reduce_into(op, ty, bytes, &self.result, 0)?,
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 #[cold]
