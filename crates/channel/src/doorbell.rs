@@ -41,6 +41,13 @@ impl Doorbell {
         self.disarm();
     }
 
+    /// Wakes all who sleep. A sleeper that gets up has disarmed the bell for others of its rank, who must arm it again.
+    #[cfg(not(loom))]
+    pub fn rouse(&self) {
+        self.word.store(AWAKE, Ordering::SeqCst);
+        crate::sync::futex_wake(&self.word);
+    }
+
     /// To be called after writing something that the owner waits for.
     #[inline(always)]
     pub fn ring(&self) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::attributes::Attributes;
+use crate::coll::Sharing;
 use crate::errhandler;
 use crate::group::Comparison;
 use crate::handle::Slab;
@@ -75,6 +76,8 @@ pub struct Comm {
     pub name: String,
     /// Counts the collective operations begun, so that those under way at once keep apart.
     pub collectives: u32,
+    /// The memory in which small collective operations are done.
+    pub(crate) sharing: Sharing,
     pub attributes: Attributes,
     pub topology: Option<Arc<Cartesian>>,
     /// The handle of its error handler.
@@ -88,6 +91,7 @@ impl Comm {
             core: Arc::new(core),
             name: name.into(),
             collectives: 0,
+            sharing: Sharing::default(),
             attributes: Attributes::default(),
             topology: None,
             errhandler: errhandler::FATAL,

@@ -12,6 +12,7 @@ use pmi::{Control, Job};
 
 use crate::attributes::Keyvals;
 use crate::buffered::Rooms;
+use crate::coll::Lanes;
 use crate::coll::table::Choice;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
@@ -59,6 +60,7 @@ pub struct State {
     pub ops: Ops,
     /// Memory for what collectives have in between.
     pub scratch: Pool,
+    pub lanes: Lanes,
     /// Room for buffered sends.
     pub(crate) rooms: Rooms,
     pub knobs: Knobs,
@@ -169,6 +171,7 @@ impl Rank {
             claimed: Slab::new(Kind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
+            lanes: Lanes::default(),
             rooms: Rooms::default(),
             knobs,
             control,

@@ -67,8 +67,20 @@ impl Rank {
                 patience.looks += 1;
                 if self.threads() || patience.looks.is_multiple_of(LOOKS) || self.policy.crowded {
                     drop(state);
-                    self.lose_patience(waiting, &mut patience)?;
+                    let sleeps = self.lose_patience(waiting, &mut patience)?;
                     state = self.lock();
+                    if sleeps {
+                        // Whoever rings looks for a sleeper first, so this rank must look again once it is one.
+                        let ordered = self.lie_down();
+                        let answer = done(&mut state);
+                        let nap = state.nap(ordered);
+                        drop(state);
+                        self.sleep(if matches!(answer, Ok(None)) { nap } else { 0 });
+                        if let Some(answer) = answer? {
+                            return Ok(answer);
+                        }
+                        state = self.lock();
+                    }
                 } else {
                     std::hint::spin_loop();
                 }
@@ -106,10 +118,11 @@ impl Rank {
         }
     }
 
+    /// Lets time pass, except where it is time to sleep: then it says so.
     #[inline(never)]
-    fn lose_patience(&self, waiting: &Waiting, patience: &mut Patience) -> Result<()> {
+    fn lose_patience(&self, waiting: &Waiting, patience: &mut Patience) -> Result<bool> {
         if self.policy.crowded && patience.looks <= self.policy.eager_looks {
-            return Ok(());
+            return Ok(false);
         }
         let now = self.host.now();
         let since = *patience.since.get_or_insert(now);
@@ -122,37 +135,43 @@ impl Rank {
             if self.threads() {
                 std::hint::spin_loop();
             }
-        } else if waited < self.policy.give_way {
+        } else if waited < self.policy.give_way || self.bell.is_none() {
+            // Alone, only another thread of this rank could help.
             self.host.give_way();
         } else {
-            self.sleep()?;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// Sleeps until somebody writes to this rank.
-    fn sleep(&self) -> Result<()> {
-        let Some(bell) = &self.bell else {
-            // Alone: only another thread of this rank could help.
-            self.host.give_way();
-            return Ok(());
-        };
+    /// From now on this rank counts as asleep. False: a wake-up can be missed.
+    fn lie_down(&self) -> bool {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let ordered = bell.arm();
-        let (quiet, blocked) = {
-            let mut state = self.lock();
-            (state.channels.is_quiet(), state.messages.has_work())
-        };
-        match (quiet, ordered, blocked) {
-            (false, ..) => {}
-            (true, true, false) => bell.wait(NAP),
+        self.bell.as_ref().is_some_and(|bell| bell.arm())
+    }
+
+    /// Sleeps until somebody writes to this rank, at most so many nanoseconds, and gets up.
+    fn sleep(&self, nap: u64) {
+        let Some(bell) = &self.bell else { return };
+        if nap > 0 {
+            bell.wait(nap);
+        }
+        match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
+            1 => bell.disarm(),
+            _ => bell.rouse(),
+        }
+    }
+}
+
+impl State {
+    /// How long a rank may sleep that finds things as they are now.
+    fn nap(&mut self, ordered: bool) -> u64 {
+        match (self.channels.is_quiet(), ordered, self.messages.has_work()) {
+            (false, ..) => 0,
+            (true, true, false) => NAP,
             // A wake-up can be missed, or what we wait for is room, which may have come before we looked.
-            (true, ..) => bell.wait(BLIND_NAP),
+            (true, ..) => BLIND_NAP,
         }
-        if self.sleepers.fetch_sub(1, Ordering::SeqCst) == 1 {
-            bell.disarm();
-        }
-        Ok(())
     }
 }
 

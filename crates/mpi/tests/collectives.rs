@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{Fails, elements, gapped, matrix_product, out, pattern, room, run_with, typed};
 use datatype::{Buffer, Elements, Op, Predefined, Type};
-use mpi::coll::table::{Collective, TABLE};
+use mpi::coll::table::{self, Collective};
 use mpi::coll::{Counts, Parts, Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
@@ -25,8 +25,8 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
 
 /// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks.
 fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync) {
-    let forced = TABLE.iter().filter(|row| row.collective == collective);
-    let mut choices: Vec<_> = forced
+    let mut choices: Vec<_> = table::rows(collective)
+        .iter()
         .map(|row| format!("{}={}", collective.name(), row.algorithm.name()))
         .collect();
     choices.push(String::new());

@@ -5,9 +5,11 @@
 //! rings of those who talk to it. Of these, the most recent talkers are looked at every time and the rest in turn, so
 //! a look costs the same however many have fallen silent.
 
+mod lane;
 mod segment;
 mod single_copy;
 
+pub use lane::{BODY, LANES, Lane, SLOTS};
 pub use segment::{Bell, Segment, Shape};
 
 use crate::ring::{self, Receiver, Sender};

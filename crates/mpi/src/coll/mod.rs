@@ -16,6 +16,7 @@ mod parts;
 mod reduce;
 mod reduce_scatter;
 mod scan;
+mod shared;
 pub mod table;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use datatype::Buffer;
 
 use crate::comm::Core;
+use crate::op::Operation;
 use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::wait::Waiting;
@@ -31,6 +33,9 @@ use call::Call;
 pub use parts::Parts;
 pub use reduce::Reduction;
 pub use reduce_scatter::Counts;
+pub use shared::Lanes;
+pub(crate) use shared::Sharing;
+use shared::Taking;
 use table::{Algorithm, Case, Collective};
 
 /// A collective operation and its arguments. `None` for a buffer that may be `MPI_IN_PLACE` means that; a buffer that
@@ -90,32 +95,84 @@ impl Rank {
     /// Does it, and returns when this rank's part is done. `operation` is the procedure's name, for reports.
     #[inline]
     pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
-        let (core, tag) = self.next_collective(comm)?;
-        let call = Call {
-            rank: self,
-            core: &core,
-            tag,
-        };
-        work.check(&core)?;
         let waiting = Waiting::in_call(operation);
+        let mut state = self.lock();
+        let entry = state.comms.get_mut(comm)?;
+        work.check(&entry.core)?;
+        if let Some((collective, len)) = work.for_a_lane() {
+            let size = entry.core.size();
+            let case = Case {
+                bytes: len,
+                ranks: size,
+                commutative: true,
+                even: true,
+                shared: true,
+            };
+            if self.collectives.algorithm(collective, case) == Algorithm::Shared {
+                if entry.sharing.is_ready() {
+                    drop(state);
+                    return Taking {
+                        rank: self,
+                        waiting: &waiting,
+                        comm,
+                        size,
+                        collective,
+                        len,
+                    }
+                    .run(work);
+                }
+                if entry.sharing.is_due() {
+                    let (core, tag) = (entry.core.clone(), entry.collective_tag());
+                    drop(state);
+                    self.agree_on_lane(
+                        &waiting,
+                        &Call {
+                            rank: self,
+                            core: &core,
+                            tag,
+                        },
+                        comm,
+                    )?;
+                    return self.collective(operation, work, comm);
+                }
+            }
+        }
+        let (core, tag) = (entry.core.clone(), entry.collective_tag());
+        drop(state);
+        self.with_messages(
+            &waiting,
+            &Call {
+                rank: self,
+                core: &core,
+                tag,
+            },
+            work,
+        )
+    }
+
+    fn with_messages(&self, waiting: &Waiting, call: &Call<'_>, work: &Work) -> Result<()> {
         // Small operations have a future of their own, so that they do not pay for the largest one's size.
         match work {
-            Work::Barrier => self.block_on(&waiting, call.barrier()),
-            Work::Bcast { buffer, root } => self.block_on(&waiting, call.bcast(buffer, *root)),
+            Work::Barrier => self.block_on(waiting, call.barrier()),
+            Work::Bcast { buffer, root } => self.block_on(waiting, call.bcast(buffer, *root)),
             Work::Reduce { reduction, root } => {
-                self.block_on(&waiting, call.reduce(reduction, *root))
+                self.block_on(waiting, call.reduce(reduction, *root))
             }
-            Work::Allreduce(reduction) => self.block_on(&waiting, call.allreduce(reduction)),
-            _ => self.block_on(&waiting, call.run(work)),
+            Work::Allreduce(reduction) => self.block_on(waiting, call.allreduce(reduction)),
+            _ => self.block_on(waiting, call.run(work)),
         }
     }
 
     /// Starts it; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
-        let (core, tag) = self.next_collective(comm)?;
-        work.check(&core)?;
+        let (core, tag) = {
+            let mut state = self.lock();
+            let entry = state.comms.get_mut(comm)?;
+            work.check(&entry.core)?;
+            (entry.core.clone(), entry.collective_tag())
+        };
         let rank = self.clone();
-        self.spawn(Box::pin(async move {
+        self.spawn(async move {
             Call {
                 rank: &rank,
                 core: &core,
@@ -123,14 +180,7 @@ impl Rank {
             }
             .run(&work)
             .await
-        }))
-    }
-
-    #[inline(always)]
-    fn next_collective(&self, comm: u32) -> Result<(Arc<Core>, i32)> {
-        let mut state = self.lock();
-        let comm = state.comms.get_mut(comm)?;
-        Ok((comm.core.clone(), comm.collective_tag()))
+        })
     }
 }
 
@@ -255,13 +305,15 @@ impl Call<'_> {
         commutative: bool,
         even: bool,
     ) -> Algorithm {
+        let ranks = self.size();
         self.rank.collectives.algorithm(
             collective,
             Case {
                 bytes,
-                ranks: self.size(),
+                ranks,
                 commutative,
                 even,
+                shared: false,
             },
         )
     }
@@ -273,6 +325,20 @@ impl Call<'_> {
 }
 
 impl Work {
+    /// What kind of operation it is and how long its vector, if a lane could serve it.
+    #[inline(always)]
+    fn for_a_lane(&self) -> Option<(Collective, usize)> {
+        let (collective, reduction) = match self {
+            Work::Barrier => return Some((Collective::Barrier, 0)),
+            Work::Bcast { buffer, .. } => return Some((Collective::Bcast, buffer.len())),
+            Work::Reduce { reduction, .. } => (Collective::Reduce, reduction),
+            Work::Allreduce(reduction) => (Collective::Allreduce, reduction),
+            _ => return None,
+        };
+        let bytes = reduction.ours()?.bytes();
+        matches!(reduction.op, Operation::Predefined(_)).then_some((collective, bytes))
+    }
+
     /// What can be wrong with the arguments beyond what each says of itself.
     #[inline]
     fn check(&self, core: &Core) -> Result<()> {

@@ -4,6 +4,7 @@
 
 use knobs::Overrides;
 
+use super::shared;
 use crate::{Class, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +53,8 @@ pub enum Algorithm {
     ReduceBcast,
     /// A reduction to rank 0, then its parts to their owners.
     ReduceScatter,
+    /// Everyone shows its vector to all in shared memory.
+    Shared,
 }
 
 impl Collective {
@@ -106,6 +109,7 @@ impl Algorithm {
             Algorithm::Rabenseifner => "rabenseifner",
             Algorithm::ReduceBcast => "reduce-bcast",
             Algorithm::ReduceScatter => "reduce-scatter",
+            Algorithm::Shared => "shared",
         }
     }
 }
@@ -120,12 +124,13 @@ pub enum Needs {
     Even,
     /// The same from everyone, and a power of two of ranks.
     EvenPowerOfTwo,
+    /// Shared memory, a blocking call, a predefined operation if any, and at most [`shared::LONGEST`] bytes.
+    SharedMemory,
 }
 
 /// "From so many bytes and so many ranks on, this algorithm": of the rows that fit, the last counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    pub collective: Collective,
     pub algorithm: Algorithm,
     /// Bytes of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall), of all blocks together
     /// (allgather).
@@ -137,49 +142,104 @@ pub struct Row {
 
 const NEVER: usize = usize::MAX;
 
-/// The table. A row that begins at [`NEVER`] is there for the knob only.
-pub const TABLE: &[Row] = &{
-    use {Algorithm as A, Collective as C, Needs as N};
-    const fn row(collective: C, algorithm: A, from: usize, ranks: usize, needs: N) -> Row {
+/// The rows of a collective. One that begins at [`NEVER`] is there for the knob only.
+pub const fn rows(of: Collective) -> &'static [Row] {
+    use {Algorithm as A, Needs as N};
+    const fn row(algorithm: A, from: usize, ranks: usize, needs: N) -> Row {
         Row {
-            collective,
             algorithm,
             from,
             ranks,
             needs,
         }
     }
-    [
-        row(C::Barrier, A::Dissemination, 0, 0, N::Nothing),
-        row(C::Barrier, A::Tree, NEVER, 0, N::Nothing),
-        row(C::Bcast, A::Binomial, 0, 0, N::Nothing),
-        row(C::Bcast, A::ScatterAllgather, 64 << 10, 8, N::Nothing),
-        row(C::Bcast, A::Chain, NEVER, 0, N::Nothing),
-        row(C::Bcast, A::Linear, NEVER, 0, N::Nothing),
-        row(C::Gather, A::Binomial, 0, 0, N::Even),
-        row(C::Gather, A::Linear, 4 << 10, 0, N::Nothing),
-        row(C::Scatter, A::Binomial, 0, 0, N::Even),
-        row(C::Scatter, A::Linear, 4 << 10, 0, N::Nothing),
-        row(C::Allgather, A::Bruck, 0, 0, N::Nothing),
-        row(C::Allgather, A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
-        row(C::Allgather, A::Ring, 64 << 10, 0, N::Nothing),
-        row(C::Alltoall, A::Linear, 0, 0, N::Nothing),
-        row(C::Alltoall, A::Bruck, 0, 8, N::Even),
-        row(C::Alltoall, A::Linear, 256, 0, N::Nothing),
-        row(C::Alltoall, A::Pairwise, 32 << 10, 0, N::Nothing),
-        row(C::Reduce, A::Binomial, 0, 0, N::Nothing),
-        row(C::Reduce, A::Rabenseifner, 32 << 10, 0, N::Nothing),
-        row(C::Allreduce, A::RecursiveDoubling, 0, 0, N::Nothing),
-        row(C::Allreduce, A::Rabenseifner, 8 << 10, 0, N::Nothing),
-        row(C::Allreduce, A::Ring, NEVER, 0, N::Commutative),
-        row(C::Allreduce, A::ReduceBcast, NEVER, 0, N::Nothing),
-        row(C::ReduceScatter, A::ReduceScatter, 0, 0, N::Nothing),
-        row(C::ReduceScatter, A::RecursiveHalving, 0, 0, N::Commutative),
-        row(C::ReduceScatter, A::Pairwise, 256 << 10, 0, N::Commutative),
-        row(C::Scan, A::RecursiveDoubling, 0, 0, N::Nothing),
-        row(C::Scan, A::Chain, NEVER, 0, N::Nothing),
-    ]
-};
+    match of {
+        Collective::Barrier => {
+            &const {
+                [
+                    row(A::Tree, NEVER, 0, N::Nothing),
+                    row(A::Dissemination, 0, 0, N::Nothing),
+                    row(A::Shared, 0, 2, N::SharedMemory),
+                ]
+            }
+        }
+        Collective::Bcast => {
+            &const {
+                [
+                    row(A::Chain, NEVER, 0, N::Nothing),
+                    row(A::Linear, NEVER, 0, N::Nothing),
+                    row(A::Binomial, 0, 0, N::Nothing),
+                    row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
+                    row(A::Shared, 0, 2, N::SharedMemory),
+                ]
+            }
+        }
+        Collective::Gather | Collective::Scatter => {
+            &const {
+                [
+                    row(A::Binomial, 0, 0, N::Even),
+                    row(A::Linear, 4 << 10, 0, N::Nothing),
+                ]
+            }
+        }
+        Collective::Allgather => {
+            &const {
+                [
+                    row(A::Bruck, 0, 0, N::Nothing),
+                    row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
+                    row(A::Ring, 64 << 10, 0, N::Nothing),
+                ]
+            }
+        }
+        Collective::Alltoall => {
+            &const {
+                [
+                    row(A::Linear, 0, 0, N::Nothing),
+                    row(A::Bruck, 0, 8, N::Even),
+                    row(A::Linear, 256, 0, N::Nothing),
+                    row(A::Pairwise, 32 << 10, 0, N::Nothing),
+                ]
+            }
+        }
+        Collective::Reduce => {
+            &const {
+                [
+                    row(A::Binomial, 0, 0, N::Nothing),
+                    row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
+                    row(A::Shared, 0, 2, N::SharedMemory),
+                ]
+            }
+        }
+        Collective::Allreduce => {
+            &const {
+                [
+                    row(A::Ring, NEVER, 0, N::Commutative),
+                    row(A::ReduceBcast, NEVER, 0, N::Nothing),
+                    row(A::RecursiveDoubling, 0, 0, N::Nothing),
+                    row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
+                    row(A::Shared, 0, 2, N::SharedMemory),
+                ]
+            }
+        }
+        Collective::ReduceScatter => {
+            &const {
+                [
+                    row(A::ReduceScatter, 0, 0, N::Nothing),
+                    row(A::RecursiveHalving, 0, 0, N::Commutative),
+                    row(A::Pairwise, 256 << 10, 0, N::Commutative),
+                ]
+            }
+        }
+        Collective::Scan => {
+            &const {
+                [
+                    row(A::Chain, NEVER, 0, N::Nothing),
+                    row(A::RecursiveDoubling, 0, 0, N::Nothing),
+                ]
+            }
+        }
+    }
+}
 
 /// What a choice rests on.
 #[derive(Clone, Copy, Debug)]
@@ -189,6 +249,7 @@ pub struct Case {
     /// See [`Needs`].
     pub commutative: bool,
     pub even: bool,
+    pub shared: bool,
 }
 
 impl Row {
@@ -198,6 +259,7 @@ impl Row {
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
+            Needs::SharedMemory => case.shared && case.bytes <= shared::LONGEST,
         }
     }
 }
@@ -217,10 +279,10 @@ impl Choice {
                     format!("FISHPLATE_COLLECTIVES: {detail}"),
                 ))
             };
-            let Some(collective) = Collective::ALL
+            let known = Collective::ALL
                 .into_iter()
-                .find(|of| of.name() == choice.collective)
-            else {
+                .find(|of| of.name() == choice.collective);
+            let Some(collective) = known else {
                 let all: Vec<_> = Collective::ALL.iter().map(|of| of.name()).collect();
                 return bad(format!(
                     "there is no collective '{}'; there are {}",
@@ -228,15 +290,14 @@ impl Choice {
                     all.join(", ")
                 ));
             };
-            let mut rows = TABLE.iter().filter(|row| row.collective == collective);
-            if !rows
-                .clone()
-                .any(|row| row.algorithm.name() == choice.algorithm)
-            {
-                let mut all: Vec<_> = rows.by_ref().map(|row| row.algorithm.name()).collect();
-                all.sort_unstable();
-                all.dedup();
-                let all = all.join(", ");
+            let mut algorithms: Vec<_> = rows(collective)
+                .iter()
+                .map(|row| row.algorithm.name())
+                .collect();
+            if !algorithms.contains(&choice.algorithm.as_str()) {
+                algorithms.sort_unstable();
+                algorithms.dedup();
+                let all = algorithms.join(", ");
                 return bad(format!(
                     "{} has no algorithm '{}'; it has {all}",
                     choice.collective, choice.algorithm
@@ -248,47 +309,60 @@ impl Choice {
         })
     }
 
+    #[inline]
     pub fn algorithm(&self, collective: Collective, case: Case) -> Algorithm {
-        let rows = TABLE
-            .iter()
-            .filter(|row| row.collective == collective && row.can(&case));
         if !self.overrides.0.is_empty()
-            && let Some(wanted) = self.overrides.choose(collective.name(), case.bytes)
-            && let Some(row) = rows.clone().find(|row| row.algorithm.name() == wanted)
+            && let Some(algorithm) = self.wanted(collective, &case)
         {
-            return row.algorithm;
+            return algorithm;
         }
-        let mut fits = rows.filter(|row| row.from <= case.bytes && row.ranks <= case.ranks);
-        fits.next_back()
-            .expect("the first row of a collective always fits")
+        let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(&case);
+        let best = rows(collective).iter().rev().find(fits);
+        best.expect("a collective has a row for everything")
             .algorithm
     }
+
+    #[cold]
+    fn wanted(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
+        let wanted = self.overrides.choose(collective.name(), case.bytes)?;
+        let row = rows(collective)
+            .iter()
+            .find(|row| row.algorithm.name() == wanted && row.can(case));
+        row.map(|row| row.algorithm)
+    }
+}
+
+/// The whole table, a line for each row: for people.
+pub fn lines() -> impl Iterator<Item = String> {
+    let of = |collective: Collective| {
+        rows(collective)
+            .iter()
+            .map(move |row| format!("{:<15} {row}", collective.name()))
+    };
+    Collective::ALL.into_iter().flat_map(of)
 }
 
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = knobs::Value::show(&knobs::Bytes(self.from));
         let when = match (self.from, self.ranks) {
             (NEVER, _) => "on request".to_string(),
             (0, 0) => "always".to_string(),
-            (bytes, 0) => format!("from {} on", knobs::Value::show(&knobs::Bytes(bytes))),
+            (_, 0) => format!("from {bytes} on"),
             (0, ranks) => format!("from {ranks} ranks on"),
-            (bytes, ranks) => format!(
-                "from {} and {ranks} ranks on",
-                knobs::Value::show(&knobs::Bytes(bytes))
-            ),
+            (_, ranks) => format!("from {bytes} and {ranks} ranks on"),
         };
         let needs = match self.needs {
-            Needs::Nothing => "",
-            Needs::Commutative => ", if the operation is commutative",
-            Needs::Even => ", for blocks of one size",
-            Needs::EvenPowerOfTwo => ", for blocks of one size and a power of two of ranks",
+            Needs::Nothing => String::new(),
+            Needs::Commutative => ", if the operation is commutative".into(),
+            Needs::Even => ", for blocks of one size".into(),
+            Needs::EvenPowerOfTwo => ", for blocks of one size and a power of two of ranks".into(),
+            Needs::SharedMemory => format!(
+                ", blocking, up to {} bytes, where memory is shared",
+                shared::LONGEST
+            ),
         };
-        write!(
-            f,
-            "{:<15} {:<19} {when}{needs}",
-            self.collective.name(),
-            self.algorithm.name()
-        )
+        write!(f, "{:<19} {when}{needs}", self.algorithm.name())
     }
 }
 
@@ -302,6 +376,7 @@ mod tests {
         ranks: 5,
         commutative: false,
         even: false,
+        shared: false,
     };
 
     #[test]

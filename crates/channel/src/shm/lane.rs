@@ -1,0 +1,140 @@
+//! Lanes: memory in which each member of a group of ranks shows something to all others, for small collective
+//! operations without packets.
+//!
+//! In a lane every rank of the job has an area of its own, which it alone writes: a few slots, used in turn, each a flag
+//! with the number of the turn and some bytes, and the last turn with which the rank is done. Who may use a lane, and
+//! from which turn on, is agreed elsewhere. What must always hold:
+//! - a rank posts a turn only once all who look at its slots are done with the turn that was in the slot before;
+//! - numbers of turns only grow, whatever group a lane belongs to.
+
+use super::Shm;
+use super::segment::Mapping;
+use crate::Result;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Lanes of a job. Each is memory only once it is used.
+pub const LANES: usize = 64;
+/// Turns that a rank can be ahead of the slowest.
+pub const SLOTS: u64 = 4;
+/// The most that a rank can show in a turn, in bytes.
+pub const BODY: usize = 1976;
+/// Room for one rank's area.
+const AREA: usize = 8192;
+
+/// The file's bytes for the lanes of so many ranks.
+pub(super) fn room(ranks: usize) -> usize {
+    LANES * ranks * AREA
+}
+
+#[repr(C, align(128))]
+struct Area {
+    done: AtomicU64,
+    /// So that who waits for the flag is not disturbed by `done`, nor by the line that comes with it.
+    _apart: [u64; 15],
+    slots: [Slot; SLOTS as usize],
+}
+
+#[repr(C, align(64))]
+struct Slot {
+    /// The turn, and a note of 16 bits.
+    flag: AtomicU64,
+    body: [u8; BODY],
+}
+
+const _: () = assert!(size_of::<Area>() <= AREA && size_of::<Slot>() == BODY + 8);
+
+pub struct Lane {
+    mapping: Mapping,
+    ranks: usize,
+}
+
+impl Shm {
+    /// Maps a lane.
+    pub fn lane(&self, index: usize) -> Result<Lane> {
+        assert!(index < LANES);
+        let mapping = self
+            .segment
+            .lane(index * self.segment.ranks * AREA, self.segment.ranks * AREA)?;
+        Ok(Lane {
+            mapping,
+            ranks: self.segment.ranks,
+        })
+    }
+
+    /// Wakes a rank that may sleep until it is shown something.
+    #[inline(always)]
+    pub fn ring(&self, rank: usize) {
+        self.segment.board(rank).doorbell.ring();
+    }
+}
+
+impl Lane {
+    #[inline(always)]
+    fn area(&self, rank: usize) -> *mut Area {
+        assert!(rank < self.ranks);
+        // SAFETY: the mapping holds an area for each rank.
+        unsafe { self.mapping.base().add(rank * AREA).cast() }
+    }
+
+    #[inline(always)]
+    fn slot(&self, rank: usize, turn: u64) -> *mut Slot {
+        // SAFETY: in bounds, by the remainder.
+        unsafe {
+            (&raw mut (*self.area(rank)).slots)
+                .cast::<Slot>()
+                .add((turn % SLOTS) as usize)
+        }
+    }
+
+    #[inline(always)]
+    fn flag(&self, rank: usize, turn: u64) -> &AtomicU64 {
+        // SAFETY: in bounds, and an atomic is all that is borrowed.
+        unsafe { &(*self.slot(rank, turn)).flag }
+    }
+
+    /// Shows `len` bytes, which `fill` writes, as this rank's in this turn.
+    #[inline(always)]
+    pub fn post(
+        &self,
+        rank: usize,
+        turn: u64,
+        note: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let slot = self.slot(rank, turn);
+        // SAFETY: in bounds; nobody reads the slot before its flag is set, nor writes to it but its owner, by the rules
+        // above.
+        let body = unsafe { &mut (&mut (*slot).body)[..len] };
+        fill(body);
+        self.flag(rank, turn)
+            .store(turn << 16 | u64::from(note), Ordering::Release);
+    }
+
+    /// The note of that rank's turn, if it has come.
+    #[inline(always)]
+    pub fn posted(&self, rank: usize, turn: u64) -> Option<u16> {
+        let flag = self.flag(rank, turn).load(Ordering::Acquire);
+        (flag >> 16 == turn).then_some(flag as u16)
+    }
+
+    /// What a rank shows in a turn that has come and that this rank is not done with.
+    #[inline(always)]
+    pub fn read<R>(&self, rank: usize, turn: u64, len: usize, then: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: in bounds; the owner leaves the slot alone until all are done with it, by the rules above.
+        then(unsafe { &(&(*self.slot(rank, turn)).body)[..len] })
+    }
+
+    /// The last turn with which a rank is done.
+    #[inline(always)]
+    pub fn done(&self, rank: usize) -> u64 {
+        // SAFETY: in bounds, and an atomic is all that is borrowed.
+        unsafe { &(*self.area(rank)).done }.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    pub fn set_done(&self, rank: usize, turn: u64) {
+        // SAFETY: as above.
+        unsafe { &(*self.area(rank)).done }.store(turn, Ordering::Release);
+    }
+}

@@ -1,0 +1,506 @@
+//! Small blocking collectives of members that share memory: each shows what it has in its place of a lane and looks at
+//! the places of the others, without packets.
+//!
+//! A communicator gets a lane after a few calls that could use one, by agreement of its members; without one it goes on
+//! with messages. What must always hold:
+//! - all members take the same turns, because whether a call takes one follows from what they all know;
+//! - operands are combined in one order, so all ranks get the same bits.
+
+use std::sync::Arc;
+
+use channel::shm::{BODY, LANES, Lane, SLOTS, Shm};
+use datatype::reduce::reduce_into;
+use datatype::{Buffer, Elements, Op, Predefined};
+
+use super::Work;
+use super::call::Call;
+use super::reduce::{Reduction, allreduce};
+use super::table::{Algorithm, Collective};
+use crate::comm::Members;
+use crate::op::Operation;
+use crate::rank::{Rank, State};
+use crate::wait::Waiting;
+use crate::{Class, Error, Result};
+
+/// The longest vector that is done so, in bytes.
+pub(super) const LONGEST: usize = BODY;
+/// Calls on a communicator that could use a lane before it gets one.
+const TRIALS: u32 = 2;
+/// Up to so many members everyone looks at everyone; beyond, all look at one, which looks at all.
+const FLAT: usize = 16;
+
+/// A communicator's lane.
+pub(crate) enum Sharing {
+    /// So many calls could have used one.
+    Untried(u32),
+    /// There is none to be had.
+    Refused,
+    Ready(Box<Shared>),
+}
+
+impl Default for Sharing {
+    fn default() -> Self {
+        Sharing::Untried(0)
+    }
+}
+
+impl Sharing {
+    #[inline(always)]
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Sharing::Ready(_))
+    }
+
+    /// Counts a call that could use a lane. True if it is time to agree on one.
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        match self {
+            Sharing::Untried(calls) => {
+                *calls += 1;
+                *calls > TRIALS
+            }
+            _ => false,
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    held: Arc<Held>,
+    /// The last turn taken.
+    turn: u64,
+    /// All members are known to be done with this turn.
+    all_done: u64,
+}
+
+/// A lane in use, or one whose members may still be looking at it.
+struct Held {
+    lane: Lane,
+    members: Members,
+    /// This rank in the job.
+    me: usize,
+}
+
+/// The lanes of a rank.
+#[derive(Default)]
+pub struct Lanes {
+    held: Vec<Option<Arc<Held>>>,
+    /// The highest turn taken in lanes that are free again.
+    highest: u64,
+}
+
+impl Lanes {
+    /// The free lanes as bits, and the first turn that was never taken.
+    fn offer(&mut self) -> (u64, u64) {
+        let mut free = u64::MAX;
+        let mut highest = self.highest;
+        self.held.resize_with(LANES, || None);
+        for (index, place) in self.held.iter_mut().enumerate() {
+            let Some(held) = place else { continue };
+            highest = highest.max(held.lane.done(held.me));
+            if Arc::strong_count(held) > 1 || held.is_looked_at() {
+                free &= !(1 << index);
+            } else {
+                *place = None;
+            }
+        }
+        self.highest = highest;
+        (free, highest + 1)
+    }
+}
+
+impl Held {
+    /// Is a member not done with the last turn that this rank took?
+    fn is_looked_at(&self) -> bool {
+        let last = self.lane.done(self.me);
+        self.members
+            .iter()
+            .any(|member| self.lane.done(member) < last)
+    }
+}
+
+impl Rank {
+    /// The members agree on a lane.
+    #[cold]
+    pub(super) fn agree_on_lane(
+        &self,
+        waiting: &Waiting,
+        call: &Call<'_>,
+        comm: u32,
+    ) -> Result<()> {
+        let shares = self.lock().channels.shm().is_some();
+        let (free, turn) = if shares {
+            self.lock().lanes.offer()
+        } else {
+            (0, 0)
+        };
+        let free = self.block_on(waiting, agree(call, free, Op::Band))?;
+        let turn = self.block_on(waiting, agree(call, turn, Op::Max))?;
+        let State {
+            comms,
+            lanes,
+            channels,
+            ..
+        } = &mut *self.lock();
+        let entry = comms.get_mut(comm)?;
+        let Some(shm) = channels.shm().filter(|_| free != 0) else {
+            entry.sharing = Sharing::Refused;
+            return Ok(());
+        };
+        let index = free.trailing_zeros() as usize;
+        let held = Held {
+            lane: shm.lane(index)?,
+            members: entry.core.members.clone(),
+            me: shm.rank(),
+        };
+        let held = Arc::new(held);
+        lanes.held[index] = Some(held.clone());
+        entry.sharing = Sharing::Ready(Box::new(Shared {
+            held,
+            turn: turn - 1,
+            all_done: turn - 1,
+        }));
+        Ok(())
+    }
+}
+
+/// What the members' numbers come to.
+async fn agree(call: &Call<'_>, number: u64, op: Op) -> Result<u64> {
+    let elements = call.elements(1, &Predefined::UINT64_T.into())?;
+    elements.buffer().unpack(0, &number.to_ne_bytes());
+    let work = Reduction {
+        send: None,
+        receive: Some(elements.clone()),
+        op: Operation::Predefined(op),
+    };
+    allreduce(call, &work, Algorithm::RecursiveDoubling).await?;
+    let mut bytes = [0; 8];
+    elements.buffer().pack(0, &mut bytes);
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// One look of a member at a lane, in the turn that it takes next.
+struct Turn<'a> {
+    shared: &'a mut Shared,
+    shm: &'a Shm,
+    /// This rank among the members.
+    me: usize,
+    collective: Collective,
+    /// Bytes of the vector.
+    len: usize,
+}
+
+impl Turn<'_> {
+    #[inline(always)]
+    fn number(&self) -> u64 {
+        self.shared.turn + 1
+    }
+
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.shared.held.members.len()
+    }
+
+    #[inline(always)]
+    fn world(&self, member: usize) -> usize {
+        self.shared
+            .held
+            .members
+            .world(member)
+            .expect("members are numbered up to the size")
+    }
+
+    /// Tells collectives and lengths apart.
+    #[inline(always)]
+    fn note(&self) -> u16 {
+        (self.collective as u16) << 12 | self.len as u16
+    }
+
+    /// Shows the vector, and wakes those who may sleep until they see it. False: somebody may still look at what is in
+    /// its place.
+    #[inline(always)]
+    fn show(&mut self, fill: impl FnOnce(&mut [u8])) -> bool {
+        if self.number() > self.shared.all_done + SLOTS && !self.has_room() {
+            return false;
+        }
+        let held = &self.shared.held;
+        held.lane
+            .post(held.me, self.number(), self.note(), self.len, fill);
+        for member in (0..self.size()).filter(|&member| member != self.me) {
+            self.shm.ring(self.world(member));
+        }
+        true
+    }
+
+    #[cold]
+    fn has_room(&mut self) -> bool {
+        let held = &self.shared.held;
+        let done = held
+            .members
+            .iter()
+            .map(|member| held.lane.done(member))
+            .min();
+        self.shared.all_done = self.shared.all_done.max(done.unwrap_or_default());
+        self.number() <= self.shared.all_done + SLOTS
+    }
+
+    /// Has a member shown its vector?
+    #[inline(always)]
+    fn shows(&self, member: usize) -> Result<bool> {
+        match self
+            .shared
+            .held
+            .lane
+            .posted(self.world(member), self.number())
+        {
+            None => Ok(false),
+            Some(note) if note == self.note() => Ok(true),
+            Some(note) => Err(self.mismatch(member, note)),
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, member: usize, note: u16) -> Error {
+        let theirs = Collective::ALL
+            .get(usize::from(note >> 12))
+            .map_or("something else", |of| of.name());
+        let detail = format!(
+            "rank {member} of the communicator called {theirs} with {} bytes where this rank called {} with {}: all \
+             ranks must call the same collective with counts and datatypes that fit together",
+            note & 0xfff,
+            self.collective.name(),
+            self.len
+        );
+        Error::new(Class::TRUNCATE, detail)
+    }
+
+    /// What a member shows.
+    #[inline(always)]
+    fn see<R>(&self, member: usize, then: impl FnOnce(&[u8]) -> R) -> R {
+        self.shared
+            .held
+            .lane
+            .read(self.world(member), self.number(), self.len, then)
+    }
+
+    /// Folds what members show, from the one before `left` down to `last`. False: one has not come.
+    #[inline(always)]
+    fn fold(&self, vectors: &Vectors, left: &mut usize, last: usize) -> Result<bool> {
+        while *left > last {
+            if !self.shows(*left - 1)? {
+                return Ok(false);
+            }
+            self.see(*left - 1, |bytes| vectors.fold(bytes, *left == self.size()))?;
+            *left -= 1;
+        }
+        Ok(true)
+    }
+
+    /// This rank is done with the turn. `all`: every member has taken it, and so is done with those before.
+    #[inline(always)]
+    fn end(&mut self, all: bool) {
+        let turn = self.number();
+        self.shared.turn = turn;
+        self.shared.held.lane.set_done(self.shared.held.me, turn);
+        if all {
+            self.shared.all_done = turn - 1;
+        }
+    }
+
+    /// Wakes a member that may sleep until this rank is done.
+    #[inline(always)]
+    fn tell(&self, member: usize) {
+        self.shm.ring(self.world(member));
+    }
+}
+
+/// A call that takes a turn.
+pub(super) struct Taking<'a> {
+    pub rank: &'a Rank,
+    pub waiting: &'a Waiting<'a>,
+    pub comm: u32,
+    pub size: usize,
+    pub collective: Collective,
+    pub len: usize,
+}
+
+impl Taking<'_> {
+    /// Looks until `step` says that the turn is over.
+    #[inline(always)]
+    fn take(&self, mut step: impl FnMut(&mut Turn) -> Result<bool>) -> Result<()> {
+        self.rank.wait_until(self.waiting, |state| {
+            let State {
+                comms, channels, ..
+            } = state;
+            let entry = comms.get_mut(self.comm)?;
+            let (Sharing::Ready(shared), Some(shm)) = (&mut entry.sharing, channels.shm()) else {
+                return Err(gone());
+            };
+            let (me, collective, len) = (entry.core.rank, self.collective, self.len);
+            let over = step(&mut Turn {
+                shared,
+                shm,
+                me,
+                collective,
+                len,
+            })?;
+            Ok(over.then_some(()))
+        })
+    }
+
+    #[inline]
+    pub fn run(&self, work: &Work) -> Result<()> {
+        match work {
+            Work::Bcast { buffer, root } => self.bcast(buffer, *root as usize),
+            Work::Reduce { reduction, root } => {
+                self.reduce(&Vectors::of(reduction), *root as usize)
+            }
+            Work::Allreduce(reduction) => self.all(&Vectors::of(reduction)),
+            _ => self.all(&Vectors::none()),
+        }
+    }
+
+    fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
+        self.take(|turn| {
+            if turn.me == root {
+                let shown = turn.show(|room| _ = buffer.pack(0, room));
+                if shown {
+                    turn.end(false);
+                }
+                return Ok(shown);
+            }
+            if !turn.shows(root)? {
+                return Ok(false);
+            }
+            turn.see(root, |bytes| buffer.unpack(0, bytes));
+            turn.end(false);
+            turn.tell(root);
+            Ok(true)
+        })
+    }
+
+    fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
+        let (mut shown, mut left) = (false, self.size);
+        self.take(|turn| {
+            shown = shown || turn.show(|room| vectors.fill(room));
+            if turn.me != root || !shown {
+                if shown {
+                    turn.end(false);
+                }
+                return Ok(shown);
+            }
+            if !turn.fold(vectors, &mut left, 0)? {
+                return Ok(false);
+            }
+            turn.end(true);
+            let others = (0..self.size).filter(|&member| member != root);
+            others.for_each(|member| turn.tell(member));
+            Ok(true)
+        })
+    }
+
+    /// Everyone looks at everyone: an allreduce, and a barrier, which is one of nothing.
+    #[inline(always)]
+    fn all(&self, vectors: &Vectors) -> Result<()> {
+        if self.size > FLAT {
+            return self.one_for_all(vectors);
+        }
+        let (mut shown, mut left) = (false, self.size);
+        self.take(|turn| {
+            shown = shown || turn.show(|room| vectors.fill(room));
+            let over = shown && turn.fold(vectors, &mut left, 0)?;
+            if over {
+                turn.end(true);
+            }
+            Ok(over)
+        })
+    }
+
+    /// The same where that would cost too much: the first member folds, and shows the result.
+    #[inline(never)]
+    fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
+        let mut own = [0; BODY];
+        vectors.fill(&mut own[..self.len]);
+        let (mut shown, mut left) = (false, self.size);
+        self.take(|turn| {
+            if turn.me > 0 {
+                shown = shown || turn.show(|room| vectors.fill(room));
+                if !shown || !turn.shows(0)? {
+                    return Ok(false);
+                }
+                turn.see(0, |bytes| vectors.result.unpack(0, bytes));
+                turn.end(true);
+                return Ok(true);
+            }
+            if left > 0 {
+                if !turn.fold(vectors, &mut left, 1)? {
+                    return Ok(false);
+                }
+                vectors.fold(&own[..self.len], false)?;
+                left = 0;
+            }
+            shown = turn.show(|room| _ = vectors.result.pack(0, room));
+            if shown {
+                turn.end(true);
+            }
+            Ok(shown)
+        })
+    }
+}
+
+/// What a reduction reads and writes.
+struct Vectors {
+    ours: Buffer,
+    /// Empty where there is none.
+    result: Buffer,
+    combine: Option<(Op, Predefined)>,
+}
+
+impl Vectors {
+    fn of(work: &Reduction) -> Vectors {
+        let buffer =
+            |elements: Option<&Elements>| elements.map_or_else(Buffer::empty, Elements::buffer);
+        let ty = work.ours().and_then(|ours| ours.ty().predefined());
+        let combine = match work.op {
+            Operation::Predefined(op) => ty.map(|ty| (op, ty)),
+            Operation::User { .. } => None,
+        };
+        Vectors {
+            ours: buffer(work.ours()),
+            result: buffer(work.receive.as_ref()),
+            combine,
+        }
+    }
+
+    fn none() -> Vectors {
+        Vectors {
+            ours: Buffer::empty(),
+            result: Buffer::empty(),
+            combine: None,
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&self, room: &mut [u8]) {
+        if !room.is_empty() {
+            self.ours.pack(0, room);
+        }
+    }
+
+    /// Puts another vector, of a lower rank than those before, into the result.
+    #[inline(always)]
+    fn fold(&self, bytes: &[u8], first: bool) -> Result<()> {
+        match self.combine {
+            Some(_) if first => _ = self.result.unpack(0, bytes),
+            Some((op, ty)) => reduce_into(op, ty, bytes, &self.result, 0)?,
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::new(
+        Class::INTERN,
+        "the communicator's lane went away while it was in use",
+    )
+}
