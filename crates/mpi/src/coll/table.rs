@@ -177,6 +177,7 @@ pub const fn rows(of: Collective) -> &'static [Row] {
         Collective::Gather | Collective::Scatter => {
             &const {
                 [
+                    row(A::Linear, 0, 0, N::Nothing),
                     row(A::Binomial, 0, 0, N::Even),
                     row(A::Linear, 4 << 10, 0, N::Nothing),
                 ]
