@@ -29,6 +29,9 @@ static inline void failed(const char *file, int line, const char *format, ...) {
     fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, rank, text);
 }
 
+/* What is wrong, where no single condition says it. */
+#define WRONG(...) failed(__FILE__, __LINE__, __VA_ARGS__)
+
 /* CHECK(condition, "format", ...): the text says what was seen. */
 #define CHECK(condition, ...) \
     do { if (!(condition)) failed(__FILE__, __LINE__, #condition ": " __VA_ARGS__); } while (0)

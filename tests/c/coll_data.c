@@ -26,7 +26,7 @@ static void set(int *part, int from, int to, int count) {
 static void see(const char *what, const int *part, int from, int to, int count) {
     for (int i = 0; i < count; i++)
         if (part[i] != element(from, to, i)) {
-            CHECK(0, "%s%s, %d ranks, count %d: part of %d for %d differs at %d", what,
+            WRONG("%s%s, %d ranks, count %d: part of %d for %d differs at %d", what,
                   nonblocking ? " (nonblocking)" : "", ranks, count, from, to, i);
             return;
         }

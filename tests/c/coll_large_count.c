@@ -16,7 +16,7 @@ static void set(int *part, int from, int to) {
 static void see(const char *what, const int *part, int from, int to) {
     for (int i = 0; i < COUNT; i++)
         if (part[i] != element(from, to, i)) {
-            CHECK(0, "%s: part of %d for %d differs at %d: %d", what, from, to, i, part[i]);
+            WRONG("%s: part of %d for %d differs at %d: %d", what, from, to, i, part[i]);
             return;
         }
 }
@@ -132,7 +132,7 @@ static void reductions(MPI_Comm comm, MPI_Op op) {
             for (int r = first; r <= last; r++) wanted += r + offset + i;
             if (way == 12) wanted *= 2;
             if (all[i] != wanted) {
-                CHECK(0, "reduction %d: element %d is %d, not %d", way, i, all[i], wanted);
+                WRONG("reduction %d: element %d is %d, not %d", way, i, all[i], wanted);
                 break;
             }
         }

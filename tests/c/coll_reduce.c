@@ -61,12 +61,22 @@ static void see(const char *what, const map *part, int last, int start, int coun
     for (int i = 0; i < count; i++) {
         map wanted = reduced(0, last, start + i);
         if (part[i].a != wanted.a || part[i].b != wanted.b) {
-            CHECK(0, "%s%s by %s, %d ranks, count %d: element %d is (%d,%d), not (%d,%d)", what,
+            WRONG("%s%s by %s, %d ranks, count %d: element %d is (%d,%d), not (%d,%d)", what,
                   nonblocking ? " (nonblocking)" : "", name, ranks, count, i, part[i].a, part[i].b,
                   wanted.a, wanted.b);
             return;
         }
     }
+}
+
+/* In place, only the result is written: what lies behind it in the buffer stays as it was given. */
+static void untouched(const char *what, const map *buffer, int from, int to) {
+    for (int i = from; i < to; i++)
+        if (buffer[i].a != given(me, i).a || buffer[i].b != given(me, i).b) {
+            WRONG("%s%s in place, %d ranks: element %d behind the result of %d has changed", what,
+                  nonblocking ? " (nonblocking)" : "", ranks, i, from);
+            return;
+        }
 }
 
 static void reductions(int count, int units, MPI_Datatype type, MPI_Op op) {
@@ -95,6 +105,7 @@ static void reductions(int count, int units, MPI_Datatype type, MPI_Op op) {
         from = FROM;
         BOTH(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, from, result, n, type, op, comm);
         see("Reduce_scatter_block", result, ranks - 1, me * count, count);
+        if (in_place) untouched("Reduce_scatter_block", result, count, total);
         int counts[64], place = 0, own = 0;
         for (int r = 0; r < ranks; r++) {
             int part = r % 3 == 1 ? 0 : count + r % 2;
@@ -105,6 +116,7 @@ static void reductions(int count, int units, MPI_Datatype type, MPI_Op op) {
         from = FROM;
         BOTH(MPI_Reduce_scatter, MPI_Ireduce_scatter, from, result, counts, type, op, comm);
         see("Reduce_scatter", result, ranks - 1, place, own);
+        if (in_place) untouched("Reduce_scatter", result, own, total);
     }
     free(mine);
     free(result);

@@ -12,7 +12,7 @@ static void clear(void) {
 static void see(const char *what) {
     for (int i = 0; i < COUNT; i++)
         if (in[i] != left * COUNT + i) {
-            CHECK(0, "%s: element %d is %d", what, i, in[i]);
+            WRONG("%s: element %d is %d", what, i, in[i]);
             return;
         }
 }

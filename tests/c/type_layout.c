@@ -47,7 +47,7 @@ static void look(const char *name, MPI_Datatype type, int low, int extent, const
     for (int i = 0; i < COUNT * map->count; i++) {
         int place = ORIGIN + i / map->count * extent + map->offsets[i % map->count];
         if (packed[i] != memory[place]) {
-            CHECK(0, "%s: packed byte %d is not the one at %d", name, i, place - ORIGIN);
+            WRONG("%s: packed byte %d is not the one at %d", name, i, place - ORIGIN);
             break;
         }
     }

@@ -102,7 +102,8 @@ def read_events(folder: Path, ranks: int) -> list[list[dict]]:
 
 def combine(events: list[list[dict]]):
     """From the events of one run: the results that can be trusted, as (name, state, why), then the
-    first test that did not end on all ranks, or None, and whether the run went to its end.
+    first test that did not end on all ranks, with what the other ranks said of it, or None, and
+    whether the run went to its end.
     Nothing is trusted after a test that did not end, or did not end alike, on all ranks."""
     ends = [{e["end"]: e for e in mine if "end" in e} for mine in events]
     order = dict.fromkeys(e.get("start") or e["end"] for mine in events for e in mine
@@ -110,9 +111,9 @@ def combine(events: list[list[dict]]):
     results = []
     for name in order:
         states = [end.get(name, {}).get("state") for end in ends]
-        if None in states:
-            return results, name, False
         whys = {r: end[name]["why"] for r, end in enumerate(ends) if states[r] == "fail"}
+        if None in states:
+            return results, (name, [f"rank {r}: {why}" for r, why in whys.items()]), False
         if whys:
             alike = len(whys) == len(states) and len(set(whys.values())) == 1
             results.append((name, "fail", whys[0] if alike else
@@ -147,8 +148,8 @@ def run_module(context, module: str, ranks: int):
                       else f"the run ended with status {ran.code}")
         results, open_test, complete = combine(events)
         everything = everything or next((e["all"] for mine in events for e in mine if "all" in e), [])
-        if alone and open_test == alone:
-            results.append((alone, "fail", what_ended))
+        if alone and open_test and open_test[0] == alone:
+            results.append((alone, "fail", "; ".join([*open_test[1], what_ended])))
         fresh = [result for result in results if result[0] not in known]
         for name, state, why in fresh:
             known[name] = (state, why)
@@ -160,7 +161,7 @@ def run_module(context, module: str, ranks: int):
                 yield f"{module}.exit", "fail", f"{what_ended} after all tests: {tail(ran.err)}"
             break
         elif open_test:
-            alone = open_test
+            alone = open_test[0]
             continue
         if everything and all(name in known for name in everything):
             break
