@@ -1,10 +1,10 @@
 # Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
 
-.PHONY: test test-all lint unit loom programs robust foreign foreign-all counts bench
+.PHONY: test test-all lint unit loom programs robust foreign foreign-all counts documents bench
 
-test: needs lint unit loom programs robust counts foreign
+test: needs lint unit loom programs robust counts documents foreign
 
-test-all: needs lint unit loom programs robust counts foreign-all
+test-all: needs lint unit loom programs robust counts documents foreign-all
 
 .PHONY: needs
 needs:
@@ -29,14 +29,22 @@ programs: stage
 robust: stage
 	python3 tests/robust/run.py --prefix build
 
+# Every command that README.md and docs/ show.
+documents: stage
+	python3 tests/docs/run.py
+
 # Suites of others, a part of each; `foreign-all` is the whole.
 foreign: stage
-	python3 tests/foreign/mpi4py.py --prefix build --subset ci
-	python3 tests/foreign/mpich.py --prefix build --subset ci
+	python3 tests/foreign/mpi4py.py --prefix build --subset ci --ranks 1,2
+	@$(call mpich,--subset ci)
 
 foreign-all: stage
 	python3 tests/foreign/mpi4py.py --prefix build
-	python3 tests/foreign/mpich.py --prefix build
+	@$(call mpich,)
+
+# Its source is fetched from Debian; where that cannot be had (status 3) the rest still counts, and it is said loudly.
+mpich = python3 tests/foreign/mpich.py --prefix build $(1); status=$$?; \
+	if [ $$status = 3 ]; then echo '*** MPICH programs NOT RUN: their source could not be fetched ***'; else exit $$status; fi
 
 # Instructions of the hot paths, against the counts in tests/counts.
 counts: stage
