@@ -121,7 +121,8 @@ fn a_peer_that_claims_an_impossible_length_is_named() {
     b.segment
         .ring(0, 1)
         .unwrap()
-        .slot(0, |contents| contents.len = u32::MAX);
+        .slot(0)
+        .contents(|contents| contents.len = u32::MAX);
     let error = take(&mut b, |_, _, _| panic!("handed on"))
         .unwrap_err()
         .to_string();
