@@ -59,6 +59,18 @@ impl Memory for Arc<Loom> {
         // SAFETY: as for slots.
         self.lines[offset / 64].with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }))
     }
+    fn body<R>(
+        &self,
+        slot: &Place,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        match offset {
+            None => slot.contents(|contents| access(&contents.inline[..len])),
+            Some(offset) => self.arena(offset, len, |body| access(body)),
+        }
+    }
 }
 
 impl Slot for Place {

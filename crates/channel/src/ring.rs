@@ -49,6 +49,14 @@ pub trait Memory {
     fn slot(&self, packets: u32) -> &Self::Slot;
     /// Access to `len` bytes of the arena. The protocol of the ring decides who may be inside.
     fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R;
+    /// Access to a packet's body of `len` bytes, at `offset` in the arena or else in its slot, likewise.
+    fn body<R>(
+        &self,
+        slot: &Self::Slot,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R;
 }
 
 /// One slot.
@@ -141,18 +149,19 @@ impl<M: Memory> Sender<M> {
             return false;
         }
         let sequence = self.head.wrapping_add(1);
-        let slot = self.memory.slot(self.head);
         if len <= INLINE {
-            slot.write(head, len, len, fill);
+            self.memory.slot(self.head).write(head, len, len, fill);
         } else {
+            assert!(
+                len <= max_body(self.memory.arena_len()),
+                "a body of {len} bytes"
+            );
             let (offset, after) = self.arena.place(len, self.memory.arena_len());
-            assert!(len <= max_body(self.memory.arena_len()), "{len} bytes");
             if after.position > self.arena_free && !self.look_at_tail(after.position) {
                 return false;
             }
-            let slot = self.memory.slot(self.head);
             self.memory.arena(offset, len, fill);
-            slot.write(head, len, 0, |_| ());
+            self.memory.slot(self.head).write(head, len, 0, |_| ());
             self.arena = after;
         }
         self.ends[(self.head & self.mask) as usize] = self.arena.position;
@@ -231,16 +240,16 @@ impl<M: Memory> Receiver<M> {
         let memory = &self.memory;
         let slot = memory.slot(self.head);
         let (len, head) = slot.contents(|contents| (contents.len as usize, contents.head));
-        let answer = if len <= INLINE {
-            slot.contents(|contents| handler(head, &contents.inline[..len]))
+        let offset = if len <= INLINE {
+            None
+        } else if len > max_body(memory.arena_len()) {
+            return Err(BadLength(len as u32));
         } else {
-            if len > max_body(memory.arena_len()) {
-                return Err(BadLength(len as u32));
-            }
             let (offset, after) = self.arena.place(len, memory.arena_len());
             self.arena = after;
-            memory.arena(offset, len, |body| handler(head, body))
+            Some(offset)
         };
+        let answer = memory.body(slot, offset, len, |body| handler(head, body));
         self.head = self.head.wrapping_add(1);
         let quarter = self.head.wrapping_sub(self.published) >= memory.slots() / 4
             || self.arena.position - self.arena_published >= (memory.arena_len() / 4) as u64;

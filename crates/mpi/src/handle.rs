@@ -61,6 +61,12 @@ impl<T> Slab<T> {
     /// Stores an object. `None` when there are a million of them already.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<u32> {
+        self.insert_with(|| value)
+    }
+
+    /// The same for an object that is made where it will be.
+    #[inline(always)]
+    pub fn insert_with(&mut self, value: impl FnOnce() -> T) -> Option<u32> {
         if self.free == NONE {
             self.grow()?;
         }
@@ -68,7 +74,7 @@ impl<T> Slab<T> {
         let Place::Free { next } = entry.place else {
             return None;
         };
-        entry.place = Place::Taken(value);
+        entry.place = Place::Taken(value());
         self.free = next;
         self.len += 1;
         Some(entry.handle)
@@ -120,7 +126,8 @@ impl<T> Slab<T> {
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<T> {
         self.get(handle)?;
-        match self.vacate(handle) {
+        let (place, next) = self.leave(handle)?;
+        match std::mem::replace(place, Place::Free { next }) {
             Place::Taken(value) => Some(value),
             Place::Free { .. } => None,
         }
@@ -129,24 +136,26 @@ impl<T> Slab<T> {
     /// Drops the object where it is.
     #[inline(always)]
     pub fn discard(&mut self, handle: u32) {
-        if self.get(handle).is_some() {
-            self.vacate(handle);
+        if self.get(handle).is_some()
+            && let Some((place, next)) = self.leave(handle)
+        {
+            *place = Place::Free { next };
         }
     }
 
-    /// What was in the place of a handle, which is free now.
+    /// Makes the place of a valid handle the first free one; gives the place, and the free one to be noted in it.
     #[inline(always)]
-    fn vacate(&mut self, handle: u32) -> Place<T> {
+    fn leave(&mut self, handle: u32) -> Option<(&mut Place<T>, u32)> {
         let index = Self::index(handle);
-        let entry = &mut self.entries[index];
+        let entry = self.entries.get_mut(index)?;
         let generation = (handle - FIRST) >> (4 + INDEX_BITS);
         entry.handle = match generation + 1 {
             GENERATIONS => handle - (generation << (4 + INDEX_BITS)),
             _ => handle + (1 << (4 + INDEX_BITS)),
         };
-        let next = std::mem::replace(&mut self.free, index as u32);
         self.len -= 1;
-        std::mem::replace(&mut entry.place, Place::Free { next })
+        let next = std::mem::replace(&mut self.free, index as u32);
+        Some((&mut entry.place, next))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {

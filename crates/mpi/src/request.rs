@@ -132,12 +132,12 @@ impl Requests {
 
     #[inline(always)]
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
-        let request = Request {
+        let request = || Request {
             operation,
             status: None,
             detached: false,
         };
-        match self.slab.insert(request) {
+        match self.slab.insert_with(request) {
             Some(handle) => Ok(RequestId(handle)),
             None => Err(too_many()),
         }

@@ -73,11 +73,9 @@ pub fn test(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut finished = finish(&mut call.rank.lock(), request)?;
-    if finished.is_none() {
-        call.rank.look(call.procedure)?;
-        finished = finish(&mut call.rank.lock(), request)?;
-    }
+    let finished = call
+        .rank
+        .look_for(call.procedure, |state| finish(state, request))?;
     flag.set(finished.is_some());
     match finished {
         Some(finished) => finish_one(call, finished, status),

@@ -163,7 +163,9 @@ impl Channel for Shm {
         let mut packets = 0;
         let hot = self.inbound.len().min(HOT);
         for inbound in &mut self.inbound[..hot] {
-            packets += inbound.drain(&mut handler)?;
+            if !inbound.ring.is_empty() {
+                packets += inbound.drain(&mut handler)?;
+            }
         }
         if self.inbound.len() > HOT {
             packets += self.look_at_a_cold_one(&mut handler)?;
@@ -218,7 +220,7 @@ impl Shm {
 }
 
 impl Inbound {
-    #[inline(always)]
+    #[inline(never)]
     fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::lane;
 use crate::doorbell::Doorbell;
-use crate::ring::{self, Contents, Memory};
+use crate::ring::{self, Contents, INLINE, Memory};
 use crate::share::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Error, Head, Result};
@@ -357,6 +357,30 @@ impl Memory for SharedRing {
         assert!(offset + len <= self.shape.arena);
         // SAFETY: within the arena; turns are taken as for slots, and bytes have no invalid values.
         access(unsafe { std::slice::from_raw_parts_mut(self.arena.add(offset), len) })
+    }
+
+    #[inline(always)]
+    fn body<R>(
+        &self,
+        slot: &Slot,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        let start = match offset {
+            None => {
+                assert!(len <= INLINE);
+                // SAFETY: an address within the slot; nothing is read yet.
+                unsafe { (&raw const (*slot.contents.get()).inline).cast::<u8>() }
+            }
+            Some(offset) => {
+                assert!(offset + len <= self.shape.arena);
+                // SAFETY: within the arena.
+                unsafe { self.arena.add(offset) }
+            }
+        };
+        // SAFETY: within the slot's bytes or the arena, as asserted; turns are taken as for slots.
+        access(unsafe { std::slice::from_raw_parts(start, len) })
     }
 }
 
