@@ -1,5 +1,5 @@
 //! The entry points: for every form of every procedure one body, and the two exported names that call
-//! it. `PMPI_X` never goes through `MPI_X`, so a tool that puts itself before `MPI_X` sees what the
+//! it, by a jump that leaves the arguments where they are. `PMPI_X` never goes through `MPI_X`, so a tool that puts itself before `MPI_X` sees what the
 //! program calls and nothing that the library calls.
 
 use super::table::{Access, Chapter, Length, Parameter, Procedure};
@@ -39,7 +39,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     let inner = write_body(procedure, large, &arguments);
     writeln!(
         text,
-        "#[inline]\nunsafe fn {body}({signature}) -> {returns} {{\n{inner}}}"
+        "#[inline(never)]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
     )
     .unwrap();
     for prefix in ["MPI_", "PMPI_"] {

@@ -276,11 +276,12 @@ pub struct Statuses<'a> {
 
 impl<'a> Statuses<'a> {
     /// The place of the status at `index`, if statuses are wanted.
+    #[inline(always)]
     pub fn get(&self, index: usize) -> Option<Out<'a, Status>> {
+        let start = self.start?;
         assert!(index < self.length, "status {index} of {}", self.length);
         // SAFETY: within the array that C promised.
-        self.start
-            .map(|start| Out(unsafe { start.add(index) }, PhantomData))
+        Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
     pub fn ignored(&self) -> bool {

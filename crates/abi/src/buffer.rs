@@ -101,11 +101,7 @@ pub unsafe fn elements_unless_in_place(
 /// How many bytes in a row the elements are, if the datatype is a predefined one without gaps.
 #[inline(always)]
 fn dense(count: i64, datatype: Datatype) -> Option<usize> {
-    let basic = Predefined::from_handle(datatype.0)?;
-    let size = basic.size()?;
-    if size != basic.extent() {
-        return None;
-    }
+    let size = Predefined::dense_size(datatype.0)?;
     Some(count.checked_mul(size as i64)? as usize)
 }
 

@@ -15,7 +15,7 @@ macro_rules! handles {
                 /// The handle as `mpi` knows it; a word that is none becomes one that names nothing.
                 #[inline(always)]
                 pub fn id(self) -> u32 {
-                    if self.0 <= u32::MAX as usize { self.0 as u32 } else { u32::MAX }
+                    self.0.min(u32::MAX as usize) as u32
                 }
             }
 

@@ -4,31 +4,36 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::Head;
 use crate::doorbell::Doorbell;
-use crate::ring::{Contents, Memory, Receiver, Sender};
+use crate::ring::{Contents, Memory, Receiver, Sender, Slot};
 use crate::sync::{AtomicU32, Ordering};
 
 const SLOTS: usize = 2;
 const ARENA: usize = 512;
 
+struct Place {
+    flag: AtomicU32,
+    contents: UnsafeCell<Contents>,
+}
+
 struct Loom {
-    flags: [AtomicU32; SLOTS],
     tail: AtomicU32,
-    slots: [UnsafeCell<Contents>; SLOTS],
+    slots: [Place; SLOTS],
     lines: Vec<UnsafeCell<[u8; 64]>>,
 }
 
 impl Loom {
     fn new() -> Arc<Loom> {
         Arc::new(Loom {
-            flags: std::array::from_fn(|_| AtomicU32::new(0)),
             tail: AtomicU32::new(0),
-            slots: std::array::from_fn(|_| {
-                UnsafeCell::new(Contents {
+            slots: std::array::from_fn(|_| Place {
+                flag: AtomicU32::new(0),
+                contents: UnsafeCell::new(Contents {
                     len: 0,
                     head: [0; 3],
                     inline: [0; 32],
-                })
+                }),
             }),
             lines: (0..ARENA / 64).map(|_| UnsafeCell::new([0; 64])).collect(),
         })
@@ -36,26 +41,49 @@ impl Loom {
 }
 
 impl Memory for Arc<Loom> {
+    type Slot = Place;
     fn slots(&self) -> u32 {
         SLOTS as u32
     }
     fn arena_len(&self) -> usize {
         ARENA
     }
-    fn flag(&self, slot: u32) -> &AtomicU32 {
-        &self.flags[slot as usize]
-    }
     fn tail(&self) -> &AtomicU32 {
         &self.tail
     }
-    fn slot<R>(&self, slot: u32, access: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: loom itself fails the test if the other side is inside.
-        self.slots[slot as usize].with_mut(|contents| access(unsafe { &mut *contents }))
+    fn slot(&self, packets: u32) -> &Place {
+        &self.slots[packets as usize % SLOTS]
     }
     fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
         assert!(offset % 64 == 0 && len <= 64);
-        // SAFETY: as above.
+        // SAFETY: as for slots.
         self.lines[offset / 64].with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }))
+    }
+    fn body<R>(
+        &self,
+        slot: &Place,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        match offset {
+            None => slot.contents(|contents| access(&contents.inline[..len])),
+            Some(offset) => self.arena(offset, len, |body| access(body)),
+        }
+    }
+}
+
+impl Slot for Place {
+    fn flag(&self) -> &AtomicU32 {
+        &self.flag
+    }
+    fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
+        self.contents(|contents| contents.write(head, len, inline, fill));
+    }
+    fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R {
+        // SAFETY: loom itself fails the test if the other side is inside.
+        self.contents
+            .with_mut(|contents| access(unsafe { &mut *contents }))
     }
 }
 

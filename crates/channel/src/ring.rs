@@ -28,20 +28,46 @@ pub struct Contents {
     pub inline: [u8; INLINE],
 }
 
+impl Contents {
+    #[inline(always)]
+    pub fn write(&mut self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
+        self.len = len as u32;
+        self.head = head;
+        fill(&mut self.inline[..inline]);
+    }
+}
+
 /// Where a ring lives: shared memory, or loom's.
 pub trait Memory {
+    type Slot: Slot;
     /// How many slots; a power of two.
     fn slots(&self) -> u32;
     /// Bytes of the arena; a multiple of four lines.
     fn arena_len(&self) -> usize;
-    fn flag(&self, slot: u32) -> &AtomicU32;
     fn tail(&self) -> &AtomicU32;
-    /// Access to a slot's contents. The protocol of the ring decides who may be inside.
-    fn slot<R>(&self, slot: u32, access: impl FnOnce(&mut Contents) -> R) -> R;
-    /// Access to `len` bytes of the arena, likewise.
+    /// The slot of the packet after the first `packets`.
+    fn slot(&self, packets: u32) -> &Self::Slot;
+    /// Access to `len` bytes of the arena. The protocol of the ring decides who may be inside.
     fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R;
+    /// Access to a packet's body of `len` bytes, at `offset` in the arena or else in its slot, likewise.
+    fn body<R>(
+        &self,
+        slot: &Self::Slot,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R;
+}
+
+/// One slot.
+pub trait Slot {
+    fn flag(&self) -> &AtomicU32;
+    /// Writes the contents, of the body what stands in the slot; the protocol of the ring says when.
+    fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
+    /// Access to the contents, likewise.
+    fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
     /// A hint that this slot will be written next.
-    fn will_write(&self, _slot: u32) {}
+    fn will_be_written(&self) {}
 }
 
 /// The rule by which arena space is handed out: in order, in lines, never across the end.
@@ -82,6 +108,8 @@ pub fn max_body(arena_len: usize) -> usize {
 
 pub struct Sender<M> {
     memory: M,
+    /// One less than the slots.
+    mask: u32,
     /// Sequence number of the last packet put.
     head: u32,
     /// The receiver's tail when last looked at.
@@ -100,6 +128,7 @@ impl<M: Memory> Sender<M> {
         let arena_free = memory.arena_len() as u64;
         Sender {
             memory,
+            mask: slots - 1,
             head: 0,
             tail: 0,
             arena: Arena::default(),
@@ -115,18 +144,13 @@ impl<M: Memory> Sender<M> {
     /// Puts a packet; false if there is no room for it now.
     #[inline(always)]
     pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        let mask = self.memory.slots() - 1;
-        if self.head.wrapping_sub(self.tail) > mask && !self.look_at_tail(self.arena.position) {
+        if self.head.wrapping_sub(self.tail) > self.mask && !self.look_at_tail(self.arena.position)
+        {
             return false;
         }
-        let slot = self.head & mask;
         let sequence = self.head.wrapping_add(1);
         if len <= INLINE {
-            self.memory.slot(slot, |contents| {
-                contents.len = len as u32;
-                contents.head = head;
-                fill(&mut contents.inline[..len]);
-            });
+            self.memory.slot(self.head).write(head, len, len, fill);
         } else {
             assert!(
                 len <= max_body(self.memory.arena_len()),
@@ -137,16 +161,16 @@ impl<M: Memory> Sender<M> {
                 return false;
             }
             self.memory.arena(offset, len, fill);
-            self.memory.slot(slot, |contents| {
-                contents.len = len as u32;
-                contents.head = head;
-            });
+            self.memory.slot(self.head).write(head, len, 0, |_| ());
             self.arena = after;
         }
-        self.ends[slot as usize] = self.arena.position;
+        self.ends[(self.head & self.mask) as usize] = self.arena.position;
+        self.memory
+            .slot(self.head)
+            .flag()
+            .store(sequence, Ordering::Release);
         self.head = sequence;
-        self.memory.flag(slot).store(sequence, Ordering::Release);
-        self.memory.will_write(sequence & mask);
+        self.memory.slot(sequence).will_be_written();
         true
     }
 
@@ -154,7 +178,7 @@ impl<M: Memory> Sender<M> {
     #[cold]
     #[inline(never)]
     fn look_at_tail(&mut self, position: u64) -> bool {
-        let mask = self.memory.slots() - 1;
+        let mask = self.mask;
         let tail = self.memory.tail().load(Ordering::Acquire);
         let in_flight = self.head.wrapping_sub(tail);
         if in_flight > mask + 1 || tail == self.tail {
@@ -199,8 +223,8 @@ impl<M: Memory> Receiver<M> {
 
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        let slot = self.head & (self.memory.slots() - 1);
-        self.memory.flag(slot).load(Ordering::Acquire) != self.head.wrapping_add(1)
+        let flag = self.memory.slot(self.head).flag();
+        flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
     /// Hands the next packet to `handler`, if there is one; gives its answer, and whether the tail was published, so
@@ -214,21 +238,20 @@ impl<M: Memory> Receiver<M> {
             return Ok(None);
         }
         let memory = &self.memory;
-        let mask = memory.slots() - 1;
-        let slot = self.head & mask;
-        let (len, head) = memory.slot(slot, |contents| (contents.len as usize, contents.head));
-        let answer = if len <= INLINE {
-            memory.slot(slot, |contents| handler(head, &contents.inline[..len]))
+        let slot = memory.slot(self.head);
+        let (len, head) = slot.contents(|contents| (contents.len as usize, contents.head));
+        let offset = if len <= INLINE {
+            None
+        } else if len > max_body(memory.arena_len()) {
+            return Err(BadLength(len as u32));
         } else {
-            if len > max_body(memory.arena_len()) {
-                return Err(BadLength(len as u32));
-            }
             let (offset, after) = self.arena.place(len, memory.arena_len());
             self.arena = after;
-            memory.arena(offset, len, |body| handler(head, body))
+            Some(offset)
         };
+        let answer = memory.body(slot, offset, len, |body| handler(head, body));
         self.head = self.head.wrapping_add(1);
-        let quarter = self.head.wrapping_sub(self.published) > mask / 4
+        let quarter = self.head.wrapping_sub(self.published) >= memory.slots() / 4
             || self.arena.position - self.arena_published >= (memory.arena_len() / 4) as u64;
         if quarter {
             self.memory.tail().store(self.head, Ordering::Release);

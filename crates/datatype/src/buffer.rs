@@ -5,7 +5,7 @@
 //! safe. A send of contiguous data touches no reference count and no datatype.
 
 use crate::copy::{Pack, Unpack};
-use crate::scratch::Scratch;
+use crate::scratch::Spread;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
 use std::ptr;
@@ -13,27 +13,12 @@ use std::sync::Arc;
 
 /// Memory of the user for one operation. Addresses are numbers, so it may go to another thread.
 #[derive(Clone, Debug)]
-pub struct Buffer(Kind);
-
-#[derive(Clone, Debug)]
-enum Kind {
-    Dense {
-        address: usize,
-        len: usize,
-    },
-    /// Bytes `start..end` of the packed form of elements that begin at `base`.
-    Typed {
-        base: usize,
-        start: usize,
-        end: usize,
-        ty: Type,
-    },
-    /// Bytes `start..end` of the packed form of the elements in scratch memory, which stays while this does.
-    Scratch {
-        scratch: Arc<Scratch>,
-        start: usize,
-        end: usize,
-    },
+pub struct Buffer {
+    /// The first byte's address; with `spread`, how far into the packed form of its elements the data begins.
+    at: usize,
+    len: usize,
+    /// Elements that are not one run, or lie in memory of the library's own.
+    spread: Option<Arc<Spread>>,
 }
 
 impl Buffer {
@@ -47,10 +32,9 @@ impl Buffer {
     pub unsafe fn new(base: *mut u8, count: usize, ty: &Type) -> Buffer {
         let base = base.expose_provenance();
         match ty {
-            Type::Predefined(basic) if basic.extent() == basic.bytes() => Buffer(Kind::Dense {
-                address: base,
-                len: count.wrapping_mul(basic.bytes()),
-            }),
+            Type::Predefined(basic) if basic.extent() == basic.bytes() => {
+                Buffer::run(base, count.wrapping_mul(basic.bytes()))
+            }
             _ => Buffer::typed(base, count, ty),
         }
     }
@@ -61,96 +45,87 @@ impl Buffer {
     /// As for `new`.
     #[inline]
     pub unsafe fn dense(base: *mut u8, len: usize) -> Buffer {
-        Buffer(Kind::Dense {
-            address: base.expose_provenance(),
+        Buffer::run(base.expose_provenance(), len)
+    }
+
+    #[inline(always)]
+    fn run(address: usize, len: usize) -> Buffer {
+        Buffer {
+            at: address,
             len,
-        })
+            spread: None,
+        }
     }
 
-    pub(crate) fn in_scratch(scratch: Arc<Scratch>, start: usize, end: usize) -> Buffer {
-        Buffer(Kind::Scratch {
-            scratch,
-            start,
-            end,
-        })
-    }
-
-    #[inline]
-    pub fn empty() -> Buffer {
-        Buffer(Kind::Dense {
-            address: ptr::dangling_mut::<u8>().expose_provenance(),
-            len: 0,
-        })
-    }
-
-    /// Bytes of data.
-    #[inline]
-    pub fn len(&self) -> usize {
-        match self.0 {
-            Kind::Dense { len, .. } => len,
-            Kind::Typed { start, end, .. } | Kind::Scratch { start, end, .. } => end - start,
+    /// Bytes `start..end` of the packed form of elements.
+    pub(crate) fn of_spread(spread: Arc<Spread>, start: usize, end: usize) -> Buffer {
+        Buffer {
+            at: start,
+            len: end - start,
+            spread: Some(spread),
         }
     }
 
     #[inline]
+    pub fn empty() -> Buffer {
+        Buffer::run(ptr::dangling_mut::<u8>().expose_provenance(), 0)
+    }
+
+    /// Bytes of data.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
     /// Address and length, if the data is one run.
     #[inline]
     pub fn as_dense(&self) -> Option<(usize, usize)> {
-        match self.0 {
-            Kind::Dense { address, len } => Some((address, len)),
-            Kind::Typed { .. } => None,
-            Kind::Scratch {
-                ref scratch,
-                start,
-                end,
-            } => Some((scratch.dense? + start, end - start)),
+        match &self.spread {
+            None => Some((self.at, self.len)),
+            Some(spread) => Some((spread.dense? + self.at, self.len)),
         }
     }
 
     /// Do both begin with the same byte?
     pub fn begins_with(&self, other: &Buffer) -> bool {
-        let first = |buffer: &Buffer| match &buffer.0 {
-            Kind::Dense { address, .. } => (*address, 0),
-            Kind::Typed {
-                base, start, ty, ..
-            } => (base.wrapping_add_signed(ty.true_lb()), *start),
-            Kind::Scratch { scratch, start, .. } => (scratch.base, *start),
+        let first = |buffer: &Buffer| match &buffer.spread {
+            None => (buffer.at, 0),
+            Some(spread) => (
+                spread.base.wrapping_add_signed(spread.ty.true_lb()),
+                buffer.at,
+            ),
         };
         !self.is_empty() && !other.is_empty() && first(self) == first(other)
     }
 
     /// Copies data from `position` on into `out`, as much as there is and as fits; says how much.
-    #[inline]
+    #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
-        match &self.0 {
-            Kind::Dense { address, len } => {
-                let count = len.saturating_sub(position).min(out.len());
-                // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is
-                // the caller's alone.
-                unsafe { copy(at(address.wrapping_add(position)), out.as_mut_ptr(), count) };
-                count
-            }
-            _ => self.pack_typed(position, out),
+        if self.spread.is_some() {
+            return self.pack_spread(position, out);
         }
+        let count = self.len.saturating_sub(position).min(out.len());
+        // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+        unsafe { copy(at(self.at.wrapping_add(position)), out.as_mut_ptr(), count) };
+        count
     }
 
     /// Copies `data` in from `position` on, never past the end of the buffer's data; says how
     /// much.
-    #[inline]
+    #[inline(always)]
     pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
-        match &self.0 {
-            Kind::Dense { address, len } => {
-                let count = len.saturating_sub(position).min(data.len());
-                // SAFETY: `position + count <= len`, writable by the promise of `new`.
-                unsafe { copy(data.as_ptr(), at(address.wrapping_add(position)), count) };
-                count
-            }
-            _ => self.unpack_typed(position, data),
+        if self.spread.is_some() {
+            return self.unpack_spread(position, data);
         }
+        let count = self.len.saturating_sub(position).min(data.len());
+        // SAFETY: `position + count <= len`, writable by the promise of `new`.
+        unsafe { copy(data.as_ptr(), at(self.at.wrapping_add(position)), count) };
+        count
     }
 
     /// The runs of memory from `position` on, at most `max` of them, as (address, length); runs
@@ -172,25 +147,11 @@ impl Buffer {
     pub fn slice(&self, position: usize, len: usize) -> Buffer {
         let position = position.min(self.len());
         let count = len.min(self.len() - position);
-        Buffer(match &self.0 {
-            Kind::Dense { address, .. } => Kind::Dense {
-                address: address.wrapping_add(position),
-                len: count,
-            },
-            Kind::Typed {
-                base, start, ty, ..
-            } => Kind::Typed {
-                base: *base,
-                start: start + position,
-                end: start + position + count,
-                ty: ty.clone(),
-            },
-            Kind::Scratch { scratch, start, .. } => Kind::Scratch {
-                scratch: scratch.clone(),
-                start: start + position,
-                end: start + position + count,
-            },
-        })
+        Buffer {
+            at: self.at.wrapping_add(position),
+            len: count,
+            spread: self.spread.clone(),
+        }
     }
 
     /// Copies this buffer's data into another's, as much as fits; says how much. The two may be
@@ -275,21 +236,13 @@ impl Buffer {
             return Buffer::empty();
         }
         match ty.is_one_run(count) {
-            Some(offset) => Buffer(Kind::Dense {
-                address: base.wrapping_add_signed(offset),
-                len: end,
-            }),
-            None => Buffer(Kind::Typed {
-                base,
-                start: 0,
-                end,
-                ty: ty.clone(),
-            }),
+            Some(offset) => Buffer::run(base.wrapping_add_signed(offset), end),
+            None => Buffer::of_spread(Arc::new(Spread::of_user(base, ty)), 0, end),
         }
     }
 
     #[inline(never)]
-    fn pack_typed(&self, position: usize, out: &mut [u8]) -> usize {
+    fn pack_spread(&self, position: usize, out: &mut [u8]) -> usize {
         let count = self.len().saturating_sub(position).min(out.len());
         // SAFETY: the walk stays within the buffer's data, readable by the promise of `new`, and
         // visits `count` bytes, for which `out` has room.
@@ -299,7 +252,7 @@ impl Buffer {
     }
 
     #[inline(never)]
-    fn unpack_typed(&self, position: usize, data: &[u8]) -> usize {
+    fn unpack_spread(&self, position: usize, data: &[u8]) -> usize {
         let count = self.len().saturating_sub(position).min(data.len());
         // SAFETY: the walk stays within the buffer's data, writable by the promise of `new`, and
         // visits `count` bytes, all of which `data` has.
@@ -313,23 +266,15 @@ impl Buffer {
         if count == 0 {
             return Flow::Continue(());
         }
-        match &self.0 {
-            Kind::Dense { address, .. } => visit.run(address.wrapping_add(position), count),
-            Kind::Typed {
-                base, start, ty, ..
-            } => {
-                let from = start + position;
-                ty.with_piece(|piece| copies(piece, ty.extent(), *base, from, from + count, visit))
-            }
-            Kind::Scratch { scratch, start, .. } => {
-                let (from, ty) = (start + position, &scratch.ty);
-                match scratch.dense {
-                    Some(address) => visit.run(address.wrapping_add(from), count),
-                    None => ty.with_piece(|piece| {
-                        copies(piece, ty.extent(), scratch.base, from, from + count, visit)
-                    }),
-                }
-            }
+        let Some(spread) = &self.spread else {
+            return visit.run(self.at.wrapping_add(position), count);
+        };
+        let (from, ty) = (self.at + position, &spread.ty);
+        match spread.dense {
+            Some(address) => visit.run(address.wrapping_add(from), count),
+            None => ty.with_piece(|piece| {
+                copies(piece, ty.extent(), spread.base, from, from + count, visit)
+            }),
         }
     }
 }
@@ -344,6 +289,12 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
     unsafe {
         match len {
+            17..=32 => {
+                let (first, last) = (from.cast::<u128>(), from.add(len - 16).cast::<u128>());
+                let (first, last) = (first.read_unaligned(), last.read_unaligned());
+                to.cast::<u128>().write_unaligned(first);
+                to.add(len - 16).cast::<u128>().write_unaligned(last);
+            }
             8..=16 => {
                 let (first, last) = (from.cast::<u64>(), from.add(len - 8).cast::<u64>());
                 let (first, last) = (first.read_unaligned(), last.read_unaligned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::scratch::Scratch;
+use crate::scratch::Spread;
 use crate::types::Type;
 
 /// `count` elements of a type, the user's or in scratch memory. Cheap to clone and to cut.
@@ -13,7 +13,7 @@ pub struct Elements {
     count: usize,
     ty: Type,
     /// The scratch memory that they are in, and how many elements lie before them there.
-    scratch: Option<(Arc<Scratch>, usize)>,
+    scratch: Option<(Arc<Spread>, usize)>,
 }
 
 impl Elements {
@@ -31,7 +31,7 @@ impl Elements {
         }
     }
 
-    pub(crate) fn in_scratch(scratch: Arc<Scratch>, count: usize, ty: &Type) -> Elements {
+    pub(crate) fn in_scratch(scratch: Arc<Spread>, count: usize, ty: &Type) -> Elements {
         Elements {
             base: scratch.base,
             count,
@@ -84,7 +84,7 @@ impl Elements {
             },
             Some((scratch, before)) => {
                 let size = self.ty.size();
-                Buffer::in_scratch(scratch.clone(), before * size, (before + self.count) * size)
+                Buffer::of_spread(scratch.clone(), before * size, (before + self.count) * size)
             }
         }
     }

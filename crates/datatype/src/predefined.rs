@@ -168,7 +168,7 @@ const INDEX: [u8; 256] = {
     index
 };
 
-/// Size and extent by the low byte of the handle, so that a send looks up two bytes; 0 means none.
+/// Size and extent by the low byte of the handle; 0 means none.
 static SIZES: [[u8; 2]; 256] = {
     let mut sizes = [[0; 2]; 256];
     let mut i = 0;
@@ -180,7 +180,28 @@ static SIZES: [[u8; 2]; 256] = {
     sizes
 };
 
+/// The size alone of those whose elements lie without gaps, so that a send looks up one byte.
+static DENSE: [u8; 256] = {
+    let mut dense = [0; 256];
+    let mut i = 0;
+    while i < dense.len() {
+        let [size, extent] = SIZES[i];
+        dense[i] = if size == extent { size } else { 0 };
+        i += 1;
+    }
+    dense
+};
+
 impl Predefined {
+    /// The size of the predefined datatype that a handle names, if it has one and its elements lie without gaps.
+    #[inline(always)]
+    pub fn dense_size(handle: usize) -> Option<usize> {
+        match *DENSE.get(handle.wrapping_sub(FIRST as usize))? {
+            0 => None,
+            size => Some(size as usize),
+        }
+    }
+
     pub fn from_handle(handle: usize) -> Option<Predefined> {
         let low = handle.checked_sub(FIRST as usize)?;
         (low < 256 && INDEX[low] != NONE).then_some(Predefined(handle as u16))

@@ -20,55 +20,75 @@ const KEPT: usize = 4 << 20;
 /// Pieces that a pool keeps.
 const PIECES: usize = 8;
 
-/// A piece of memory and the elements that it holds at present. The bytes were zero once.
+/// Elements in memory that buffers share: the user's, or a piece of the library's own.
 #[derive(Debug)]
-pub(crate) struct Scratch {
-    memory: NonNull<u8>,
-    capacity: usize,
+pub(crate) struct Spread {
     /// The address of the elements, which their type's bounds may put outside the memory.
     pub base: usize,
     pub ty: Type,
     /// Where their data begins, if it is one run.
     pub dense: Option<usize>,
+    /// The memory, if it is the library's own.
+    memory: Option<Memory>,
+}
+
+/// A piece of memory. The bytes were zero once.
+#[derive(Debug)]
+struct Memory {
+    start: NonNull<u8>,
+    capacity: usize,
 }
 
 // SAFETY: the memory is nobody else's, and who may touch it when is settled by the buffers that share it.
-unsafe impl Send for Scratch {}
-// SAFETY: as above; a shared `Scratch` gives out addresses, never references.
-unsafe impl Sync for Scratch {}
+unsafe impl Send for Memory {}
+// SAFETY: as above; it gives out addresses, never references.
+unsafe impl Sync for Memory {}
 
-impl Scratch {
-    fn new(capacity: usize) -> Scratch {
-        let layout = layout(capacity);
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else {
-            handle_alloc_error(layout)
-        };
-        let base = memory.as_ptr().expose_provenance();
-        Scratch {
-            memory,
-            capacity,
+impl Spread {
+    /// Elements of the user's that are not one run.
+    pub fn of_user(base: usize, ty: &Type) -> Spread {
+        Spread {
             base,
-            ty: crate::Predefined::BYTE.into(),
-            dense: Some(base),
+            ty: ty.clone(),
+            dense: None,
+            memory: None,
         }
     }
 
-    /// Makes room for elements; the caller has checked that they fit.
-    fn lay_out(&mut self, room: &Room, count: usize, ty: &Type) {
-        let start = self.memory.as_ptr().expose_provenance() + room.shift;
-        self.base = start.wrapping_sub(room.true_lb as usize);
+    fn own(memory: Memory, room: &Room, count: usize, ty: &Type) -> Spread {
+        let start = memory.start.as_ptr().expose_provenance() + room.shift;
+        let base = start.wrapping_sub(room.true_lb as usize);
         let dense = ty.is_one_run(count);
-        self.dense = dense.map(|offset| self.base.wrapping_add_signed(offset));
-        self.ty = ty.clone();
+        Spread {
+            base,
+            ty: ty.clone(),
+            dense: dense.map(|offset| base.wrapping_add_signed(offset)),
+            memory: Some(memory),
+        }
+    }
+
+    /// Bytes of memory of the library's own.
+    fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.capacity)
     }
 }
 
-impl Drop for Scratch {
+impl Memory {
+    fn new(capacity: usize) -> Memory {
+        let layout = layout(capacity);
+        // SAFETY: the layout is not empty.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else {
+            handle_alloc_error(layout)
+        };
+        Memory { start, capacity }
+    }
+}
+
+impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: allocated by `new` with this layout.
-        unsafe { dealloc(self.memory.as_ptr(), layout(self.capacity)) };
+        unsafe { dealloc(self.start.as_ptr(), layout(self.capacity)) };
     }
 }
 
@@ -102,7 +122,7 @@ impl Room {
 /// Pieces of memory that are used again.
 #[derive(Default)]
 pub struct Pool {
-    pieces: Vec<Arc<Scratch>>,
+    pieces: Vec<Arc<Spread>>,
 }
 
 impl Pool {
@@ -110,10 +130,11 @@ impl Pool {
     pub fn elements(&mut self, count: usize, ty: &Type) -> Result<Elements> {
         let room = Room::of(count, ty)?;
         for piece in &mut self.pieces {
-            if piece.capacity >= room.bytes
+            if piece.capacity() >= room.bytes
                 && let Some(free) = Arc::get_mut(piece)
+                && let Some(memory) = free.memory.take()
             {
-                free.lay_out(&room, count, ty);
+                *free = Spread::own(memory, &room, count, ty);
                 return Ok(Elements::in_scratch(piece.clone(), count, ty));
             }
         }
@@ -132,13 +153,11 @@ impl Pool {
         } else {
             capacity
         };
-        let mut scratch = Scratch::new(capacity);
-        scratch.lay_out(room, count, ty);
-        let scratch = Arc::new(scratch);
+        let scratch = Arc::new(Spread::own(Memory::new(capacity), room, count, ty));
         if capacity <= KEPT {
             // Of the small ones that are free one goes, because the new one can do all that they can.
             let idle =
-                |piece: &Arc<Scratch>| Arc::strong_count(piece) == 1 && piece.capacity < capacity;
+                |piece: &Arc<Spread>| Arc::strong_count(piece) == 1 && piece.capacity() < capacity;
             match self.pieces.iter().position(idle) {
                 Some(at) if self.pieces.len() == PIECES => self.pieces[at] = scratch.clone(),
                 _ if self.pieces.len() < PIECES => self.pieces.push(scratch.clone()),

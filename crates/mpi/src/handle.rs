@@ -30,97 +30,147 @@ const GENERATIONS: u32 = 127;
 pub struct Slab<T> {
     kind: Kind,
     entries: Vec<Entry<T>>,
-    free: Vec<u32>,
+    /// The first free entry, [`NONE`] if there is none.
+    free: u32,
+    len: usize,
 }
 
 struct Entry<T> {
-    generation: u32,
-    value: Option<T>,
+    /// The handle of the object that is here, or of the next one that will be.
+    handle: u32,
+    place: Place<T>,
 }
+
+enum Place<T> {
+    Free { next: u32 },
+    Taken(T),
+}
+
+const NONE: u32 = u32::MAX;
 
 impl<T> Slab<T> {
     pub const fn new(kind: Kind) -> Slab<T> {
         Slab {
             kind,
             entries: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
+            len: 0,
         }
     }
 
     /// Stores an object. `None` when there are a million of them already.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<u32> {
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.entries[index as usize].value = Some(value);
-                index
-            }
-            None => self.grow(value)?,
+        self.insert_with(|| value)
+    }
+
+    /// The same for an object that is made where it will be.
+    #[inline(always)]
+    pub fn insert_with(&mut self, value: impl FnOnce() -> T) -> Option<u32> {
+        if self.free == NONE {
+            self.grow()?;
+        }
+        let entry = self.entries.get_mut(self.free as usize)?;
+        let Place::Free { next } = entry.place else {
+            return None;
         };
-        Some(self.handle(index))
+        entry.place = Place::Taken(value());
+        self.free = next;
+        self.len += 1;
+        Some(entry.handle)
     }
 
     #[cold]
-    fn grow(&mut self, value: T) -> Option<u32> {
+    #[inline(never)]
+    fn grow(&mut self) -> Option<()> {
         let index = u32::try_from(self.entries.len())
             .ok()
             .filter(|&index| index <= INDEX_MASK)?;
         self.entries.push(Entry {
-            generation: 0,
-            value: Some(value),
+            handle: FIRST + (index << 4 | self.kind as u32),
+            place: Place::Free { next: NONE },
         });
-        Some(index)
+        self.free = index;
+        Some(())
     }
 
-    fn handle(&self, index: u32) -> u32 {
-        let generation = self.entries[index as usize].generation;
-        FIRST + ((generation << INDEX_BITS | index) << 4 | self.kind as u32)
-    }
-
-    /// The index that a handle names, if it is of our kind and of the current generation.
+    /// Where the object of a handle stands if there is one: a handle of another kind or generation has another value.
     #[inline(always)]
-    fn index(&self, handle: u32) -> Option<usize> {
-        let bits = handle.wrapping_sub(FIRST);
-        let index = (bits >> 4 & INDEX_MASK) as usize;
-        let entry = self.entries.get(index)?;
-        (bits & 15 == self.kind as u32 && bits >> (4 + INDEX_BITS) == entry.generation)
-            .then_some(index)
+    fn index(handle: u32) -> usize {
+        (handle.wrapping_sub(FIRST) >> 4 & INDEX_MASK) as usize
     }
 
     #[inline(always)]
     pub fn get(&self, handle: u32) -> Option<&T> {
-        let index = self.index(handle)?;
-        self.entries[index].value.as_ref()
+        match self.entries.get(Self::index(handle))? {
+            Entry {
+                handle: here,
+                place: Place::Taken(value),
+            } if *here == handle => Some(value),
+            _ => None,
+        }
     }
 
     #[inline(always)]
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
-        let index = self.index(handle)?;
-        self.entries[index].value.as_mut()
+        match self.entries.get_mut(Self::index(handle))? {
+            Entry {
+                handle: here,
+                place: Place::Taken(value),
+            } if *here == handle => Some(value),
+            _ => None,
+        }
     }
 
     /// Takes the object out; its handle, and every copy of it, is invalid from now on.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<T> {
-        let index = self.index(handle)?;
-        let entry = &mut self.entries[index];
-        let value = entry.value.take()?;
-        entry.generation = (entry.generation + 1) % GENERATIONS;
-        self.free.push(index as u32);
-        Some(value)
+        self.get(handle)?;
+        let (place, next) = self.leave(handle)?;
+        match std::mem::replace(place, Place::Free { next }) {
+            Place::Taken(value) => Some(value),
+            Place::Free { .. } => None,
+        }
+    }
+
+    /// Drops the object where it is.
+    #[inline(always)]
+    pub fn discard(&mut self, handle: u32) {
+        if self.get(handle).is_some()
+            && let Some((place, next)) = self.leave(handle)
+        {
+            *place = Place::Free { next };
+        }
+    }
+
+    /// Makes the place of a valid handle the first free one; gives the place, and the free one to be noted in it.
+    #[inline(always)]
+    fn leave(&mut self, handle: u32) -> Option<(&mut Place<T>, u32)> {
+        let index = Self::index(handle);
+        let entry = self.entries.get_mut(index)?;
+        let generation = (handle - FIRST) >> (4 + INDEX_BITS);
+        entry.handle = match generation + 1 {
+            GENERATIONS => handle - (generation << (4 + INDEX_BITS)),
+            _ => handle + (1 << (4 + INDEX_BITS)),
+        };
+        self.len -= 1;
+        let next = std::mem::replace(&mut self.free, index as u32);
+        Some((&mut entry.place, next))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let numbered = (0..).zip(&self.entries);
-        numbered.filter_map(|(index, entry)| Some((self.handle(index), entry.value.as_ref()?)))
+        self.entries.iter().filter_map(|entry| match &entry.place {
+            Place::Taken(value) => Some((entry.handle, value)),
+            Place::Free { .. } => None,
+        })
     }
 
     pub fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 }
 

@@ -107,19 +107,22 @@ impl Posted {
             return None;
         }
         let bin = &mut self.exact[sent.bin()];
-        let exact = bin.iter().position(|posted| posted.key == *sent);
         let taken = if self.wild.is_empty() {
-            remove(bin, exact?)
+            match bin.front() {
+                Some(first) if first.key == *sent => bin.pop_front().map(|first| first.what),
+                _ => take_behind(bin, sent),
+            }
         } else {
-            self.take_beside_wildcards(sent, exact)
+            self.take_beside_wildcards(sent)
         };
         self.count -= usize::from(taken.is_some());
         taken
     }
 
     #[inline(never)]
-    fn take_beside_wildcards(&mut self, sent: &Key, exact: Option<usize>) -> Option<u32> {
+    fn take_beside_wildcards(&mut self, sent: &Key) -> Option<u32> {
         let bin = &mut self.exact[sent.bin()];
+        let exact = bin.iter().position(|posted| posted.key == *sent);
         match self.wild.iter().position(|posted| posted.key.takes(sent)) {
             Some(wild) if exact.is_none_or(|exact| self.wild[wild].order < bin[exact].order) => {
                 remove(&mut self.wild, wild)
@@ -243,14 +246,15 @@ impl<M> Unexpected<M> {
     }
 }
 
-#[inline(always)]
+/// Takes a receive that others of its bin stand before.
+#[inline(never)]
+fn take_behind(bin: &mut VecDeque<Waiting<u32>>, sent: &Key) -> Option<u32> {
+    let at = bin.iter().position(|posted| posted.key == *sent)?;
+    remove(bin, at)
+}
+
 fn remove(list: &mut VecDeque<Waiting<u32>>, at: usize) -> Option<u32> {
-    let waiting = if at == 0 {
-        list.pop_front()
-    } else {
-        list.remove(at)
-    };
-    waiting.map(|waiting| waiting.what)
+    list.remove(at).map(|waiting| waiting.what)
 }
 
 #[cfg(test)]

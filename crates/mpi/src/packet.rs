@@ -83,17 +83,28 @@ impl Envelope {
         ]
     }
 
-    /// `None`: no packet of ours looks like this.
+    /// Is it the head of a whole message that asks for no answer?
     #[inline(always)]
-    pub fn decode(head: Head) -> Option<Envelope> {
-        let key = Key {
+    pub fn is_eager(head: Head) -> bool {
+        head[0] as u8 == Kind::Eager as u8
+    }
+
+    /// What the message is matched by.
+    #[inline(always)]
+    pub fn key(head: Head) -> Key {
+        Key {
             context: head[1],
             source: head[2] as u32 as i32,
             tag: (head[0] >> 32) as i32,
-        };
+        }
+    }
+
+    /// `None`: no packet of ours looks like this.
+    #[inline(always)]
+    pub fn decode(head: Head) -> Option<Envelope> {
         Some(Envelope {
             kind: Kind::from_bits(head[0] as u8)?,
-            key,
+            key: Envelope::key(head),
             token: (head[2] >> 32) as u32,
         })
     }

@@ -7,7 +7,7 @@ use crate::rank::{Rank, State};
 
 impl State {
     /// One round. True if anything moved. Runs no function of the user's and never waits.
-    #[inline(always)]
+    #[inline(never)]
     pub fn progress(&mut self) -> Result<bool> {
         let State {
             channels, messages, ..

@@ -1,7 +1,7 @@
 //! A rank: everything that one process of a job is to MPI.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 
 use channel::lock::{Guard, RankLock};
 use channel::shm::{Bell, Segment, Shape, Shm};
@@ -21,12 +21,12 @@ use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
 use crate::op::Ops;
-use crate::p2p::{Found, Limits, Messages, Mode, Received};
+use crate::p2p::{Found, Limits, Messages, Mode};
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::{Policy, Waiting};
-use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result, Status};
+use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {
     state: RankLock<State>,
@@ -38,8 +38,6 @@ pub struct Rank {
     pub(crate) bell: Option<Bell>,
     /// Threads of this rank asleep on it.
     pub(crate) sleepers: AtomicUsize,
-    /// Tests in a row that found nothing.
-    pub(crate) idle_tests: AtomicU32,
     rank: usize,
     size: usize,
 }
@@ -68,6 +66,8 @@ pub struct State {
     pub control: Option<Control>,
     /// The words of the last error of an operation that nobody was waiting in.
     pub last_error: Option<Error>,
+    /// Looks in a row that found nothing.
+    pub(crate) idle_looks: u32,
     /// Counts rounds of progress in which something moved.
     pub moved: u64,
     /// The next context that this rank makes up.
@@ -176,6 +176,7 @@ impl Rank {
             knobs,
             control,
             last_error: None,
+            idle_looks: 0,
             moved: 0,
             next_context: 2,
         };
@@ -186,7 +187,6 @@ impl Rank {
             collectives,
             bell,
             sleepers: AtomicUsize::new(0),
-            idle_tests: AtomicU32::new(0),
             rank,
             size,
         })
@@ -247,14 +247,29 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<Status> {
-        if source == PROC_NULL {
-            self.lock().comms.get(comm)?;
+        self.receive_in(self.lock(), operation, buffer, source, tag, comm)
+    }
+
+    /// The same by who holds the lock already.
+    #[inline(always)]
+    pub fn receive_in(
+        &self,
+        mut state: Guard<State>,
+        operation: &'static str,
+        buffer: Buffer,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<Status> {
+        let Some(key) = state.receive_key(source, tag, comm)? else {
             return Ok(Status::PROC_NULL);
-        }
-        let id = match self.receive_here(buffer, source, tag, comm)? {
-            Received::Here(status) => return Ok(status),
-            Received::Posted(id) => id,
         };
+        let mut status = Status::EMPTY;
+        if self.receive_here(&mut state, &buffer, &key, &mut status)? {
+            return Ok(status);
+        }
+        let id = state.receive_by_key(buffer, key)?;
+        drop(state);
         self.wait(operation, id)
     }
 
@@ -323,14 +338,17 @@ impl State {
         comm: u32,
     ) -> Result<RequestId> {
         match self.receive_key(source, tag, comm)? {
-            Some(key) => {
-                let id = self.messages.receive(buffer, key)?;
-                // A sender may wait to hear that its message has been matched.
-                self.messages.flush(&mut self.channels)?;
-                Ok(id)
-            }
+            Some(key) => self.receive_by_key(buffer, key),
             None => self.messages.requests.add_complete(Status::PROC_NULL),
         }
+    }
+
+    #[inline(always)]
+    fn receive_by_key(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
+        let id = self.messages.receive(buffer, key)?;
+        // A sender may wait to hear that its message has been matched.
+        self.messages.flush(&mut self.channels)?;
+        Ok(id)
     }
 
     /// Begins to cancel an operation; it then completes, cancelled or not.

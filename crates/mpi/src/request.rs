@@ -83,6 +83,17 @@ pub struct Finished {
     pub status: Status,
     /// The handle names nothing any more.
     pub gone: bool,
+    /// The context of the communicator that the operation belonged to, if it failed and that is known.
+    pub context: Option<u64>,
+}
+
+impl Finished {
+    /// Of the null request.
+    pub const NULL: Finished = Finished {
+        status: Status::EMPTY,
+        gone: true,
+        context: None,
+    };
 }
 
 /// All requests of a rank.
@@ -119,19 +130,17 @@ impl Requests {
         self.done
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
-        let request = Request {
+        let request = || Request {
             operation,
             status: None,
             detached: false,
         };
-        self.slab.insert(request).map(RequestId).ok_or_else(|| {
-            Error::new(
-                Class::NO_MEM,
-                "more than a million requests are under way: wait for some of them first",
-            )
-        })
+        match self.slab.insert_with(request) {
+            Some(handle) => Ok(RequestId(handle)),
+            None => Err(too_many()),
+        }
     }
 
     /// A request of an operation that there is nothing to do for.
@@ -183,6 +192,22 @@ impl Requests {
         }
     }
 
+    /// The whole message of a receive is here: `take` moves it and says with which status the receive is complete.
+    /// Nothing happens if the request is not a receive.
+    #[inline(always)]
+    pub fn complete_receive(&mut self, id: RequestId, take: impl FnOnce(&mut Receive) -> Status) {
+        let Some(request) = self.slab.get_mut(id.0) else {
+            return;
+        };
+        if let Operation::Receive(receive) = &mut request.operation {
+            request.status = Some(take(receive));
+            self.completions += 1;
+            if request.detached {
+                self.slab.remove(id.0);
+            }
+        }
+    }
+
     /// The status of a complete request, which is then gone; `None` while it is not complete.
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Result<Option<Status>> {
@@ -190,34 +215,71 @@ impl Requests {
         let Some(status) = request.status else {
             return Ok(None);
         };
-        if id != self.done {
-            self.slab.remove(id.0);
-        }
+        self.release(id);
         Ok(Some(status))
+    }
+
+    #[inline(always)]
+    fn release(&mut self, id: RequestId) {
+        if id != self.done {
+            self.slab.discard(id.0);
+        }
     }
 
     /// The same for any request of the user's: one that can be started again becomes inactive instead, and answers with
     /// an empty status when it is inactive already.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, id: RequestId) -> Result<Option<Finished>> {
-        match self.persistent_mut(id) {
-            None => Ok(self.take(id)?.map(|status| Finished { status, gone: true })),
-            Some(persistent) => {
-                let status = match persistent.active {
-                    None => Some(Status::EMPTY),
-                    Some(active) => self.take(active)?,
-                };
-                if status.is_some()
-                    && let Some(persistent) = self.persistent_mut(id)
-                {
-                    persistent.active = None;
-                }
-                Ok(status.map(|status| Finished {
-                    status,
-                    gone: false,
-                }))
-            }
+        let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
+        if let Some(status) = request.status {
+            let context = match status.error {
+                Class::SUCCESS => None,
+                _ => self.context(id),
+            };
+            self.release(id);
+            return Ok(Some(Finished {
+                status,
+                gone: true,
+                context,
+            }));
         }
+        match request.operation {
+            Operation::Persistent(_) => self.finish_instance(id),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same for a request that is complete, has not failed and cannot be started again; nothing happens to others.
+    #[inline(always)]
+    pub fn finish_well(&mut self, id: RequestId) -> Option<Status> {
+        let status = self.slab.get(id.0)?.status?;
+        if status.error != Class::SUCCESS {
+            return None;
+        }
+        self.release(id);
+        Some(status)
+    }
+
+    /// Finishes what a persistent request has under way.
+    #[inline(never)]
+    fn finish_instance(&mut self, id: RequestId) -> Result<Option<Finished>> {
+        let context = self.context(id);
+        let active = self.persistent_mut(id).and_then(|it| it.active);
+        let status = match active {
+            None => Status::EMPTY,
+            Some(active) => match self.take(active)? {
+                None => return Ok(None),
+                Some(status) => status,
+            },
+        };
+        if let Some(persistent) = self.persistent_mut(id) {
+            persistent.active = None;
+        }
+        Ok(Some(Finished {
+            status,
+            gone: false,
+            context,
+        }))
     }
 
     /// The status that `finish` would give, without finishing.
@@ -279,6 +341,14 @@ impl Requests {
             .iter()
             .map(|(handle, request)| (RequestId(handle), request))
     }
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::new(
+        Class::NO_MEM,
+        "more than a million requests are under way: wait for some of them first",
+    )
 }
 
 #[cold]

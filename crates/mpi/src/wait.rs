@@ -88,25 +88,56 @@ impl Rank {
         }
     }
 
-    /// One round of progress for a call that looks and returns. A program that calls it in a loop must neither keep its
-    /// peers from a core that they share nor deafen the rank to its launcher.
-    pub fn look(&self, operation: &'static str) -> Result<bool> {
-        let moved = self.progress()?;
-        if moved {
-            self.idle_tests.store(0, Ordering::Relaxed);
-            if self.threads() {
+    /// Looks for what a call asks for that does not wait, and once more after a round of progress. A program that makes
+    /// such calls in a loop must neither keep its peers from a core that they share nor deafen the rank to its launcher.
+    #[inline(always)]
+    pub fn look_for<T>(
+        &self,
+        operation: &'static str,
+        mut done: impl FnMut(&mut State) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let mut state = self.lock();
+        if let Some(answer) = done(&mut state)? {
+            return Ok(Some(answer));
+        }
+        let moved = state.progress()?;
+        if moved || !state.tasks.is_empty() {
+            drop(state);
+            self.run_tasks();
+            if moved && self.threads() {
                 self.stir();
             }
-            return Ok(true);
+            state = self.lock();
+            let answer = done(&mut state)?;
+            if moved || answer.is_some() {
+                state.idle_looks = 0;
+                return Ok(answer);
+            }
         }
-        let idle = self.idle_tests.fetch_add(1, Ordering::Relaxed);
-        if self.policy.crowded && idle % 4 == 3 {
+        state.idle_looks = state.idle_looks.wrapping_add(1);
+        let idle = state.idle_looks;
+        if idle.is_multiple_of(4) {
+            drop(state);
+            self.idle(operation, idle)?;
+        }
+        Ok(None)
+    }
+
+    /// A round of progress, for a call that looks by itself.
+    pub fn look(&self, operation: &'static str) -> Result<()> {
+        self.look_for(operation, |_| Ok(None::<()>)).map(|_| ())
+    }
+
+    /// Several looks in a row have found nothing.
+    #[inline(never)]
+    fn idle(&self, operation: &'static str, looks: u32) -> Result<()> {
+        if self.policy.crowded {
             self.host.give_way();
         }
-        if idle % 65_536 == 65_535 {
+        if looks.is_multiple_of(65_536) {
             self.attend(&Waiting::in_call(operation))?;
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Another thread of this rank may sleep while this one has just completed what it waits for.

@@ -22,17 +22,15 @@ fn id(request: Request) -> RequestId {
 
 /// Finishes one request if it is complete; the null request is complete.
 #[inline(always)]
-fn finish(state: &mut State, request: &mut Request) -> Result<Option<mpi::Status>, Error> {
+fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
     if *request == MPI_REQUEST_NULL {
-        return Ok(Some(mpi::Status::EMPTY));
+        return Ok(Some(Finished::NULL));
     }
-    let Some(Finished { status, gone }) = state.messages.requests.finish(id(*request))? else {
-        return Ok(None);
-    };
-    if gone {
+    let finished = state.messages.requests.finish(id(*request))?;
+    if finished.is_some_and(|finished| finished.gone) {
         *request = MPI_REQUEST_NULL;
     }
-    Ok(Some(status))
+    Ok(finished)
 }
 
 /// Errors of the call belong to the communicator of the request.
@@ -44,37 +42,29 @@ fn blame(call: &Running, context: Option<u64>) {
     }
 }
 
-/// Where errors of these requests go, should there be one: asked before they are gone.
 #[inline]
-fn context(state: &State, request: Request) -> Option<u64> {
-    state.messages.requests.context(id(request))
+pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
+    let finished = wait_for(call, request)?;
+    finish_one(call, finished, status)
 }
 
 #[inline]
-pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
+fn wait_for(call: &Running, request: &mut Request) -> Result<Finished, Error> {
     let waited = [id(*request)];
     let waiting = Waiting {
         operation: call.procedure,
         requests: &waited,
     };
-    let mut owner = None;
-    let finished = call.rank.wait_until(&waiting, |state| {
-        owner = context(state, *request);
-        finish(state, request)
-    })?;
-    finish_one(call, owner, finished, status)
+    call.rank
+        .wait_until(&waiting, |state| finish(state, request))
 }
 
-fn finish_one(
-    call: &Running,
-    owner: Option<u64>,
-    finished: mpi::Status,
-    status: Option<Out<Status>>,
-) -> Done {
-    if finished.error != Class::SUCCESS {
-        blame(call, owner);
+#[inline]
+fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -> Done {
+    if finished.status.error != Class::SUCCESS {
+        blame(call, finished.context);
     }
-    deliver(call, finished, status)
+    deliver(call, finished.status, status)
 }
 
 pub fn test(
@@ -83,20 +73,12 @@ pub fn test(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut owner = None;
-    let mut look = |request: &mut Request| {
-        let mut state = call.rank.lock();
-        owner = context(&state, *request);
-        finish(&mut state, request)
-    };
-    let mut finished = look(request)?;
-    if finished.is_none() {
-        call.rank.look(call.procedure)?;
-        finished = look(request)?;
-    }
+    let finished = call
+        .rank
+        .look_for(call.procedure, |state| finish(state, request))?;
     flag.set(finished.is_some());
     match finished {
-        Some(finished) => finish_one(call, owner, finished, status),
+        Some(finished) => finish_one(call, finished, status),
         None => Ok(()),
     }
 }
@@ -109,21 +91,46 @@ pub fn waitall(
     statuses: Statuses,
 ) -> Done {
     let mut failed = Failures::default();
-    let of = requests.len();
-    for (at, request) in requests.iter_mut().enumerate() {
-        let waited = [id(*request)];
-        let waiting = Waiting {
-            operation: call.procedure,
-            requests: &waited,
-        };
-        let mut owner = None;
-        let finished = call.rank.wait_until(&waiting, |state| {
-            owner = context(state, *request);
-            finish(state, request)
-        });
-        failed.note(call, at, finished, owner, statuses)?;
+    let mut at = 0;
+    loop {
+        at = finish_in_order(call, requests, at, statuses, &failed);
+        if at == requests.len() {
+            return failed.result(requests.len());
+        }
+        let finished = wait_for(call, &mut requests[at]);
+        failed.note(call, at, finished, statuses)?;
+        at += 1;
     }
-    failed.result(of)
+}
+
+/// Finishes the requests from `at` on up to the first that is not complete or has failed; says which one that is.
+#[inline(always)]
+fn finish_in_order(
+    call: &Running,
+    requests: &mut [Request],
+    mut at: usize,
+    statuses: Statuses,
+    failed: &Failures,
+) -> usize {
+    let mut state = call.rank.lock();
+    while let Some(request) = requests.get_mut(at)
+        && let Some(status) = finish_well(&mut state, request)
+    {
+        failed.tell(at, status, statuses);
+        at += 1;
+    }
+    at
+}
+
+/// Finishes a request that is complete and has not failed.
+#[inline(always)]
+fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> {
+    if *request == MPI_REQUEST_NULL {
+        return Some(mpi::Status::EMPTY);
+    }
+    let status = state.messages.requests.finish_well(id(*request))?;
+    *request = MPI_REQUEST_NULL;
+    Some(status)
 }
 
 /// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
@@ -134,27 +141,33 @@ struct Failures {
 }
 
 impl Failures {
+    /// Fills in the status of an operation.
     #[inline(always)]
+    fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
+        if let Some(status) = statuses.get(at) {
+            if self.first.is_some() {
+                status.set(Status::from(finished))
+            } else {
+                status.fill(finished.into())
+            }
+        }
+    }
+
     fn note(
         &mut self,
         call: &Running,
         at: usize,
-        finished: Result<mpi::Status, Error>,
-        owner: Option<u64>,
+        finished: Result<Finished, Error>,
         statuses: Statuses,
     ) -> Done {
         match finished {
-            Ok(finished) => {
-                if let Some(status) = statuses.get(at) {
-                    if self.first.is_some() {
-                        status.set(Status::from(finished))
-                    } else {
-                        status.fill(finished.into())
-                    }
-                }
-                if finished.error != Class::SUCCESS {
-                    blame(call, owner);
-                    let error = finished
+            Ok(Finished {
+                status, context, ..
+            }) => {
+                self.tell(at, status, statuses);
+                if status.error != Class::SUCCESS {
+                    blame(call, context);
+                    let error = status
                         .into_result(&mut call.rank.lock())
                         .expect_err("it carries one");
                     self.fail(at, error, statuses);
@@ -234,8 +247,8 @@ pub fn testall(
     }
 }
 
-/// A finished request of several: its place, the context of its communicator, its status.
-type Chosen = (usize, Option<u64>, mpi::Status);
+/// A finished request of several, and its place.
+type Chosen = (usize, Finished);
 
 /// The first complete request among those that are active; `Err(true)`: there is no active one.
 fn finish_any(state: &mut State, requests: &mut [Request]) -> Result<Result<Chosen, bool>, Error> {
@@ -245,9 +258,8 @@ fn finish_any(state: &mut State, requests: &mut [Request]) -> Result<Result<Chos
             continue;
         }
         none_active = false;
-        let owner = context(state, *request);
-        if let Some(status) = finish(state, request)? {
-            return Ok(Ok((at, owner, status)));
+        if let Some(finished) = finish(state, request)? {
+            return Ok(Ok((at, finished)));
         }
     }
     Ok(Err(none_active))
@@ -281,9 +293,9 @@ fn one_of_many(
     status: Option<Out<Status>>,
 ) -> Done {
     match found {
-        Some((at, owner, finished)) => {
+        Some((at, finished)) => {
             index.set(at as c_int);
-            finish_one(call, owner, finished, status)
+            finish_one(call, finished, status)
         }
         None => {
             index.set(MPI_UNDEFINED);
@@ -304,11 +316,11 @@ pub fn testany(
     status: Option<Out<Status>>,
 ) -> Done {
     let mut found = finish_any(&mut call.rank.lock(), requests)?;
-    if found == Err(false) {
+    if matches!(found, Err(false)) {
         call.rank.look(call.procedure)?;
         found = finish_any(&mut call.rank.lock(), requests)?;
     }
-    flag.set(found != Err(false));
+    flag.set(!matches!(found, Err(false)));
     match found {
         Ok(found) => one_of_many(call, Some(found), index, status),
         Err(true) => one_of_many(call, None, index, status),
@@ -335,7 +347,10 @@ fn finish_some(
             continue;
         }
         any_active = true;
-        if let Some(finished) = finish(state, request)? {
+        if let Some(Finished {
+            status: finished, ..
+        }) = finish(state, request)?
+        {
             indices[count].write(at as c_int);
             if let Some(status) = statuses.get(count) {
                 status.fill(finished.into());

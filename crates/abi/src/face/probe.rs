@@ -30,6 +30,7 @@ pub fn probe(
     Ok(())
 }
 
+#[inline(always)]
 pub fn iprobe(
     call: &Running,
     source: c_int,
@@ -38,12 +39,9 @@ pub fn iprobe(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let look = || call.rank.lock().probe(source, tag, comm.id());
-    let mut found = look()?;
-    if found.is_none() {
-        call.rank.look(call.procedure)?;
-        found = look()?;
-    }
+    let found = call
+        .rank
+        .look_for(call.procedure, |state| state.probe(source, tag, comm.id()))?;
     flag.set(found.is_some());
     if let (Some(status), Some(found)) = (status, found) {
         status.fill(found.into());
@@ -80,12 +78,9 @@ pub fn improbe(
     message: Out<Message>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let look = || call.rank.lock().claim(source, tag, comm.id());
-    let mut claimed = look()?;
-    if claimed.is_none() {
-        call.rank.look(call.procedure)?;
-        claimed = look()?;
-    }
+    let claimed = call
+        .rank
+        .look_for(call.procedure, |state| state.claim(source, tag, comm.id()))?;
     flag.set(claimed.is_some());
     if let Some(claimed) = claimed {
         message.set(claimed.handle);

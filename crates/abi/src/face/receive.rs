@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_void};
 
 /// # Safety
 /// C's promise for message buffers.
-#[inline]
+#[inline(always)]
 pub unsafe fn recv(
     call: &Running,
     buf: *mut c_void,
@@ -23,11 +23,12 @@ pub unsafe fn recv(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
+    let state = call.rank.lock();
     // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&call.rank.lock(), buf, count, datatype) }?;
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
     let received = call
         .rank
-        .receive(call.procedure, buffer, source, tag, comm.id())?;
+        .receive_in(state, call.procedure, buffer, source, tag, comm.id())?;
     deliver(call, received, status)
 }
 

@@ -86,24 +86,6 @@ impl Shm {
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
     }
 
-    /// Opens the ring to `peer`.
-    #[cold]
-    #[inline(never)]
-    fn connect(&mut self, peer: usize) -> Result<()> {
-        let ring = Sender::new(self.segment.ring(self.rank, peer)?);
-        self.outbound[peer] = Some(Box::new(Outbound {
-            ring,
-            bell: self.segment.bell(peer),
-        }));
-        self.segment.callers(peer)[self.rank / 64]
-            .fetch_or(1 << (self.rank % 64), Ordering::Release);
-        self.segment
-            .board(peer)
-            .arrivals
-            .fetch_add(1, Ordering::AcqRel);
-        Ok(())
-    }
-
     /// Finds the peers that have opened a ring to this rank since it last looked.
     #[cold]
     #[inline(never)]
@@ -134,6 +116,18 @@ impl Shm {
     }
 }
 
+/// Opens the ring from `rank` to `peer`.
+#[cold]
+#[inline(never)]
+fn connect(segment: &Segment, rank: usize, peer: usize) -> Result<Box<Outbound>> {
+    let ring = Sender::new(segment.ring(rank, peer)?);
+    segment.callers(peer)[rank / 64].fetch_or(1 << (rank % 64), Ordering::Release);
+    let arrivals = &segment.board(peer).arrivals;
+    arrivals.fetch_add(1, Ordering::AcqRel);
+    let bell = segment.bell(peer);
+    Ok(Box::new(Outbound { ring, bell }))
+}
+
 impl Channel for Shm {
     #[inline]
     fn max_body(&self, _peer: usize) -> usize {
@@ -148,11 +142,9 @@ impl Channel for Shm {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
-        if self.outbound[peer].is_none() {
-            self.connect(peer)?;
-        }
-        let Some(to) = &mut self.outbound[peer] else {
-            unreachable!("connected above")
+        let to = match &mut self.outbound[peer] {
+            Some(to) => to,
+            none => none.insert(connect(&self.segment, self.rank, peer)?),
         };
         if to.ring.put(head, len, fill) {
             to.bell.ring();
@@ -171,7 +163,9 @@ impl Channel for Shm {
         let mut packets = 0;
         let hot = self.inbound.len().min(HOT);
         for inbound in &mut self.inbound[..hot] {
-            packets += inbound.drain(&mut handler)?;
+            if !inbound.ring.is_empty() {
+                packets += inbound.drain(&mut handler)?;
+            }
         }
         if self.inbound.len() > HOT {
             packets += self.look_at_a_cold_one(&mut handler)?;
@@ -226,7 +220,7 @@ impl Shm {
 }
 
 impl Inbound {
-    #[inline(always)]
+    #[inline(never)]
     fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;

@@ -5,6 +5,7 @@
 //! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
 //! two ranks, then the lanes.
 
+use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,10 +13,10 @@ use std::sync::Arc;
 
 use super::lane;
 use crate::doorbell::Doorbell;
-use crate::ring::{Contents, Memory};
+use crate::ring::{self, Contents, INLINE, Memory};
 use crate::share::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::{Error, Result};
+use crate::{Error, Head, Result};
 
 const PAGE: usize = 4096;
 /// Room set aside (as file offsets, not as memory) for one ring.
@@ -285,7 +286,7 @@ fn lanes_at(ranks: usize) -> usize {
 /// A ring in shared memory: one page with the tail, the slots, the arena.
 pub struct SharedRing {
     tail: *const AtomicU32,
-    slots: *mut Slot,
+    slots: *const Slot,
     arena: *mut u8,
     shape: Shape,
     _mapping: Mapping,
@@ -295,9 +296,9 @@ pub struct SharedRing {
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
-struct Slot {
+pub struct Slot {
     flag: AtomicU32,
-    contents: Contents,
+    contents: UnsafeCell<Contents>,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Share>() <= PAGE / 2);
@@ -324,15 +325,11 @@ impl SharedRing {
         // atomics, aligned by the page.
         unsafe { &*self.tail.byte_add(PAGE / 2).cast::<Share>() }
     }
-
-    #[inline(always)]
-    fn slot_at(&self, slot: u32) -> *mut Slot {
-        // SAFETY: there are `slots` of them, a power of two, so the masked index is within.
-        unsafe { self.slots.add((slot & (self.shape.slots - 1)) as usize) }
-    }
 }
 
 impl Memory for SharedRing {
+    type Slot = Slot;
+
     #[inline(always)]
     fn slots(&self) -> u32 {
         self.shape.slots
@@ -344,22 +341,15 @@ impl Memory for SharedRing {
     }
 
     #[inline(always)]
-    fn flag(&self, slot: u32) -> &AtomicU32 {
-        // SAFETY: in bounds (see `slot_at`), and an atomic is all that is borrowed.
-        unsafe { &(*self.slot_at(slot)).flag }
-    }
-
-    #[inline(always)]
     fn tail(&self) -> &AtomicU32 {
         // SAFETY: within the mapping, which lives as long as we do.
         unsafe { &*self.tail }
     }
 
     #[inline(always)]
-    fn slot<R>(&self, slot: u32, access: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: in bounds; sender and receiver take turns by flag and tail, so an honest peer is not inside. Any bit
-        // pattern is a valid `Contents`.
-        access(unsafe { &mut (*self.slot_at(slot)).contents })
+    fn slot(&self, packets: u32) -> &Slot {
+        // SAFETY: there are `slots` of them, a power of two, so the masked index is within; a slot is an atomic and a cell.
+        unsafe { &*self.slots.add((packets & (self.shape.slots - 1)) as usize) }
     }
 
     #[inline(always)]
@@ -370,14 +360,56 @@ impl Memory for SharedRing {
     }
 
     #[inline(always)]
-    fn will_write(&self, slot: u32) {
+    fn body<R>(
+        &self,
+        slot: &Slot,
+        offset: Option<usize>,
+        len: usize,
+        access: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        let start = match offset {
+            None => {
+                assert!(len <= INLINE);
+                // SAFETY: an address within the slot; nothing is read yet.
+                unsafe { (&raw const (*slot.contents.get()).inline).cast::<u8>() }
+            }
+            Some(offset) => {
+                assert!(offset + len <= self.shape.arena);
+                // SAFETY: within the arena.
+                unsafe { self.arena.add(offset) }
+            }
+        };
+        // SAFETY: within the slot's bytes or the arena, as asserted; turns are taken as for slots.
+        access(unsafe { std::slice::from_raw_parts(start, len) })
+    }
+}
+
+impl ring::Slot for Slot {
+    #[inline(always)]
+    fn flag(&self) -> &AtomicU32 {
+        &self.flag
+    }
+
+    #[inline(always)]
+    fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
+        // SAFETY: as for `contents`.
+        unsafe { (*self.contents.get()).write(head, len, inline, fill) }
+    }
+
+    #[inline(always)]
+    fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R {
+        // SAFETY: sender and receiver take turns by flag and tail, so an honest peer is not inside. Any bit pattern is a
+        // valid `Contents`.
+        access(unsafe { &mut *self.contents.get() })
+    }
+
+    #[inline(always)]
+    fn will_be_written(&self) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch never faults.
         unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) self.slot_at(slot), options(nostack, preserves_flags))
+            std::arch::asm!("prefetchw [{}]", in(reg) self, options(nostack, preserves_flags))
         };
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = slot;
     }
 }
 

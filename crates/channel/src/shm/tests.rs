@@ -117,11 +117,12 @@ fn a_peer_that_claims_an_impossible_length_is_named() {
     let shape = Shape::new(8, 8 << 10).unwrap();
     let (mut a, mut b) = pair(shape);
     assert_eq!(a.put(1, [0; 3], 0, |_| {}).unwrap(), Put::Taken);
-    use crate::ring::Memory;
+    use crate::ring::{Memory, Slot};
     b.segment
         .ring(0, 1)
         .unwrap()
-        .slot(0, |contents| contents.len = u32::MAX);
+        .slot(0)
+        .contents(|contents| contents.len = u32::MAX);
     let error = take(&mut b, |_, _, _| panic!("handed on"))
         .unwrap_err()
         .to_string();

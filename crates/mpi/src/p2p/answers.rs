@@ -11,14 +11,13 @@ use crate::{Class, Error, Status};
 impl Messages {
     #[inline(always)]
     pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
-        match Envelope::decode(head) {
-            Some(envelope) if envelope.kind == Kind::Eager => match self.posted.take(&envelope.key)
-            {
-                Some(request) => self.deliver(RequestId(request), envelope.key, body),
-                None => self.on_other_packet(peer, envelope, body),
-            },
-            Some(envelope) => self.on_other_packet(peer, envelope, body),
-            None => self.nonsense(peer, "a packet of no known kind"),
+        let receive = match Envelope::is_eager(head) {
+            true => self.posted.take(&Envelope::key(head)),
+            false => None,
+        };
+        match receive {
+            Some(receive) => self.deliver(RequestId(receive), Envelope::key(head), body),
+            None => self.on_other_packet(peer, head, body),
         }
         // What nobody waits for may as well stay in the ring until somebody does: it is copied only once then.
         if self.posted.is_empty() {
@@ -29,7 +28,10 @@ impl Messages {
     }
 
     #[inline(never)]
-    fn on_other_packet(&mut self, peer: usize, envelope: Envelope, body: &[u8]) {
+    fn on_other_packet(&mut self, peer: usize, head: Head, body: &[u8]) {
+        let Some(envelope) = Envelope::decode(head) else {
+            return self.nonsense(peer, "a packet of no known kind");
+        };
         let Envelope { kind, key, token } = envelope;
         let request = RequestId(token);
         match kind {

@@ -10,54 +10,42 @@ use datatype::Buffer;
 use super::Messages;
 use super::receive::received;
 use crate::matching::Key;
-use crate::packet::{Envelope, Kind};
+use crate::packet::Envelope;
 use crate::rank::{Rank, State};
-use crate::request::RequestId;
 use crate::{Result, Status};
 
 /// Looks before the receive becomes a request: a few microseconds.
 const LOOKS: u32 = 200;
 
-/// What became of a blocking receive.
-pub enum Received {
-    Here(Status),
-    /// It is a request now.
-    Posted(RequestId),
-}
-
 impl Rank {
+    /// True if the message is here: it is received, and this is its status.
     #[inline(always)]
     pub(crate) fn receive_here(
         &self,
-        buffer: Buffer,
-        source: i32,
-        tag: i32,
-        comm: u32,
-    ) -> Result<Received> {
-        let mut state = self.lock();
-        if self.threads() || !state.tasks.is_empty() || state.messages.unexpected.is_some() {
-            return state
-                .receive(buffer, source, tag, comm)
-                .map(Received::Posted);
-        }
-        let Some(key) = state.receive_key(source, tag, comm)? else {
-            return Ok(Received::Here(Status::PROC_NULL));
-        };
+        state: &mut State,
+        buffer: &Buffer,
+        key: &Key,
+        status: &mut Status,
+    ) -> Result<bool> {
         let State {
-            channels, messages, ..
-        } = &mut *state;
+            channels,
+            messages,
+            tasks,
+            ..
+        } = state;
+        if self.threads() || !tasks.is_empty() {
+            return Ok(false);
+        }
         for _ in 0..self.looks_here() {
-            if let Some(status) = messages.look_here(channels, &buffer, &key)? {
-                return Ok(Received::Here(status));
-            }
             if messages.unexpected.is_some() {
                 break;
             }
+            if messages.look_here(channels, buffer, key, status)? {
+                return Ok(true);
+            }
             std::hint::spin_loop();
         }
-        state
-            .receive(buffer, source, tag, comm)
-            .map(Received::Posted)
+        Ok(false)
     }
 
     /// Where ranks share cores there is no point in looking long.
@@ -69,16 +57,23 @@ impl Rank {
 
 impl Messages {
     /// One look for a whole message that `key` takes.
-    #[inline(always)]
+    #[inline(never)]
     fn look_here(
         &mut self,
         channels: &mut Channels,
         buffer: &Buffer,
         key: &Key,
-    ) -> Result<Option<Status>> {
-        let mut status = None;
+        status: &mut Status,
+    ) -> Result<bool> {
+        let mut found = false;
         let packets = channels.get(|peer, head, body| {
-            self.on_packet_here(peer, head, body, buffer, key, &mut status)
+            if !found && self.is_for(head, key) {
+                found = true;
+                buffer.unpack(0, body);
+                *status = received(buffer, Envelope::key(head), body.len());
+                return More::Enough;
+            }
+            self.on_packet(peer, head, body)
         })?;
         if packets > 0 && self.has_work() {
             self.fetch(channels)?;
@@ -86,30 +81,14 @@ impl Messages {
         }
         match self.broken.take() {
             Some(error) => Err(error),
-            None => Ok(status),
+            None => Ok(found),
         }
     }
 
+    /// Is this a whole message that `key` takes before any posted receive does?
     #[inline(always)]
-    fn on_packet_here(
-        &mut self,
-        peer: usize,
-        head: Head,
-        body: &[u8],
-        buffer: &Buffer,
-        key: &Key,
-        status: &mut Option<Status>,
-    ) -> More {
-        if let Some(envelope) = Envelope::decode(head)
-            && envelope.kind == Kind::Eager
-            && status.is_none()
-            && key.takes(&envelope.key)
-            && !self.posted.has(&envelope.key)
-        {
-            buffer.unpack(0, body);
-            *status = Some(received(buffer, envelope.key, body.len()));
-            return More::Enough;
-        }
-        self.on_packet(peer, head, body)
+    fn is_for(&self, head: Head, key: &Key) -> bool {
+        let sent = Envelope::key(head);
+        Envelope::is_eager(head) && key.takes(&sent) && !self.posted.has(&sent)
     }
 }

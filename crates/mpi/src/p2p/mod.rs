@@ -15,7 +15,6 @@ mod send;
 use std::collections::VecDeque;
 
 use fetch::{Fetch, Help};
-pub use here::Received;
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
 

@@ -28,6 +28,7 @@ pub const NO_PROCESS: u32 = 0x129;
 
 impl State {
     /// The status that a receive with these arguments would have now.
+    #[inline(always)]
     pub fn probe(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Status>> {
         Ok(match self.receive_key(source, tag, comm)? {
             None => Some(Status::PROC_NULL),
@@ -78,10 +79,19 @@ impl State {
 
 impl Messages {
     /// The status that a receive with this key would have now.
+    #[inline(always)]
     pub fn probe(&self, key: &Key) -> Option<Status> {
-        self.unexpected
-            .peek(key)
-            .map(|(sent, message)| status_of(&sent, message))
+        if self.unexpected.is_some() {
+            self.probe_unexpected(key)
+        } else {
+            None
+        }
+    }
+
+    #[inline(never)]
+    fn probe_unexpected(&self, key: &Key) -> Option<Status> {
+        let (sent, message) = self.unexpected.peek(key)?;
+        Some(status_of(&sent, message))
     }
 
     /// Takes out the message that a receive with this key would get now.

@@ -60,12 +60,10 @@ impl Messages {
     /// A whole message has met its receive.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: RequestId, sent: Key, bytes: &[u8]) {
-        let Some(receive) = self.requests.receive_mut(id) else {
-            return;
-        };
-        receive.buffer.unpack(0, bytes);
-        let status = received(&receive.buffer, sent, bytes.len());
-        self.requests.complete(id, status);
+        self.requests.complete_receive(id, |receive| {
+            receive.buffer.unpack(0, bytes);
+            received(&receive.buffer, sent, bytes.len())
+        });
     }
 
     /// The next piece of a message that comes in packets.
