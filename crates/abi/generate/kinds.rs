@@ -225,6 +225,11 @@ impl Parameter {
                 Class::Plain => name.clone(),
                 Class::Checked => format!("args::{}(\"{name}\", {name})?", kind.word()),
                 Class::Widened => format!("{name} as i64"),
+                // Beside MPI_IN_PLACE a count says nothing (section 6.2 of MPI 5.0).
+                Class::Count if name == "sendcount" || name == "recvcount" => {
+                    let buffer = name.replace("count", "buf");
+                    format!("args::count_beside(\"{name}\", {buffer}.cast(), {name} as i64)?")
+                }
                 Class::Count => format!("args::count(\"{name}\", {name} as i64)?"),
                 Class::Flag => format!("{name} != 0"),
                 Class::Function if kind.has_two_functions() => {

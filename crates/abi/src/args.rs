@@ -31,6 +31,15 @@ pub fn count(name: &str, value: i64) -> Result<i64> {
     }
 }
 
+/// The count beside a buffer for which MPI_IN_PLACE may stand; then it is not looked at.
+#[inline(always)]
+pub fn count_beside(name: &str, buffer: *const c_void, value: i64) -> Result<i64> {
+    if value < 0 && buffer == MPI_IN_PLACE.cast_const() {
+        return Ok(0);
+    }
+    count(name, value)
+}
+
 /// The number of requests or of blocks of an array.
 #[inline(always)]
 pub fn n(name: &str, value: c_int) -> Result<usize> {
