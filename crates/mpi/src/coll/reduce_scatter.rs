@@ -91,15 +91,9 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     let Some(ours) = work.ours() else {
         return Ok(());
     };
-    // The contribution must stay; in place it may go.
-    let sum = match &work.send {
-        None => ours.clone(),
-        Some(_) => {
-            let copy = call.elements(ours.count(), ours.ty())?;
-            ours.buffer().copy_to(&copy.buffer());
-            copy
-        }
-    };
+    // The contribution must stay, in place too: only the result's part of the buffer is to be written.
+    let sum = call.elements(ours.count(), ours.ty())?;
+    ours.buffer().copy_to(&sum.buffer());
     let halves = Halves::of(call);
     let place = place(work, counts.of(call.me())).unwrap_or_else(|| sum.part(0, 0));
     if !halves.fold(call, &sum, &work.op).await? {

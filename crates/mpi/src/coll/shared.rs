@@ -126,7 +126,8 @@ impl Rank {
         call: &Call<'_>,
         comm: u32,
     ) -> Result<()> {
-        let shares = self.lock().channels.shm().is_some();
+        // Threads could agree on the same lane for two communicators at once; so a rank with threads offers none.
+        let shares = !self.threads() && self.lock().channels.shm().is_some();
         let (free, turn) = if shares {
             self.lock().lanes.offer()
         } else {
