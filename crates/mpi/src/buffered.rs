@@ -17,6 +17,8 @@ use crate::{Class, Error, Result, Waiting};
 
 /// What a message costs beside its bytes; at most `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 64;
+/// Looks before a buffered send is refused for want of room: a few milliseconds.
+const PATIENCE: usize = 100_000;
 /// `MPI_BUFFER_AUTOMATIC`: as much as there is need for.
 pub const AUTOMATIC: usize = 2;
 
@@ -64,10 +66,14 @@ impl State {
             None
         };
         let needed = buffer.len() + OVERHEAD;
-        if !self.tidy_room(owner)? {
-            // Some copies may have left but for the word of their receivers.
-            self.progress()?;
-            self.tidy_room(owner)?;
+        // Copies on their way to a receiver that is there leave within moments; only then is there no room.
+        for _ in 0..PATIENCE {
+            if self.tidy_room(owner)? || self.has_room(owner, needed) {
+                break;
+            }
+            if !self.progress()? {
+                std::hint::spin_loop();
+            }
         }
         let Some(room) = self.rooms.0.get(&owner) else {
             let detail = "no buffer is attached for buffered sends: call MPI_Buffer_attach first";
@@ -94,6 +100,13 @@ impl State {
             room.under_way.push((id, needed));
         }
         Ok(())
+    }
+
+    fn has_room(&self, owner: Owner, needed: usize) -> bool {
+        self.rooms.0.get(&owner).is_some_and(|room| {
+            let used: usize = room.under_way.iter().map(|(_, bytes)| bytes).sum();
+            room.address == AUTOMATIC || needed <= room.size.saturating_sub(used)
+        })
     }
 
     /// Forgets the copies that have left. True if none is left.
