@@ -28,6 +28,8 @@ pub(crate) struct Rank {
     pub init: Option<Pid>,
     /// To learn of the death of that process when it is below a wrapper.
     pub program: Option<OwnedFd>,
+    /// That process had died before we could watch it.
+    pub program_is_gone: bool,
     pub finalized: bool,
     /// How the process ended.
     pub exit: Option<WaitStatus>,
@@ -53,6 +55,7 @@ impl Rank {
             streams,
             init: None,
             program: None,
+            program_is_gone: false,
             finalized: false,
             exit: None,
             answer: None,
@@ -136,7 +139,9 @@ impl Rank {
         }
         self.init = Some(pid);
         if pid != self.pid {
-            self.program = pidfd_open(pid, PidfdFlags::empty()).ok();
+            let watched = pidfd_open(pid, PidfdFlags::empty());
+            self.program_is_gone = matches!(watched, Err(Errno::SRCH));
+            self.program = watched.ok();
         }
         None
     }
@@ -168,6 +173,7 @@ impl Rank {
     /// The program below a wrapper is gone, and the wrapper is not.
     pub fn program_ended(&mut self) -> Option<Cause> {
         self.program = None;
+        self.program_is_gone = false;
         let pid = self.init.filter(|_| !self.finalized)?;
         Some(Cause::ProgramGone {
             pid,

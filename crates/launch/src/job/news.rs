@@ -17,9 +17,10 @@ impl Job<'_> {
             let rank = &mut self.ranks[number];
             let gone = rank.program.as_ref().is_some_and(is_readable);
             // What a process said just before it ended counts more than its end, so this comes after looking.
-            let cause = rank
-                .listen()
-                .or_else(|| if gone { rank.program_ended() } else { None });
+            let cause = rank.listen().or_else(|| {
+                let gone = gone || rank.program_is_gone && !rank.finalized;
+                if gone { rank.program_ended() } else { None }
+            });
             if let Some(cause) = cause {
                 self.rank_failed(number, cause);
             }
