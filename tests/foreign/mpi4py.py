@@ -171,9 +171,9 @@ def run_module(context, module: str, ranks: int):
     # A fixture that failed or was skipped leaves its tests without a result of their own.
     for name in everything:
         if name not in known:
-            owner = next((k for k in known if k.endswith(f"({name.rpartition('.')[0]})")
-                          or k == f"setUpModule ({module})"), None)
-            yield (name, *known[owner]) if owner else (name, "fail", "not reached")
+            fixtures = (f"{name.rpartition('.')[0]}.setUpClass", f"{module}.setUpModule")
+            owner = next((known[fixture] for fixture in fixtures if fixture in known), None)
+            yield (name, *(owner or ("fail", "not reached")))
 
 
 def tail(text: str) -> str:

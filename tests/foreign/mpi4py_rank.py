@@ -33,7 +33,7 @@ class Recorder(unittest.TestResult):
     def fail(self, test, error):
         self.state, self.why = "fail", f"{error[0].__name__}: {error[1]}"
         if not isinstance(test, unittest.TestCase):  # a fixture of a class or module
-            self.write(end=test.id(), state="fail", why=self.why)
+            self.write(end=fixture(test), state="fail", why=self.why)
 
     def addError(self, test, err):
         self.fail(test, err)
@@ -49,13 +49,19 @@ class Recorder(unittest.TestResult):
         if isinstance(test, unittest.TestCase):
             self.state, self.why = "skip", reason
         else:
-            self.write(end=test.id(), state="skip", why=reason)
+            self.write(end=fixture(test), state="skip", why=reason)
 
     def addExpectedFailure(self, test, err):
         self.state = "pass"
 
     def addUnexpectedSuccess(self, test):
         self.state, self.why = "fail", "marked as an expected failure, but it passed"
+
+
+def fixture(holder):
+    """`setUpClass (module.Class)` as module.Class.setUpClass."""
+    kind, _, owner = holder.id().partition(" (")
+    return f"{owner.rstrip(')')}.{kind}"
 
 
 def flat(suite):
