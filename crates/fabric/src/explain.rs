@@ -37,8 +37,8 @@ pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -
         costs.mmio(inlined),
     );
     if let Some(bus) = costs.fetch(inlined) {
-        rows.one("PCIe, ask for work request", None, costs.read_latency());
-        rows.one("PCIe read of work request", Some(Resource::BusDown), bus);
+        rows.one("PCI, ask for work request", None, costs.read_latency());
+        rows.one("PCI read of work request", Some(Resource::BusDown), bus);
     }
     rows.one("HCA, out", None, costs.send());
     if operation == Operation::Read {
@@ -51,11 +51,11 @@ pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -
         rows.one("HCA, in", None, costs.receive());
     }
     if !inline && payload.0 > 0 {
-        rows.one("PCIe, ask for payload", None, costs.read_latency());
+        rows.one("PCI, ask for payload", None, costs.read_latency());
     }
     let stages = critical_path(costs, payload, operation, inline, hops);
     rows.add(
-        "PCIe read, packets",
+        "PCI read, packets",
         Some(Resource::BusDown),
         stages[0].count,
         stages[0].time,
@@ -72,19 +72,19 @@ pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -
         rows.one("HCA, match a receive", None, costs.receive_match());
     }
     rows.add(
-        "PCIe write, packets",
+        "PCI write, packets",
         Some(Resource::BusUp),
         stages[2].count,
         stages[2].time,
     );
     if operation == Operation::Send {
         rows.one(
-            "PCIe write of completion",
+            "PCI write of completion",
             Some(Resource::BusUp),
             costs.completion(),
         );
     }
-    rows.one("PCIe, until visible", None, costs.write_latency());
+    rows.one("PCI, until visible", None, costs.write_latency());
     rows.one("poll", Some(Resource::Cpu), costs.poll());
     rows.0
 }

@@ -2,7 +2,7 @@
 //! them is what no protocol can exceed.
 
 use crate::cost::{Costs, Resource};
-use crate::packet::{self, Operation, Transport};
+use crate::packet::{Operation, Transport};
 use crate::units::{Bytes, GbPerSec, Nanos};
 
 /// One resource's limit.
@@ -88,12 +88,9 @@ fn pieces(costs: &Costs, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos
 }
 
 fn link(costs: &Costs, payload: Bytes) -> Nanos {
-    let packets = packet::packets(payload, costs.mtu());
-    (0..packets)
-        .map(|number| {
-            let piece = Bytes((payload.0 - number * costs.mtu().0).min(costs.mtu().0));
-            let (first, last) = (number == 0, number + 1 == packets);
-            costs.link(piece, Operation::Write, Transport::Rc, first, last)
-        })
-        .sum()
+    let time = |piece, first| costs.link(piece, Operation::Write, Transport::Rc, first, false);
+    // The first packet has a header more.
+    let first = payload.min(costs.mtu());
+    let more = time(first, true).saturating_sub(time(first, false));
+    pieces(costs, payload, |piece| time(piece, false)) + more
 }

@@ -31,7 +31,10 @@ pub enum Holds {
     /// A value, and what is valid.
     Value { valid: &'static str },
     /// A part of a kind.
-    Part { kind: &'static str },
+    Part {
+        kind: &'static str,
+        keys: &'static [Key],
+    },
 }
 
 /// Where a part's values come from.
@@ -91,7 +94,10 @@ macro_rules! part {
         }
     };
     (@holds value $type:ty) => { $crate::parts::Holds::Value { valid: <$type as $crate::quantity::Quantity>::VALID } };
-    (@holds part $type:ty) => { $crate::parts::Holds::Part { kind: <$type as $crate::parts::Part>::KIND } };
+    (@holds part $type:ty) => { $crate::parts::Holds::Part {
+        kind: <$type as $crate::parts::Part>::KIND,
+        keys: <$type as $crate::parts::Part>::KEYS,
+    } };
     (@word value $value:expr, $words:ident) => { $words.push($crate::quantity::Quantity::to_word(&$value)) };
     (@word part $part:expr, $words:ident) => { $crate::parts::Part::to_words(&$part, $words) };
 }
@@ -191,6 +197,9 @@ part! {
             format!("{} is no width of a link; valid are 1, 2, 4, 8 and 12", hca.width)
         })?;
         Wrong::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
+        Wrong::unless(hca.inline.0 <= 4096, "inline", || {
+            format!("{} do not fit into a work request; valid are 0 B to 4096 B", hca.inline)
+        })?;
         power(hca.mtu, "mtu", 256, 4096)?;
         power(hca.read_request, "read_request", 128, 4096)
     }
@@ -216,8 +225,8 @@ part! {
         part link: Link, "The fastest generation of its ports.";
         value latency: Nanos, "From port to port, cut-through.";
     }
-    check |switch| Wrong::unless(switch.ports != 1 && switch.ports % 2 == 0, "ports", || {
-        format!("{} ports make no tree; valid is an even number, 0 for no switch", switch.ports)
+    check |switch| Wrong::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
+        format!("{} ports make no tree; valid are even numbers up to 1024, 0 for no switch", switch.ports)
     })
 }
 

@@ -49,7 +49,8 @@ fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
 }
 
 impl Quantity for Nanos {
-    const VALID: &'static str = "a time in ps, ns, us, ms or s, such as \"130 ns\" or \"0.13 us\"";
+    const VALID: &'static str =
+        "a time up to 1 s in ps, ns, us, ms or s, such as \"130 ns\" or \"0.13 us\"";
     fn read(raw: &Raw) -> Option<Nanos> {
         const UNITS: &[(&str, f64)] = &[
             ("ps", 1.0),
@@ -59,7 +60,7 @@ impl Quantity for Nanos {
             ("ms", 1e9),
             ("s", 1e12),
         ];
-        measure(raw, UNITS).map(Nanos::from_picos)
+        measure(raw, UNITS).and_then(Nanos::from_word)
     }
     fn show(&self) -> String {
         self.to_string()
@@ -68,20 +69,16 @@ impl Quantity for Nanos {
         self.picos()
     }
     fn from_word(word: u64) -> Option<Nanos> {
-        Some(Nanos::from_picos(word))
+        (word <= 1_000_000_000_000).then_some(Nanos::from_picos(word))
     }
 }
 
 impl Quantity for Bytes {
-    const VALID: &'static str = "a size in B, KiB, MiB or GiB, such as \"2048 B\" or \"4 KiB\"";
+    const VALID: &'static str =
+        "a size up to 1 MiB in B, KiB or MiB, such as \"2048 B\" or \"4 KiB\"";
     fn read(raw: &Raw) -> Option<Bytes> {
-        const UNITS: &[(&str, f64)] = &[
-            ("B", 1.0),
-            ("KiB", 1024.0),
-            ("MiB", 1048576.0),
-            ("GiB", 1073741824.0),
-        ];
-        measure(raw, UNITS).map(Bytes)
+        const UNITS: &[(&str, f64)] = &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0)];
+        measure(raw, UNITS).and_then(Bytes::from_word)
     }
     fn show(&self) -> String {
         self.to_string()
@@ -90,12 +87,12 @@ impl Quantity for Bytes {
         self.0
     }
     fn from_word(word: u64) -> Option<Bytes> {
-        Some(Bytes(word))
+        (word <= 1 << 20).then_some(Bytes(word))
     }
 }
 
 impl Quantity for GbPerSec {
-    const VALID: &'static str = "a rate above 0 in Gb/s, Mb/s, GB/s, MB/s or GT/s, such as \"14.0625 Gb/s\" or \"6350 MB/s\"";
+    const VALID: &'static str = "a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s or GT/s, such as \"14.0625 Gb/s\" or \"6350 MB/s\"";
     fn read(raw: &Raw) -> Option<GbPerSec> {
         const UNITS: &[(&str, f64)] = &[
             ("Gb/s", 1e9),
@@ -113,13 +110,15 @@ impl Quantity for GbPerSec {
         self.bits_per_sec()
     }
     fn from_word(word: u64) -> Option<GbPerSec> {
-        (word > 0).then_some(GbPerSec::from_bits_per_sec(word))
+        (1_000_000..1_000_000_000_000_000)
+            .contains(&word)
+            .then_some(GbPerSec::from_bits_per_sec(word))
     }
 }
 
 impl Quantity for Option<GbPerSec> {
     const VALID: &'static str =
-        "\"none\", or a rate above 0 in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
+        "\"none\", or a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
     fn read(raw: &Raw) -> Option<Self> {
         match raw {
             Raw::Text(text) if text == "none" => Some(None),
@@ -133,12 +132,16 @@ impl Quantity for Option<GbPerSec> {
         self.map_or(0, GbPerSec::bits_per_sec)
     }
     fn from_word(word: u64) -> Option<Self> {
-        Some(GbPerSec::from_word(word))
+        match word {
+            0 => Some(None),
+            _ => GbPerSec::from_word(word).map(Some),
+        }
     }
 }
 
 impl Quantity for PerSec {
-    const VALID: &'static str = "a rate above 0 in M/s or k/s, such as \"8.7 M/s\"";
+    const VALID: &'static str =
+        "a rate above 0 in M/s or k/s, up to 1000000 M/s, such as \"8.7 M/s\"";
     fn read(raw: &Raw) -> Option<PerSec> {
         measure(raw, &[("M/s", 1e6), ("k/s", 1e3)]).and_then(PerSec::from_word)
     }
@@ -149,14 +152,16 @@ impl Quantity for PerSec {
         self.0
     }
     fn from_word(word: u64) -> Option<PerSec> {
-        (word > 0).then_some(PerSec(word))
+        (1..=1_000_000_000_000)
+            .contains(&word)
+            .then_some(PerSec(word))
     }
 }
 
 impl Quantity for Metres {
-    const VALID: &'static str = "a length in m, such as \"2 m\"";
+    const VALID: &'static str = "a length in m up to 100000 m, such as \"2 m\"";
     fn read(raw: &Raw) -> Option<Metres> {
-        measure(raw, &[("m", 1e3)]).map(Metres::from_millimetres)
+        measure(raw, &[("m", 1e3)]).and_then(Metres::from_word)
     }
     fn show(&self) -> String {
         self.to_string()
@@ -165,7 +170,7 @@ impl Quantity for Metres {
         self.millimetres()
     }
     fn from_word(word: u64) -> Option<Metres> {
-        Some(Metres::from_millimetres(word))
+        (word <= 100_000_000).then_some(Metres::from_millimetres(word))
     }
 }
 

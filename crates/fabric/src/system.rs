@@ -1,6 +1,8 @@
 //! A machine: hosts of one kind, their rails, and the network between them.
 
-use crate::parts::{Bus, Cable, Hca, Host, Link, Part, Software, Source, Switch, Wrong, part};
+use crate::parts::{
+    Bus, Cable, Hca, Holds, Host, Key, Link, Part, Software, Source, Switch, Wrong, part,
+};
 use crate::quantity::Quantity;
 use crate::tree::Tree;
 use crate::units::{GbPerSec, Nanos};
@@ -32,6 +34,7 @@ part! {
             true => "there is no switch to hop over; name a switch, or leave hops out".into(),
             false => "hosts on a switch are at least 1 hop apart; for back to back let switch be \"none\"".into(),
         })?;
+        Wrong::unless(system.hops.is_none_or(|hops| hops <= 16), "hops", || "more than 16 hops are not possible".into())?;
         let (host, hca) = (&system.host.bus, &system.hca.bus);
         Wrong::unless(host.half_duplex == hca.half_duplex, "hca", || {
             "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
@@ -40,6 +43,16 @@ part! {
 }
 
 impl System {
+    /// The same machine with another number of hosts.
+    pub fn with_nodes(&self, nodes: u32) -> Result<System, Wrong> {
+        let system = System {
+            nodes,
+            ..self.clone()
+        };
+        system.check()?;
+        Ok(system)
+    }
+
     /// The link that HCA and switch agree on: the slower of their generations.
     pub fn link(&self) -> &Link {
         let (hca, switch) = (&self.hca.link, &self.switch.link);
@@ -100,7 +113,7 @@ impl System {
 
     /// Compiled: what a launcher hands to the library, which reads no files.
     pub fn encode(&self) -> Vec<u8> {
-        let mut words = vec![FORMAT];
+        let mut words = vec![format()];
         self.to_words(&mut words);
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
@@ -112,7 +125,7 @@ impl System {
         if !rest.is_empty() {
             return Err(Damaged("its length is no multiple of 8".into()));
         }
-        if words.next() != Some(FORMAT) {
+        if words.next() != Some(format()) {
             return Err(Damaged("it is not of this version's format".into()));
         }
         let mut words = Words(words);
@@ -124,8 +137,23 @@ impl System {
     }
 }
 
-/// First word of a compiled system; another number for each other set of values.
-const FORMAT: u64 = 0x31_00_63_69_72_62_61_66;
+/// First word of a compiled system: a digest (FNV-1a) of all tables of keys, so that another version's system, which has
+/// other values, is refused.
+fn format() -> u64 {
+    digest(System::KEYS, 0xcbf2_9ce4_8422_2325)
+}
+
+fn digest(keys: &[Key], seed: u64) -> u64 {
+    keys.iter().fold(seed, |digest_so_far, key| {
+        let hash = key.name.bytes().fold(digest_so_far, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        match key.holds {
+            Holds::Value { .. } => hash,
+            Holds::Part { keys, .. } => digest(keys, hash),
+        }
+    })
+}
 
 /// A compiled system that cannot be one.
 #[derive(Debug, PartialEq)]

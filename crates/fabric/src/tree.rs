@@ -4,10 +4,11 @@
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    nodes: u64,
     /// Links down of a leaf, and as many up.
     half: u64,
     levels: u32,
+    /// Hosts that would fill the last group below the top level; links of one level and direction are numbered below it.
+    width: u64,
 }
 
 impl Tree {
@@ -33,10 +34,11 @@ impl Tree {
                 .find(|&levels| nodes <= Tree::room_of(levels, half))
                 .unwrap_or(3),
         };
+        let group = half.max(1).pow(levels.saturating_sub(1));
         Tree {
-            nodes,
             half,
             levels,
+            width: nodes.next_multiple_of(group),
         }
     }
 
@@ -60,16 +62,16 @@ impl Tree {
             .unwrap_or(self.levels)
     }
 
-    /// Directed links of the tree, hosts' own included.
+    /// Numbers of directed links of the tree, hosts' own included; where groups are not full some are of no link.
     pub fn links(&self) -> u64 {
-        2 * self.nodes * u64::from(self.levels.max(1))
+        2 * self.width * u64::from(self.levels.max(1))
     }
 
     /// The directed links from one host to another, in order, as numbers below `links()`. Routes depend on the
     /// destination alone, as a subnet manager computes them for a fat tree: all that goes to one host comes down on
     /// links of that host's own, and a shift pattern meets no other flow.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
-        let (from, to, nodes) = (u64::from(from), u64::from(to), self.nodes);
+        let (from, to, width) = (u64::from(from), u64::from(to), self.width);
         let top = match from == to {
             true => 0,
             false => u64::from(self.climb(from as u32, to as u32)),
@@ -83,11 +85,11 @@ impl Tree {
                 0 => from,
                 _ => from / below * below + to % below,
             };
-            2 * level * nodes + link % nodes
+            2 * level * width + link
         });
         let down = (0..top)
             .rev()
-            .map(move |level| (2 * level + 1) * nodes + to);
+            .map(move |level| (2 * level + 1) * width + to);
         up.chain(down)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul};
 
 /// A span of time, to the picosecond. A packet of 64 bytes on a 400 Gb/s link lasts 1.28 ns, so whole nanoseconds would
-/// not do.
+/// not do. Sums and products that cannot be held stay at the largest span, some 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
@@ -38,27 +38,20 @@ impl Nanos {
 impl Add for Nanos {
     type Output = Nanos;
     fn add(self, other: Nanos) -> Nanos {
-        Nanos(self.0 + other.0)
+        Nanos(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
     fn add_assign(&mut self, other: Nanos) {
-        self.0 += other.0;
-    }
-}
-
-impl Sub for Nanos {
-    type Output = Nanos;
-    fn sub(self, other: Nanos) -> Nanos {
-        Nanos(self.0 - other.0)
+        *self = *self + other;
     }
 }
 
 impl Mul<u64> for Nanos {
     type Output = Nanos;
     fn mul(self, times: u64) -> Nanos {
-        Nanos(self.0 * times)
+        Nanos(self.0.saturating_mul(times))
     }
 }
 
@@ -120,7 +113,14 @@ impl GbPerSec {
         const PICOS_A_BYTE: u64 = 8_000_000_000_000;
         Nanos(match bytes.checked_mul(PICOS_A_BYTE) {
             Some(product) => product.div_ceil(self.0),
-            None => (bytes as u128 * PICOS_A_BYTE as u128).div_ceil(self.0 as u128) as u64,
+            None => {
+                let picos = (bytes as u128 * PICOS_A_BYTE as u128).div_ceil(self.0 as u128);
+                if picos > u64::MAX as u128 {
+                    u64::MAX
+                } else {
+                    picos as u64
+                }
+            }
         })
     }
 
@@ -182,7 +182,7 @@ impl Metres {
 
     /// How long a signal takes that needs `metre` for each metre.
     pub const fn time(self, metre: Nanos) -> Nanos {
-        Nanos((metre.0 * self.0).div_ceil(1000))
+        Nanos(metre.0.saturating_mul(self.0).div_ceil(1000))
     }
 }
 
@@ -202,21 +202,29 @@ pub struct Ratio {
 impl Ratio {
     pub const ONE: Ratio = Ratio { over: 1, under: 1 };
 
-    /// `None` for what is no fraction between nothing and one.
+    /// Reduced; `None` for what is no fraction above nothing and at most one.
     pub fn new(over: u32, under: u32) -> Option<Ratio> {
-        (0 < over && over <= under).then_some(Ratio { over, under })
+        Ratio::reduced(over.into(), under.into())
+    }
+
+    fn reduced(over: u64, under: u64) -> Option<Ratio> {
+        let by = common_divisor(over, under);
+        let good = 0 < over && over <= under;
+        good.then_some(Ratio {
+            over: over.checked_div(by)?.try_into().ok()?,
+            under: under.checked_div(by)?.try_into().ok()?,
+        })
     }
 
     pub fn parts(self) -> (u32, u32) {
         (self.over, self.under)
     }
 
-    /// One after the other, reduced; `None` where the product cannot be held.
+    /// One after the other; `None` where the product cannot be held.
     pub fn times(self, other: Ratio) -> Option<Ratio> {
         let over = u64::from(self.over) * u64::from(other.over);
         let under = u64::from(self.under) * u64::from(other.under);
-        let by = common_divisor(over, under);
-        Ratio::new((over / by).try_into().ok()?, (under / by).try_into().ok()?)
+        Ratio::reduced(over, under)
     }
 }
 

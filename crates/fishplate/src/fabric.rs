@@ -1,6 +1,7 @@
 //! `fishplate fabric`: the catalogue of modelled hardware, users' files, and where the time of one message goes.
 
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 use ::fabric::catalogue::{Catalogue, Entry, Held, KINDS, Sheet};
@@ -12,6 +13,11 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use serde_json::{Map, Value, json};
 
 use crate::refuse;
+
+/// Lines go to standard output; whoever reads may have seen enough.
+macro_rules! say {
+    ($($word:tt)*) => {{ let _ = writeln!(std::io::stdout(), $($word)*); }};
+}
 
 /// Modelled hardware: list, show and check it, and explain what a message costs on it.
 #[derive(Args)]
@@ -131,7 +137,7 @@ fn list(kind: Option<&str>, json: bool) {
             .iter()
             .map(|entry| json!({"kind": entry.kind, "name": entry.name, "about": entry.about}))
             .collect();
-        println!("{:#}", Value::from(rows));
+        say!("{:#}", Value::from(rows));
         return;
     }
     let mut table = table(["kind", "name", "what it is"], 3);
@@ -145,15 +151,15 @@ fn show(name: &str, json: bool) -> Result<(), String> {
     let (catalogue, word) = open(name)?;
     let (sheet, others) = find(&catalogue, &word)?;
     if json {
-        println!("{:#}", object(&sheet));
+        say!("{:#}", object(&sheet));
         return Ok(());
     }
     let mut rows = table(["key", "value", "source"], 3);
     fill(&mut rows, "", &sheet);
-    println!("{}.{} ({})", sheet.kind, sheet.name, sheet.place);
+    say!("{}.{} ({})", sheet.kind, sheet.name, sheet.place);
     print(&rows);
     for kind in others {
-        println!("There is also {kind}.{word}.");
+        say!("There is also {kind}.{word}.");
     }
     Ok(())
 }
@@ -225,7 +231,7 @@ fn check(file: &str) -> Result<(), String> {
         .iter()
         .map(|entry| format!("{}.{}", entry.kind, entry.name))
         .collect();
-    println!("{file}: good: {}", names.join(", "));
+    say!("{file}: good: {}", names.join(", "));
     Ok(())
 }
 
@@ -276,14 +282,21 @@ fn explained(
                     "both_ways_mb_per_s": limit.both_ways.as_mb_per_sec()})
             })
             .collect();
-        println!(
+        say!(
             "{:#}",
             json!({"system": name, "operation": verb, "bytes": size.0, "hops": hops, "rail": rail,
                 "rows": rows, "total_ns": sum.as_nanos(), "limits": limits})
         );
         return Ok(());
     }
-    println!("{name}: one {verb} of {size}, {hops} switches on the way, nothing else under way");
+    say!(
+        "{name}: one {verb} of {size}, {} on the way, nothing else under way",
+        match hops {
+            0 => "no switch".to_owned(),
+            1 => "1 switch".to_owned(),
+            many => format!("{many} switches"),
+        }
+    );
     let mut steps = table(["step", "busy meanwhile", "count", "ns"], 2);
     for row in &rows {
         let busy = row.resource.map_or("", |resource| resource.name());
@@ -295,7 +308,7 @@ fn explained(
     if limits.is_empty() {
         return Ok(());
     }
-    println!(
+    say!(
         "\nWhat each resource carries at most of RDMA writes of this size, in MB/s (* the least):"
     );
     let mut most = table(["resource", "one way", "both ways"], 1);
@@ -372,14 +385,12 @@ fn table<const N: usize>(header: [&str; N], left: usize) -> Table {
 }
 
 fn print(table: &Table) {
-    table
-        .lines()
-        .for_each(|line| println!("{}", line.trim_end()));
+    table.lines().for_each(|line| say!("{}", line.trim_end()));
 }
 
 /// Bytes, with the suffixes of powers of 1024.
 fn size(word: &str) -> Result<u64, String> {
-    let most = 1 << 40;
+    let most = 4 << 30;
     let (digits, shift) = match word.char_indices().last() {
         Some((at, 'K' | 'k')) => (&word[..at], 10),
         Some((at, 'M' | 'm')) => (&word[..at], 20),
@@ -392,5 +403,5 @@ fn size(word: &str) -> Result<u64, String> {
         .and_then(|number| number.checked_mul(1 << shift));
     bytes
         .filter(|bytes| *bytes <= most)
-        .ok_or_else(|| "valid are whole numbers up to 1024G, such as 8 or 64K".to_owned())
+        .ok_or_else(|| "valid are whole numbers up to 4G, such as 8 or 64K".to_owned())
 }

@@ -140,7 +140,7 @@ impl Reader<'_> {
                     Some(key) => {
                         let what = match key.holds {
                             Holds::Value { .. } => self.value(&path, value),
-                            Holds::Part { kind } => self.inner(kind, &path, value),
+                            Holds::Part { kind, .. } => self.inner(kind, &path, value),
                         };
                         part.entries
                             .extend(what.map(|what| Given { key, place, what }));

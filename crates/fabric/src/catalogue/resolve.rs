@@ -13,6 +13,8 @@ pub struct Sheet {
     pub kind: &'static str,
     /// Its name, or that of what it starts from.
     pub name: String,
+    /// Where it is written: `KIND.NAME`, or the key of the part that it stands in.
+    pub path: String,
     pub place: Place,
     /// In the order of the kind's table.
     pub fields: Vec<Field>,
@@ -40,10 +42,7 @@ impl Sheet {
             let place = self
                 .field(wrong.key)
                 .map_or(&self.place, |field| &field.place);
-            Problem::at(
-                place,
-                format!("{}.{}.{}: {}", self.kind, self.name, wrong.key, wrong.why),
-            )
+            Problem::at(place, format!("{}.{}: {}", self.path, wrong.key, wrong.why))
         })?;
         Ok(part)
     }
@@ -69,10 +68,10 @@ impl Sheet {
     fn needed(&self, name: &'static str) -> Result<&Field, Problem> {
         self.field(name).ok_or_else(|| {
             let key = keys(self.kind).iter().find(|key| key.name == name);
-            let (doc, valid) = key.map_or(("", String::new()), |key| (key.doc, valid(key)));
+            let (doc, valid) = key.map_or(("", String::new()), |key| (key.doc.trim_end_matches('.'), valid(key)));
             let what = format!(
-                "{}.{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"",
-                self.kind, self.name, self.kind
+                "{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"",
+                self.path, self.kind
             );
             Problem::at(&self.place, what)
         })
@@ -82,7 +81,7 @@ impl Sheet {
 fn valid(key: &Key) -> String {
     match key.holds {
         Holds::Value { valid } => valid.to_owned(),
-        Holds::Part { kind } => format!("the name of a {kind}"),
+        Holds::Part { kind, .. } => format!("the name of a {kind}"),
     }
 }
 
@@ -96,9 +95,8 @@ impl Source for &Sheet {
         };
         Q::read(raw).ok_or_else(|| {
             let what = format!(
-                "{}.{}.{key}: {raw} is not valid; valid is {}",
-                self.kind,
-                self.name,
+                "{}.{key}: {raw} is not valid; valid is {}",
+                self.path,
                 Q::VALID
             );
             Problem::at(&field.place, what)
@@ -122,6 +120,7 @@ pub(super) fn sheet(
     let mut sheet = Sheet {
         kind: part.kind,
         name: part.name.clone(),
+        path: format!("{}.{}", part.kind, part.name),
         place: part.place.clone(),
         fields: Vec::new(),
     };
@@ -152,7 +151,7 @@ fn lay(
                 Held::Value(raw.clone())
             }
             What::Name(name) => {
-                let Holds::Part { kind } = given.key.holds else {
+                let Holds::Part { kind, .. } = given.key.holds else {
                     unreachable!("a name names a part")
                 };
                 Held::Part(named(catalogue, kind, name, &given.place, above)?)
@@ -171,11 +170,13 @@ fn lay(
                     // Complete in itself.
                     (None, _) => Sheet {
                         kind: inner.kind,
-                        name: format!("of {}", part.name),
+                        name: "its own".to_owned(),
+                        path: String::new(),
                         place: inner.place.clone(),
                         fields: Vec::new(),
                     },
                 };
+                base.path = format!("{}.{}", sheet.path, given.key.name);
                 lay(catalogue, &mut base, inner, own, above)?;
                 Held::Part(base)
             }
