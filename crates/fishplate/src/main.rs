@@ -4,6 +4,7 @@
 //! Installed as `mpiexec` or `mpirun`, it is `fishplate run` with those names' spelling of options.
 
 mod bench;
+mod fabric;
 mod info;
 mod mpiexec;
 mod run;
@@ -27,6 +28,7 @@ struct Cli {
 enum Command {
     Run(run::Arguments),
     Bench(bench::Arguments),
+    Fabric(fabric::Arguments),
     Knobs(settings::Arguments),
     Info(info::Arguments),
 }
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     match command {
         Command::Run(arguments) => run::main(arguments),
         Command::Bench(arguments) => bench::main(arguments),
+        Command::Fabric(arguments) => fabric::main(arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
     }

@@ -1,0 +1,143 @@
+//! The catalogue: parts and systems by name, each value with its source, and users' files on top of it.
+//!
+//! A file holds tables `[KIND.NAME]`. A table may start `from` another part of its kind and give what differs. A value
+//! is written with its unit; where its source is not that of the whole table it is `{ value = …, source = "…" }`. A
+//! part within a part is a name, or a table `{ from = "NAME", … }`; without `from` such a table changes the part that
+//! is inherited. A source begins with what stands behind it: one of [`STANDINGS`].
+
+mod problem;
+mod read;
+mod resolve;
+
+pub use problem::{Place, Problem, Problems};
+pub use resolve::{Field, Held, Sheet};
+
+use crate::parts::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::system::System;
+use read::Written;
+
+/// What stands behind a value, from the firmest: the first word of its source.
+pub const STANDINGS: [&str; 5] = [
+    "specification",
+    "datasheet",
+    "published",
+    "inferred",
+    "assumed",
+];
+
+const FILES: [(&str, &str); 7] = [
+    ("links.toml", include_str!("../../catalogue/links.toml")),
+    ("buses.toml", include_str!("../../catalogue/buses.toml")),
+    ("hosts.toml", include_str!("../../catalogue/hosts.toml")),
+    ("hcas.toml", include_str!("../../catalogue/hcas.toml")),
+    ("network.toml", include_str!("../../catalogue/network.toml")),
+    (
+        "software.toml",
+        include_str!("../../catalogue/software.toml"),
+    ),
+    ("systems.toml", include_str!("../../catalogue/systems.toml")),
+];
+
+/// The kinds of parts, and the tables of their keys.
+pub const KINDS: [(&str, &[Key]); 8] = [
+    (System::KIND, System::KEYS),
+    (Host::KIND, Host::KEYS),
+    (Hca::KIND, Hca::KEYS),
+    (Link::KIND, Link::KEYS),
+    (Bus::KIND, Bus::KEYS),
+    (Cable::KIND, Cable::KEYS),
+    (Switch::KIND, Switch::KEYS),
+    (Software::KIND, Software::KEYS),
+];
+
+fn keys(kind: &str) -> &'static [Key] {
+    KINDS
+        .iter()
+        .find(|(name, _)| *name == kind)
+        .map_or(&[], |(_, keys)| keys)
+}
+
+/// Parts by kind and name.
+#[derive(Default)]
+pub struct Catalogue {
+    parts: Vec<Written>,
+}
+
+/// A part's name and what it is.
+pub struct Entry<'a> {
+    pub kind: &'static str,
+    pub name: &'a str,
+    pub about: &'a str,
+    /// The file it is from.
+    pub file: &'a str,
+}
+
+impl Catalogue {
+    /// What comes with the project.
+    pub fn builtin() -> Catalogue {
+        let mut catalogue = Catalogue::default();
+        for (name, text) in FILES {
+            if let Err(problems) = catalogue.add(name, text) {
+                panic!("the catalogue is damaged: {problems}");
+            }
+        }
+        catalogue
+    }
+
+    /// Adds the parts of a file. All of them are checked, used or not; a wrong file adds nothing.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), Problems> {
+        let known = self.parts.len();
+        let mut problems = read::read(file, text, &mut self.parts);
+        // Later tables need all names, earlier ones too: only a file that could be read is resolved.
+        if problems.is_empty() {
+            for at in known..self.parts.len() {
+                let part = &self.parts[at];
+                let checked = self.part_at(at).and_then(|sheet| sheet.check());
+                let twice = self.parts[..at]
+                    .iter()
+                    .find(|other| other.names(part.kind, &part.name));
+                problems.extend(twice.map(|first| resolve::twice(first, part)));
+                problems.extend(checked.err());
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        self.parts.truncate(known);
+        Err(Problems::new(problems))
+    }
+
+    /// All parts, in the order of the files.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.parts.iter().map(|part| Entry {
+            kind: part.kind,
+            name: &part.name,
+            about: &part.about,
+            file: &part.place.file,
+        })
+    }
+
+    /// Names of the systems that a file added.
+    pub fn systems_of(&self, file: &str) -> Vec<&str> {
+        self.entries()
+            .filter(|entry| entry.kind == System::KIND && entry.file == file)
+            .map(|entry| entry.name)
+            .collect()
+    }
+
+    pub fn system(&self, name: &str) -> Result<System, Problem> {
+        self.sheet(System::KIND, name)?.build()
+    }
+
+    /// A part with all its values, places and sources.
+    pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
+        match self.parts.iter().position(|part| part.names(kind, name)) {
+            Some(at) => self.part_at(at),
+            None => Err(Problem::anywhere(resolve::unknown_name(self, kind, name))),
+        }
+    }
+
+    fn part_at(&self, at: usize) -> Result<Sheet, Problem> {
+        resolve::sheet(self, &self.parts[at], &mut Vec::new())
+    }
+}

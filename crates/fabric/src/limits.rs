@@ -1,0 +1,96 @@
+//! What each resource of a rail can carry at most of messages of one size, one way and both ways at once. The least of
+//! them is what no protocol can exceed.
+
+use crate::cost::{Costs, Resource};
+use crate::packet::{Operation, Transport};
+use crate::units::{Bytes, GbPerSec, Nanos};
+
+/// One resource's limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    pub resource: Resource,
+    /// Payload a second from one host to another.
+    pub one_way: GbPerSec,
+    /// Payload a second with as much back at the same time, the sum of both directions.
+    pub both_ways: GbPerSec,
+}
+
+/// The limits of RDMA writes of `payload`, not empty, posted one after the other without pause. Resources that cannot
+/// limit are left out.
+pub fn limits(costs: &Costs, payload: Bytes) -> Vec<Limit> {
+    let limit = |resource| {
+        let out = busy(costs, payload, resource, true);
+        let back = busy(costs, payload, resource, false);
+        Some(Limit {
+            resource,
+            one_way: GbPerSec::of(payload.0, out.max(back))?,
+            both_ways: GbPerSec::of(2 * payload.0, out + back)?,
+        })
+    };
+    Resource::ALL.into_iter().filter_map(limit).collect()
+}
+
+/// The least limit one way.
+pub fn one_way(limits: &[Limit]) -> Option<&Limit> {
+    limits.iter().min_by_key(|limit| limit.one_way)
+}
+
+/// The least limit both ways.
+pub fn both_ways(limits: &[Limit]) -> Option<&Limit> {
+    limits.iter().min_by_key(|limit| limit.both_ways)
+}
+
+/// How long a message keeps a host's resource busy, at its sender (`out`) or its receiver.
+pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nanos {
+    let inline = costs.fits_inline(payload);
+    let inlined = if inline { payload } else { Bytes(0) };
+    let down = || {
+        let payload = if inline {
+            Nanos::ZERO
+        } else {
+            pieces(costs, payload, |piece| costs.read(piece))
+        };
+        payload + costs.fetch(inlined).unwrap_or_default()
+    };
+    // What asks for reads goes the way of writes; on a half-duplex bus it is part of the read.
+    let asking = || {
+        if inline {
+            Nanos::ZERO
+        } else {
+            costs.ask(payload)
+        }
+    };
+    let up = || pieces(costs, payload, |piece| costs.write(piece));
+    let shared = costs.half_duplex();
+    match (resource, out) {
+        (Resource::Cpu, true) => costs.post(),
+        (Resource::Cpu, false) => Nanos::ZERO,
+        (Resource::Engine, true) => costs.engine(),
+        (Resource::Engine, false) => Nanos::ZERO,
+        (Resource::BusDown | Resource::BusUp, true) if shared => down() + asking(),
+        (Resource::BusDown | Resource::BusUp, false) if shared => up(),
+        (Resource::BusDown, true) => down(),
+        (Resource::BusDown, false) => Nanos::ZERO,
+        (Resource::BusUp, true) => asking(),
+        (Resource::BusUp, false) => up(),
+        (Resource::Link, true) => link(costs, payload),
+        (Resource::Link, false) => Nanos::ZERO,
+        (Resource::Internal, _) => costs.internal(payload),
+    }
+}
+
+/// The sum over the packets of a message.
+fn pieces(costs: &Costs, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
+    let mtu = costs.mtu();
+    let rest = Bytes(payload.0 % mtu.0);
+    let rest = if rest.0 > 0 { time(rest) } else { Nanos::ZERO };
+    time(mtu) * (payload.0 / mtu.0) + rest
+}
+
+fn link(costs: &Costs, payload: Bytes) -> Nanos {
+    let time = |piece, first| costs.link(piece, Operation::Write, Transport::Rc, first, false);
+    // The first packet has a header more.
+    let first = payload.min(costs.mtu());
+    let more = time(first, true).saturating_sub(time(first, false));
+    pieces(costs, payload, |piece| time(piece, false)) + more
+}

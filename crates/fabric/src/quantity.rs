@@ -1,0 +1,257 @@
+//! How a value is written: in text with its unit, and as one word in a compiled system.
+//!
+//! Reading a text gives the value or what would be valid in its place.
+
+use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
+
+/// A value of a part.
+pub trait Quantity: Sized {
+    /// What is valid, with an example: the end of the sentence "valid is …".
+    const VALID: &'static str;
+    fn read(raw: &Raw) -> Option<Self>;
+    /// The value as `read` takes it.
+    fn show(&self) -> String;
+    fn to_word(&self) -> u64;
+    fn from_word(word: u64) -> Option<Self>;
+}
+
+/// A value as a file holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raw {
+    Text(String),
+    Integer(i64),
+    Boolean(bool),
+    /// What no value is: a fraction without unit, a date, an array. Holds its text.
+    Other(String),
+}
+
+impl std::fmt::Display for Raw {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Raw::Text(text) => write!(f, "\"{text}\""),
+            Raw::Integer(number) => write!(f, "{number}"),
+            Raw::Boolean(truth) => write!(f, "{truth}"),
+            Raw::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A number and its unit, as a whole number of the smallest unit.
+fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
+    let Raw::Text(text) = raw else { return None };
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(split);
+    let (_, scale) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    let value = (number.parse::<f64>().ok()? * scale).round();
+    // Beyond this, sums of times would no longer fit.
+    (value < 9e15).then_some(value as u64)
+}
+
+impl Quantity for Nanos {
+    const VALID: &'static str =
+        "a time up to 1 s in ps, ns, us, ms or s, such as \"130 ns\" or \"0.13 us\"";
+    fn read(raw: &Raw) -> Option<Nanos> {
+        const UNITS: &[(&str, f64)] = &[
+            ("ps", 1.0),
+            ("ns", 1e3),
+            ("us", 1e6),
+            ("µs", 1e6),
+            ("ms", 1e9),
+            ("s", 1e12),
+        ];
+        measure(raw, UNITS).and_then(Nanos::from_word)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        self.picos()
+    }
+    fn from_word(word: u64) -> Option<Nanos> {
+        (word <= 1_000_000_000_000).then_some(Nanos::from_picos(word))
+    }
+}
+
+impl Quantity for Bytes {
+    const VALID: &'static str =
+        "a size up to 1 MiB in B, KiB or MiB, such as \"2048 B\" or \"4 KiB\"";
+    fn read(raw: &Raw) -> Option<Bytes> {
+        const UNITS: &[(&str, f64)] = &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0)];
+        measure(raw, UNITS).and_then(Bytes::from_word)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        self.0
+    }
+    fn from_word(word: u64) -> Option<Bytes> {
+        (word <= 1 << 20).then_some(Bytes(word))
+    }
+}
+
+impl Quantity for GbPerSec {
+    const VALID: &'static str = "a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s or GT/s, such as \"14.0625 Gb/s\" or \"6350 MB/s\"";
+    fn read(raw: &Raw) -> Option<GbPerSec> {
+        const UNITS: &[(&str, f64)] = &[
+            ("Gb/s", 1e9),
+            ("GT/s", 1e9),
+            ("Mb/s", 1e6),
+            ("GB/s", 8e9),
+            ("MB/s", 8e6),
+        ];
+        measure(raw, UNITS).and_then(GbPerSec::from_word)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        self.bits_per_sec()
+    }
+    fn from_word(word: u64) -> Option<GbPerSec> {
+        (1_000_000..1_000_000_000_000_000)
+            .contains(&word)
+            .then_some(GbPerSec::from_bits_per_sec(word))
+    }
+}
+
+impl Quantity for Option<GbPerSec> {
+    const VALID: &'static str =
+        "\"none\", or a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw {
+            Raw::Text(text) if text == "none" => Some(None),
+            _ => GbPerSec::read(raw).map(Some),
+        }
+    }
+    fn show(&self) -> String {
+        self.map_or("none".to_owned(), |rate| rate.to_string())
+    }
+    fn to_word(&self) -> u64 {
+        self.map_or(0, GbPerSec::bits_per_sec)
+    }
+    fn from_word(word: u64) -> Option<Self> {
+        match word {
+            0 => Some(None),
+            _ => GbPerSec::from_word(word).map(Some),
+        }
+    }
+}
+
+impl Quantity for PerSec {
+    const VALID: &'static str =
+        "a rate above 0 in M/s or k/s, up to 1000000 M/s, such as \"8.7 M/s\"";
+    fn read(raw: &Raw) -> Option<PerSec> {
+        measure(raw, &[("M/s", 1e6), ("k/s", 1e3)]).and_then(PerSec::from_word)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        self.0
+    }
+    fn from_word(word: u64) -> Option<PerSec> {
+        (1..=1_000_000_000_000)
+            .contains(&word)
+            .then_some(PerSec(word))
+    }
+}
+
+impl Quantity for Metres {
+    const VALID: &'static str = "a length in m up to 100000 m, such as \"2 m\"";
+    fn read(raw: &Raw) -> Option<Metres> {
+        measure(raw, &[("m", 1e3)]).and_then(Metres::from_word)
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        self.millimetres()
+    }
+    fn from_word(word: u64) -> Option<Metres> {
+        (word <= 100_000_000).then_some(Metres::from_millimetres(word))
+    }
+}
+
+impl Quantity for Ratio {
+    const VALID: &'static str = "a fraction above 0 and at most 1, or a product of such, such as \"64/66\" or \"256/257 * 514/544\"";
+    fn read(raw: &Raw) -> Option<Ratio> {
+        let Raw::Text(text) = raw else { return None };
+        text.split('*').try_fold(Ratio::ONE, |product, factor| {
+            let (over, under) = factor.split_once('/')?;
+            let (over, under) = (over.trim().parse().ok()?, under.trim().parse().ok()?);
+            product.times(Ratio::new(over, under)?)
+        })
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        let (over, under) = self.parts();
+        u64::from(over) << 32 | u64::from(under)
+    }
+    fn from_word(word: u64) -> Option<Ratio> {
+        Ratio::new((word >> 32) as u32, word as u32)
+    }
+}
+
+impl Quantity for bool {
+    const VALID: &'static str = "true or false";
+    fn read(raw: &Raw) -> Option<bool> {
+        match raw {
+            Raw::Boolean(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        u64::from(*self)
+    }
+    fn from_word(word: u64) -> Option<bool> {
+        [false, true].get(usize::try_from(word).ok()?).copied()
+    }
+}
+
+impl Quantity for u32 {
+    const VALID: &'static str = "a whole number, not negative";
+    fn read(raw: &Raw) -> Option<u32> {
+        match raw {
+            Raw::Integer(number) => (*number).try_into().ok(),
+            _ => None,
+        }
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+    fn to_word(&self) -> u64 {
+        u64::from(*self)
+    }
+    fn from_word(word: u64) -> Option<u32> {
+        word.try_into().ok()
+    }
+}
+
+impl Quantity for Option<u32> {
+    const VALID: &'static str = "\"none\", or a whole number, not negative";
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw {
+            Raw::Text(text) if text == "none" => Some(None),
+            _ => u32::read(raw).map(Some),
+        }
+    }
+    fn show(&self) -> String {
+        self.map_or("none".to_owned(), |number| number.to_string())
+    }
+    fn to_word(&self) -> u64 {
+        self.map_or(u64::MAX, u64::from)
+    }
+    fn from_word(word: u64) -> Option<Self> {
+        match word {
+            u64::MAX => Some(None),
+            _ => u32::from_word(word).map(Some),
+        }
+    }
+}
