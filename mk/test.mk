@@ -15,11 +15,11 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 unit:
-	$(CARGO) test --workspace --quiet
+	timeout 1800 $(CARGO) test --workspace --quiet
 
 # Every order of the memory accesses of rings and doorbells.
 loom:
-	RUSTFLAGS='--cfg loom' $(CARGO) test -p channel --lib --release --quiet --target-dir $(TARGET)/loom
+	RUSTFLAGS='--cfg loom' timeout 1200 $(CARGO) test -p channel --lib --release --quiet --target-dir $(TARGET)/loom
 
 # C programs of our own, compiled by our mpicc, run by our mpiexec.
 programs: stage

@@ -42,6 +42,9 @@ pub type Head = [u64; 3];
 pub enum Put {
     /// The packet is on its way; the body's memory may be reused.
     Taken,
+    /// The same, and as many packets as the peer has room for have gone since this was last said: a sender that has not
+    /// looked at what came for it since then should do so, for the peer may have asked it to stop.
+    TakenLap,
     /// No room at present. Nothing was taken; try again after a `get`.
     Full,
 }

@@ -94,7 +94,7 @@ fn stream(count: u64, len: usize) {
     let mut receiver = Receiver::new(memory);
     let sending = thread::spawn(move || {
         for number in 0..count {
-            while !sender.put([number, 0, 0], len, |body| body.fill(number as u8 + 1)) {
+            while sender.put([number, 0, 0], len, |body| body.fill(number as u8 + 1)) == Put::Full {
                 thread::yield_now();
             }
         }

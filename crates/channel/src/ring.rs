@@ -11,8 +11,8 @@
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of the arena has been consumed, so a
 //!   packet of at most a quarter of the arena always finds room in the end.
 
-use crate::Head;
 use crate::sync::{AtomicU32, Ordering};
+use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
 pub const INLINE: usize = 32;
@@ -141,12 +141,15 @@ impl<M: Memory> Sender<M> {
         &self.memory
     }
 
-    /// Puts a packet; false if there is no room for it now.
+    /// Puts a packet if there is room for it now.
     #[inline(always)]
-    pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if self.head.wrapping_sub(self.tail) > self.mask && !self.look_at_tail(self.arena.position)
-        {
-            return false;
+    pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let mut put = Put::Taken;
+        if self.head.wrapping_sub(self.tail) > self.mask {
+            put = self.look_at_tail(self.arena.position);
+            if put == Put::Full {
+                return put;
+            }
         }
         let sequence = self.head.wrapping_add(1);
         if len <= INLINE {
@@ -157,8 +160,11 @@ impl<M: Memory> Sender<M> {
                 "a body of {len} bytes"
             );
             let (offset, after) = self.arena.place(len, self.memory.arena_len());
-            if after.position > self.arena_free && !self.look_at_tail(after.position) {
-                return false;
+            if after.position > self.arena_free {
+                put = self.look_at_tail(after.position);
+                if put == Put::Full {
+                    return put;
+                }
             }
             self.memory.arena(offset, len, fill);
             self.memory.slot(self.head).write(head, len, 0, |_| ());
@@ -171,24 +177,28 @@ impl<M: Memory> Sender<M> {
             .store(sequence, Ordering::Release);
         self.head = sequence;
         self.memory.slot(sequence).will_be_written();
-        true
+        put
     }
 
-    /// Reads the receiver's tail; true if there is now a slot and arena space up to `position`.
+    /// Reads the receiver's tail: is there now a slot, and arena space up to `position`?
     #[cold]
     #[inline(never)]
-    fn look_at_tail(&mut self, position: u64) -> bool {
+    fn look_at_tail(&mut self, position: u64) -> Put {
         let mask = self.mask;
         let tail = self.memory.tail().load(Ordering::Acquire);
         let in_flight = self.head.wrapping_sub(tail);
         if in_flight > mask + 1 || tail == self.tail {
             // A tail from beyond our head is a broken peer: it then simply never frees anything.
-            return false;
+            return Put::Full;
         }
         self.tail = tail;
         let consumed = self.ends[(tail.wrapping_sub(1) & mask) as usize];
         self.arena_free = consumed + self.memory.arena_len() as u64;
-        in_flight <= mask && position <= self.arena_free
+        if in_flight <= mask && position <= self.arena_free {
+            Put::TakenLap
+        } else {
+            Put::Full
+        }
     }
 }
 

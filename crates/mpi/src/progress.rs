@@ -1,7 +1,5 @@
 //! The one progress function: takes what has arrived, moves long messages, sends what waits for room.
 
-use channel::Channel;
-
 use crate::Result;
 use crate::rank::{Rank, State};
 
@@ -12,16 +10,8 @@ impl State {
         let State {
             channels, messages, ..
         } = self;
-        let packets = channels.get(|peer, head, body| messages.on_packet(peer, head, body))?;
-        let moved = packets > 0 || messages.has_work();
-        if moved {
-            messages.fetch(channels)?;
-            messages.flush(channels)?;
-            self.moved += 1;
-            if let Some(error) = self.messages.broken.take() {
-                return Err(error);
-            }
-        }
+        let moved = messages.round(channels)?;
+        self.moved += u64::from(moved);
         Ok(moved)
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Fails, elements, gapped, matrix_product, out, pattern, room, run_with, typed};
+use common::{elements, gapped, matrix_product, out, pattern, room, run_with, typed};
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 use mpi::coll::table::{self, Collective};
 use mpi::coll::{Counts, Parts, Reduction, Work};
@@ -35,7 +35,6 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + 
     for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
             run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], |rank| {
-                let _fails = Fails;
                 // Both forms are one description: each is tried with about half of the cases, and both with some.
                 for blocking in [true, false] {
                     if size == 3 || blocking == ((size + number) % 2 == 0) {

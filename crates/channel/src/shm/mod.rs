@@ -146,12 +146,11 @@ impl Channel for Shm {
             Some(to) => to,
             none => none.insert(connect(&self.segment, self.rank, peer)?),
         };
-        if to.ring.put(head, len, fill) {
+        let put = to.ring.put(head, len, fill);
+        if put != Put::Full {
             to.bell.ring();
-            Ok(Put::Taken)
-        } else {
-            Ok(Put::Full)
         }
+        Ok(put)
     }
 
     #[inline(always)]

@@ -14,10 +14,12 @@ mod send;
 
 use std::collections::VecDeque;
 
+use channel::{Channel, Channels};
 use fetch::{Fetch, Help};
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
 
+use crate::Result;
 use crate::matching::{Posted, Unexpected};
 use crate::request::Requests;
 
@@ -150,6 +152,21 @@ impl Messages {
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         !self.waiting.is_empty() || !self.fetches.is_empty() || !self.helps.is_empty()
+    }
+
+    /// Takes what has arrived, moves long messages, sends what waits for room. True if anything moved.
+    #[inline(always)]
+    pub fn round(&mut self, channels: &mut Channels) -> Result<bool> {
+        let packets = channels.get(|peer, head, body| self.on_packet(peer, head, body))?;
+        let moved = packets > 0 || self.has_work();
+        if moved {
+            self.fetch(channels)?;
+            self.flush(channels)?;
+            if let Some(error) = self.broken.take() {
+                return Err(error);
+            }
+        }
+        Ok(moved)
     }
 
     pub fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {

@@ -144,7 +144,7 @@ impl Messages {
                         room.copy_from_slice(body)
                     })?;
                     // The end of a message of the library's own.
-                    if put == Put::Taken && envelope.kind == Kind::Eager && envelope.token != 0 {
+                    if put != Put::Full && envelope.kind == Kind::Eager && envelope.token != 0 {
                         self.requests
                             .complete(RequestId(envelope.token), Status::EMPTY);
                     }
@@ -168,7 +168,7 @@ impl Messages {
                             channels.put(at, send.envelope.encode(), buffer.len(), |room| {
                                 fill(&self.limits, buffer, 0, room)
                             })?;
-                        if put == Put::Taken && send.envelope.kind == Kind::Eager {
+                        if put != Put::Full && send.envelope.kind == Kind::Eager {
                             self.requests.complete(request, Status::EMPTY);
                         }
                         put

@@ -30,11 +30,29 @@ impl Messages {
             let put = channels.put(peer, envelope.encode(), len, |room| {
                 fill(&self.limits, &buffer, 0, room)
             })?;
-            if put == Put::Taken {
-                return Ok(self.requests.done());
+            match put {
+                Put::Taken => return Ok(self.requests.done()),
+                Put::TakenLap => {
+                    self.listen(channels)?;
+                    return Ok(self.requests.done());
+                }
+                Put::Full => {}
             }
         }
         self.send_otherwise(channels, mode, buffer, peer, key)
+    }
+
+    /// A program may send for long without a call that makes progress; what its peers have to say must reach it.
+    #[cold]
+    #[inline(never)]
+    fn listen(&mut self, channels: &mut Channels) -> Result<()> {
+        if self.round(channels)?
+            && let Some(shm) = channels.shm()
+        {
+            // Another thread of this rank may sleep for what has just come.
+            shm.bell().ring();
+        }
+        Ok(())
     }
 
     /// Whatever is not a short message with room before it.
@@ -78,6 +96,9 @@ impl Messages {
             self.queue_eager(peer, id);
         }
         self.flush(channels)?;
+        if !self.is_clear(peer) {
+            self.listen(channels)?;
+        }
         Ok(id)
     }
 

@@ -1,6 +1,7 @@
 //! Ranks as threads of one process: each has a `Rank` of its own, over real shared memory.
 
-use std::sync::Arc;
+use std::io::Write;
+use std::sync::{Arc, Once};
 
 use channel::shm::Segment;
 use datatype::reduce::Function;
@@ -14,6 +15,9 @@ pub fn run_with(
     settings: &[(&str, &str)],
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
+    static TELL: Once = Once::new();
+    // The words of a panic would go with what the test harness has captured.
+    TELL.call_once(|| std::panic::set_hook(Box::new(eprint_past_capture)));
     let segment = Segment::create(size).unwrap();
     std::thread::scope(|scope| {
         for rank in 0..size {
@@ -30,6 +34,7 @@ pub fn run_with(
                     segment,
                     control: None,
                 };
+                let _fails = Fails;
                 let rank =
                     Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
                 let rank = Arc::new(rank);
@@ -65,9 +70,12 @@ pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
         .collect()
 }
 
+fn eprint_past_capture(panic: &std::panic::PanicHookInfo) {
+    let _ = writeln!(std::io::stderr(), "{panic}");
+}
+
 /// Ends the test program when a rank panics: its peers would wait for it for ever.
-#[allow(dead_code)]
-pub struct Fails;
+struct Fails;
 
 impl Drop for Fails {
     fn drop(&mut self) {
