@@ -187,6 +187,8 @@ struct Turn<'a> {
     collective: Collective,
     /// Bytes of the vector.
     len: usize,
+    /// From this length on vectors are written past the cache.
+    past_cache: usize,
 }
 
 impl Turn<'_> {
@@ -211,20 +213,29 @@ impl Turn<'_> {
 
     /// Tells collectives and lengths apart.
     #[inline(always)]
-    fn note(&self) -> u16 {
-        (self.collective as u16) << 12 | self.len as u16
+    fn note(&self) -> u32 {
+        (self.collective as u32) << 16 | self.len as u32
     }
 
     /// Shows the vector, and wakes those who may sleep until they see it. False: somebody may still look at what is in
     /// its place.
     #[inline(always)]
-    fn show(&mut self, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn show(&mut self, vector: &Buffer) -> bool {
         if self.number() > self.shared.all_done + SLOTS && !self.has_room() {
             return false;
         }
         let held = &self.shared.held;
-        held.lane
-            .post(held.me, self.number(), self.note(), self.len, fill);
+        held.lane.post(
+            held.me,
+            self.number(),
+            self.note(),
+            self.len,
+            |room| match self.len {
+                0 => {}
+                len if len < self.past_cache => _ = vector.pack(0, room),
+                _ => _ = vector.pack_past_cache(0, room),
+            },
+        );
         for member in (0..self.size()).filter(|&member| member != self.me) {
             self.shm.ring(self.world(member));
         }
@@ -259,14 +270,14 @@ impl Turn<'_> {
     }
 
     #[cold]
-    fn mismatch(&self, member: usize, note: u16) -> Error {
+    fn mismatch(&self, member: usize, note: u32) -> Error {
         let theirs = Collective::ALL
-            .get(usize::from(note >> 12))
+            .get(note as usize >> 16)
             .map_or("something else", |of| of.name());
         let detail = format!(
             "rank {member} of the communicator called {theirs} with {} bytes where this rank called {} with {}: all \
              ranks must call the same collective with counts and datatypes that fit together",
-            note & 0xfff,
+            note & 0xffff,
             self.collective.name(),
             self.len
         );
@@ -289,7 +300,17 @@ impl Turn<'_> {
             if !self.shows(*left - 1)? {
                 return Ok(false);
             }
-            self.see(*left - 1, |bytes| vectors.fold(bytes, *left == self.size()))?;
+            let member = *left - 1;
+            let fold = |bytes: &[u8]| vectors.fold(bytes, *left == self.size());
+            // What this rank shows may have gone past the cache; where its vector came from it still is.
+            let own = member == self.me && vectors.stays;
+            match own
+                .then(|| vectors.ours.with_dense(0, self.len, fold))
+                .flatten()
+            {
+                Some(done) => done?,
+                None => self.see(member, fold)?,
+            }
             *left -= 1;
         }
         Ok(true)
@@ -328,6 +349,7 @@ impl Taking<'_> {
     #[inline(always)]
     fn take(&self, mut step: impl FnMut(&mut Turn) -> Result<bool>) -> Result<()> {
         self.rank.wait_until(self.waiting, |state| {
+            let past_cache = state.messages.limits.past_cache;
             let State {
                 comms, channels, ..
             } = state;
@@ -342,6 +364,7 @@ impl Taking<'_> {
                 me,
                 collective,
                 len,
+                past_cache,
             })?;
             Ok(over.then_some(()))
         })
@@ -362,7 +385,7 @@ impl Taking<'_> {
     fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
         self.take(|turn| {
             if turn.me == root {
-                let shown = turn.show(|room| _ = buffer.pack(0, room));
+                let shown = turn.show(buffer);
                 if shown {
                     turn.end(false);
                 }
@@ -381,7 +404,7 @@ impl Taking<'_> {
     fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(|room| vectors.fill(room));
+            shown = shown || turn.show(&vectors.ours);
             if turn.me != root || !shown {
                 if shown {
                     turn.end(false);
@@ -406,7 +429,7 @@ impl Taking<'_> {
         }
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(|room| vectors.fill(room));
+            shown = shown || turn.show(&vectors.ours);
             let over = shown && turn.fold(vectors, &mut left, 0)?;
             if over {
                 turn.end(true);
@@ -418,12 +441,12 @@ impl Taking<'_> {
     /// The same where that would cost too much: the first member folds, and shows the result.
     #[inline(never)]
     fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
-        let mut own = [0; BODY];
-        vectors.fill(&mut own[..self.len]);
+        let mut own = vec![0; self.len];
+        vectors.ours.pack(0, &mut own);
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
             if turn.me > 0 {
-                shown = shown || turn.show(|room| vectors.fill(room));
+                shown = shown || turn.show(&vectors.ours);
                 if !shown || !turn.shows(0)? {
                     return Ok(false);
                 }
@@ -435,10 +458,10 @@ impl Taking<'_> {
                 if !turn.fold(vectors, &mut left, 1)? {
                     return Ok(false);
                 }
-                vectors.fold(&own[..self.len], false)?;
+                vectors.fold(&own, false)?;
                 left = 0;
             }
-            shown = turn.show(|room| _ = vectors.result.pack(0, room));
+            shown = turn.show(&vectors.result);
             if shown {
                 turn.end(true);
             }
@@ -450,6 +473,8 @@ impl Taking<'_> {
 /// What a reduction reads and writes.
 struct Vectors {
     ours: Buffer,
+    /// It is not where the result goes.
+    stays: bool,
     /// Empty where there is none.
     result: Buffer,
     combine: Option<(Op, Predefined)>,
@@ -466,6 +491,7 @@ impl Vectors {
         };
         Vectors {
             ours: buffer(work.ours()),
+            stays: work.send.is_some(),
             result: buffer(work.receive.as_ref()),
             combine,
         }
@@ -474,15 +500,9 @@ impl Vectors {
     fn none() -> Vectors {
         Vectors {
             ours: Buffer::empty(),
+            stays: false,
             result: Buffer::empty(),
             combine: None,
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&self, room: &mut [u8]) {
-        if !room.is_empty() {
-            self.ours.pack(0, room);
         }
     }
 
