@@ -24,23 +24,27 @@ use crate::{Class, Error, Result};
 
 /// The longest vector that is done so, in bytes.
 pub(super) const LONGEST: usize = BODY;
-/// Calls on a communicator that could use a lane before it gets one.
+/// Calls on a communicator that could use a lane before its members try to agree on one.
 const TRIALS: u32 = 2;
 /// Up to so many members everyone looks at everyone; beyond, all look at one, which looks at all.
 const FLAT: usize = 16;
 
 /// A communicator's lane.
 pub(crate) enum Sharing {
-    /// So many calls could have used one.
-    Untried(u32),
-    /// There is none to be had.
-    Refused,
+    /// There is none yet: so many calls could have used one, and after so many the members try to agree.
+    Without {
+        calls: u32,
+        due: u32,
+    },
     Ready(Box<Shared>),
 }
 
 impl Default for Sharing {
     fn default() -> Self {
-        Sharing::Untried(0)
+        Sharing::Without {
+            calls: 0,
+            due: TRIALS,
+        }
     }
 }
 
@@ -54,11 +58,18 @@ impl Sharing {
     #[inline]
     pub fn is_due(&mut self) -> bool {
         match self {
-            Sharing::Untried(calls) => {
-                *calls += 1;
-                *calls > TRIALS
+            Sharing::Without { calls, due } => {
+                *calls = calls.saturating_add(1);
+                *calls > *due
             }
-            _ => false,
+            Sharing::Ready(_) => false,
+        }
+    }
+
+    /// The members found no lane: they will try again, less and less often.
+    fn put_off(&mut self) {
+        if let Sharing::Without { calls, due } = self {
+            (*calls, *due) = (0, due.saturating_mul(8));
         }
     }
 }
@@ -85,6 +96,8 @@ pub struct Lanes {
     held: Vec<Option<Arc<Held>>>,
     /// The highest turn taken in lanes that are free again.
     highest: u64,
+    /// A thread is agreeing on one: no other may offer the same.
+    offered: bool,
 }
 
 impl Lanes {
@@ -103,6 +116,7 @@ impl Lanes {
             }
         }
         self.highest = highest;
+        self.offered = free != 0;
         (free, highest + 1)
     }
 }
@@ -126,24 +140,23 @@ impl Rank {
         call: &Call<'_>,
         comm: u32,
     ) -> Result<()> {
-        // Threads could agree on the same lane for two communicators at once; so a rank with threads offers none.
-        let shares = !self.threads() && self.lock().channels.shm().is_some();
-        let (free, turn) = if shares {
-            self.lock().lanes.offer()
-        } else {
-            (0, 0)
+        let (free, turn) = {
+            let state = &mut *self.lock();
+            let shares = state.channels.shm().is_some() && !state.lanes.offered;
+            if shares { state.lanes.offer() } else { (0, 0) }
         };
-        let free = self.block_on(waiting, agree(call, free, Op::Band))?;
-        let turn = self.block_on(waiting, agree(call, turn, Op::Max))?;
+        let agreed = self.block_on(waiting, agree(call, free, turn));
         let State {
             comms,
             lanes,
             channels,
             ..
         } = &mut *self.lock();
+        lanes.offered &= free == 0;
+        let (free, turn) = agreed?;
         let entry = comms.get_mut(comm)?;
         let Some(shm) = channels.shm().filter(|_| free != 0) else {
-            entry.sharing = Sharing::Refused;
+            entry.sharing.put_off();
             return Ok(());
         };
         let index = free.trailing_zeros() as usize;
@@ -163,19 +176,23 @@ impl Rank {
     }
 }
 
-/// What the members' numbers come to.
-async fn agree(call: &Call<'_>, number: u64, op: Op) -> Result<u64> {
-    let elements = call.elements(1, &Predefined::UINT64_T.into())?;
-    elements.buffer().unpack(0, &number.to_ne_bytes());
-    let work = Reduction {
-        send: None,
-        receive: Some(elements.clone()),
-        op: Operation::Predefined(op),
-    };
-    allreduce(call, &work, Algorithm::RecursiveDoubling).await?;
-    let mut bytes = [0; 8];
-    elements.buffer().pack(0, &mut bytes);
-    Ok(u64::from_ne_bytes(bytes))
+/// The lanes that are free at all members, and the first turn that is new to all.
+async fn agree(call: &Call<'_>, free: u64, turn: u64) -> Result<(u64, u64)> {
+    let numbers = call.elements(2, &Predefined::UINT64_T.into())?;
+    let [lanes, turns] = [0, 1].map(|at| numbers.part(at, 1));
+    for (elements, number, op) in [(&lanes, free, Op::Band), (&turns, turn, Op::Max)] {
+        elements.buffer().unpack(0, &number.to_ne_bytes());
+        let work = Reduction {
+            send: None,
+            receive: Some(elements.clone()),
+            op: Operation::Predefined(op),
+        };
+        allreduce(call, &work, Algorithm::RecursiveDoubling).await?;
+    }
+    let mut bytes = [0; 16];
+    numbers.buffer().pack(0, &mut bytes);
+    let number = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+    Ok((number(0), number(1)))
 }
 
 /// One look of a member at a lane, in the turn that it takes next.
