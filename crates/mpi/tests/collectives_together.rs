@@ -69,7 +69,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
                 .map(|number| vec![0; size * len(number)])
                 .collect();
             let mut sent: Vec<[u64; 1]> = (0..MANY).map(|number| [(me * number) as u64]).collect();
-            let mut sums = vec![[0u64; 1]; MANY];
+            let mut sums = [[0u64; 1]; MANY];
             let next = ((me + 1) % size) as i32;
             let mut messages = Vec::new();
             let mut requests = Vec::new();
