@@ -1,6 +1,6 @@
 //! The predefined operations and the types they are defined for (MPI 5.0, section 6.9.2).
 
-use crate::predefined::{Class, Format, Predefined};
+use crate::predefined::{self, Class, Format, Predefined};
 
 /// A predefined operation, by its ABI value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +30,26 @@ impl Op {
         ]
     };
 
+    #[inline]
     pub fn from_handle(handle: usize) -> Option<Op> {
-        Op::ALL.into_iter().find(|op| op.handle() == handle)
+        use Op::*;
+        Some(match handle {
+            0x21 => Sum,
+            0x22 => Min,
+            0x23 => Max,
+            0x24 => Prod,
+            0x28 => Band,
+            0x29 => Bor,
+            0x2a => Bxor,
+            0x30 => Land,
+            0x31 => Lor,
+            0x32 => Lxor,
+            0x38 => Minloc,
+            0x39 => Maxloc,
+            0x3c => Replace,
+            0x3d => NoOp,
+            _ => return None,
+        })
     }
 
     pub fn handle(self) -> usize {
@@ -71,33 +89,54 @@ impl Op {
     ///
     /// Beyond the standard, which keeps characters out of arithmetic, CHAR counts as a C integer,
     /// and the logical operations take every integer: MPICH does the same and programs rely on it.
+    #[inline]
     pub fn permits(self, ty: Predefined) -> bool {
+        PERMITTED[ty.low_byte()] >> (self as u32 & 0x1f) & 1 == 1
+    }
+
+    const fn is_for(self, class: Class, format: Format) -> bool {
         use Class::*;
-        if ty.size().is_none() {
-            return false;
-        }
-        let class = if ty == Predefined::CHAR {
-            CInteger
-        } else {
-            ty.class()
-        };
         let integer = matches!(class, CInteger | FortranInteger | MultiLanguage);
         match self {
+            _ if matches!(format, Format::Unsupported) => false,
             Op::Sum | Op::Prod => {
-                (integer || matches!(class, FloatingPoint | Complex)) && computable(ty)
+                (integer || matches!(class, FloatingPoint | Complex)) && computable(format)
             }
-            Op::Min | Op::Max => (integer || class == FloatingPoint) && computable(ty),
-            Op::Band | Op::Bor | Op::Bxor => integer || class == Byte,
-            Op::Land | Op::Lor | Op::Lxor => integer || class == Logical,
-            Op::Minloc | Op::Maxloc => class == Pair && computable(ty),
+            Op::Min | Op::Max => (integer || matches!(class, FloatingPoint)) && computable(format),
+            Op::Band | Op::Bor | Op::Bxor => integer || matches!(class, Byte),
+            Op::Land | Op::Lor | Op::Lxor => integer || matches!(class, Logical),
+            Op::Minloc | Op::Maxloc => matches!(class, Pair) && computable(format),
             Op::Replace | Op::NoOp => true,
         }
     }
 }
 
+/// For each type, by the low byte of its handle, the operations that work on it as bits, by the low bits of theirs.
+static PERMITTED: [u32; 256] = {
+    let mut permitted = [0; 256];
+    let mut i = 0;
+    while i < predefined::TABLE.len() {
+        let (ty, class, format) = predefined::row(i);
+        let class = match ty {
+            Predefined::CHAR => Class::CInteger,
+            _ => class,
+        };
+        let mut j = 0;
+        while j < Op::ALL.len() {
+            let op = Op::ALL[j];
+            if op.is_for(class, format) {
+                permitted[ty.low_byte()] |= 1 << (op as u32 & 0x1f);
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    permitted
+};
+
 /// Arithmetic on long double needs x87 instructions.
-fn computable(ty: Predefined) -> bool {
+const fn computable(format: Format) -> bool {
     use Format::*;
     cfg!(target_arch = "x86_64")
-        || !matches!(ty.format(), LongDouble | ComplexLongDouble | LongDoubleI32)
+        || !matches!(format, LongDouble | ComplexLongDouble | LongDoubleI32)
 }

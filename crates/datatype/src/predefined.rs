@@ -60,7 +60,7 @@ pub(crate) enum Format {
     Unsupported,
 }
 
-struct Entry {
+pub(crate) struct Entry {
     handle: u16,
     name: &'static str,
     class: Class,
@@ -72,7 +72,7 @@ macro_rules! table {
         impl Predefined {
             $(pub const $id: Predefined = Predefined($handle);)*
         }
-        const TABLE: &[Entry] = &[
+        pub(crate) const TABLE: &[Entry] = &[
             $(Entry { handle: $handle, name: $name, class: Class::$class, format: Format::$format },)*
         ];
     };
@@ -192,6 +192,17 @@ static DENSE: [u8; 256] = {
     dense
 };
 
+/// A row of the table.
+pub(crate) const fn row(index: usize) -> (Predefined, Class, Format) {
+    let Entry {
+        handle,
+        class,
+        format,
+        ..
+    } = TABLE[index];
+    (Predefined(handle), class, format)
+}
+
 impl Predefined {
     /// The size of the predefined datatype that a handle names, if it has one and its elements lie without gaps.
     #[inline(always)]
@@ -210,6 +221,12 @@ impl Predefined {
     /// Every predefined datatype, in the order of handles; unsupported optional ones too.
     pub fn all() -> impl Iterator<Item = Predefined> {
         TABLE.iter().map(|entry| Predefined(entry.handle))
+    }
+
+    /// Tells the predefined types apart.
+    #[inline]
+    pub(crate) const fn low_byte(self) -> usize {
+        (self.0 & 0xff) as usize
     }
 
     pub fn handle(self) -> usize {

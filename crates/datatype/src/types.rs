@@ -60,8 +60,12 @@ impl Type {
         self.bounds().ub
     }
 
+    #[inline]
     pub fn true_lb(&self) -> isize {
-        self.bounds().true_lb
+        match self {
+            Type::Predefined(_) => 0,
+            Type::Derived(derived) => derived.bounds.true_lb,
+        }
     }
 
     pub fn true_extent(&self) -> isize {

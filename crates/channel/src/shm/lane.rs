@@ -17,9 +17,14 @@ pub const LANES: usize = 64;
 /// Turns that a rank can be ahead of the slowest.
 pub const SLOTS: u64 = 4;
 /// The most that a rank can show in a turn, in bytes.
-pub const BODY: usize = 1976;
-/// Room for one rank's area.
-const AREA: usize = 8192;
+pub const BODY: usize = 16 << 10;
+/// What fits into the slot itself; longer bodies have pages of their own, so that those who never use them have none.
+const SHORT: usize = 952;
+const PAGE: usize = 4096;
+/// Room for one rank's area, and the bodies behind it.
+const AREA: usize = PAGE + SLOTS as usize * BODY;
+/// Bits of a note.
+const NOTE: u32 = 24;
 
 /// The file's bytes for the lanes of so many ranks.
 pub(super) fn room(ranks: usize) -> usize {
@@ -36,12 +41,14 @@ struct Area {
 
 #[repr(C, align(64))]
 struct Slot {
-    /// The turn, and a note of 16 bits.
+    /// The turn, as far as it fits, and a note of 24 bits.
     flag: AtomicU64,
-    body: [u8; BODY],
+    body: [u8; SHORT],
 }
 
-const _: () = assert!(size_of::<Area>() <= AREA && size_of::<Slot>() == BODY + 8);
+const _: () = assert!(
+    size_of::<Area>() <= PAGE && size_of::<Slot>() == SHORT + 8 && AREA.is_multiple_of(PAGE)
+);
 
 pub struct Lane {
     mapping: Mapping,
@@ -92,37 +99,51 @@ impl Lane {
         unsafe { &(*self.slot(rank, turn)).flag }
     }
 
-    /// Shows `len` bytes, which `fill` writes, as this rank's in this turn.
+    /// Where a body of this length lies.
+    #[inline(always)]
+    fn body(&self, rank: usize, turn: u64, len: usize) -> *mut u8 {
+        assert!(len <= BODY);
+        // SAFETY: in bounds, by the lengths and the remainder.
+        unsafe {
+            match len {
+                0..=SHORT => (&raw mut (*self.slot(rank, turn)).body).cast(),
+                _ => self
+                    .area(rank)
+                    .cast::<u8>()
+                    .add(PAGE + (turn % SLOTS) as usize * BODY),
+            }
+        }
+    }
+
+    /// Shows `len` bytes, which `fill` writes, as this rank's in this turn. The note has 24 bits.
     #[inline(always)]
     pub fn post(
         &self,
         rank: usize,
         turn: u64,
-        note: u16,
+        note: u32,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let slot = self.slot(rank, turn);
         // SAFETY: in bounds; nobody reads the slot before its flag is set, nor writes to it but its owner, by the rules
         // above.
-        let body = unsafe { &mut (&mut (*slot).body)[..len] };
-        fill(body);
+        fill(unsafe { std::slice::from_raw_parts_mut(self.body(rank, turn, len), len) });
         self.flag(rank, turn)
-            .store(turn << 16 | u64::from(note), Ordering::Release);
+            .store(turn << NOTE | u64::from(note), Ordering::Release);
     }
 
     /// The note of that rank's turn, if it has come.
     #[inline(always)]
-    pub fn posted(&self, rank: usize, turn: u64) -> Option<u16> {
+    pub fn posted(&self, rank: usize, turn: u64) -> Option<u32> {
         let flag = self.flag(rank, turn).load(Ordering::Acquire);
-        (flag >> 16 == turn).then_some(flag as u16)
+        (flag >> NOTE == turn << NOTE >> NOTE).then_some((flag & ((1 << NOTE) - 1)) as u32)
     }
 
     /// What a rank shows in a turn that has come and that this rank is not done with.
     #[inline(always)]
     pub fn read<R>(&self, rank: usize, turn: u64, len: usize, then: impl FnOnce(&[u8]) -> R) -> R {
         // SAFETY: in bounds; the owner leaves the slot alone until all are done with it, by the rules above.
-        then(unsafe { &(&(*self.slot(rank, turn)).body)[..len] })
+        then(unsafe { std::slice::from_raw_parts(self.body(rank, turn, len), len) })
     }
 
     /// The last turn with which a rank is done.

@@ -24,23 +24,27 @@ use crate::{Class, Error, Result};
 
 /// The longest vector that is done so, in bytes.
 pub(super) const LONGEST: usize = BODY;
-/// Calls on a communicator that could use a lane before it gets one.
+/// Calls on a communicator that could use a lane before its members try to agree on one.
 const TRIALS: u32 = 2;
 /// Up to so many members everyone looks at everyone; beyond, all look at one, which looks at all.
 const FLAT: usize = 16;
 
 /// A communicator's lane.
 pub(crate) enum Sharing {
-    /// So many calls could have used one.
-    Untried(u32),
-    /// There is none to be had.
-    Refused,
+    /// There is none yet: so many calls could have used one, and after so many the members try to agree.
+    Without {
+        calls: u32,
+        due: u32,
+    },
     Ready(Box<Shared>),
 }
 
 impl Default for Sharing {
     fn default() -> Self {
-        Sharing::Untried(0)
+        Sharing::Without {
+            calls: 0,
+            due: TRIALS,
+        }
     }
 }
 
@@ -54,11 +58,18 @@ impl Sharing {
     #[inline]
     pub fn is_due(&mut self) -> bool {
         match self {
-            Sharing::Untried(calls) => {
-                *calls += 1;
-                *calls > TRIALS
+            Sharing::Without { calls, due } => {
+                *calls = calls.saturating_add(1);
+                *calls > *due
             }
-            _ => false,
+            Sharing::Ready(_) => false,
+        }
+    }
+
+    /// The members found no lane: they will try again, less and less often.
+    fn put_off(&mut self) {
+        if let Sharing::Without { calls, due } = self {
+            (*calls, *due) = (0, due.saturating_mul(8));
         }
     }
 }
@@ -85,6 +96,8 @@ pub struct Lanes {
     held: Vec<Option<Arc<Held>>>,
     /// The highest turn taken in lanes that are free again.
     highest: u64,
+    /// A thread is agreeing on one: no other may offer the same.
+    offered: bool,
 }
 
 impl Lanes {
@@ -103,6 +116,7 @@ impl Lanes {
             }
         }
         self.highest = highest;
+        self.offered = free != 0;
         (free, highest + 1)
     }
 }
@@ -126,24 +140,23 @@ impl Rank {
         call: &Call<'_>,
         comm: u32,
     ) -> Result<()> {
-        // Threads could agree on the same lane for two communicators at once; so a rank with threads offers none.
-        let shares = !self.threads() && self.lock().channels.shm().is_some();
-        let (free, turn) = if shares {
-            self.lock().lanes.offer()
-        } else {
-            (0, 0)
+        let (free, turn) = {
+            let state = &mut *self.lock();
+            let shares = state.channels.shm().is_some() && !state.lanes.offered;
+            if shares { state.lanes.offer() } else { (0, 0) }
         };
-        let free = self.block_on(waiting, agree(call, free, Op::Band))?;
-        let turn = self.block_on(waiting, agree(call, turn, Op::Max))?;
+        let agreed = self.block_on(waiting, agree(call, free, turn));
         let State {
             comms,
             lanes,
             channels,
             ..
         } = &mut *self.lock();
+        lanes.offered &= free == 0;
+        let (free, turn) = agreed?;
         let entry = comms.get_mut(comm)?;
         let Some(shm) = channels.shm().filter(|_| free != 0) else {
-            entry.sharing = Sharing::Refused;
+            entry.sharing.put_off();
             return Ok(());
         };
         let index = free.trailing_zeros() as usize;
@@ -163,19 +176,23 @@ impl Rank {
     }
 }
 
-/// What the members' numbers come to.
-async fn agree(call: &Call<'_>, number: u64, op: Op) -> Result<u64> {
-    let elements = call.elements(1, &Predefined::UINT64_T.into())?;
-    elements.buffer().unpack(0, &number.to_ne_bytes());
-    let work = Reduction {
-        send: None,
-        receive: Some(elements.clone()),
-        op: Operation::Predefined(op),
-    };
-    allreduce(call, &work, Algorithm::RecursiveDoubling).await?;
-    let mut bytes = [0; 8];
-    elements.buffer().pack(0, &mut bytes);
-    Ok(u64::from_ne_bytes(bytes))
+/// The lanes that are free at all members, and the first turn that is new to all.
+async fn agree(call: &Call<'_>, free: u64, turn: u64) -> Result<(u64, u64)> {
+    let numbers = call.elements(2, &Predefined::UINT64_T.into())?;
+    let [lanes, turns] = [0, 1].map(|at| numbers.part(at, 1));
+    for (elements, number, op) in [(&lanes, free, Op::Band), (&turns, turn, Op::Max)] {
+        elements.buffer().unpack(0, &number.to_ne_bytes());
+        let work = Reduction {
+            send: None,
+            receive: Some(elements.clone()),
+            op: Operation::Predefined(op),
+        };
+        allreduce(call, &work, Algorithm::RecursiveDoubling).await?;
+    }
+    let mut bytes = [0; 16];
+    numbers.buffer().pack(0, &mut bytes);
+    let number = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+    Ok((number(0), number(1)))
 }
 
 /// One look of a member at a lane, in the turn that it takes next.
@@ -187,6 +204,8 @@ struct Turn<'a> {
     collective: Collective,
     /// Bytes of the vector.
     len: usize,
+    /// From this length on vectors are written past the cache.
+    past_cache: usize,
 }
 
 impl Turn<'_> {
@@ -211,20 +230,29 @@ impl Turn<'_> {
 
     /// Tells collectives and lengths apart.
     #[inline(always)]
-    fn note(&self) -> u16 {
-        (self.collective as u16) << 12 | self.len as u16
+    fn note(&self) -> u32 {
+        (self.collective as u32) << 16 | self.len as u32
     }
 
     /// Shows the vector, and wakes those who may sleep until they see it. False: somebody may still look at what is in
     /// its place.
     #[inline(always)]
-    fn show(&mut self, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn show(&mut self, vector: &Buffer) -> bool {
         if self.number() > self.shared.all_done + SLOTS && !self.has_room() {
             return false;
         }
         let held = &self.shared.held;
-        held.lane
-            .post(held.me, self.number(), self.note(), self.len, fill);
+        held.lane.post(
+            held.me,
+            self.number(),
+            self.note(),
+            self.len,
+            |room| match self.len {
+                0 => {}
+                len if len < self.past_cache => _ = vector.pack(0, room),
+                _ => _ = vector.pack_past_cache(0, room),
+            },
+        );
         for member in (0..self.size()).filter(|&member| member != self.me) {
             self.shm.ring(self.world(member));
         }
@@ -259,14 +287,14 @@ impl Turn<'_> {
     }
 
     #[cold]
-    fn mismatch(&self, member: usize, note: u16) -> Error {
+    fn mismatch(&self, member: usize, note: u32) -> Error {
         let theirs = Collective::ALL
-            .get(usize::from(note >> 12))
+            .get(note as usize >> 16)
             .map_or("something else", |of| of.name());
         let detail = format!(
             "rank {member} of the communicator called {theirs} with {} bytes where this rank called {} with {}: all \
              ranks must call the same collective with counts and datatypes that fit together",
-            note & 0xfff,
+            note & 0xffff,
             self.collective.name(),
             self.len
         );
@@ -289,7 +317,17 @@ impl Turn<'_> {
             if !self.shows(*left - 1)? {
                 return Ok(false);
             }
-            self.see(*left - 1, |bytes| vectors.fold(bytes, *left == self.size()))?;
+            let member = *left - 1;
+            let fold = |bytes: &[u8]| vectors.fold(bytes, *left == self.size());
+            // What this rank shows may have gone past the cache; where its vector came from it still is.
+            let own = member == self.me && vectors.stays;
+            match own
+                .then(|| vectors.ours.with_dense(0, self.len, fold))
+                .flatten()
+            {
+                Some(done) => done?,
+                None => self.see(member, fold)?,
+            }
             *left -= 1;
         }
         Ok(true)
@@ -328,6 +366,7 @@ impl Taking<'_> {
     #[inline(always)]
     fn take(&self, mut step: impl FnMut(&mut Turn) -> Result<bool>) -> Result<()> {
         self.rank.wait_until(self.waiting, |state| {
+            let past_cache = state.messages.limits.past_cache;
             let State {
                 comms, channels, ..
             } = state;
@@ -342,6 +381,7 @@ impl Taking<'_> {
                 me,
                 collective,
                 len,
+                past_cache,
             })?;
             Ok(over.then_some(()))
         })
@@ -362,7 +402,7 @@ impl Taking<'_> {
     fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
         self.take(|turn| {
             if turn.me == root {
-                let shown = turn.show(|room| _ = buffer.pack(0, room));
+                let shown = turn.show(buffer);
                 if shown {
                     turn.end(false);
                 }
@@ -381,7 +421,7 @@ impl Taking<'_> {
     fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(|room| vectors.fill(room));
+            shown = shown || turn.show(&vectors.ours);
             if turn.me != root || !shown {
                 if shown {
                     turn.end(false);
@@ -406,7 +446,7 @@ impl Taking<'_> {
         }
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
-            shown = shown || turn.show(|room| vectors.fill(room));
+            shown = shown || turn.show(&vectors.ours);
             let over = shown && turn.fold(vectors, &mut left, 0)?;
             if over {
                 turn.end(true);
@@ -418,12 +458,12 @@ impl Taking<'_> {
     /// The same where that would cost too much: the first member folds, and shows the result.
     #[inline(never)]
     fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
-        let mut own = [0; BODY];
-        vectors.fill(&mut own[..self.len]);
+        let mut own = vec![0; self.len];
+        vectors.ours.pack(0, &mut own);
         let (mut shown, mut left) = (false, self.size);
         self.take(|turn| {
             if turn.me > 0 {
-                shown = shown || turn.show(|room| vectors.fill(room));
+                shown = shown || turn.show(&vectors.ours);
                 if !shown || !turn.shows(0)? {
                     return Ok(false);
                 }
@@ -435,10 +475,10 @@ impl Taking<'_> {
                 if !turn.fold(vectors, &mut left, 1)? {
                     return Ok(false);
                 }
-                vectors.fold(&own[..self.len], false)?;
+                vectors.fold(&own, false)?;
                 left = 0;
             }
-            shown = turn.show(|room| _ = vectors.result.pack(0, room));
+            shown = turn.show(&vectors.result);
             if shown {
                 turn.end(true);
             }
@@ -450,6 +490,8 @@ impl Taking<'_> {
 /// What a reduction reads and writes.
 struct Vectors {
     ours: Buffer,
+    /// It is not where the result goes.
+    stays: bool,
     /// Empty where there is none.
     result: Buffer,
     combine: Option<(Op, Predefined)>,
@@ -466,6 +508,7 @@ impl Vectors {
         };
         Vectors {
             ours: buffer(work.ours()),
+            stays: work.send.is_some(),
             result: buffer(work.receive.as_ref()),
             combine,
         }
@@ -474,15 +517,9 @@ impl Vectors {
     fn none() -> Vectors {
         Vectors {
             ours: Buffer::empty(),
+            stays: false,
             result: Buffer::empty(),
             combine: None,
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&self, room: &mut [u8]) {
-        if !room.is_empty() {
-            self.ours.pack(0, room);
         }
     }
 

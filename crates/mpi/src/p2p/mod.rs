@@ -45,7 +45,7 @@ pub struct Messages {
     fetches: VecDeque<Fetch>,
     /// Messages of ours that their receivers would like help with.
     helps: VecDeque<Help>,
-    limits: Limits,
+    pub(crate) limits: Limits,
     /// A packet that made no sense ends the job at the next opportunity.
     pub broken: Option<crate::Error>,
 }
