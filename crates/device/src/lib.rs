@@ -1,0 +1,86 @@
+//! Verbs: what an RDMA device does for a program (InfiniBand Architecture Specification, volume 1, chapters 10 and 11).
+//!
+//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and a slow way to tell a peer
+//! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
+//! work requests and reports what became of them. Protocols are written against these traits only.
+
+mod verbs;
+
+pub use verbs::*;
+
+/// A rank's place in a machine.
+pub trait Node {
+    /// How many devices there are: at least one, each a rail of its own.
+    fn rails(&self) -> usize;
+
+    fn rail(&mut self, rail: usize) -> &mut dyn Device;
+
+    /// Nanoseconds since some fixed moment.
+    fn now(&mut self) -> u64;
+
+    /// Makes the writes of peers that have happened until now visible. To be called before a look at memory that peers
+    /// write to.
+    fn look(&mut self);
+
+    /// Tells what the library does with the processor. On a real machine the work itself takes the time.
+    fn spend(&mut self, effort: Effort);
+
+    /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
+    /// most so many nanoseconds.
+    fn wait(&mut self, nanos: u64) -> Result<()>;
+
+    /// Tells a peer something by a slow way that needs no connection. It arrives in order, whole and once.
+    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()>;
+
+    /// The next that a peer has told: who, and what.
+    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
+}
+
+/// One RDMA device, one port of it.
+pub trait Device {
+    fn attributes(&self) -> &Attributes;
+
+    /// Gives the device access to memory.
+    ///
+    /// # Safety
+    /// The memory must stay until it is deregistered, and whoever shares it with the device must expect it to change.
+    unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region>;
+
+    /// Takes the access back. Work requests that still need it fail.
+    fn deregister(&mut self, region: Region) -> Result<()>;
+
+    fn create_cq(&mut self, depth: usize) -> Result<Cq>;
+
+    fn create_srq(&mut self, depth: usize) -> Result<Srq>;
+
+    /// A queue pair in the state RESET.
+    fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
+
+    fn destroy_qp(&mut self, qp: Qp) -> Result<()>;
+
+    /// By what peers reach it.
+    fn address(&self, qp: Qp) -> Result<Address>;
+
+    /// Takes a queue pair from RESET to RTS (ready to send), tied to a peer's unless it is a datagram's.
+    fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
+
+    fn state(&self, qp: Qp) -> Result<State>;
+
+    /// To ERROR (what is posted is flushed) or back to RESET (what is posted is forgotten).
+    fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
+
+    /// Posts work to the send queue. Inline payloads have been read when this returns.
+    ///
+    /// # Safety
+    /// The local memory of the request is registered, and as it must be until the request is complete.
+    unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
+
+    /// Posts a buffer for a message of a peer's.
+    ///
+    /// # Safety
+    /// As for `post`.
+    unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()>;
+
+    /// Takes completions, as many as there are and fit; how many.
+    fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize>;
+}
