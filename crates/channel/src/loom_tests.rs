@@ -4,10 +4,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::Head;
 use crate::doorbell::Doorbell;
 use crate::ring::{Contents, Memory, Receiver, Sender, Slot};
 use crate::sync::{AtomicU32, Ordering};
+use crate::{Head, Put};
 
 const SLOTS: usize = 2;
 const ARENA: usize = 512;

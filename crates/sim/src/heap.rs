@@ -1,0 +1,60 @@
+//! A heap in the memory of a world: the smallest first. Four children a node, so that a look down touches few lines.
+
+use crate::memory::{Shared, Vec};
+
+pub struct Heap<T> {
+    items: Vec<T>,
+}
+
+const CHILDREN: usize = 4;
+
+impl<T: Ord + Copy> Heap<T> {
+    pub fn new(memory: Shared) -> Heap<T> {
+        Heap {
+            items: Vec::new_in(memory),
+        }
+    }
+
+    #[inline]
+    pub fn peek(&self) -> Option<&T> {
+        self.items.first()
+    }
+
+    pub fn push(&mut self, item: T) {
+        self.items.push(item);
+        let items = &mut self.items[..];
+        let mut at = items.len() - 1;
+        while at > 0 {
+            let parent = (at - 1) / CHILDREN;
+            if items[parent] <= item {
+                break;
+            }
+            items[at] = items[parent];
+            at = parent;
+        }
+        items[at] = item;
+    }
+
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.items.pop()?;
+        let items = &mut self.items[..];
+        let Some(&first) = items.first() else {
+            return Some(last);
+        };
+        let mut at = 0;
+        loop {
+            let start = at * CHILDREN + 1;
+            let end = (start + CHILDREN).min(items.len());
+            let Some(least) = (start..end).min_by_key(|&child| items[child]) else {
+                break;
+            };
+            if last <= items[least] {
+                break;
+            }
+            items[at] = items[least];
+            at = least;
+        }
+        items[at] = last;
+        Some(first)
+    }
+}

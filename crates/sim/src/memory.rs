@@ -1,0 +1,183 @@
+//! The memory that a world lives in.
+//!
+//! One mapping from which pieces are handed out by powers of two, and taken back for the next of the same size. Ranks that
+//! are processes map the same file at the same address, so what points into it means the same to all of them. Only who
+//! holds the baton allocates.
+
+use std::alloc::Layout;
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+
+use allocator_api2::alloc::{AllocError, Allocator};
+
+/// A vector in the memory of a world.
+pub type Vec<T> = allocator_api2::vec::Vec<T, Shared>;
+/// A box in the memory of a world.
+pub type Box<T> = allocator_api2::boxed::Box<T, Shared>;
+
+/// Where processes map it: far from where the system puts anything by itself.
+const ADDRESS: usize = 0x1000_0000_0000;
+/// The most that a world can grow to, in bytes. Only what is used takes memory.
+const ROOM: usize = 64 << 30;
+/// The smallest piece.
+const LEAST: usize = 16;
+const CLASSES: usize = 40;
+
+/// What stands at the beginning.
+#[repr(C)]
+pub(crate) struct Header {
+    /// 0: nobody has begun to build a world here; 1: somebody builds; 2: it is there.
+    pub(crate) built: AtomicU32,
+    /// The core that the processes share.
+    pub(crate) core: Cell<u32>,
+    /// The world.
+    pub(crate) root: Cell<*mut u8>,
+    next: Cell<usize>,
+    end: usize,
+    free: [Cell<*mut Free>; CLASSES],
+}
+
+struct Free {
+    next: *mut Free,
+}
+
+/// A way to the memory of a world. It stays mapped until the process ends or its [`Memory`] is dropped.
+#[derive(Clone, Copy)]
+pub struct Shared(NonNull<Header>);
+
+impl Shared {
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the header stands there for as long as the memory is mapped.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// The mapping.
+pub struct Memory {
+    shared: Shared,
+}
+
+impl Memory {
+    /// For the coroutines of this process.
+    pub fn private() -> io::Result<Memory> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let base = map(0, flags, -1)?;
+        Ok(Memory::begin(base))
+    }
+
+    /// A file that processes can map.
+    pub fn create() -> io::Result<OwnedFd> {
+        // SAFETY: the name is a C string; a new descriptor is ours alone.
+        let file = unsafe {
+            let fd = libc::memfd_create(c"fishplate-world".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        // SAFETY: a plain call on a descriptor that is open.
+        match unsafe { libc::ftruncate(file.as_raw_fd(), ROOM as libc::off_t) } {
+            0 => Ok(file),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The same file's memory, at the address that all processes have it at.
+    pub fn open(file: &OwnedFd) -> io::Result<Memory> {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        let base = map(ADDRESS, flags, file.as_raw_fd())?;
+        if base.as_ptr() as usize != ADDRESS {
+            // SAFETY: it was mapped just now and nobody uses it.
+            unsafe { libc::munmap(base.as_ptr().cast(), ROOM) };
+            let what = format!("memory at {ADDRESS:#x}, where all ranks must have it, is in use");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
+        }
+        Ok(Memory {
+            shared: Shared(base),
+        })
+    }
+
+    fn begin(base: NonNull<Header>) -> Memory {
+        let shared = Shared(base);
+        shared.prepare();
+        Memory { shared }
+    }
+
+    pub fn shared(&self) -> Shared {
+        self.shared
+    }
+}
+
+impl Shared {
+    /// Makes fresh memory ready to be handed out. To be done once, by who builds the world.
+    pub(crate) fn prepare(&self) {
+        let base = self.0.as_ptr();
+        // SAFETY: fresh memory is all zeroes, which is an empty header; nobody else uses it yet.
+        unsafe {
+            let first = (base as usize + size_of::<Header>()).next_multiple_of(64);
+            (*base).next.set(first);
+            (*base).end = base as usize + ROOM;
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by us with this length; the worlds in it are gone, or belong to who comes after.
+        unsafe { libc::munmap(self.shared.0.as_ptr().cast(), ROOM) };
+    }
+}
+
+fn map(address: usize, flags: i32, fd: i32) -> io::Result<NonNull<Header>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the address is 0 or protected by MAP_FIXED_NOREPLACE, so nothing that is mapped is touched.
+    let base = unsafe { libc::mmap(address as *mut _, ROOM, protection, flags, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+fn class(layout: Layout) -> Option<usize> {
+    let bytes = layout.size().max(layout.align()).max(LEAST);
+    let class = bytes.checked_next_power_of_two()?.trailing_zeros() as usize;
+    (class < CLASSES).then_some(class)
+}
+
+// SAFETY: pieces come from one bump pointer or from the list of pieces of the same size class given back, so no two that are
+// alive overlap; they are aligned to their size up to a line, which is at least what was asked for (checked).
+unsafe impl Allocator for Shared {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let class = class(layout).ok_or(AllocError)?;
+        let header = self.header();
+        let bytes = 1 << class;
+        let free = header.free[class].get();
+        let piece = if free.is_null() {
+            let align = bytes.min(4096).max(layout.align());
+            let start = header.next.get().next_multiple_of(align);
+            if start + bytes > header.end {
+                return Err(AllocError);
+            }
+            header.next.set(start + bytes);
+            start as *mut u8
+        } else {
+            // SAFETY: what stands in the list was given back and holds the link.
+            header.free[class].set(unsafe { (*free).next });
+            free.cast()
+        };
+        let piece = NonNull::new(piece).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(piece, layout.size()))
+    }
+
+    unsafe fn deallocate(&self, piece: NonNull<u8>, layout: Layout) {
+        let Some(class) = class(layout) else { return };
+        let list = &self.header().free[class];
+        let piece = piece.cast::<Free>().as_ptr();
+        // SAFETY: the piece is ours again, aligned, and large enough for the link.
+        unsafe { (*piece).next = list.get() };
+        list.set(piece);
+    }
+}

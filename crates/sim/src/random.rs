@@ -1,0 +1,27 @@
+//! Numbers that look random and follow from a seed (SplitMix64).
+
+#[derive(Clone, Copy, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Below `bound`, which must not be 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// True `parts` times in a million.
+    pub fn happens(&mut self, parts: u32) -> bool {
+        parts > 0 && self.below(1_000_000) < u64::from(parts)
+    }
+}

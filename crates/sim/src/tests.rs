@@ -1,0 +1,167 @@
+use std::os::fd::OwnedFd;
+
+use crate::coroutines::{Plan, run};
+use crate::memory::{Memory, Shared, Vec};
+use crate::{Clock, Deadlock, Model, Time, Turn};
+
+/// Letters that take 1,000 ps, and a log of what happened when.
+struct Post {
+    boxes: Vec<Vec<u64>>,
+    log: Vec<(Time, u32, u64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Letter {
+    to: u32,
+    text: u64,
+}
+
+impl Model for Post {
+    type Event = Letter;
+
+    fn handle(&mut self, letter: Letter, clock: &mut Clock<Letter>) {
+        self.boxes[letter.to as usize].push(letter.text);
+        self.log.push((clock.now(), letter.to, letter.text));
+        clock.wake(letter.to);
+    }
+}
+
+fn post(ranks: u32) -> impl FnOnce(Shared) -> Post {
+    move |memory| {
+        let mut boxes = Vec::new_in(memory);
+        boxes.extend((0..ranks).map(|_| Vec::new_in(memory)));
+        Post {
+            boxes,
+            log: Vec::new_in(memory),
+        }
+    }
+}
+
+fn send(turn: &Turn<Post>, to: u32, text: u64) {
+    turn.spend(100);
+    turn.settle().unwrap();
+    turn.with(|_, clock| clock.at(clock.now() + 1000, Letter { to, text }));
+}
+
+fn receive(turn: &Turn<Post>) -> Result<u64, Deadlock> {
+    loop {
+        turn.settle()?;
+        let mine = turn.rank() as usize;
+        if let Some(text) =
+            turn.with(|post, _| (!post.boxes[mine].is_empty()).then(|| post.boxes[mine].remove(0)))
+        {
+            return Ok(text);
+        }
+        turn.wait(None)?;
+    }
+}
+
+const PLAN: Plan = Plan {
+    ranks: 2,
+    seed: 1,
+    stack: 64 << 10,
+};
+
+/// There and back `rounds` times; the time at the end.
+fn ping_pong(turn: &Turn<Post>, rounds: u64) -> Time {
+    let peer = 1 - turn.rank();
+    for round in 0..rounds {
+        if turn.rank() == 0 {
+            send(turn, peer, round);
+        }
+        assert_eq!(receive(turn), Ok(round));
+        if turn.rank() == 1 {
+            send(turn, peer, round);
+        }
+    }
+    turn.now()
+}
+
+#[test]
+fn a_ping_pong_takes_what_its_steps_take() {
+    let (times, events) = run(PLAN, post(2), |turn| ping_pong(&turn, 10)).unwrap();
+    // 100 to send and 1,000 on the way, each direction.
+    assert_eq!(times, [22_000, 21_000]);
+    assert_eq!(events, 20);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log_and_order_is_the_order_of_time() {
+    let once = |seed| {
+        let plan = Plan {
+            ranks: 50,
+            seed,
+            stack: 64 << 10,
+        };
+        let (logs, _) = run(plan, post(50), |turn| {
+            for _ in 0..20 {
+                let (to, pause) =
+                    turn.with(|_, clock| (clock.random.below(50), clock.random.below(5000)));
+                turn.spend(pause);
+                send(&turn, to as u32, u64::from(turn.rank()));
+            }
+            turn.spend(10_000_000);
+            turn.settle().unwrap();
+            turn.with(|post, _| post.log.to_vec())
+        })
+        .unwrap();
+        logs
+    };
+    let (first, again, other) = (once(7), once(7), once(8));
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    assert_eq!(first[0].len(), 1000);
+    assert!(first[0].is_sorted_by_key(|&(time, ..)| time));
+}
+
+#[test]
+fn all_who_wait_for_nothing_are_told() {
+    let (answers, _) = run(PLAN, post(2), |turn| match turn.rank() {
+        0 => receive(&turn),
+        _ => {
+            send(&turn, 0, 5);
+            let letter = receive(&turn);
+            assert_eq!(turn.settle(), Ok(()));
+            letter
+        }
+    })
+    .unwrap();
+    assert_eq!(answers, [Ok(5), Err(Deadlock)]);
+}
+
+#[test]
+fn a_deadline_ends_a_wait() {
+    let (times, _) = run(PLAN, post(2), |turn| {
+        turn.wait(Some(500 * u64::from(turn.rank() + 1))).unwrap();
+        turn.now()
+    })
+    .unwrap();
+    assert_eq!(times, [500, 1000]);
+}
+
+#[test]
+fn processes_see_what_coroutines_see() {
+    let file: OwnedFd = Memory::create().unwrap();
+    let place = |rank| crate::process::Place {
+        rank,
+        ranks: 2,
+        seed: 1,
+        stuck: |_| {},
+    };
+    // SAFETY: the child does nothing but the ping-pong, and leaves without running what the parent would run.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let turn = crate::process::join(&file, place(1), post(2)).unwrap();
+        let time = ping_pong(&turn, 100);
+        drop(turn);
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(if time == 219_000 { 0 } else { 1 }) };
+    }
+    let turn = crate::process::join(&file, place(0), post(2)).unwrap();
+    assert_eq!(ping_pong(&turn, 100), 220_000);
+    drop(turn);
+    let mut status = 0;
+    // SAFETY: waits for the child made above.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0);
+}

@@ -1,0 +1,302 @@
+//! The world: what is to happen, in order, and whose turn it is.
+
+use crate::Random;
+use crate::heap::Heap;
+use crate::memory::{Shared, Vec};
+
+/// Picoseconds since the beginning.
+pub type Time = u64;
+
+/// What ranks share, beside time.
+pub trait Model: Sized {
+    /// What can happen. It lies in the memory of the world, and may hold nothing that points out of it.
+    type Event: Copy;
+
+    /// An event's time has come. Ranks may be woken, and further events asked for.
+    fn handle(&mut self, event: Self::Event, clock: &mut Clock<Self::Event>);
+
+    /// The rank whose own memory the event reads, if any: where ranks are processes, it is handled in that one.
+    fn owner(&self, _: &Self::Event) -> Option<u32> {
+        None
+    }
+
+    /// A rank is about to go on, in its own process: now its own memory can be written to.
+    fn resume(&mut self, _rank: u32, _clock: &mut Clock<Self::Event>) {}
+}
+
+pub struct World<M: Model> {
+    pub clock: Clock<M::Event>,
+    pub model: M,
+}
+
+/// Time: events and ranks, each with when it is due.
+pub struct Clock<E> {
+    memory: Shared,
+    now: Time,
+    events: Heap<Due<E>>,
+    asked: u64,
+    ready: Heap<Ready>,
+    ranks: Vec<Rank>,
+    /// Ranks that have not left.
+    present: u32,
+    deadlock: bool,
+    pub random: Random,
+    /// Events handled.
+    pub handled: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Due<E> {
+    at: Time,
+    order: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Due<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl<E> Eq for Due<E> {}
+
+impl<E> PartialOrd for Due<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Due<E> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Ready {
+    at: Time,
+    rank: u32,
+    ticket: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Rank {
+    at: Time,
+    /// Which entry among the ready counts; others of this rank are stale.
+    ticket: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It runs, or could.
+    Ready,
+    /// Until it is woken, or its deadline.
+    Waiting,
+    Gone,
+}
+
+/// What comes next.
+pub(crate) enum Next<E> {
+    /// This event, which the clock no longer holds.
+    Event(E),
+    /// An event that only this rank's process can handle.
+    Owned(u32),
+    Rank(u32),
+    /// Nothing will ever happen, and these ranks wait.
+    Deadlock,
+    /// All ranks have left.
+    Over,
+}
+
+impl<E: Copy> Clock<E> {
+    pub(crate) fn new(memory: Shared, ranks: u32, seed: u64) -> Clock<E> {
+        let mut clock = Clock {
+            memory,
+            now: 0,
+            events: Heap::new(memory),
+            asked: 0,
+            ready: Heap::new(memory),
+            ranks: Vec::new_in(memory),
+            present: ranks,
+            deadlock: false,
+            random: Random::new(seed),
+            handled: 0,
+        };
+        for rank in 0..ranks {
+            clock.ranks.push(Rank {
+                at: 0,
+                ticket: 0,
+                state: State::Ready,
+            });
+            clock.enqueue(rank, 0);
+        }
+        clock
+    }
+
+    pub fn memory(&self) -> Shared {
+        self.memory
+    }
+
+    /// The time of the event that is being handled, or of the rank whose turn it is.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Asks for an event. What is asked for the past happens now.
+    #[inline]
+    pub fn at(&mut self, at: Time, event: E) {
+        self.asked += 1;
+        self.events.push(Due {
+            at: at.max(self.now),
+            order: self.asked,
+            event,
+        });
+    }
+
+    /// A rank that waits goes on now.
+    #[inline]
+    pub fn wake(&mut self, rank: u32) {
+        if self.ranks[rank as usize].state == State::Waiting {
+            self.enqueue(rank, self.now);
+        }
+    }
+
+    pub fn is_waiting(&self, rank: u32) -> bool {
+        self.ranks[rank as usize].state == State::Waiting
+    }
+
+    /// A rank's own clock.
+    #[inline]
+    pub fn of(&self, rank: u32) -> Time {
+        self.ranks[rank as usize].at
+    }
+
+    pub(crate) fn advance(&mut self, rank: u32, to: Time) {
+        self.ranks[rank as usize].at = to;
+    }
+
+    pub(crate) fn in_deadlock(&self) -> bool {
+        self.deadlock
+    }
+
+    /// Among the ready ones from then on.
+    fn enqueue(&mut self, rank: u32, at: Time) {
+        let entry = &mut self.ranks[rank as usize];
+        entry.ticket = entry.ticket.wrapping_add(1);
+        entry.at = entry.at.max(at);
+        entry.state = State::Ready;
+        self.ready.push(Ready {
+            at: entry.at,
+            rank,
+            ticket: entry.ticket,
+        });
+    }
+
+    /// The rank whose turn it is gives it up, to go on at its own time.
+    pub(crate) fn queue_up(&mut self, rank: u32) {
+        self.enqueue(rank, self.of(rank));
+    }
+
+    /// The same, to go on when woken, or at a time.
+    pub(crate) fn lie_down(&mut self, rank: u32, until: Option<Time>) {
+        let entry = &mut self.ranks[rank as usize];
+        entry.ticket = entry.ticket.wrapping_add(1);
+        entry.state = State::Waiting;
+        if let Some(until) = until {
+            self.ready.push(Ready {
+                at: until.max(entry.at),
+                rank,
+                ticket: entry.ticket,
+            });
+        }
+    }
+
+    pub(crate) fn leave(&mut self, rank: u32) {
+        self.ranks[rank as usize].state = State::Gone;
+        self.present -= 1;
+    }
+
+    /// May a rank that runs go on, because nothing is earlier?
+    #[inline]
+    pub(crate) fn is_first(&mut self, rank: u32) -> bool {
+        let at = self.of(rank);
+        let first = self.events.peek().is_none_or(|due| due.at > at)
+            && self
+                .ready
+                .peek()
+                .is_none_or(|ready| (ready.at, ready.rank) > (at, rank));
+        if first {
+            self.now = at;
+        }
+        first
+    }
+
+    /// Takes what comes next. `here`: the rank in whose process we are; none if all memory is at hand.
+    pub(crate) fn next(
+        &mut self,
+        here: Option<u32>,
+        owner: impl FnOnce(&E) -> Option<u32>,
+    ) -> Next<E> {
+        let rank = loop {
+            match self.ready.peek() {
+                Some(ready) if self.ranks[ready.rank as usize].ticket != ready.ticket => {
+                    self.ready.pop();
+                }
+                other => break other.copied(),
+            }
+        };
+        match (self.events.peek(), rank) {
+            (Some(due), rank) if rank.is_none_or(|rank| due.at <= rank.at) => {
+                if let (Some(here), Some(owner)) = (here, owner(&due.event))
+                    && here != owner
+                    && self.ranks[owner as usize].state != State::Gone
+                {
+                    return Next::Owned(owner);
+                }
+                let due = *due;
+                self.events.pop();
+                self.now = due.at;
+                self.handled += 1;
+                Next::Event(due.event)
+            }
+            (_, Some(ready)) => {
+                let entry = &mut self.ranks[ready.rank as usize];
+                entry.at = ready.at;
+                Next::Rank(ready.rank)
+            }
+            (_, None) if self.present == 0 => Next::Over,
+            (_, None) => Next::Deadlock,
+        }
+    }
+
+    /// The rank that comes next takes its turn.
+    pub(crate) fn begin_turn(&mut self, rank: u32) {
+        self.ready.pop();
+        let entry = &mut self.ranks[rank as usize];
+        entry.state = State::Ready;
+        self.now = entry.at;
+    }
+
+    /// Nothing will ever happen: all who wait are told.
+    pub(crate) fn end_waiting(&mut self) {
+        self.deadlock = true;
+        for rank in 0..self.ranks.len() as u32 {
+            self.wake(rank);
+        }
+    }
+}
+
+impl<M: Model> World<M> {
+    #[inline]
+    pub(crate) fn next(&mut self, here: Option<u32>) -> Next<M::Event> {
+        let model = &self.model;
+        self.clock.next(here, |event| model.owner(event))
+    }
+
+    #[inline]
+    pub(crate) fn handle(&mut self, event: M::Event) {
+        self.model.handle(event, &mut self.clock);
+    }
+}
