@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use device::scene::Scene;
 use knobs::{Knobs, Seconds, Value};
 
 use crate::refuse;
@@ -18,7 +19,7 @@ use crate::refuse;
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
-                        --timeout 60 python3 script.py"
+                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program"
 )]
 pub struct Arguments {
     /// How many ranks
@@ -50,6 +51,30 @@ pub struct Arguments {
     /// After this many seconds without progress, print what every rank waits for
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
+
+    /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Modelled machines")]
+    fabric: Option<String>,
+
+    /// Ranks on each of its hosts
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1,
+        requires = "fabric",
+        help_heading = "Modelled machines"
+    )]
+    ppn: usize,
+
+    /// What all that looks random there follows from
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        requires = "fabric",
+        help_heading = "Modelled machines"
+    )]
+    seed: u64,
 
     /// Always so here: more ranks than cores are fine
     #[arg(long, hide = true)]
@@ -85,6 +110,21 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
     let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
     let knobs = knobs.map_err(|error| error.to_string())?;
+    let scene = match &arguments.fabric {
+        None => None,
+        Some(word) => {
+            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
+            if ppn == 0 {
+                return Err("--ppn 0: a host needs at least one rank".into());
+            }
+            let scene = Scene::new(&crate::fabric::system(word)?, ranks, ppn, arguments.seed);
+            Some(
+                scene
+                    .map_err(|why| format!("--fabric {word}: {why}"))?
+                    .encode(),
+            )
+        }
+    };
     let mut words = arguments.program.into_iter();
     let program = words.next().ok_or("no program given")?;
     Ok(launch::Options {
@@ -93,6 +133,7 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
         arguments: words.collect(),
         variables,
         directory: arguments.directory,
+        scene,
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),

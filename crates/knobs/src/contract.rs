@@ -8,6 +8,10 @@ pub const SIZE: &str = "FISHPLATE_SIZE";
 pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
 /// The number of the inherited socket to the launcher.
 pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
+/// The number of the inherited descriptor of the modelled machine's description, in a job that runs on one.
+pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
+/// The number of the inherited descriptor of the memory in which virtual time passes, in such a job.
+pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 
 /// A variable of the contract, described.
 #[derive(Debug, Clone, Copy)]
@@ -33,5 +37,13 @@ pub const CONTRACT: &[Contract] = &[
     Contract {
         env: CONTROL_FD,
         doc: "number of the inherited socket to the launcher",
+    },
+    Contract {
+        env: SCENE_FD,
+        doc: "number of the inherited descriptor of the modelled machine (with --fabric)",
+    },
+    Contract {
+        env: WORLD_FD,
+        doc: "number of the inherited descriptor of the memory of virtual time (with --fabric)",
     },
 ];

@@ -50,4 +50,6 @@ pub struct Options {
     pub report_stuck: Option<Duration>,
     /// The folder of the MPI library that programs are to load; see [`library_directory`].
     pub library: Option<PathBuf>,
+    /// The modelled machine on which the ranks run in virtual time, as they are to read it; None is this machine.
+    pub scene: Option<Vec<u8>>,
 }

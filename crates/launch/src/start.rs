@@ -1,7 +1,7 @@
 //! Starting the ranks: their environment, streams and descriptors.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -37,7 +37,8 @@ pub(crate) fn start(
 
 struct Starter<'a> {
     options: &'a Options,
-    segment: Arc<OwnedFd>,
+    /// Files of memory that all ranks inherit: the variable that names each, and the file.
+    shared: Arc<[(&'static str, OwnedFd)]>,
     /// The limit on descriptors and the held-back signals that ranks get, where the launcher has changed its own.
     descriptors: Option<Rlimit>,
     signals: SigSet,
@@ -58,16 +59,13 @@ impl<'a> Starter<'a> {
                 why,
             })?;
         }
-        let segment =
-            channel::shm::Segment::create(options.ranks).map_err(|why| Error::System {
-                what: "create the shared memory of the job",
-                why,
-            })?;
-        fcntl_setfd(&segment, FdFlags::CLOEXEC)
-            .map_err(Error::system("keep the shared memory to ourselves"))?;
+        let shared = shared_files(options).map_err(|why| Error::System {
+            what: "create the shared memory of the job",
+            why,
+        })?;
         Ok(Starter {
             options,
-            segment: Arc::new(segment),
+            shared: shared.into(),
             descriptors,
             signals,
             terminal: io::stdin().is_terminal(),
@@ -95,12 +93,10 @@ impl<'a> Starter<'a> {
         if let Some(path) = &self.library_path {
             command.env("LD_LIBRARY_PATH", path);
         }
-        command.envs(pmi::variables(
-            number,
-            options.ranks,
-            self.segment.as_raw_fd(),
-            theirs.as_raw_fd(),
-        ));
+        command.envs(pmi::variables(number, options.ranks, theirs.as_raw_fd()));
+        for (variable, file) in self.shared.iter() {
+            command.env(variable, file.as_raw_fd().to_string());
+        }
         if let Some(directory) = &options.directory {
             command.current_dir(directory);
         }
@@ -124,7 +120,7 @@ impl<'a> Starter<'a> {
         }
         let legacy = Legacy {
             launcher: getpid(),
-            segment: Arc::clone(&self.segment),
+            shared: Arc::clone(&self.shared),
             control: theirs,
             descriptors: self.descriptors,
             signals: self.signals,
@@ -173,7 +169,7 @@ impl<'a> Starter<'a> {
 /// What a new process gets from the launcher before it becomes the program.
 struct Legacy {
     launcher: Pid,
-    segment: Arc<OwnedFd>,
+    shared: Arc<[(&'static str, OwnedFd)]>,
     control: OwnedFd,
     descriptors: Option<Rlimit>,
     signals: SigSet,
@@ -187,7 +183,8 @@ impl Legacy {
         if getppid() != Some(self.launcher) {
             return Err(Errno::SRCH.into());
         }
-        for descriptor in [&*self.segment, &self.control] {
+        let shared = self.shared.iter().map(|(_, file)| file);
+        for descriptor in shared.chain([&self.control]) {
             fcntl_setfd(descriptor, FdFlags::empty())?;
         }
         if let Some(limit) = self.descriptors {
@@ -202,6 +199,25 @@ impl Legacy {
         self.signals.thread_set_mask()?;
         Ok(())
     }
+}
+
+/// The memory that ranks share. Only their own processes will inherit it.
+fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![(
+        pmi::SEGMENT_FD,
+        channel::shm::Segment::create(options.ranks)?,
+    )];
+    if let Some(scene) = &options.scene {
+        let file = rustix::fs::memfd_create("fishplate-scene", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let mut file = File::from(file);
+        file.write_all(scene)?;
+        files.push((pmi::SCENE_FD, file.into()));
+        files.push((pmi::WORLD_FD, sim::memory::Memory::create()?));
+    }
+    for (_, file) in &files {
+        fcntl_setfd(file, FdFlags::CLOEXEC)?;
+    }
+    Ok(files)
 }
 
 /// Could a process change to this directory?

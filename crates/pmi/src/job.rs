@@ -2,7 +2,7 @@
 
 use std::os::fd::{OwnedFd, RawFd};
 
-use knobs::{CONTROL_FD, RANK, SEGMENT_FD, SIZE};
+use knobs::{CONTROL_FD, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
 
 use crate::inherit::{Inherited, Kind};
 use crate::{Control, Error, foreign};
@@ -18,6 +18,17 @@ pub struct Job {
     pub segment: OwnedFd,
     /// The socket to the launcher.
     pub control: Control,
+    /// The modelled machine, if the job runs on one.
+    pub stage: Option<Stage>,
+}
+
+/// A job's place in virtual time: two files of memory that all its ranks share.
+#[derive(Debug)]
+pub struct Stage {
+    /// What the machine is, as the launcher wrote it.
+    pub scene: OwnedFd,
+    /// What happens on it.
+    pub world: OwnedFd,
 }
 
 impl Job {
@@ -52,8 +63,23 @@ impl Job {
         // Both are looked at before either is taken, so that an error changes nothing.
         let control = Inherited::find(CONTROL_FD, control, Kind::Socket)?;
         let segment = Inherited::find(SEGMENT_FD, segment, Kind::Memory)?;
+        let stage = match (find(SCENE_FD), find(WORLD_FD)) {
+            (None, None) => None,
+            _ => {
+                let memory = |name| Inherited::find(name, want(name)?, Kind::Memory);
+                Some((memory(SCENE_FD)?, memory(WORLD_FD)?))
+            }
+        };
         let (control, segment) = (Control::new(control.take()?), segment.take()?);
+        let stage = match stage {
+            None => None,
+            Some((scene, world)) => Some(Stage {
+                scene: scene.take()?,
+                world: world.take()?,
+            }),
+        };
         Ok(Some(Job {
+            stage,
             rank,
             size,
             segment,
@@ -62,17 +88,11 @@ impl Job {
     }
 }
 
-/// The contract as the launcher gives it to a rank: names and values.
-pub fn variables(
-    rank: usize,
-    size: usize,
-    segment: RawFd,
-    control: RawFd,
-) -> [(&'static str, String); 4] {
+/// What the launcher tells a rank of itself: names and values. The files that all share come beside it.
+pub fn variables(rank: usize, size: usize, control: RawFd) -> [(&'static str, String); 3] {
     [
         (RANK, rank.to_string()),
         (SIZE, size.to_string()),
-        (SEGMENT_FD, segment.to_string()),
         (CONTROL_FD, control.to_string()),
     ]
 }

@@ -33,7 +33,9 @@ fn sockets() -> (OwnedFd, OwnedFd) {
 }
 
 fn job(segment: i32, control: i32) -> Vec<(&'static str, String)> {
-    pmi::variables(1, 4, segment, control).to_vec()
+    let mut variables = pmi::variables(1, 4, control).to_vec();
+    variables.push((pmi::SEGMENT_FD, segment.to_string()));
+    variables
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn a_file_is_no_segment() {
 
 #[test]
 fn half_a_contract_is_an_error_that_names_what_is_missing() {
-    let good: Vec<(&str, String)> = pmi::variables(1, 4, 7, 8).to_vec();
+    let good = job(7, 8);
     for missing in [pmi::SIZE, pmi::SEGMENT_FD, pmi::CONTROL_FD] {
         let vars: Vec<_> = good
             .iter()

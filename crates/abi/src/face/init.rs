@@ -50,6 +50,11 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
+    if job.as_ref().is_some_and(|job| job.stage.is_some()) {
+        return Err(unusable(
+            "this library cannot run on a modelled machine yet: leave out --fabric",
+        ));
+    }
     let rank = mpi::Rank::new(job.map(Into::into), knobs, |ranks| {
         Box::new(RealHost::new(ranks))
     })?;

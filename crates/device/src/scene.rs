@@ -1,0 +1,116 @@
+//! A scene: the machine that a job of ranks is played on, in bytes, as a launcher hands it to each rank.
+
+use fabric::System;
+
+/// What all ranks of a job in virtual time must agree on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    pub system: System,
+    /// The host of each rank, by its number.
+    pub hosts: Vec<u32>,
+    /// What all that looks random follows from.
+    pub seed: u64,
+}
+
+/// Bytes that are no scene.
+#[derive(Debug, PartialEq)]
+pub struct Damaged(String);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(
+            f,
+            "the scene that the launcher handed over is damaged: {}",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+impl Scene {
+    /// So many ranks on a system, `per_host` on a host, filled one host after the other. The system gets as many hosts
+    /// as that takes. An error says what does not fit.
+    pub fn new(system: &System, ranks: usize, per_host: usize, seed: u64) -> Result<Scene, String> {
+        let hosts: Vec<u32> = (0..ranks)
+            .map(|rank| (rank / per_host.max(1)) as u32)
+            .collect();
+        let needed = hosts.last().map_or(1, |last| last + 1).max(2);
+        let system = match system.nodes >= needed {
+            true => system.clone(),
+            false => system.with_nodes(needed).map_err(|wrong| {
+                format!(
+                    "{ranks} ranks, {per_host} on a host, need {needed} hosts: {}",
+                    wrong.why
+                )
+            })?,
+        };
+        Ok(Scene {
+            system,
+            hosts,
+            seed,
+        })
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let system = self.system.encode();
+        let words = [self.seed, self.hosts.len() as u64, system.len() as u64];
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
+        bytes.extend(system);
+        bytes
+    }
+
+    /// What `encode` made. The bytes may come from anywhere.
+    pub fn decode(bytes: &[u8]) -> Result<Scene, Damaged> {
+        let short = || Damaged("it is too short".into());
+        let mut rest = bytes;
+        let mut word = || {
+            let (first, others) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+            rest = others;
+            Ok(u64::from_le_bytes(*first))
+        };
+        let [seed, ranks, system] = [word()?, word()?, word()?];
+        let placed = usize::try_from(ranks)
+            .ok()
+            .and_then(|ranks| ranks.checked_mul(4));
+        let (hosts, rest) = placed
+            .and_then(|placed| rest.split_at_checked(placed))
+            .ok_or_else(short)?;
+        if rest.len() as u64 != system {
+            return Err(Damaged("its length is not what it says".into()));
+        }
+        let system = System::decode(rest).map_err(|why| Damaged(why.to_string()))?;
+        let (hosts, _) = hosts.as_chunks::<4>();
+        let hosts: Vec<u32> = hosts.iter().map(|host| u32::from_le_bytes(*host)).collect();
+        match hosts.iter().find(|&&host| host >= system.nodes) {
+            Some(host) => Err(Damaged(format!(
+                "a rank is on host {host} of {}",
+                system.nodes
+            ))),
+            None => Ok(Scene {
+                system,
+                hosts,
+                seed,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+
+    #[test]
+    fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
+        let system = Catalogue::builtin().system("qdr").unwrap();
+        let scene = Scene::new(&system, 10, 3, 77).unwrap();
+        assert_eq!(scene.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
+        let bytes = scene.encode();
+        assert_eq!(Scene::decode(&bytes), Ok(scene));
+        for len in 0..bytes.len() {
+            assert!(Scene::decode(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+}
