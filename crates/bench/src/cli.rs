@@ -1,12 +1,12 @@
 //! The command line of `fishplate bench`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
-use crate::library::Choice;
+use crate::library::{Choice, Fabrics, Library};
 use crate::plan::{Benchmark, Family, Plan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
@@ -141,7 +141,16 @@ pub struct ChoiceOptions {
     /// measured, LIBRARY=COMMAND for any; `{ranks}` stands for their number
     #[arg(long, value_name = "[LIBRARY=]COMMAND")]
     pub launcher: Vec<String>,
-    /// Rounds of all libraries
+    /// Run on modelled machines instead, in virtual time: names from `fishplate fabric list`, or files
+    #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',', conflicts_with_all = ["library", "against", "launcher"])]
+    pub fabric: Vec<String>,
+    /// Ranks on each host of a modelled machine
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric")]
+    pub ppn: usize,
+    /// What all that looks random on a modelled machine follows from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
+    pub seed: u64,
+    /// Rounds of all libraries; on a modelled machine one says all
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: u64,
     /// Give up a run that says nothing for so many seconds
@@ -150,12 +159,35 @@ pub struct ChoiceOptions {
 }
 
 impl ChoiceOptions {
-    pub fn choice(&self) -> Choice {
+    /// What to measure; `command` is this executable.
+    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+        if self.modelled() {
+            let fabrics = Fabrics {
+                names: self.fabric.clone(),
+                ppn: self.ppn,
+                seed: self.seed,
+            };
+            return fabrics.libraries(command);
+        }
         let (subject, against) = (self.library.clone(), self.against.clone());
-        Choice {
+        let choice = Choice {
             subject,
             against,
             launchers: self.launcher.clone(),
+        };
+        choice.libraries(command)
+    }
+
+    pub fn modelled(&self) -> bool {
+        !self.fabric.is_empty()
+    }
+
+    /// In virtual time every round would be the same.
+    pub fn rounds(&self) -> usize {
+        if self.modelled() {
+            1
+        } else {
+            self.rounds as usize
         }
     }
 
@@ -215,6 +247,10 @@ impl Options {
         if family == Family::Start && (options || self.validation || !self.percentiles.is_empty()) {
             bail!("init is started once a round: leave out -i, -x, -c and -z, and set --rounds");
         }
+        if self.choice.modelled() && family == Family::Start {
+            bail!("init is not modelled: leave out --fabric");
+        }
+        plan.modelled = self.choice.modelled();
         plan.iterations = self.iterations.map(|n| n as usize);
         plan.skip = self.warmup;
         plan.validate = self.validation;

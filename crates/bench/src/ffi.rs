@@ -13,6 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::ptr;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
@@ -77,6 +78,10 @@ functions! {
 /// An opened library. `MPI_COMM_WORLD` is the only communicator used.
 pub struct Mpi {
     call: Functions,
+    wtime: unsafe extern "C" fn() -> f64,
+    /// Time is the library's own rather than this process's.
+    virtual_time: bool,
+    opened: Instant,
     rank: usize,
     size: usize,
     // Last, so that the functions go before the code they point to.
@@ -93,8 +98,14 @@ impl Mpi {
             .with_context(|| format!("cannot open the MPI library {}", path.display()))?;
         let call = Functions::resolve(&library)
             .with_context(|| format!("{} is no library of the standard MPI ABI", path.display()))?;
+        // SAFETY: as for the other procedures; this one takes nothing and answers with a double.
+        let wtime = unsafe { library.get(c"MPI_Wtime".to_bytes_with_nul()).map(|it| *it) };
+        let wtime = wtime.context("it lacks MPI_Wtime")?;
         Ok(Mpi {
             call,
+            wtime,
+            virtual_time: false,
+            opened: Instant::now(),
             rank: 0,
             size: 1,
             _library: library,
@@ -132,6 +143,23 @@ impl Mpi {
     pub fn abort(&self, code: i32) {
         // SAFETY: a constant of the ABI and an integer.
         unsafe { (self.call.abort)(COMM_WORLD, code) };
+    }
+
+    /// From now on time is what MPI_Wtime says: ranks on a modelled machine.
+    pub fn keep_virtual_time(&mut self) {
+        self.virtual_time = true;
+    }
+
+    /// Seconds since some fixed moment. The clock is this process's own and the same for every library, except in
+    /// virtual time.
+    #[inline]
+    pub fn seconds(&self) -> f64 {
+        if self.virtual_time {
+            // SAFETY: takes no arguments.
+            unsafe { (self.wtime)() }
+        } else {
+            self.opened.elapsed().as_secs_f64()
+        }
     }
 
     pub fn rank(&self) -> usize {

@@ -85,11 +85,11 @@ fn run(arguments: &Arguments) -> Result<()> {
 
 fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
     let cases = options.cases(benchmark)?;
-    let libraries = options.choice.choice().libraries(command)?;
+    let libraries = options.choice.libraries(command)?;
     let rounds = Rounds {
         command,
         libraries: &libraries,
-        rounds: options.choice.rounds as usize,
+        rounds: options.choice.rounds(),
         timeout: options.choice.timeout()?,
     };
     let mut console = Console::new(rounds.steps(&cases));

@@ -23,6 +23,8 @@ pub struct Library {
     pub path: PathBuf,
     pub launcher: Launcher,
     pub environment: Vec<(OsString, OsString)>,
+    /// The modelled machine that it runs on, as the user named it; none is this machine.
+    pub fabric: Option<String>,
 }
 
 /// The words of a launcher's command line, up to the program to start.
@@ -120,6 +122,7 @@ impl Choice {
                 path: file,
                 launcher,
                 environment,
+                fabric: None,
             })
         })
         .collect()
@@ -136,6 +139,37 @@ impl Choice {
             found[at] = Some(Launcher::from_words(words)?);
         }
         Ok(found)
+    }
+}
+
+/// Modelled machines to run our own library on.
+#[derive(Clone, Debug)]
+pub struct Fabrics {
+    /// Names or files.
+    pub names: Vec<String>,
+    /// Ranks on each host.
+    pub ppn: usize,
+    pub seed: u64,
+}
+
+impl Fabrics {
+    /// Our library once for each of them. `command` is this executable.
+    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+        let path = own_library(command)?;
+        let library = |name: &String| {
+            let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
+            let words = ["run", "--fabric", name, "--ppn", &ppn, "--seed", &seed];
+            let words = words.map(OsString::from);
+            Library {
+                name: OWN.into(),
+                label: name.clone(),
+                path: path.clone(),
+                launcher: Launcher(std::iter::once(command.into()).chain(words).collect()),
+                environment: Vec::new(),
+                fabric: Some(name.clone()),
+            }
+        };
+        Ok(self.names.iter().map(library).collect())
     }
 }
 

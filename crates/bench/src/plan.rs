@@ -167,6 +167,8 @@ pub struct Plan {
     pub inspect: bool,
     /// Empty unless asked for.
     pub percentiles: Vec<f64>,
+    /// On a modelled machine: time is virtual, every iteration takes the same, and a few say all.
+    pub modelled: bool,
     /// What the iterations of one size may take before they are cut to fit.
     pub seconds_per_size: f64,
 }
@@ -187,6 +189,7 @@ impl Plan {
             validate: false,
             inspect: false,
             percentiles: Vec::new(),
+            modelled: false,
             seconds_per_size: 1.0,
         })
     }
@@ -200,6 +203,10 @@ impl Plan {
             (Family::Collective, false) => (100, 1_000),
             (Family::Collective, true) => (10, 100),
             (Family::Start, _) => (0, 1),
+        };
+        let (skip, iterations) = match self.modelled {
+            true => (skip.min(10), iterations / 50 + 3),
+            false => (skip, iterations),
         };
         Repeats {
             skip: self.skip.unwrap_or(skip),

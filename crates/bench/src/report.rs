@@ -25,14 +25,17 @@ pub struct Report {
 }
 
 pub fn run(command: &Path, options: &TableOptions) -> Result<Report> {
-    let libraries = options.choice.choice().libraries(command)?;
+    if options.choice.modelled() {
+        bail!("the table is of this machine: leave out --fabric");
+    }
+    let libraries = options.choice.libraries(command)?;
     if libraries.len() < 2 {
         bail!("the table compares libraries: name others with --against");
     }
     let rounds = Rounds {
         command,
         libraries: &libraries,
-        rounds: options.choice.rounds as usize,
+        rounds: options.choice.rounds(),
         timeout: options.choice.timeout()?,
     };
     let cases = cases()?;

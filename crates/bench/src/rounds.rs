@@ -36,6 +36,8 @@ pub struct Measurement {
     pub library: String,
     /// The library in tables and plots.
     pub label: String,
+    /// The modelled machine that it ran on.
+    pub fabric: Option<String>,
     pub ranks: usize,
     pub size: usize,
     pub unit: Unit,
@@ -71,6 +73,7 @@ impl Measurement {
         let object = Object {
             benchmark: &self.benchmark,
             library: &self.library,
+            fabric: self.fabric.as_deref(),
             ranks: self.ranks,
             size: self.size,
             median: digits(self.median()),
@@ -87,6 +90,8 @@ impl Measurement {
 struct Object<'a> {
     benchmark: &'a str,
     library: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<&'a str>,
     ranks: usize,
     size: usize,
     median: f64,
@@ -253,6 +258,7 @@ impl Rounds<'_> {
             benchmark: format!("{}{part}", case.plan.benchmark.name()),
             library: library.name.clone(),
             label: library.label.clone(),
+            fabric: library.fabric.clone(),
             ranks: case.ranks,
             size,
             unit,
@@ -279,6 +285,7 @@ pub mod tests {
             benchmark: benchmark.into(),
             library: format!("/opt/{label}/lib/libmpi_abi.so.1"),
             label: label.into(),
+            fabric: None,
             ranks: 2,
             size,
             unit,

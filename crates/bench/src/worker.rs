@@ -53,6 +53,9 @@ fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
     let plan: Plan =
         serde_json::from_str(plan).context("the plan is not what this worker reads")?;
     let mut mpi = Mpi::open(library)?;
+    if plan.modelled {
+        mpi.keep_virtual_time();
+    }
     let before = Instant::now();
     mpi.init()?;
     let init = before.elapsed().as_secs_f64() * 1e3;
@@ -195,7 +198,7 @@ impl<'a> Runner<'a> {
 
     /// A few iterations tell rank 0 what the size costs; it tells all how many to make.
     fn afford(&mut self, size: usize) -> Result<Repeats> {
-        if self.plan.iterations.is_some() {
+        if self.plan.iterations.is_some() || self.plan.modelled {
             return Ok(self.plan.repeats(size));
         }
         synchronise(self.mpi)?;

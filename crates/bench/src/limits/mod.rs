@@ -66,6 +66,7 @@ impl From<Figure> for Measurement {
             benchmark: format!("limits/{}", figure.name),
             library: MACHINE.into(),
             label: MACHINE.into(),
+            fabric: None,
             ranks: if figure.name.starts_with("memcpy") {
                 1
             } else {
