@@ -14,6 +14,7 @@ mod library;
 mod limits;
 mod line;
 mod memory;
+pub mod modelled;
 mod plan;
 mod plot;
 mod procedure;

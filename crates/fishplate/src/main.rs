@@ -29,6 +29,7 @@ enum Command {
     Run(run::Arguments),
     Bench(bench::Arguments),
     Fabric(fabric::Arguments),
+    Study(study::Arguments),
     Knobs(settings::Arguments),
     Info(info::Arguments),
 }
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(arguments),
         Command::Bench(arguments) => bench::main(arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
+        Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
     }

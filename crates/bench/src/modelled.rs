@@ -1,0 +1,141 @@
+//! Benchmarks on modelled machines as experiments of a larger study.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::console::Console;
+use crate::job::Job;
+use crate::library::{Fabrics, Library};
+use crate::plan::{Benchmark, Plan};
+use crate::plot;
+use crate::rounds::Measurement;
+use crate::sizes::SizeRange;
+
+/// One benchmark between two ranks, with settings of the library.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub label: String,
+    /// A name from the catalogue, or a file.
+    pub fabric: String,
+    /// As on the command line.
+    pub benchmark: &'static str,
+    /// Likewise.
+    pub sizes: String,
+    /// Variables and their values.
+    pub settings: Vec<(String, String)>,
+}
+
+/// What an experiment found, by the size of the message.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    pub label: String,
+    pub points: Vec<(usize, f64)>,
+}
+
+impl Curve {
+    pub fn at(&self, size: usize) -> Option<f64> {
+        let point = self.points.iter().find(|(at, _)| *at == size)?;
+        Some(point.1)
+    }
+
+    /// The highest value.
+    pub fn peak(&self) -> Option<f64> {
+        self.points
+            .iter()
+            .map(|(_, value)| *value)
+            .max_by(f64::total_cmp)
+    }
+}
+
+/// How long a job may be silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs experiments one after the other, with a progress bar. `command` starts jobs and workers.
+pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
+    let plans = experiments
+        .iter()
+        .map(plan)
+        .collect::<Result<Vec<Plan>>>()?;
+    let steps = plans.iter().map(|plan| plan.sizes.len()).sum();
+    let mut console = Console::new(steps);
+    let mut curves = Vec::new();
+    for (experiment, plan) in experiments.iter().zip(&plans) {
+        console.doing(format!("{}, {}", experiment.benchmark, experiment.label));
+        let library = library(command, experiment)?;
+        let job = Job {
+            command,
+            library: &library,
+            ranks: 2,
+            plan,
+            timeout: PATIENCE,
+        };
+        let outcome = job.run(&mut console)?;
+        let points = outcome
+            .samples
+            .iter()
+            .map(|sample| (sample.size, sample.value));
+        curves.push(Curve {
+            label: experiment.label.clone(),
+            points: points.collect(),
+        });
+    }
+    Ok(curves)
+}
+
+fn plan(experiment: &Experiment) -> Result<Plan> {
+    let range = SizeRange::parse(&experiment.sizes)?;
+    let mut plan = Plan::new(named(experiment.benchmark)?, Some(&range))?;
+    plan.modelled = true;
+    Ok(plan)
+}
+
+fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
+    let fabrics = Fabrics {
+        names: vec![experiment.fabric.clone()],
+        ppn: 1,
+        seed: 1,
+    };
+    let mut library = fabrics.libraries(command)?.pop().context("one was named")?;
+    library.label = experiment.label.clone();
+    let settings = experiment.settings.iter();
+    library.environment = settings
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    Ok(library)
+}
+
+fn named(name: &str) -> Result<Benchmark> {
+    match name {
+        "latency" => Ok(Benchmark::Latency),
+        "bw" => Ok(Benchmark::Bw),
+        "bibw" => Ok(Benchmark::Bibw),
+        other => bail!("{other} is no benchmark between two ranks"),
+    }
+}
+
+/// Draws curves of one benchmark, as SVG or PNG by the name of the file.
+pub fn draw(benchmark: &str, curves: &[Curve], file: &Path) -> Result<()> {
+    let benchmark = named(benchmark)?;
+    let measurement = |label: &String, size, value| Measurement {
+        benchmark: benchmark.name().into(),
+        library: label.clone(),
+        label: label.clone(),
+        fabric: None,
+        ranks: 2,
+        size,
+        unit: benchmark.unit(),
+        rounds: vec![value],
+        extremes: Vec::new(),
+        percentiles: Vec::new(),
+    };
+    let all: Vec<Measurement> = curves
+        .iter()
+        .flat_map(|curve| {
+            let points = curve.points.iter();
+            points.map(|&(size, value)| measurement(&curve.label, size, value))
+        })
+        .collect();
+    plot::draw(&all, file)
+}

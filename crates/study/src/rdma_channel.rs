@@ -1,0 +1,116 @@
+//! The study of MPICH2's RDMA channel: four designs of it and a rendezvous one level up, on the machine of the paper.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bench::modelled::{Curve, Experiment};
+
+use crate::claims::{Findings, Paper};
+
+const PAPER: &str = include_str!("../data/rdma-channel.toml");
+/// Message sizes of the curves of latency and of bandwidth.
+const LATENCY: &str = "4:64K";
+const BANDWIDTH: &str = "4:1M";
+/// The message whose bandwidth the chunk size is chosen by.
+const LONG: &str = "1M:1M";
+const CHUNKS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/// Everything that was run.
+pub struct Results {
+    pub paper: Paper,
+    /// For each design.
+    pub latency: Vec<Curve>,
+    pub bandwidth: Vec<Curve>,
+    /// Bandwidth of a long message by the chunk size, in bytes.
+    pub chunks: Curve,
+}
+
+/// The settings that make the library work by a design.
+fn settings(design: &str) -> Vec<(String, String)> {
+    let (channel, rendezvous) = match design {
+        "zero-copy" => ("zero-copy", "read"),
+        "rput" => ("zero-copy", "write"),
+        other => (other, "auto"),
+    };
+    vec![
+        ("FISHPLATE_RDMA_DESIGN".into(), channel.into()),
+        ("FISHPLATE_RENDEZVOUS".into(), rendezvous.into()),
+    ]
+}
+
+/// Runs it all. `command` is the executable that starts jobs and workers.
+pub fn run(command: &Path) -> Result<Results> {
+    let paper = Paper::read("rdma-channel", PAPER)?;
+    let experiment = |design: &str, benchmark, sizes: &str| Experiment {
+        label: design.into(),
+        fabric: paper.fabric.clone(),
+        benchmark,
+        sizes: sizes.into(),
+        settings: settings(design),
+    };
+    let mut all = Vec::new();
+    for (benchmark, sizes) in [("latency", LATENCY), ("bw", BANDWIDTH)] {
+        for design in &paper.designs {
+            all.push(experiment(&design.name, benchmark, sizes));
+        }
+    }
+    for chunk in CHUNKS {
+        let mut sweep = experiment("pipeline", "bw", LONG);
+        let chunk = format!("{chunk}K");
+        sweep.settings.push(("FISHPLATE_RDMA_CHUNK".into(), chunk));
+        all.push(sweep);
+    }
+    let mut curves = bench::modelled::run(command, &all)?.into_iter();
+    let designs = paper.designs.len();
+    let latency: Vec<Curve> = curves.by_ref().take(designs).collect();
+    let bandwidth: Vec<Curve> = curves.by_ref().take(designs).collect();
+    let points = CHUNKS.iter().zip(curves);
+    let points = points.map(|(chunk, curve)| (chunk << 10, curve.peak().unwrap_or(0.0)));
+    Ok(Results {
+        chunks: Curve {
+            label: "1 MiB messages".into(),
+            points: points.collect(),
+        },
+        paper,
+        latency,
+        bandwidth,
+    })
+}
+
+impl Findings for Results {
+    fn latency(&self, design: &str) -> Option<f64> {
+        let curve = self.latency.iter().find(|curve| curve.label == design)?;
+        curve.at(self.paper.small)
+    }
+
+    fn peak(&self, design: &str) -> Option<f64> {
+        let curve = self.bandwidth.iter().find(|curve| curve.label == design)?;
+        curve.peak()
+    }
+
+    fn best_chunk(&self) -> Option<f64> {
+        let best = self.chunks.points.iter();
+        let best = best.max_by(|left, right| left.1.total_cmp(&right.1));
+        best.map(|(chunk, _)| *chunk as f64)
+    }
+}
+
+impl Results {
+    /// Draws the curves into a folder; which files there are then.
+    pub fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let plots = [
+            ("latency", "latency.svg", &self.latency[..]),
+            ("bw", "bandwidth.svg", &self.bandwidth[..]),
+            ("bw", "chunk.svg", std::slice::from_ref(&self.chunks)),
+        ];
+        let mut files = Vec::new();
+        for (benchmark, name, curves) in plots {
+            let file = folder.join(name);
+            bench::modelled::draw(benchmark, curves, &file)?;
+            files.push(file);
+        }
+        Ok(files)
+    }
+}
