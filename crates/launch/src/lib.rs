@@ -13,6 +13,7 @@ mod error;
 mod job;
 mod library;
 mod limits;
+mod nearness;
 mod output;
 mod processes;
 mod rank;

@@ -15,6 +15,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::process::{getpid, getppid, setrlimit};
 
+use crate::nearness;
 use crate::output::Stream;
 use crate::rank::Rank;
 use crate::{Error, Options};
@@ -45,6 +46,8 @@ struct Starter<'a> {
     /// A rank that reads from a terminal has to be in the foreground process group, so rank 0 stays in the launcher's.
     terminal: bool,
     library_path: Option<std::ffi::OsString>,
+    /// What this machine's cores call for, unless the user has decided.
+    past_cache_limit: Option<&'static str>,
 }
 
 impl<'a> Starter<'a> {
@@ -70,6 +73,7 @@ impl<'a> Starter<'a> {
             signals,
             terminal: io::stdin().is_terminal(),
             library_path: library_path(options),
+            past_cache_limit: past_cache_limit(options),
         })
     }
 
@@ -89,6 +93,9 @@ impl<'a> Starter<'a> {
         .map_err(|errno| failed(errno.into()))?;
         let mut command = Command::new(&options.program);
         command.args(&options.arguments);
+        if let Some(limit) = self.past_cache_limit {
+            command.env(PAST_CACHE_LIMIT, limit);
+        }
         command.envs(options.variables.iter().map(|(name, value)| (name, value)));
         if let Some(path) = &self.library_path {
             command.env("LD_LIBRARY_PATH", path);
@@ -218,6 +225,19 @@ fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }
     Ok(files)
+}
+
+const PAST_CACHE_LIMIT: &str = "FISHPLATE_PAST_CACHE_LIMIT";
+
+/// The setting for cores that share a cache, if that is what ranks will run on and nobody has set it.
+fn past_cache_limit(options: &Options) -> Option<&'static str> {
+    let given = options
+        .variables
+        .iter()
+        .any(|(name, _)| name == PAST_CACHE_LIMIT)
+        || std::env::var_os(PAST_CACHE_LIMIT).is_some();
+    let talks_here = options.ranks > 1 && options.scene.is_none();
+    (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("8K")
 }
 
 /// Could a process change to this directory?

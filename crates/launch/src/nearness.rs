@@ -1,0 +1,79 @@
+//! How far apart the cores of this machine are at the moment: how long a cache line takes from one to another.
+//!
+//! Bodies of some KiB are best written to the cache where cores share one, and past it where every line would be fetched
+//! from another core's only to be taken away again. Which of the two a machine is cannot be read anywhere that can be
+//! trusted (a virtual machine's cores move), but it takes some microseconds to find out.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+const TURNS: u32 = 200;
+/// The first turns bring both threads to their cores.
+const SKIP: u32 = 50;
+/// A line that takes longer, one way, is not handed on by a cache that both share.
+const NEAR: Duration = Duration::from_nanos(80);
+/// Who has not been answered for so long shares his core with somebody else, and measures nothing.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+#[repr(align(128))]
+struct Line(AtomicU32);
+
+/// Whether two cores that this process may use share a cache. None: there are no two, or they are too busy to tell.
+pub(crate) fn cores_are_near() -> Option<bool> {
+    let [first, second] = two_cores()?;
+    let line = Line(AtomicU32::new(0));
+    let give_up = Instant::now() + PATIENCE;
+    // Even numbers are answered by one side, odd ones by the other.
+    let play = |mine: u32| {
+        let mut begin = None;
+        for turn in 0..TURNS {
+            let wanted = 2 * turn + mine;
+            let mut looks = 0u32;
+            while line.0.load(Ordering::Acquire) != wanted {
+                spin_loop();
+                looks += 1;
+                if looks.is_multiple_of(1024) && Instant::now() > give_up {
+                    return None;
+                }
+            }
+            line.0.store(wanted + 1, Ordering::Release);
+            if turn == SKIP {
+                begin = Some(Instant::now());
+            }
+        }
+        Some(begin?.elapsed() / (2 * (TURNS - SKIP)))
+    };
+    let one_way = thread::scope(|scope| {
+        let other = scope.spawn(|| pin(second).and_then(|()| play(1)));
+        let own = scope.spawn(|| pin(first).and_then(|()| play(0)));
+        let (own, other) = (own.join().ok().flatten(), other.join().ok().flatten());
+        other.and(own)
+    })?;
+    Some(one_way <= NEAR)
+}
+
+fn two_cores() -> Option<[usize; 2]> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    Some([cores.next()?, cores.next()?])
+}
+
+fn pin(core: usize) -> Option<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_answer_comes_soon() {
+        let begin = std::time::Instant::now();
+        super::cores_are_near();
+        assert!(begin.elapsed() < std::time::Duration::from_secs(5));
+    }
+}
