@@ -18,12 +18,13 @@ fn main() {
     let start = Instant::now();
     let times = play(&system, &[0, 1], Faults::default(), 1, |mut node, rank| {
         let mut end = connect(&mut node, 1 - rank as usize, &Wish::default());
+        let inline = node.rail(0).attributes().inline >= 8;
         for round in 0..2 * ROUNDS {
             let value = (round / 2 + 1) as u8;
             if round % 2 == u64::from(rank) {
                 end.fill(8 * rank as usize, &[value; 8]);
                 // Every hundredth tells that there is room again.
-                end.write_signaled(&mut node, 8 * rank as usize, 8, true, round % 100 < 2);
+                end.write_signaled(&mut node, 8 * rank as usize, 8, inline, round % 100 < 2);
                 if round % 100 < 2 {
                     end.completion(&mut node);
                 }
@@ -31,7 +32,10 @@ fn main() {
                 end.await_byte(&mut node, 15 - 8 * rank as usize, value);
             }
         }
-        node.turn().now()
+        let end = node.turn().now();
+        // What a rank has posted goes when it leaves.
+        settle_down(&mut node);
+        end
     });
     let wall = start.elapsed().as_secs_f64();
     let messages = (2 * ROUNDS) as f64;
