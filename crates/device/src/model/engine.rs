@@ -108,7 +108,8 @@ impl Net {
         let qp = &self.qps[q as usize];
         let place = (qp.rank, self.adapters[qp.adapter as usize].rail);
         let message = &mut self.messages[number];
-        for slice in &message.slices {
+        for at in 0..message.slices.len() {
+            let slice = message.slices[at];
             let len = u64::from(slice.len);
             if !self
                 .regions
@@ -118,10 +119,7 @@ impl Net {
             }
             // SAFETY: the slice lies in a region that is still registered, so it is memory of that rank, in whose process we
             // are; who registered it expects that the device looks at it at any time.
-            let bytes = unsafe {
-                std::slice::from_raw_parts(slice.address as *const u8, slice.len as usize)
-            };
-            message.payload.extend_from_slice(bytes);
+            unsafe { message.read(slice.address, slice.len) };
         }
         true
     }

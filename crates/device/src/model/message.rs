@@ -83,6 +83,21 @@ impl Message {
         }
     }
 
+    /// Appends bytes of a rank's memory to the payload.
+    ///
+    /// # Safety
+    /// That memory is at hand, for so many bytes.
+    pub unsafe fn read(&mut self, address: u64, len: u32) {
+        let (before, len) = (self.payload.len(), len as usize);
+        self.payload.reserve(len);
+        // SAFETY: the caller vouches for the source; the payload, which is memory of the world, has just got the room.
+        unsafe {
+            let end = self.payload.as_mut_ptr().add(before);
+            std::ptr::copy_nonoverlapping(address as *const u8, end, len);
+            self.payload.set_len(before + len);
+        }
+    }
+
     /// What a packet of `mtu` carries: from where, and how much.
     pub fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
         let from = packet * mtu;

@@ -73,10 +73,7 @@ impl Net {
         if work.inline {
             for slice in work.local {
                 // SAFETY: the caller says that it is this rank's memory.
-                let bytes = unsafe {
-                    std::slice::from_raw_parts(slice.address as *const u8, slice.len as usize)
-                };
-                message.payload.extend_from_slice(bytes);
+                unsafe { message.read(slice.address, slice.len) };
             }
         } else {
             message.slices.extend_from_slice(work.local);

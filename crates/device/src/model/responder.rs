@@ -487,9 +487,7 @@ impl Net {
                     message.payload.clear();
                     // SAFETY: the region is registered with this right, so the memory is there, it may change at any time,
                     // and this is that rank's process.
-                    let bytes =
-                        unsafe { std::slice::from_raw_parts(address as *const u8, len as usize) };
-                    message.payload.extend_from_slice(bytes);
+                    unsafe { message.read(address, len) };
                 }
                 if kind != Kind::Read && first_time {
                     self.messages[number].executed = true;
