@@ -117,3 +117,70 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
         }
     }
 }
+
+/// A send until its completion has been taken, and a read until its last byte has been seen.
+fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
+    let furthest = system.nodes - 1;
+    let times = play(
+        system,
+        &[0, furthest],
+        Faults::default(),
+        1,
+        move |mut node, rank| {
+            let wish = Wish {
+                bytes: len.max(64),
+                ..Wish::default()
+            };
+            let mut end = connect(&mut node, 1 - rank as usize, &wish);
+            let inline = len <= node.rail(0).attributes().inline;
+            match (operation, rank) {
+                (fabric::Operation::Send, 0) => {
+                    settle_down(&mut node);
+                    let before = node.turn().now();
+                    let send = Operation::Send { immediate: None };
+                    end.post(&mut node, 7, send, &[end.slice(0, len)], inline, false)
+                        .unwrap();
+                    settle_down(&mut node);
+                    before
+                }
+                (fabric::Operation::Send, _) => {
+                    end.receive(&mut node, 3, &[end.slice(0, len)]).unwrap();
+                    let got = end.completion(&mut node);
+                    assert_eq!((got.id, got.bytes as usize), (3, len));
+                    node.turn().now()
+                }
+                (_, 0) => {
+                    settle_down(&mut node);
+                    let before = node.turn().now();
+                    let read = Operation::Read { from: end.remote(0) };
+                    end.post(&mut node, 7, read, &[end.slice(0, len)], false, false)
+                        .unwrap();
+                    end.await_byte(&mut node, len - 1, 9) - before
+                }
+                _ => {
+                    end.fill(len - 1, &[9]);
+                    settle_down(&mut node);
+                    settle_down(&mut node);
+                    0
+                }
+            }
+        },
+    );
+    times[0].abs_diff(times[1])
+}
+
+#[test]
+fn sends_and_reads_take_what_the_table_says() {
+    for name in systems() {
+        let system = system(&name);
+        let costs = Costs::of(&system, 0);
+        for operation in [fabric::Operation::Send, fabric::Operation::Read] {
+            for len in [8, 1000, 5000, 100_000] {
+                let table = explain(&costs, Bytes(len), operation, system.most_hops());
+                let measured = one_other(&system, operation, len as usize);
+                let expected = total(&table).picos();
+                assert_eq!(measured, expected, "{name}, {operation:?} of {len} bytes: {table:#?}");
+            }
+        }
+    }
+}
