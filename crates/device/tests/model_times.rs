@@ -152,7 +152,9 @@ fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
                 (_, 0) => {
                     settle_down(&mut node);
                     let before = node.turn().now();
-                    let read = Operation::Read { from: end.remote(0) };
+                    let read = Operation::Read {
+                        from: end.remote(0),
+                    };
                     end.post(&mut node, 7, read, &[end.slice(0, len)], false, false)
                         .unwrap();
                     end.await_byte(&mut node, len - 1, 9) - before
@@ -179,7 +181,10 @@ fn sends_and_reads_take_what_the_table_says() {
                 let table = explain(&costs, Bytes(len), operation, system.most_hops());
                 let measured = one_other(&system, operation, len as usize);
                 let expected = total(&table).picos();
-                assert_eq!(measured, expected, "{name}, {operation:?} of {len} bytes: {table:#?}");
+                assert_eq!(
+                    measured, expected,
+                    "{name}, {operation:?} of {len} bytes: {table:#?}"
+                );
             }
         }
     }

@@ -93,6 +93,13 @@ pub fn hear(node: &mut ModelNode) -> Vec<u8> {
 
 /// Connects this rank with a peer that does the same.
 pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
+    let end = connect_any(node, wish, peer);
+    settle_down(node);
+    end
+}
+
+/// The same, without time to settle down. Of several peers, who tells first must be connected first.
+pub fn connect_any(node: &mut ModelNode, wish: &Wish, peer: usize) -> End {
     let mut memory = vec![0; wish.bytes].into_boxed_slice();
     let device = node.rail(wish.rail);
     let cq = device.create_cq(2 * wish.depth).unwrap();
@@ -134,7 +141,7 @@ pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
     let device = node.rail(wish.rail);
     let tied = (wish.transport != Transport::Ud).then_some(peer);
     device.connect(qp, tied).unwrap();
-    let end = End {
+    End {
         rail: wish.rail,
         cq,
         qp,
@@ -142,9 +149,7 @@ pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
         own,
         theirs,
         peer,
-    };
-    settle_down(node);
-    end
+    }
 }
 
 /// Lets so much time pass that all are connected.
