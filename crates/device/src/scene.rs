@@ -37,7 +37,7 @@ impl Scene {
             .collect();
         let needed = hosts.last().map_or(1, |last| last + 1).max(2);
         let system = match system.nodes >= needed {
-            true => system.clone(),
+            true => *system,
             false => system.with_nodes(needed).map_err(|wrong| {
                 format!(
                     "{ranks} ranks, {per_host} on a host, need {needed} hosts: {}",

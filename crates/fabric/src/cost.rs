@@ -53,7 +53,7 @@ impl Resource {
 pub const LINE: Bytes = Bytes(64);
 
 /// The times of one rail.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     system: System,
     link: GbPerSec,
@@ -77,7 +77,7 @@ impl Costs {
             },
             read_line: Nanos::ZERO,
             write_line: Nanos::ZERO,
-            system: system.clone(),
+            system: *system,
         };
         costs.read_line = costs.bus_read(LINE);
         costs.write_line = costs.write(LINE);

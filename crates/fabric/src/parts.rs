@@ -71,7 +71,7 @@ macro_rules! part {
         check $check:expr
     ) => {
         $(#[$attribute])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $name { $( #[doc = $doc] pub $key: $type, )* }
 
         impl $crate::parts::Part for $name {

@@ -45,10 +45,7 @@ part! {
 impl System {
     /// The same machine with another number of hosts.
     pub fn with_nodes(&self, nodes: u32) -> Result<System, Wrong> {
-        let system = System {
-            nodes,
-            ..self.clone()
-        };
+        let system = System { nodes, ..*self };
         system.check()?;
         Ok(system)
     }

@@ -138,7 +138,7 @@ width = { value = 12, source = \"published: here\" }
     assert_eq!(catalogue.systems_of("mine.toml"), ["mine", "other"]);
     let base = catalogue.system("2xqdr").unwrap();
     let mine = catalogue.system("mine").unwrap();
-    let mut by_hand = base.clone();
+    let mut by_hand = base;
     by_hand.hca.mtu = fabric::Bytes(4096);
     by_hand.cable = catalogue.sheet("cable", "fibre").unwrap().build().unwrap();
     by_hand.cable.length = fabric::Metres::from_millimetres(30_000);

@@ -1,0 +1,185 @@
+//! A rank's place in a modelled machine.
+
+use std::rc::Rc;
+
+use sim::{Deadlock, Time, Turn};
+
+use super::{ModelDevice, Net};
+use crate::{Device, Effort, Error, Node, Result};
+
+/// A look that finds nothing, a reading of the clock, a call that looks at little: some dozens of instructions on data that
+/// is in the processor's cache. Assumed; on hosts since Nehalem such a call takes 10 to 30 ns.
+pub const CALL: Time = 20_000;
+
+/// One way of the slow path: TCP over a cluster's Ethernet for management, some 30 us. Assumed.
+pub const TELL: Time = 30_000_000;
+
+/// A copy longer than this is shared out with whoever else uses the host's memory, so many bytes at a time.
+const SHARE: usize = 16 << 10;
+/// Shorter copies are over before others matter.
+const SHORT: usize = 1 << 10;
+
+pub struct ModelNode {
+    turn: Rc<Turn<Net>>,
+    rails: Vec<ModelDevice>,
+}
+
+impl ModelNode {
+    pub fn new(turn: Turn<Net>) -> ModelNode {
+        let turn = Rc::new(turn);
+        let rails = turn.with(|net, _| net.rails);
+        let rails = (0..rails)
+            .map(|rail| ModelDevice::new(turn.clone(), rail))
+            .collect();
+        ModelNode { turn, rails }
+    }
+
+    pub fn turn(&self) -> &Turn<Net> {
+        &self.turn
+    }
+
+    /// A copy: as fast as the processor copies, and as the memory lets it beside all others who use it.
+    fn copy(&self, len: usize) {
+        let mut left = len;
+        while left > 0 {
+            let part = left.min(SHARE);
+            left -= part;
+            let rank = self.turn.rank();
+            let before = self.turn.with(|net, _| {
+                let bytes = fabric::Bytes(part as u64);
+                let costs = &net.timings[0].costs;
+                let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
+                let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
+                let before = host.moved;
+                host.moved += traffic.picos();
+                (before, net.cpu(rank, own.picos()))
+            });
+            let (before, time) = before;
+            self.turn.spend(time);
+            if part <= SHORT {
+                continue;
+            }
+            self.turn.settle().ok();
+            // All that moved meanwhile shares one memory.
+            let busy = self
+                .turn
+                .with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
+            self.turn.spend(busy.saturating_sub(time));
+        }
+    }
+}
+
+impl Net {
+    /// What a rank's processor takes for work that takes others so long.
+    #[inline]
+    pub(super) fn cpu(&self, rank: u32, time: Time) -> Time {
+        match self.ranks[rank as usize].slowness {
+            100 => time,
+            percent => time * u64::from(percent) / 100,
+        }
+    }
+}
+
+impl Node for ModelNode {
+    fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    fn rail(&mut self, rail: usize) -> &mut dyn Device {
+        &mut self.rails[rail]
+    }
+
+    fn now(&mut self) -> u64 {
+        let now = self.turn.now();
+        let rank = self.turn.rank();
+        self.turn
+            .spend(self.turn.with(|net, _| net.cpu(rank, CALL)));
+        now / 1000
+    }
+
+    fn look(&mut self) {
+        self.turn.settle().ok();
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            let seen = std::mem::take(&mut net.ranks[rank as usize].written);
+            let time = match seen {
+                true => net.timings[0].poll,
+                false => CALL,
+            };
+            net.cpu(rank, time)
+        });
+        self.turn.spend(time);
+    }
+
+    fn spend(&mut self, effort: Effort) {
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            let software = &net.system.software;
+            let time = match effort {
+                Effort::Send => software.send.picos(),
+                Effort::Receive => software.receive.picos(),
+                Effort::Control => software.control.picos(),
+                Effort::Copy(_) => 0,
+                Effort::Call => CALL,
+            };
+            net.cpu(rank, time)
+        });
+        self.turn.spend(time);
+        if let Effort::Copy(len) = effort {
+            self.copy(len);
+        }
+    }
+
+    fn wait(&mut self, nanos: u64) -> Result<()> {
+        let turn = &self.turn;
+        let until = nanos
+            .checked_mul(1000)
+            .and_then(|time| time.checked_add(turn.now()));
+        turn.settle().map_err(deadlock)?;
+        let rank = turn.rank() as usize;
+        let (fresh, next) = turn.with(|net, _| {
+            let own = &mut net.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.next_news())
+        });
+        if fresh {
+            return Ok(());
+        }
+        let until = match (until, next) {
+            (Some(until), Some(next)) => Some(until.min(next)),
+            (until, next) => until.or(next),
+        };
+        turn.wait(until).map_err(deadlock)?;
+        turn.with(|net, _| net.ranks[rank].fresh = false);
+        Ok(())
+    }
+
+    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        self.turn.settle().map_err(deadlock)?;
+        let from = self.turn.rank();
+        self.turn.with(|net, clock| {
+            let at = clock.of(from) + TELL;
+            net.tell(from, peer, words, at, clock)
+        })
+    }
+
+    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.turn.settle().map_err(deadlock)?;
+        let rank = self.turn.rank();
+        let (word, time) = self
+            .turn
+            .with(|net, _| (net.told(rank), net.cpu(rank, CALL)));
+        self.turn.spend(time);
+        Ok(word)
+    }
+}
+
+impl Drop for ModelNode {
+    fn drop(&mut self) {
+        let rank = self.turn.rank();
+        self.turn.with(|net, _| net.leave(rank));
+    }
+}
+
+pub(super) fn deadlock(_: Deadlock) -> Error {
+    Error::Deadlock
+}

@@ -1,0 +1,665 @@
+//! The responder's end: packets that arrive, are placed, answered and acknowledged, or refused (IBA 9.7.5, 9.8, 9.9.3).
+
+use fabric::packet::{ACKNOWLEDGEMENT, AETH, GRH, PLAIN};
+use sim::Time;
+
+use super::message::Kind;
+use super::rank::What;
+use super::regions::Use;
+use super::{Clocked, Event, NONE, Net, Refusal};
+use crate::{Completed, Completion, Qp, Slice, State, Status, Transport};
+
+/// Where bytes go.
+#[derive(Clone, Copy)]
+enum Into {
+    Region { address: u64, key: u32 },
+    Receive { receive: u32, skip: u32 },
+    Slices,
+}
+
+impl Net {
+    /// A packet has come through the chip.
+    pub(super) fn arrive(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
+        if self.is_next(number, packet, clock) {
+            self.take_packet(number, packet, clock);
+        }
+        self.messages.release(number);
+    }
+
+    /// Whether a packet is what its queue pair waits for.
+    fn is_next(&mut self, number: u32, packet: u32, clock: &mut Clocked) -> bool {
+        let message = &self.messages[number];
+        let (from, life, sequence) = (message.from, message.life, message.sequence);
+        let kind = message.kind;
+        let last = packet + 1 == message.packets(self.mtu);
+        let transport = self.qps[from as usize].transport;
+        let to = &mut self.qps[message.to as usize];
+        let connected = to.transport == Transport::Ud || to.peer == from;
+        let same = to.transport == transport;
+        if !to.alive || to.state != State::Rts || !connected || !same {
+            self.lost(from, clock);
+            return false;
+        }
+        match to.transport {
+            Transport::Ud => return true,
+            Transport::Uc => {
+                // A message begins with its first packet and goes on with the next, or all of it is dropped.
+                let next = packet == 0
+                    || (!to.dropping && sequence == to.expected && packet == to.expected_packet);
+                if packet == 0 {
+                    to.expected = sequence;
+                }
+                to.dropping = !next;
+                to.expected_packet = packet + 1;
+                return next;
+            }
+            Transport::Rc => {}
+        }
+        if to.peer_life != life {
+            // Of a connection that is no more, or the first of a new one.
+            if (life.wrapping_sub(to.peer_life) as i32) < 0
+                || to.expected != 0
+                || sequence != 0
+                || packet != 0
+            {
+                self.lost(from, clock);
+                return false;
+            }
+            to.peer_life = life;
+        }
+        let ahead = sequence.wrapping_sub(to.expected) as i32;
+        if ahead == 0 && packet == to.expected_packet {
+            to.complained = false;
+            return true;
+        }
+        if ahead > 0 || ahead == 0 && packet > to.expected_packet {
+            if !to.complained {
+                to.complained = true;
+                let event = Event::Missing {
+                    qp: from,
+                    sequence: to.expected,
+                    packet: to.expected_packet,
+                };
+                self.send_back(number, event, clock);
+            }
+            return false;
+        }
+        // It is here already: the answer was lost, or is on its way.
+        if last && kind.is_answered() {
+            self.answer_again(number, clock);
+        } else if last {
+            self.acknowledge(number, clock.now(), true, clock);
+        }
+        false
+    }
+
+    /// Places a packet, and ends the message if it is its last.
+    fn take_packet(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
+        let (now, mtu) = (clock.now(), self.mtu);
+        let message = &self.messages[number];
+        let (q, kind) = (message.to, message.kind);
+        if packet == 0 && !self.open(number, clock) {
+            return;
+        }
+        if kind.is_answered() {
+            let to = &mut self.qps[q as usize];
+            to.expected = to.expected.wrapping_add(1);
+            return self.ask_memory(number, clock);
+        }
+        let message = &self.messages[number];
+        let last = packet + 1 == message.packets(mtu);
+        let (from, len) = message.piece(packet, mtu);
+        let into = match kind {
+            Kind::Write => Into::Region {
+                address: message.address,
+                key: message.rkey,
+            },
+            _ => Into::Receive {
+                receive: self.qps[q as usize].receive,
+                skip: self.skip(q),
+            },
+        };
+        let adapter = self.qps[q as usize].adapter;
+        // A datagram has one packet.
+        let header = self.skip(q);
+        let end = self.write(adapter, now, len + header);
+        let visible = end + self.timing(adapter).write_latency;
+        self.qps[q as usize].visible = visible;
+        // A receiver of sends waits for completions.
+        self.place(
+            q,
+            number,
+            (from, len),
+            into,
+            visible,
+            last && kind == Kind::Write,
+            clock,
+        );
+        let to = &mut self.qps[q as usize];
+        if to.transport == Transport::Rc {
+            to.expected_packet += 1;
+        }
+        if last {
+            self.close(number, end, clock);
+        }
+    }
+
+    /// What a datagram's receive holds in front of the payload.
+    fn skip(&self, q: u32) -> u32 {
+        match self.qps[q as usize].transport {
+            Transport::Ud => GRH as u32,
+            _ => 0,
+        }
+    }
+
+    /// The first packet of a message: may it do what it wants, and is there a receive for it?
+    fn open(&mut self, number: u32, clock: &mut Clocked) -> bool {
+        let message = &self.messages[number];
+        let q = message.to;
+        let to = &self.qps[q as usize];
+        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let to_do = match message.kind {
+            Kind::Write => Some(Use::RemoteWrite),
+            Kind::Read => Some(Use::RemoteRead),
+            Kind::CompareAndSwap | Kind::FetchAndAdd => Some(Use::RemoteAtomic),
+            Kind::Send => None,
+        };
+        let (address, len) = (message.address, u64::from(message.len));
+        if let Some(to_do) = to_do {
+            let atomic = to_do == Use::RemoteAtomic;
+            if atomic && !address.is_multiple_of(8) {
+                self.refuse(number, Refusal::InvalidRequest, clock);
+                return false;
+            }
+            if !self.regions.allow(place, message.rkey, address, len, to_do) {
+                self.refuse(number, Refusal::Access, clock);
+                return false;
+            }
+        }
+        if message.kind == Kind::Send || message.immediate.is_some() {
+            let Some(receive) = self.receives.take(to.receives) else {
+                self.refuse(number, Refusal::NotReady, clock);
+                return false;
+            };
+            // What an earlier message left behind that was never finished.
+            let before = std::mem::replace(&mut self.qps[q as usize].receive, receive);
+            if before != NONE {
+                self.receives.free(before);
+            }
+            if self.messages[number].kind == Kind::Send {
+                return self.fits(number, receive, clock);
+            }
+        }
+        true
+    }
+
+    /// Whether a message may be written to a receive; the receive fails if not.
+    fn fits(&mut self, number: u32, receive: u32, clock: &mut Clocked) -> bool {
+        let q = self.messages[number].to;
+        let to = &self.qps[q as usize];
+        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let need = u64::from(self.messages[number].len + self.skip(q));
+        let slices = &self.receives.get(receive).slices;
+        let room: u64 = slices.iter().map(|slice| u64::from(slice.len)).sum();
+        let allowed = slices.iter().all(|slice| {
+            let len = u64::from(slice.len);
+            self.regions
+                .allow(place, slice.lkey, slice.address, len, Use::LocalWrite)
+        });
+        let (status, why) = match (need <= room, allowed) {
+            (true, true) => return true,
+            (false, _) => (Status::LocalLength, Refusal::InvalidRequest),
+            (_, false) => (Status::LocalProtection, Refusal::Operation),
+        };
+        self.finish_receive(q, number, status, clock.now(), clock);
+        self.refuse(number, why, clock);
+        // IBA 9.9.3: a datagram that does not fit breaks its queue pair, too.
+        self.break_qp(q, clock);
+        false
+    }
+
+    /// The last packet is on the bus at `end`.
+    fn close(&mut self, number: u32, end: Time, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (q, from) = (message.to, message.from);
+        if message.kind == Kind::Send || message.immediate.is_some() {
+            self.finish_receive(q, number, Status::Success, end, clock);
+        }
+        let to = &mut self.qps[q as usize];
+        if to.transport != Transport::Rc {
+            return;
+        }
+        to.expected = to.expected.wrapping_add(1);
+        to.expected_packet = 0;
+        let silent = !self.messages[number].signaled && !self.faults.lose_packets();
+        self.acknowledge(number, end, !silent, clock);
+        if silent && self.messages[number].listed {
+            // Nobody waits to hear of it.
+            self.messages[number].done = true;
+            self.qps[from as usize].progress = clock.now();
+            self.complete(from, clock);
+        }
+    }
+
+    fn finish_receive(
+        &mut self,
+        q: u32,
+        number: u32,
+        status: Status,
+        at: Time,
+        clock: &mut Clocked,
+    ) {
+        let receive = std::mem::replace(&mut self.qps[q as usize].receive, NONE);
+        if receive == NONE {
+            return;
+        }
+        let message = &self.messages[number];
+        let of = match message.kind {
+            Kind::Write => Completed::ReceiveWrite,
+            _ => Completed::Receive,
+        };
+        let completion = Completion {
+            id: self.receives.get(receive).id,
+            qp: Qp(q),
+            status,
+            of,
+            bytes: message.len + self.skip(q),
+            immediate: message.immediate,
+        };
+        self.receives.free(receive);
+        let cq = self.qps[q as usize].receive_cq;
+        self.put_completion(cq, at, completion, None, clock);
+    }
+
+    /// Receives of a queue pair in error.
+    pub(super) fn flush_receives(&mut self, q: u32, at: Time, clock: &mut Clocked) {
+        loop {
+            let qp = &mut self.qps[q as usize];
+            let mut receive = std::mem::replace(&mut qp.receive, NONE);
+            let (shared, queue, cq) = (qp.shared, qp.receives, qp.receive_cq);
+            if receive == NONE && !shared {
+                receive = self.receives.take(queue).unwrap_or(NONE);
+            }
+            if receive == NONE {
+                return;
+            }
+            let completion = Completion {
+                id: self.receives.get(receive).id,
+                qp: Qp(q),
+                status: Status::Flushed,
+                of: Completed::Receive,
+                bytes: 0,
+                immediate: None,
+            };
+            self.receives.free(receive);
+            self.put_completion(cq, at, completion, None, clock);
+        }
+    }
+
+    /// Lays out bytes of a message that become visible.
+    #[allow(clippy::too_many_arguments)]
+    fn place(
+        &mut self,
+        q: u32,
+        number: u32,
+        (from, len): (u32, u32),
+        into: Into,
+        at: Time,
+        wakes: bool,
+        clock: &mut Clocked,
+    ) {
+        if len == 0 {
+            return;
+        }
+        let rank = self.qps[q as usize].rank;
+        if let Into::Region { address, key } = into {
+            let to = address + u64::from(from);
+            let what = What::Bytes {
+                message: number,
+                from,
+                len,
+                key,
+                to,
+            };
+            return self.announce_bytes(rank, at, what, wakes, clock);
+        }
+        // Slices in a row: the part of each that these bytes fall into.
+        let (skip, mut index, mut passed) = match into {
+            Into::Receive { skip, .. } => (skip, 0, 0),
+            _ => (0, 0, 0),
+        };
+        let (start, end) = (from + skip, from + skip + len);
+        while passed < end {
+            let slices: &[Slice] = match into {
+                Into::Receive { receive, .. } => &self.receives.get(receive).slices,
+                _ => &self.messages[number].slices,
+            };
+            let Some(&slice) = slices.get(index) else {
+                return;
+            };
+            let (low, high) = (start.max(passed), end.min(passed + slice.len));
+            if low < high {
+                let what = What::Bytes {
+                    message: number,
+                    from: low - skip,
+                    len: high - low,
+                    key: slice.lkey,
+                    to: slice.address + u64::from(low - passed),
+                };
+                self.announce_bytes(rank, at, what, wakes && high == end, clock);
+            }
+            passed += slice.len;
+            index += 1;
+        }
+    }
+
+    /// Says that a message has arrived; `heard`: the requester does something when it hears it.
+    fn acknowledge(&mut self, number: u32, at: Time, heard: bool, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (from, to, way) = (message.from, message.to, message.way);
+        let (here, there) = (
+            self.qps[to as usize].adapter,
+            self.qps[from as usize].adapter,
+        );
+        // It takes its place on the link now, and leaves when the write is on the bus.
+        let wait = at.saturating_sub(clock.now());
+        let there = self.fly(here, there, clock.now(), ACKNOWLEDGEMENT, way) + wait;
+        if !heard {
+            return;
+        }
+        match self.fate(to, from, there, clock) {
+            Some(there) => {
+                self.messages[number].uses += 1;
+                clock.at(there, Event::Acknowledged { message: number });
+            }
+            None => self.lost(from, clock),
+        }
+    }
+
+    /// A packet for the requester.
+    fn send_back(&mut self, number: u32, event: Event, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (from, to, way) = (message.from, message.to, message.way);
+        let (here, there) = (
+            self.qps[to as usize].adapter,
+            self.qps[from as usize].adapter,
+        );
+        let there = self.fly(here, there, clock.now(), ACKNOWLEDGEMENT, way);
+        match self.fate(to, from, there, clock) {
+            Some(there) => {
+                if let Event::Refused { message, .. } = event {
+                    self.messages[message].uses += 1;
+                }
+                clock.at(there, event);
+            }
+            None => self.lost(from, clock),
+        }
+    }
+
+    /// A message cannot be taken. Only a reliable connection says so.
+    fn refuse(&mut self, number: u32, why: Refusal, clock: &mut Clocked) {
+        let q = self.messages[number].to;
+        let to = &mut self.qps[q as usize];
+        match to.transport {
+            Transport::Rc => {
+                to.complained = true;
+                let event = Event::Refused {
+                    message: number,
+                    why,
+                };
+                self.send_back(number, event, clock);
+                if why != Refusal::NotReady {
+                    self.break_qp(q, clock);
+                }
+            }
+            Transport::Uc => to.dropping = true,
+            Transport::Ud => {}
+        }
+    }
+
+    /// A request for data: memory is asked, after all that this queue pair has written before is there.
+    fn ask_memory(&mut self, number: u32, clock: &mut Clocked) {
+        let q = self.messages[number].to;
+        let to = &mut self.qps[q as usize];
+        match to.last_answer {
+            NONE => to.answer = number,
+            last => self.messages[last].next_answer = number,
+        }
+        to.last_answer = number;
+        let (adapter, visible) = (to.adapter, to.visible);
+        let latency = match self.messages[number].len {
+            0 => 0,
+            _ => self.timing(adapter).read_latency,
+        };
+        let message = &mut self.messages[number];
+        message.next_answer = NONE;
+        message.answers_sent = 0;
+        message.served = false;
+        // For the event, and for standing in the list.
+        message.uses += 2;
+        clock.at(
+            (clock.now() + latency).max(visible),
+            Event::Serve { message: number },
+        );
+    }
+
+    /// The request came a second time.
+    fn answer_again(&mut self, number: u32, clock: &mut Clocked) {
+        let q = self.messages[number].to;
+        let mut at = self.qps[q as usize].answer;
+        while at != NONE && at != number {
+            at = self.messages[at].next_answer;
+        }
+        if at == NONE {
+            self.ask_memory(number, clock);
+        } else {
+            self.messages[number].answers_sent = 0;
+        }
+    }
+
+    /// In whose process a peer's memory is read.
+    pub(super) fn server(&self, number: u32) -> Option<u32> {
+        let to = &self.qps[self.messages[number].to as usize];
+        to.alive.then_some(to.rank)
+    }
+
+    /// Reads a peer's memory, or changes it.
+    pub(super) fn serve(&mut self, number: u32, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (q, kind, first_time) = (message.to, message.kind, !message.executed);
+        let to = &self.qps[q as usize];
+        if to.alive && to.state == State::Rts {
+            let (rank, place) = (to.rank, (to.rank, self.adapters[to.adapter as usize].rail));
+            let (address, len, rkey) = (message.address, message.len, message.rkey);
+            let right = match kind {
+                Kind::Read => Use::RemoteRead,
+                _ => Use::RemoteAtomic,
+            };
+            if !self.regions.allow(place, rkey, address, len.into(), right) {
+                self.forget_answer(q, number);
+                self.refuse(number, Refusal::Access, clock);
+            } else {
+                // What has become visible by now is in memory, whether or not that rank has looked.
+                self.receive_news(rank, clock.now());
+                let message = &mut self.messages[number];
+                message.served = true;
+                if kind == Kind::Read || first_time {
+                    message.payload.clear();
+                    // SAFETY: the region is registered with this right, so the memory is there, it may change at any time,
+                    // and this is that rank's process.
+                    unsafe { message.read(address, len) };
+                }
+                if kind != Kind::Read && first_time {
+                    self.messages[number].executed = true;
+                    self.change(number, address, clock);
+                }
+                self.go_on_answering(q, clock);
+            }
+        }
+        self.messages.release(number);
+    }
+
+    /// An atomic, on memory that was read just now.
+    fn change(&mut self, number: u32, address: u64, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (q, [operand, swap]) = (message.to, message.operands);
+        let old = message
+            .payload
+            .first_chunk()
+            .map_or(0, |old| u64::from_ne_bytes(*old));
+        let new = match message.kind {
+            Kind::CompareAndSwap if old == operand => swap,
+            Kind::CompareAndSwap => old,
+            _ => old.wrapping_add(operand),
+        };
+        // SAFETY: as for the read of it; it is aligned and within the region, which may be changed.
+        unsafe { (address as *mut u64).write_volatile(new) };
+        let (rank, adapter) = (self.qps[q as usize].rank, self.qps[q as usize].adapter);
+        self.write(adapter, clock.now(), 8);
+        self.ranks[rank as usize].written = true;
+        self.ranks[rank as usize].fresh = true;
+        clock.wake(rank);
+    }
+
+    /// Answers that need no reading leave at once; those that do join the round.
+    fn go_on_answering(&mut self, q: u32, clock: &mut Clocked) {
+        if self.answer_ready(q, clock) {
+            self.join(q * 2 + 1, clock);
+        }
+    }
+
+    fn answer_ready(&mut self, q: u32, clock: &mut Clocked) -> bool {
+        loop {
+            let number = self.qps[q as usize].answer;
+            if number == NONE || !self.messages[number].served {
+                return false;
+            }
+            if self.messages[number].kind == Kind::Read && self.messages[number].len > 0 {
+                return true;
+            }
+            self.send_answer(q, number, clock);
+        }
+    }
+
+    pub(super) fn next_answer(&self, q: u32) -> Option<u32> {
+        let number = self.qps[q as usize].answer;
+        if number == NONE || !self.messages[number].served {
+            return None;
+        }
+        let message = &self.messages[number];
+        Some(message.piece(message.answers_sent, self.mtu).1)
+    }
+
+    /// A packet of the first answer has been read. True if there is another to be read.
+    pub(super) fn answer_read(&mut self, q: u32, clock: &mut Clocked) -> bool {
+        if self.qps[q as usize].state != State::Rts || self.next_answer(q).is_none() {
+            return false;
+        }
+        let number = self.qps[q as usize].answer;
+        self.send_answer(q, number, clock);
+        self.answer_ready(q, clock)
+    }
+
+    /// The next packet of the first answer goes on the link.
+    fn send_answer(&mut self, q: u32, number: u32, clock: &mut Clocked) {
+        let mtu = self.mtu;
+        let message = &mut self.messages[number];
+        let packet = message.answers_sent;
+        message.answers_sent += 1;
+        let (len, from, way) = (message.piece(packet, mtu).1, message.from, message.way);
+        let (first, last) = (packet == 0, packet + 1 >= message.len.div_ceil(mtu).max(1));
+        let header = if first || last { PLAIN + AETH } else { PLAIN };
+        let bytes = u64::from(len).next_multiple_of(4) + header;
+        let (here, there) = (
+            self.qps[q as usize].adapter,
+            self.qps[from as usize].adapter,
+        );
+        let there = self.fly(here, there, clock.now(), bytes, way);
+        match self.fate(q, from, there, clock) {
+            Some(there) => {
+                self.messages[number].uses += 1;
+                clock.at(
+                    there,
+                    Event::Answered {
+                        message: number,
+                        packet,
+                    },
+                );
+            }
+            None => self.lost(from, clock),
+        }
+        if last {
+            self.forget_answer(q, number);
+        }
+    }
+
+    /// The first answer is over.
+    fn forget_answer(&mut self, q: u32, number: u32) {
+        let qp = &mut self.qps[q as usize];
+        let (mut before, mut at) = (NONE, qp.answer);
+        while at != NONE && at != number {
+            (before, at) = (at, self.messages[at].next_answer);
+        }
+        if at == NONE {
+            return;
+        }
+        let next = self.messages[number].next_answer;
+        match before {
+            NONE => qp.answer = next,
+            before => self.messages[before].next_answer = next,
+        }
+        if qp.last_answer == number {
+            qp.last_answer = before;
+        }
+        self.messages.release(number);
+    }
+
+    pub(super) fn forget_answers(&mut self, q: u32) {
+        while self.qps[q as usize].answer != NONE {
+            let first = self.qps[q as usize].answer;
+            self.forget_answer(q, first);
+        }
+    }
+
+    /// A packet of an answer is back at the requester.
+    pub(super) fn answered(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
+        let (now, mtu) = (clock.now(), self.mtu);
+        let message = &mut self.messages[number];
+        let q = message.from;
+        if message.listed && !message.done && packet == message.answers {
+            message.answers += 1;
+            let (from, len) = message.piece(packet, mtu);
+            let last = packet + 1 >= message.len.div_ceil(mtu).max(1);
+            let qp = &self.qps[q as usize];
+            let (adapter, place) = (
+                qp.adapter,
+                (qp.rank, self.adapters[qp.adapter as usize].rail),
+            );
+            let slices = &self.messages[number].slices;
+            let allowed = slices.iter().all(|slice| {
+                let len = u64::from(slice.len);
+                self.regions
+                    .allow(place, slice.lkey, slice.address, len, Use::LocalWrite)
+            });
+            if !allowed {
+                self.messages[number].answers = u32::MAX;
+                self.qps[q as usize].reads -= 1;
+                self.fail_locally(q, number, Status::LocalProtection, clock);
+            } else {
+                self.progressed(q, now);
+                let end = self.write(adapter, now, len);
+                let visible = end + self.timing(adapter).write_latency;
+                self.qps[q as usize].visible = visible;
+                self.place(q, number, (from, len), Into::Slices, visible, last, clock);
+                if last {
+                    self.settle_up_to(q, number, false);
+                    self.messages[number].done = true;
+                    self.qps[q as usize].reads -= 1;
+                    self.complete(q, clock);
+                    self.ask_begin(q, clock);
+                }
+            }
+        }
+        self.messages.release(number);
+    }
+}

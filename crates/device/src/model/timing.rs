@@ -1,0 +1,121 @@
+//! What the steps of one rail cost, looked up rather than divided out: one row for each length up to a packet's.
+
+use fabric::{Bytes, Costs, System, packet};
+use sim::Time;
+use sim::memory::{Shared, Vec};
+
+/// The longest chain of headers that a packet can have beside its payload, in bytes, with room to spare.
+const HEADERS: u64 = 128;
+/// What an HCA holds of packets that it has read from memory and not yet put on the link, in bytes. It sets how far reading
+/// runs ahead of a slow link, and so how long a small message waits behind a large one of another queue pair. Assumed: no
+/// data sheet says; eight packets of 4 KiB.
+const BUFFER: u64 = 32 << 10;
+
+pub(super) struct Timing {
+    pub costs: Costs,
+    /// The processor's steps.
+    pub post: Time,
+    pub poll: Time,
+    pub rail_switch: Time,
+    /// Each work request keeps its queue pair for so long.
+    pub engine: Time,
+    /// Ways through the chip.
+    pub send: Time,
+    pub receive: Time,
+    pub matching: Time,
+    pub read_latency: Time,
+    pub write_latency: Time,
+    /// On the bus: a completion entry.
+    pub completion: Time,
+    /// On the link: what `BUFFER` holds.
+    pub buffer: Time,
+    /// By length of payload.
+    pieces: Vec<Piece>,
+    /// By length on the link.
+    wire: Vec<Time>,
+}
+
+/// What one packet's payload keeps busy, in picoseconds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Piece {
+    known: bool,
+    pub read: Time,
+    pub ask: Time,
+    pub write: Time,
+    pub internal: Time,
+    pub memory: Time,
+}
+
+impl Timing {
+    pub fn new(memory: Shared, system: &System, rail: u32) -> Timing {
+        let costs = Costs::of(system, rail);
+        let mtu = costs.mtu().0;
+        let mut pieces = Vec::new_in(memory);
+        pieces.resize((mtu + HEADERS) as usize, Piece::default());
+        let mut wire = Vec::new_in(memory);
+        wire.resize((mtu + HEADERS) as usize, 0);
+        Timing {
+            costs,
+            post: costs.post().picos(),
+            poll: costs.poll().picos(),
+            rail_switch: costs.rail_switch().picos(),
+            engine: costs.engine().picos(),
+            send: costs.send().picos(),
+            receive: costs.receive().picos(),
+            matching: costs.receive_match().picos(),
+            read_latency: costs.read_latency().picos(),
+            write_latency: costs.write_latency().picos(),
+            completion: costs.completion().picos(),
+            buffer: costs.wire(BUFFER.max(2 * (mtu + packet::PLAIN))).picos(),
+            pieces,
+            wire,
+        }
+    }
+
+    /// From the processor's store until the HCA knows of a request.
+    pub fn mmio(&self, inlined: u32) -> Time {
+        self.costs.mmio(Bytes(inlined.into())).picos()
+    }
+
+    /// On the bus: a work request that the HCA fetches.
+    pub fn fetch(&self, inlined: u32) -> Time {
+        let time = self.costs.fetch(Bytes(inlined.into()));
+        time.unwrap_or_default().picos()
+    }
+
+    /// Of a payload of at most a packet.
+    #[inline]
+    pub fn piece(&mut self, len: u32) -> Piece {
+        let known = self.pieces[len as usize];
+        if known.known {
+            known
+        } else {
+            self.work_out(len)
+        }
+    }
+
+    #[cold]
+    fn work_out(&mut self, len: u32) -> Piece {
+        let (costs, payload) = (&self.costs, Bytes(len.into()));
+        let piece = Piece {
+            known: true,
+            read: costs.read(payload).picos(),
+            ask: costs.ask(payload).picos(),
+            write: costs.write(payload).picos(),
+            internal: costs.internal(payload).picos(),
+            memory: costs.memory(payload).picos(),
+        };
+        self.pieces[len as usize] = piece;
+        piece
+    }
+
+    /// On the link: so many bytes, headers included.
+    #[inline]
+    pub fn wire(&mut self, bytes: u64) -> Time {
+        let known = &mut self.wire[bytes as usize];
+        if *known == 0 {
+            *known = self.costs.wire(bytes).picos();
+        }
+        *known
+    }
+}

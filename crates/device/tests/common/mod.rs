@@ -1,0 +1,280 @@
+//! Ranks on a modelled machine that are connected with each other.
+#![allow(dead_code)]
+
+use device::model::{Faults, ModelNode, Net};
+use device::*;
+use fabric::System;
+use fabric::catalogue::Catalogue;
+use sim::Time;
+use sim::coroutines::{Plan, run};
+
+pub fn system(name: &str) -> System {
+    Catalogue::builtin().system(name).unwrap()
+}
+
+/// The names of all systems of the catalogue.
+pub fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// Runs a rank on each of these hosts.
+pub fn play<R: 'static>(
+    system: &System,
+    hosts: &[u32],
+    faults: Faults,
+    seed: u64,
+    body: impl Fn(ModelNode, u32) -> R + 'static,
+) -> Vec<R> {
+    let plan = Plan {
+        ranks: hosts.len() as u32,
+        seed,
+        stack: 128 << 10,
+    };
+    let (system, hosts) = (*system, hosts.to_vec());
+    let (answers, _) = run(
+        plan,
+        move |memory| Net::new(memory, &system, &hosts, faults),
+        move |turn| {
+            let rank = turn.rank();
+            body(ModelNode::new(turn), rank)
+        },
+    )
+    .unwrap();
+    answers
+}
+
+/// What a rank needs to talk with one peer over one rail.
+pub struct End {
+    pub rail: usize,
+    pub cq: Cq,
+    pub qp: Qp,
+    /// Memory that the peer may use, and what the peer knows of ours.
+    pub memory: Box<[u8]>,
+    pub own: Region,
+    pub theirs: Region,
+    pub peer: Address,
+}
+
+/// How an end is made.
+#[derive(Clone)]
+pub struct Wish {
+    pub rail: usize,
+    pub transport: Transport,
+    pub bytes: usize,
+    pub depth: usize,
+    pub access: Access,
+    pub srq: Option<Srq>,
+}
+
+impl Default for Wish {
+    fn default() -> Wish {
+        Wish {
+            rail: 0,
+            transport: Transport::Rc,
+            bytes: 4096,
+            depth: 128,
+            access: Access::ALL,
+            srq: None,
+        }
+    }
+}
+
+/// Waits for a word of a peer's.
+pub fn hear(node: &mut ModelNode) -> Vec<u8> {
+    loop {
+        if let Some((_, word)) = node.told().unwrap() {
+            return word;
+        }
+        node.wait(u64::MAX).unwrap();
+    }
+}
+
+/// Connects this rank with a peer that does the same.
+pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
+    let end = connect_any(node, wish, peer);
+    settle_down(node);
+    end
+}
+
+/// The same, without time to settle down. Of several peers, who tells first must be connected first.
+pub fn connect_any(node: &mut ModelNode, wish: &Wish, peer: usize) -> End {
+    let mut memory = vec![0; wish.bytes].into_boxed_slice();
+    let device = node.rail(wish.rail);
+    let cq = device.create_cq(2 * wish.depth).unwrap();
+    let inline = device.attributes().inline;
+    let wanted = QpWanted {
+        transport: wish.transport,
+        send_cq: cq,
+        receive_cq: cq,
+        srq: wish.srq,
+        sends: wish.depth,
+        receives: wish.depth,
+        inline,
+    };
+    let qp = device.create_qp(&wanted).unwrap();
+    // SAFETY: the memory stays with the end, which the tests keep until they leave.
+    let own = unsafe { device.register(memory.as_mut_ptr(), memory.len(), wish.access) }.unwrap();
+    let address = device.address(qp).unwrap();
+    let words = [
+        address.port as u64,
+        address.qp.into(),
+        own.address,
+        own.len,
+        own.rkey.into(),
+    ];
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    node.tell(peer, &bytes).unwrap();
+    let heard = hear(node);
+    let word = |at: usize| u64::from_le_bytes(heard[8 * at..8 * at + 8].try_into().unwrap());
+    let peer = Address {
+        port: word(0).into(),
+        qp: word(1) as u32,
+    };
+    let theirs = Region {
+        address: word(2),
+        len: word(3),
+        lkey: 0,
+        rkey: word(4) as u32,
+    };
+    let device = node.rail(wish.rail);
+    let tied = (wish.transport != Transport::Ud).then_some(peer);
+    device.connect(qp, tied).unwrap();
+    End {
+        rail: wish.rail,
+        cq,
+        qp,
+        memory,
+        own,
+        theirs,
+        peer,
+    }
+}
+
+/// Lets so much time pass that all are connected.
+pub fn settle_down(node: &mut ModelNode) {
+    let until = node.turn().now() + 1_000_000_000;
+    while node.turn().now() < until {
+        node.wait((until - node.turn().now()).div_ceil(1000))
+            .unwrap();
+    }
+}
+
+impl End {
+    /// A piece of our own registered memory.
+    pub fn slice(&self, from: usize, len: usize) -> Slice {
+        assert!(from + len <= self.memory.len());
+        Slice {
+            address: self.own.address + from as u64,
+            len: len as u32,
+            lkey: self.own.lkey,
+        }
+    }
+
+    /// A place in the peer's.
+    pub fn remote(&self, at: usize) -> Remote {
+        Remote {
+            address: self.theirs.address + at as u64,
+            rkey: self.theirs.rkey,
+        }
+    }
+
+    pub fn post(
+        &self,
+        node: &mut ModelNode,
+        id: u64,
+        operation: Operation,
+        local: &[Slice],
+        inline: bool,
+        signaled: bool,
+    ) -> Result<()> {
+        let work = Work {
+            id,
+            operation,
+            local,
+            inline,
+            signaled,
+            to: None,
+        };
+        // SAFETY: the memory stays with the end.
+        unsafe { node.rail(self.rail).post(self.qp, &work) }
+    }
+
+    /// Writes from the same place of our memory to the peer's.
+    pub fn write(&self, node: &mut ModelNode, at: usize, len: usize, inline: bool) {
+        self.write_signaled(node, at, len, inline, false);
+    }
+
+    pub fn write_signaled(
+        &self,
+        node: &mut ModelNode,
+        at: usize,
+        len: usize,
+        inline: bool,
+        signaled: bool,
+    ) {
+        let operation = Operation::Write {
+            to: self.remote(at),
+            immediate: None,
+        };
+        self.post(node, 0, operation, &[self.slice(at, len)], inline, signaled)
+            .unwrap();
+    }
+
+    pub fn receive(&self, node: &mut ModelNode, id: u64, slices: &[Slice]) -> Result<()> {
+        // SAFETY: the memory stays with the end.
+        unsafe {
+            node.rail(self.rail)
+                .post_receive(ReceiveQueue::Own(self.qp), id, slices)
+        }
+    }
+
+    /// What stands in our memory now.
+    pub fn byte(&self, at: usize) -> u8 {
+        // SAFETY: a place of our own; others write to it.
+        unsafe { (&raw const self.memory[at]).read_volatile() }
+    }
+
+    pub fn fill(&mut self, at: usize, bytes: &[u8]) {
+        self.memory[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Looks and waits until a byte of our memory has this value; when that was noticed.
+    pub fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time {
+        loop {
+            node.look();
+            if self.byte(at) == value {
+                return node.turn().now();
+            }
+            node.wait(u64::MAX).unwrap();
+        }
+    }
+
+    /// The next completion.
+    pub fn completion(&self, node: &mut ModelNode) -> Completion {
+        let mut one = [EMPTY];
+        loop {
+            if node.rail(self.rail).poll(self.cq, &mut one).unwrap() == 1 {
+                return one[0];
+            }
+            node.wait(u64::MAX).unwrap();
+        }
+    }
+
+    /// What there is at the moment.
+    pub fn poll(&self, node: &mut ModelNode) -> Vec<Completion> {
+        let mut some = [EMPTY; 64];
+        let count = node.rail(self.rail).poll(self.cq, &mut some).unwrap();
+        some[..count].to_vec()
+    }
+}
+
+pub const EMPTY: Completion = Completion {
+    id: 0,
+    qp: Qp(0),
+    status: Status::Success,
+    of: Completed::Send,
+    bytes: 0,
+    immediate: None,
+};

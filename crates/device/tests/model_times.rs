@@ -1,0 +1,191 @@
+//! The modelled HCA takes the time that the physics say.
+
+mod common;
+
+use common::*;
+use device::model::Faults;
+use device::{Node, Operation};
+use fabric::explain::{explain, total};
+use fabric::limits::{limits, one_way};
+use fabric::{Bytes, Costs, System};
+
+/// From one rank's post to the other's noticing the last byte.
+fn one_write(system: &System, rail: usize, len: usize) -> u64 {
+    let furthest = system.nodes - 1;
+    let times = play(
+        system,
+        &[0, furthest],
+        Faults::default(),
+        1,
+        move |mut node, rank| {
+            let bytes = len.max(64);
+            let wish = Wish {
+                rail,
+                bytes,
+                ..Wish::default()
+            };
+            let mut end = connect(&mut node, 1 - rank as usize, &wish);
+            if rank == 1 {
+                return end.await_byte(&mut node, len - 1, 9);
+            }
+            // Turning to another rail is not part of the message.
+            let inline = len <= node.rail(rail).attributes().inline;
+            end.write(&mut node, 0, 1, false);
+            settle_down(&mut node);
+            end.fill(len - 1, &[9]);
+            let before = node.turn().now();
+            end.write(&mut node, 0, len, inline);
+            settle_down(&mut node);
+            before
+        },
+    );
+    times[1] - times[0]
+}
+
+#[test]
+fn one_message_takes_what_the_table_says() {
+    for name in systems() {
+        let system = system(&name);
+        for rail in 0..system.rails {
+            let costs = Costs::of(&system, rail);
+            for len in [8, 64, 200, 1000, 2048, 5000, 100_000] {
+                let hops = system.most_hops();
+                let table = explain(&costs, Bytes(len), fabric::Operation::Write, hops);
+                let measured = one_write(&system, rail as usize, len as usize);
+                assert_eq!(
+                    measured,
+                    total(&table).picos(),
+                    "{name}, rail {rail}, {len} bytes: {table:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// Payload a second of so many writes in a row, each of which completes.
+fn rate(system: &System, len: usize, count: u64) -> f64 {
+    let times = play(
+        system,
+        &[0, 1],
+        Faults::default(),
+        1,
+        move |mut node, rank| {
+            let wish = Wish {
+                bytes: len,
+                ..Wish::default()
+            };
+            let end = connect(&mut node, 1 - rank as usize, &wish);
+            if rank == 1 {
+                // The sender has to be done before anybody leaves.
+                hear(&mut node);
+                return 0;
+            }
+            let before = node.turn().now();
+            let operation = Operation::Write {
+                to: end.remote(0),
+                immediate: None,
+            };
+            for id in 0..count {
+                end.post(&mut node, id, operation, &[end.slice(0, len)], false, true)
+                    .unwrap();
+            }
+            for id in 0..count {
+                assert_eq!(end.completion(&mut node).id, id);
+            }
+            let time = node.turn().now() - before;
+            node.tell(1, &[]).unwrap();
+            time
+        },
+    );
+    (len as u64 * count) as f64 / times[0] as f64 * 1e12
+}
+
+#[test]
+fn long_streams_reach_what_the_narrowest_resource_carries() {
+    for name in systems() {
+        let system = system(&name);
+        let limit = one_way(&limits(&Costs::of(&system, 0), Bytes(1 << 20)))
+            .unwrap()
+            .one_way;
+        let most = limit.as_mb_per_sec() * 1e6;
+        for (len, count) in [(65536, 100), (4 << 20, 4)] {
+            let got = rate(&system, len, count);
+            assert!(
+                got < 1.001 * most && got > 0.97 * most,
+                "{name}, {len} bytes: {got:.4e} of {most:.4e} B/s"
+            );
+        }
+    }
+}
+
+/// A send until its completion has been taken, and a read until its last byte has been seen.
+fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
+    let furthest = system.nodes - 1;
+    let times = play(
+        system,
+        &[0, furthest],
+        Faults::default(),
+        1,
+        move |mut node, rank| {
+            let wish = Wish {
+                bytes: len.max(64),
+                ..Wish::default()
+            };
+            let mut end = connect(&mut node, 1 - rank as usize, &wish);
+            let inline = len <= node.rail(0).attributes().inline;
+            match (operation, rank) {
+                (fabric::Operation::Send, 0) => {
+                    settle_down(&mut node);
+                    let before = node.turn().now();
+                    let send = Operation::Send { immediate: None };
+                    end.post(&mut node, 7, send, &[end.slice(0, len)], inline, false)
+                        .unwrap();
+                    settle_down(&mut node);
+                    before
+                }
+                (fabric::Operation::Send, _) => {
+                    end.receive(&mut node, 3, &[end.slice(0, len)]).unwrap();
+                    let got = end.completion(&mut node);
+                    assert_eq!((got.id, got.bytes as usize), (3, len));
+                    node.turn().now()
+                }
+                (_, 0) => {
+                    settle_down(&mut node);
+                    let before = node.turn().now();
+                    let read = Operation::Read {
+                        from: end.remote(0),
+                    };
+                    end.post(&mut node, 7, read, &[end.slice(0, len)], false, false)
+                        .unwrap();
+                    end.await_byte(&mut node, len - 1, 9) - before
+                }
+                _ => {
+                    end.fill(len - 1, &[9]);
+                    settle_down(&mut node);
+                    settle_down(&mut node);
+                    0
+                }
+            }
+        },
+    );
+    times[0].abs_diff(times[1])
+}
+
+#[test]
+fn sends_and_reads_take_what_the_table_says() {
+    for name in systems() {
+        let system = system(&name);
+        let costs = Costs::of(&system, 0);
+        for operation in [fabric::Operation::Send, fabric::Operation::Read] {
+            for len in [8, 1000, 5000, 100_000] {
+                let table = explain(&costs, Bytes(len), operation, system.most_hops());
+                let measured = one_other(&system, operation, len as usize);
+                let expected = total(&table).picos();
+                assert_eq!(
+                    measured, expected,
+                    "{name}, {operation:?} of {len} bytes: {table:#?}"
+                );
+            }
+        }
+    }
+}
