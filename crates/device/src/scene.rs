@@ -2,6 +2,8 @@
 
 use fabric::System;
 
+use crate::model::{Faults, Outage};
+
 /// What all ranks of a job in virtual time must agree on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
@@ -10,6 +12,7 @@ pub struct Scene {
     pub hosts: Vec<u32>,
     /// What all that looks random follows from.
     pub seed: u64,
+    pub faults: Faults,
 }
 
 /// Bytes that are no scene.
@@ -49,13 +52,15 @@ impl Scene {
             system,
             hosts,
             seed,
+            faults: Faults::default(),
         })
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let system = self.system.encode();
-        let words = [self.seed, self.hosts.len() as u64, system.len() as u64];
-        let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let head = [self.seed, self.hosts.len() as u64, system.len() as u64];
+        let words = head.into_iter().chain(words(&self.faults));
+        let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
         bytes.extend(system);
         bytes
@@ -71,6 +76,10 @@ impl Scene {
             Ok(u64::from_le_bytes(*first))
         };
         let [seed, ranks, system] = [word()?, word()?, word()?];
+        let mut planned = [0; FAULT_WORDS];
+        for place in &mut planned {
+            *place = word()?;
+        }
         let placed = usize::try_from(ranks)
             .ok()
             .and_then(|ranks| ranks.checked_mul(4));
@@ -92,8 +101,67 @@ impl Scene {
                 system,
                 hosts,
                 seed,
+                faults: faults(planned),
             }),
         }
+    }
+}
+
+const FAULT_WORDS: usize = 19;
+
+/// Faults as words; what may be absent has a word that says whether it is there.
+fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
+    let outage = faults.outage.unwrap_or(Outage {
+        host: 0,
+        rail: 0,
+        from: 0,
+        until: 0,
+    });
+    let (slow, percent) = faults.slow.unwrap_or_default();
+    [
+        faults.loss.into(),
+        faults.late.into(),
+        faults.latest,
+        faults.scatter.is_some().into(),
+        faults.scatter.unwrap_or_default(),
+        faults.breaks.into(),
+        faults.completions.into(),
+        faults.outage.is_some().into(),
+        outage.host.into(),
+        outage.rail.into(),
+        outage.from,
+        outage.until,
+        faults.slow.is_some().into(),
+        slow.into(),
+        percent.into(),
+        faults.timeout,
+        faults.retries.into(),
+        faults.rnr_wait,
+        faults.rnr_retries.into(),
+    ]
+}
+
+/// The other way round. Numbers that are too large for their place lose their upper half.
+fn faults(words: [u64; FAULT_WORDS]) -> Faults {
+    let short = |at: usize| words[at] as u32;
+    Faults {
+        loss: short(0),
+        late: short(1),
+        latest: words[2],
+        scatter: (words[3] != 0).then_some(words[4]),
+        breaks: short(5),
+        completions: short(6),
+        outage: (words[7] != 0).then_some(Outage {
+            host: short(8),
+            rail: short(9),
+            from: words[10],
+            until: words[11],
+        }),
+        slow: (words[12] != 0).then_some((short(13), short(14))),
+        timeout: words[15],
+        retries: short(16),
+        rnr_wait: words[17],
+        rnr_retries: short(18),
     }
 }
 
@@ -105,7 +173,15 @@ mod tests {
     #[test]
     fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
         let system = Catalogue::builtin().system("qdr").unwrap();
-        let scene = Scene::new(&system, 10, 3, 77).unwrap();
+        let mut scene = Scene::new(&system, 10, 3, 77).unwrap();
+        scene.faults.scatter = Some(7);
+        scene.faults.slow = Some((1, 300));
+        scene.faults.outage = Some(Outage {
+            host: 1,
+            rail: 2,
+            from: 3,
+            until: 4,
+        });
         assert_eq!(scene.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
         let bytes = scene.encode();
         assert_eq!(Scene::decode(&bytes), Ok(scene));

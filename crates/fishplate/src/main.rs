@@ -5,6 +5,7 @@
 
 mod bench;
 mod fabric;
+mod faults;
 mod info;
 mod mpiexec;
 mod run;

@@ -76,6 +76,15 @@ pub struct Arguments {
     )]
     seed: u64,
 
+    /// What goes wrong there: a plan in TOML (see docs/modelled.md)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "fabric",
+        help_heading = "Modelled machines"
+    )]
+    faults: Option<String>,
+
     /// Always so here: more ranks than cores are fine
     #[arg(long, hide = true)]
     oversubscribe: bool,
@@ -117,12 +126,13 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
             if ppn == 0 {
                 return Err("--ppn 0: a host needs at least one rank".into());
             }
-            let scene = Scene::new(&crate::fabric::system(word)?, ranks, ppn, arguments.seed);
-            Some(
-                scene
-                    .map_err(|why| format!("--fabric {word}: {why}"))?
-                    .encode(),
-            )
+            let system = crate::fabric::system(word)?;
+            let mut scene = Scene::new(&system, ranks, ppn, arguments.seed)
+                .map_err(|why| format!("--fabric {word}: {why}"))?;
+            if let Some(file) = &arguments.faults {
+                scene.faults = crate::faults::read(file)?;
+            }
+            Some(scene.encode())
         }
     };
     let mut words = arguments.program.into_iter();
