@@ -39,7 +39,7 @@ use regions::Regions;
 use timing::Timing;
 
 pub use device::ModelDevice;
-pub use faults::Faults;
+pub use faults::{Faults, Outage};
 pub use node::{CALL, ModelNode, TELL};
 
 /// The clock of a world with a `Net`.
