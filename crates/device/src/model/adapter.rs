@@ -1,8 +1,10 @@
 //! What is busy: of a host its memory, of an HCA its bus, its link and its buffer, each first come, first served.
 
+use fabric::Resource;
 use sim::Time;
 
 use super::queue_pair::Stream;
+use super::trace::Act;
 use super::{Clocked, Event, NONE, Net};
 
 /// Does one thing at a time.
@@ -91,19 +93,45 @@ impl Net {
     pub(super) fn write(&mut self, adapter: u32, at: Time, len: u32) -> Time {
         let piece = self.timing(adapter).piece(len);
         let bus = self.up(adapter).take(at, piece.write);
+        self.note_rail(
+            adapter,
+            Resource::BusUp,
+            bus,
+            piece.write,
+            Act::Write,
+            len.into(),
+        );
         let own = &mut self.adapters[adapter as usize];
         let buffer = own.internal.take(at, piece.internal);
         let host = &mut self.hosts[own.host as usize];
         host.moved += piece.memory;
-        bus.max(buffer).max(host.memory.take(at, piece.memory))
+        let moved = host.memory.take(at, piece.memory);
+        self.note_rail(
+            adapter,
+            Resource::Internal,
+            buffer,
+            piece.internal,
+            Act::Write,
+            len.into(),
+        );
+        bus.max(buffer).max(moved)
     }
 
     /// Puts so many bytes on the link towards another adapter: when they are there. `extra` is on top of the way through
     /// cables and switches.
     #[inline]
-    pub(super) fn fly(&mut self, from: u32, to: u32, at: Time, bytes: u64, way: Time) -> Time {
+    pub(super) fn fly(
+        &mut self,
+        from: u32,
+        to: u32,
+        at: Time,
+        bytes: u64,
+        way: Time,
+        act: Act,
+    ) -> Time {
         let time = self.timing(from).wire(bytes);
         let gone = self.adapters[from as usize].link.take(at, time);
+        self.note_rail(from, Resource::Link, gone, time, act, bytes);
         if from == to {
             return gone + way;
         }
@@ -177,10 +205,28 @@ impl Net {
         self.up(adapter).take(at, piece.ask);
         let own = &mut self.adapters[adapter as usize];
         let bus = own.down.take(at, piece.read);
+        self.note_rail(
+            adapter,
+            Resource::BusDown,
+            bus,
+            piece.read,
+            Act::Read,
+            len.into(),
+        );
+        let own = &mut self.adapters[adapter as usize];
         let buffer = own.internal.take(at, piece.internal);
         let host = &mut self.hosts[own.host as usize];
         host.moved += piece.memory;
-        bus.max(buffer).max(host.memory.take(at, piece.memory))
+        let moved = host.memory.take(at, piece.memory);
+        self.note_rail(
+            adapter,
+            Resource::Internal,
+            buffer,
+            piece.internal,
+            Act::Read,
+            len.into(),
+        );
+        bus.max(buffer).max(moved)
     }
 
     /// A packet has been read, or the link has caught up.

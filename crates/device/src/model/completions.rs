@@ -1,9 +1,11 @@
 //! Completion queues. An entry is there from when the HCA's write of it is visible.
 
+use fabric::Resource;
 use sim::Time;
 use sim::memory::Vec;
 
 use super::rank::What;
+use super::trace::Act;
 use super::{Clocked, Net};
 use crate::{Completion, Cq, Error, Result, State};
 
@@ -75,7 +77,9 @@ impl Net {
         let (time, latency) = (timing.completion, timing.write_latency);
         // No completion overtakes the data that it speaks of.
         let data = self.qps[completion.qp.0 as usize].visible;
-        let visible = (self.up(adapter).take(at, time) + latency).max(data);
+        let end = self.up(adapter).take(at, time);
+        self.note_rail(adapter, Resource::BusUp, end, time, Act::Completion, 0);
+        let visible = (end + latency).max(data);
         let own = &mut self.cqs[cq as usize];
         if own.overrun {
             return;

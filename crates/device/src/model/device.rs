@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use sim::Turn;
 
-use super::node::{CALL, deadlock};
+use super::node::{CALL, deadlock, keep_busy};
 use super::requester::LONGEST;
+use super::trace::Act;
 use super::{Clocked, Net};
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Qp, QpWanted, ReceiveQueue,
@@ -123,7 +124,7 @@ impl Device for ModelDevice {
             // SAFETY: the caller says that the slices are its memory.
             unsafe { net.post(q, work, at, clock) }.map(|()| at)
         })?;
-        self.turn.spend(at - self.turn.now());
+        keep_busy(&self.turn, at - self.turn.now(), Act::Post, 0);
         Ok(())
     }
 
@@ -137,22 +138,22 @@ impl Device for ModelDevice {
             net.receives.post(queue, id, into)?;
             Ok(net.cpu(rank, net.timings[0].post))
         })?;
-        self.turn.spend(time);
+        keep_busy(&self.turn, time, Act::PostReceive, 0);
         Ok(())
     }
 
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let rail = self.rail;
-        let (count, time) = self.ordered(|net, rank, _| {
+        let (count, time, act) = self.ordered(|net, rank, _| {
             let cq = net.own_cq(rank, rail, cq)?;
             let count = net.poll_cq(cq, into)?;
-            let time = match count {
-                0 => CALL,
-                count => net.timings[0].poll * count as u64,
+            let (time, act) = match count {
+                0 => (CALL, Act::Call),
+                count => (net.timings[0].poll * count as u64, Act::Notice),
             };
-            Ok((count, net.cpu(rank, time)))
+            Ok((count, net.cpu(rank, time), act))
         })?;
-        self.turn.spend(time);
+        keep_busy(&self.turn, time, act, 0);
         Ok(count)
     }
 }

@@ -11,6 +11,7 @@
 //! - a resource does one thing at a time, in the order in which it was asked; the same seed gives the same run.
 
 mod adapter;
+mod answers;
 mod completions;
 mod device;
 mod engine;
@@ -24,6 +25,7 @@ mod regions;
 mod requester;
 mod responder;
 mod timing;
+pub mod trace;
 
 use fabric::System;
 use sim::memory::{Shared, Vec};
@@ -68,6 +70,7 @@ pub struct Net {
     receives: Receives,
     qps: Vec<QueuePair>,
     messages: Messages,
+    record: trace::Record,
 }
 
 /// What can happen.
@@ -135,6 +138,7 @@ impl Net {
             receives: Receives::new(memory),
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
+            record: trace::Record::new(memory),
         };
         let kinds = 0..system.rails.min(2);
         net.timings

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use sim::{Deadlock, Time, Turn};
 
+use super::trace::Act;
 use super::{ModelDevice, Net};
 use crate::{Device, Effort, Error, Node, Result};
 
@@ -55,7 +56,7 @@ impl ModelNode {
                 (before, net.cpu(rank, own.picos()))
             });
             let (before, time) = before;
-            self.turn.spend(time);
+            keep_busy(&self.turn, time, Act::Copy, part);
             if part <= SHORT {
                 continue;
             }
@@ -64,7 +65,7 @@ impl ModelNode {
             let busy = self
                 .turn
                 .with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-            self.turn.spend(busy.saturating_sub(time));
+            keep_busy(&self.turn, busy.saturating_sub(time), Act::Copy, 0);
         }
     }
 }
@@ -92,39 +93,39 @@ impl Node for ModelNode {
     fn now(&mut self) -> u64 {
         let now = self.turn.now();
         let rank = self.turn.rank();
-        self.turn
-            .spend(self.turn.with(|net, _| net.cpu(rank, CALL)));
+        let time = self.turn.with(|net, _| net.cpu(rank, CALL));
+        keep_busy(&self.turn, time, Act::Call, 0);
         now / 1000
     }
 
     fn look(&mut self) {
         self.turn.settle().ok();
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| {
+        let (time, act) = self.turn.with(|net, _| {
             let seen = std::mem::take(&mut net.ranks[rank as usize].written);
-            let time = match seen {
-                true => net.timings[0].poll,
-                false => CALL,
+            let (time, act) = match seen {
+                true => (net.timings[0].poll, Act::Notice),
+                false => (CALL, Act::Call),
             };
-            net.cpu(rank, time)
+            (net.cpu(rank, time), act)
         });
-        self.turn.spend(time);
+        keep_busy(&self.turn, time, act, 0);
     }
 
     fn spend(&mut self, effort: Effort) {
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| {
+        let (time, act) = self.turn.with(|net, _| {
             let software = &net.system.software;
-            let time = match effort {
-                Effort::Send => software.send.picos(),
-                Effort::Receive => software.receive.picos(),
-                Effort::Control => software.control.picos(),
-                Effort::Copy(_) => 0,
-                Effort::Call => CALL,
+            let (time, act) = match effort {
+                Effort::Send => (software.send.picos(), Act::Send),
+                Effort::Receive => (software.receive.picos(), Act::Receive),
+                Effort::Control => (software.control.picos(), Act::Control),
+                Effort::Copy(_) => (0, Act::Copy),
+                Effort::Call => (CALL, Act::Call),
             };
-            net.cpu(rank, time)
+            (net.cpu(rank, time), act)
         });
-        self.turn.spend(time);
+        keep_busy(&self.turn, time, act, 0);
         if let Effort::Copy(len) = effort {
             self.copy(len);
         }
@@ -168,7 +169,7 @@ impl Node for ModelNode {
         let (word, time) = self
             .turn
             .with(|net, _| (net.told(rank), net.cpu(rank, CALL)));
-        self.turn.spend(time);
+        keep_busy(&self.turn, time, Act::Call, 0);
         Ok(word)
     }
 }
@@ -178,6 +179,12 @@ impl Drop for ModelNode {
         let rank = self.turn.rank();
         self.turn.with(|net, _| net.leave(rank));
     }
+}
+
+/// A rank's processor is busy.
+pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, act: Act, bytes: usize) {
+    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, act, bytes));
+    turn.spend(time);
 }
 
 pub(super) fn deadlock(_: Deadlock) -> Error {
