@@ -4,14 +4,17 @@
 //! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
+#[cfg(feature = "instant")]
+pub mod instant;
 pub mod model;
 pub mod scene;
+mod verbs;
 mod verbs;
 
 pub use verbs::*;
 
-/// A rank's place in a machine.
-pub trait Node {
+/// A rank's place in a machine. It may go to another thread, with the rank.
+pub trait Node: Send {
     /// How many devices there are: at least one, each a rail of its own.
     fn rails(&self) -> usize;
 
