@@ -168,7 +168,7 @@ impl World {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.random % of == 0
+        self.random.is_multiple_of(of)
     }
 
     pub fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
