@@ -9,12 +9,11 @@ pub mod instant;
 pub mod model;
 pub mod scene;
 mod verbs;
-mod verbs;
 
 pub use verbs::*;
 
-/// A rank's place in a machine. It may go to another thread, with the rank.
-pub trait Node: Send {
+/// A rank's place in a machine.
+pub trait Node {
     /// How many devices there are: at least one, each a rail of its own.
     fn rails(&self) -> usize;
 

@@ -53,12 +53,8 @@ impl Rdma {
             (_, Lane::Control) => {
                 let peer = self.peer(from);
                 if let Some(note) = peer.control.completed() {
-                    peer.out.heard_completed(note);
-                    if peer
-                        .out
-                        .head_due
-                        .is_some_and(|(packet, _)| packet == note + 1)
-                    {
+                    peer.out.heard_completed(note & !put::DATA);
+                    if note & put::DATA != 0 {
                         return self.write_head(from);
                     }
                 }

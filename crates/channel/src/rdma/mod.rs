@@ -26,6 +26,8 @@ mod outbound;
 mod put;
 mod word;
 
+use std::ops::{Deref, DerefMut};
+
 use device::{Cq, Effort, Node, Placement, Region, Remote, Srq};
 
 use crate::share::Share;
@@ -47,7 +49,7 @@ const BUSY_LOOKS: u32 = 256;
 
 pub struct Rdma {
     rank: usize,
-    node: Box<dyn Node>,
+    node: Place,
     config: Config,
     layout: Layout,
     /// Only completions tell that a write is whole.
@@ -61,6 +63,26 @@ pub struct Rdma {
     known: Vec<usize>,
     bulk: Bulk,
     attention: Attention,
+}
+
+/// The rank's own place in the machine. Nobody else has it.
+struct Place(Box<dyn Node>);
+
+// SAFETY: a node is used by its rank alone, and a rank by one thread at a time (its lock, or the program's promise). What
+// of it other ranks see is made for that, or lies in the same thread for good (modelled ranks take turns).
+unsafe impl Send for Place {}
+
+impl Deref for Place {
+    type Target = dyn Node;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl DerefMut for Place {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
+    }
 }
 
 /// What a rank has to look at besides its rings.
@@ -97,7 +119,7 @@ const RING: usize = 64;
 
 impl Rdma {
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        let mut node = node;
+        let mut node = Place(node);
         if rank >= ranks {
             return Err(Error::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"

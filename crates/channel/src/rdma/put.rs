@@ -16,6 +16,9 @@ use crate::{Head, Put, Result};
 pub(super) const PACKET: u32 = 0;
 pub(super) const TAILS: u32 = !TAIL_BITS;
 
+/// Marks the completion after which a basic packet's head pointer is written.
+pub(super) const DATA: u64 = 1 << 63;
+
 /// The way is busy from so many writes on that have not completed.
 const BUSY: u32 = 2 * SIGNAL;
 /// The longest body that is gathered with others.
@@ -63,7 +66,7 @@ impl Rdma {
             node.spend(Effort::Copy(len));
         }
         peer.finish_slot(end, head, Content::Packet, len, taken);
-        self.post(to, &[body..end], end, taken)?;
+        self.post(to, body..end - TRAILER, end, taken)?;
         Ok(if taken.lap { Put::TakenLap } else { Put::Taken })
     }
 
@@ -109,11 +112,11 @@ impl Rdma {
             .filter(|_| peer.control.held() + 1 < super::link::DEPTH))
     }
 
-    /// Posts the write of a slot: pieces of staging memory that end up in one piece, before `end` of the peer's ring.
+    /// Posts the write of a slot: what is in it, and the trailer before `end`. In the peer's ring they touch.
     pub(super) fn post(
         &mut self,
         to: usize,
-        pieces: &[std::ops::Range<usize>],
+        content: std::ops::Range<usize>,
         end: usize,
         taken: Taken,
     ) -> Result<()> {
@@ -129,18 +132,21 @@ impl Rdma {
         let Some(peer) = &mut peers[to] else {
             return Ok(());
         };
-        let mut slices = [peer.slice(0..0); 2];
-        for (slice, piece) in slices.iter_mut().zip(pieces) {
-            *slice = peer.slice(piece.clone());
-        }
-        let slices = &mut slices[..pieces.len()];
-        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let trailer = end - TRAILER;
+        let len = content.len() + TRAILER;
+        let slices = match content.end == trailer {
+            true => &[peer.slice(content.start..end)][..],
+            false => &[peer.slice(content), peer.slice(trailer..end)],
+        };
         let write = Write {
             to: peer.far(end - ring - len),
             immediate: (by_completion && !basic).then_some(PACKET),
             signaled: taken.signaled || basic,
             // The data of a basic packet is not the whole of it.
-            note: taken.sequence - u64::from(basic),
+            note: match basic {
+                true => taken.sequence - 1 | DATA,
+                false => taken.sequence,
+            },
             from: slices,
         };
         if basic {
@@ -311,7 +317,7 @@ impl Rdma {
         let taken = peer.out.take(place);
         peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
         self.attention.deferred -= 1;
-        self.post(to, &[start..start + len, end - TRAILER..end], end, taken)
+        self.post(to, start..start + len, end, taken)
     }
 
     /// Sends what waited for the way to become free.

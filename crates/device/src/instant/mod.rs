@@ -43,7 +43,7 @@ impl Default for Setup {
 }
 
 /// A node for each of so many ranks.
-pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node>> {
+pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
     let shared = Arc::new(Shared {
         world: Mutex::new(World::new(ranks, setup, signs.clone())),
@@ -68,7 +68,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node>> {
             rank,
             seen: 0,
             devices: (0..setup.rails).map(device).collect(),
-        }) as Box<dyn Node>
+        }) as Box<dyn Node + Send>
     };
     (0..ranks).map(node).collect()
 }
