@@ -20,10 +20,14 @@ mod doorbell;
 pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
+#[cfg(not(loom))]
+pub mod rdma;
 mod ring;
 pub mod share;
 #[cfg(not(loom))]
 pub mod shm;
+#[cfg(all(test, not(loom)))]
+mod suite;
 pub mod sync;
 
 #[cfg(all(test, loom))]
@@ -81,6 +85,15 @@ pub enum Error {
     Broken { peer: usize, what: String },
     /// Ranks of one job disagree about the shape of the channel.
     Mismatch(String),
+    /// A device could not do what it was asked for.
+    Device(device::Error),
+    /// A device could not reach a peer: what it says, and what to look at.
+    Lost {
+        peer: usize,
+        device: String,
+        status: &'static str,
+        check: &'static str,
+    },
 }
 
 impl std::fmt::Display for Error {
@@ -91,11 +104,28 @@ impl std::fmt::Display for Error {
                 write!(f, "rank {peer} broke the protocol of the channel: {what}")
             }
             Error::Mismatch(what) => f.write_str(what),
+            Error::Device(what) => write!(f, "{what}"),
+            Error::Lost {
+                peer,
+                device,
+                status,
+                check,
+            } => write!(
+                f,
+                "the connection to rank {peer} by {device} is lost ({status}): {check}"
+            ),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+impl From<device::Error> for Error {
+    #[cold]
+    fn from(error: device::Error) -> Error {
+        Error::Device(error)
+    }
+}
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -129,4 +159,84 @@ pub trait Channel {
 
     /// May `read` be tried on this peer? Found out once for each peer.
     fn can_read(&mut self, peer: usize) -> bool;
+}
+
+/// Transfers between exposed memory of two ranks, by devices that do them on their own.
+pub trait OneSided {
+    /// Gives the device access to memory: the caller keeps it until `retract`, and does not use it meanwhile except as
+    /// the exposure says.
+    fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure>;
+
+    /// Takes the access back. No transfer may need it any more.
+    fn retract(&mut self, exposure: Exposure) -> Result<()>;
+
+    /// Begins to read from a peer's memory to the beginning of ours. The peer must have a connection with this rank.
+    fn start_read(
+        &mut self,
+        peer: usize,
+        from: Place,
+        to: &Exposure,
+        len: usize,
+        token: u64,
+    ) -> Result<()>;
+
+    /// Begins to write from the beginning of our memory to a peer's. With a notice, the peer hears of it
+    /// ([`Done::Written`]) when all is there.
+    fn start_write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: Place,
+        len: usize,
+        token: u64,
+        notice: Option<u32>,
+    ) -> Result<()>;
+
+    /// The next transfer that is done. `get` takes note of them.
+    fn done(&mut self) -> Option<Done>;
+}
+
+/// What a device may do with memory of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposed {
+    /// Bytes leave it: a peer reads it, or we write it to a peer.
+    ToRead,
+    /// Bytes come to it.
+    ToWrite,
+}
+
+/// Memory of ours that the device has access to.
+#[derive(Debug)]
+pub struct Exposure {
+    address: u64,
+    len: u64,
+    lkey: u32,
+    rkey: u32,
+    exposed: Exposed,
+}
+
+impl Exposure {
+    /// What a peer has to know to reach it.
+    pub fn place(&self) -> Place {
+        Place {
+            address: self.address,
+            key: self.rkey,
+        }
+    }
+}
+
+/// A place in a peer's exposed memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub address: u64,
+    pub key: u32,
+}
+
+/// A transfer that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// One of ours.
+    Mine { token: u64 },
+    /// A peer has written to our memory.
+    Written { peer: usize, notice: u32 },
 }

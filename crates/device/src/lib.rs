@@ -4,6 +4,8 @@
 //! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
+#[cfg(feature = "instant")]
+pub mod instant;
 pub mod model;
 pub mod scene;
 mod verbs;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::overrides::Overrides;
-use crate::value::{Bytes, Seconds, SingleCopy, Value, Wait};
+use crate::value::{Bytes, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
 use crate::{Error, Knob};
 
 macro_rules! knobs {
@@ -102,6 +102,33 @@ knobs! {
     /// Messages of at least this size are copied by sender and receiver together, each taking the next piece, where
     /// there is a core for each rank.
     together_limit: Bytes = Bytes::kib(128), "FISHPLATE_TOGETHER_LIMIT";
+
+    /// How packets and long messages go over RDMA. `basic` writes data and then the head pointer, and writes the tail back
+    /// after every packet. `piggyback` does it in one write and returns the tail lazily. `pipeline` cuts long messages
+    /// into chunks besides, so that one is copied while the one before it is written. `zero-copy` moves long messages
+    /// straight between the programs' buffers, as FISHPLATE_RENDEZVOUS says.
+    rdma_design: RdmaDesign = RdmaDesign::ZeroCopy, "FISHPLATE_RDMA_DESIGN";
+
+    /// Memory of the ring that a peer writes to by RDMA. A connection takes twice as much at each end.
+    rdma_ring_bytes: Bytes = Bytes::kib(256), "FISHPLATE_RDMA_RING_BYTES",
+        within Bytes::kib(8), Bytes::mib(64);
+
+    /// The pieces into which long messages are cut that go through a ring, with the designs `pipeline` and `zero-copy`;
+    /// so also the longest message that is sent at once. A ring has room for two at least.
+    rdma_chunk: Bytes = Bytes::kib(16), "FISHPLATE_RDMA_CHUNK",
+        within Bytes::kib(1), Bytes::mib(16);
+
+    /// A peer is told of free space when one part in so many of its ring's slots has been consumed, if nothing goes
+    /// to it before that could carry the news.
+    rdma_credit: usize = 4, "FISHPLATE_RDMA_CREDIT",
+        within 1, 64;
+
+    /// Whether short messages to one peer are gathered, and leave in one write, while earlier ones are still under way.
+    rdma_gather: bool = true, "FISHPLATE_RDMA_GATHER";
+
+    /// Who moves a long message over RDMA with the design `zero-copy`: `read` lets the receiver read it from the sender's
+    /// memory, `write` lets the sender write it to the receiver's. `auto` reads.
+    rendezvous: Rendezvous = Rendezvous::Auto, "FISHPLATE_RENDEZVOUS";
 
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
     /// until it is woken. `auto` spins while there is a core for each rank of the host, and yields otherwise; either for

@@ -205,3 +205,14 @@ words! {
     Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
     { Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep" }
 }
+
+words! {
+    /// How packets and long messages go over RDMA.
+    RdmaDesign, "basic|piggyback|pipeline|zero-copy", "basic, piggyback, pipeline or zero-copy",
+    { Basic = "basic", Piggyback = "piggyback", Pipeline = "pipeline", ZeroCopy = "zero-copy" }
+}
+
+words! {
+    /// Who moves a long message over RDMA.
+    Rendezvous, "auto|read|write", "auto, read or write", { Auto = "auto", Read = "read", Write = "write" }
+}

@@ -1,0 +1,266 @@
+//! Bulk transfers: a peer's exposed memory is read or written by the device, straight from or to memory of this rank's.
+//!
+//! They go by a queue pair of their own, in the order in which they were started for a peer. A write may end with a
+//! notice: the peer hears of it when all its bytes are there.
+
+use std::collections::{HashMap, VecDeque};
+
+use device::{Access, Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
+
+use super::Rdma;
+use crate::{Done, Error, Exposed, Exposure, OneSided, Place, Result};
+
+/// Notices that can be on their way to this rank. Beyond them, writers wait.
+pub(super) const NOTICES: usize = 256;
+/// The number of the receives that notices use up.
+pub(super) const NOTICE: u64 = u64::MAX;
+
+#[derive(Default)]
+pub(super) struct Bulk {
+    /// By number; those that are done are empty.
+    transfers: Vec<Option<Transfer>>,
+    free: Vec<usize>,
+    /// Transfers that have not been posted whole, by peer, in order.
+    waiting: HashMap<usize, VecDeque<usize>>,
+    done: VecDeque<Done>,
+    /// Transfers under way.
+    started: usize,
+    /// Regions that peers may write to, and tell of it.
+    open: usize,
+    /// Which peer has which queue pair.
+    peers: HashMap<Qp, usize>,
+}
+
+struct Transfer {
+    peer: usize,
+    way: Way,
+    local: Slice0,
+    far: Place,
+    len: usize,
+    posted: usize,
+    token: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Read,
+    Write { notice: Option<u32> },
+}
+
+/// The beginning of a local piece.
+#[derive(Clone, Copy)]
+struct Slice0 {
+    address: u64,
+    lkey: u32,
+}
+
+impl Bulk {
+    /// Lets notices come.
+    pub fn start(&mut self, device: &mut dyn Device, srq: Srq) -> Result<()> {
+        for _ in 0..NOTICES {
+            receive_notice(device, srq)?;
+        }
+        Ok(())
+    }
+
+    pub fn belongs(&mut self, qp: Qp, peer: usize) {
+        self.peers.insert(qp, peer);
+    }
+
+    /// May completions tell of something here?
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.started > 0 || self.open > 0
+    }
+}
+
+fn receive_notice(device: &mut dyn Device, srq: Srq) -> Result<()> {
+    // SAFETY: there is no memory in it.
+    unsafe { device.post_receive(ReceiveQueue::Shared(srq), NOTICE, &[])? };
+    Ok(())
+}
+
+impl Rdma {
+    /// A peer's write with a notice is whole.
+    pub(super) fn notice(&mut self, completion: &Completion) -> Result<()> {
+        receive_notice(self.node.rail(0), self.srq)?;
+        let peer = self.bulk.peers.get(&completion.qp).copied();
+        if let (Some(peer), Some(notice)) = (peer, completion.immediate) {
+            self.bulk.done.push_back(Done::Written { peer, notice });
+        }
+        Ok(())
+    }
+
+    /// A request of a transfer's is done, and all before it.
+    pub(super) fn transferred(&mut self, peer: usize, note: u64) -> Result<()> {
+        let (number, last) = ((note >> 1) as usize, note & 1 == 1);
+        if last && let Some(transfer) = self.bulk.transfers[number].take() {
+            self.bulk.free.push(number);
+            self.bulk.started -= 1;
+            self.bulk.done.push_back(Done::Mine {
+                token: transfer.token,
+            });
+        }
+        self.post_transfers(peer)
+    }
+
+    fn begin(&mut self, transfer: Transfer) -> Result<()> {
+        let peer = transfer.peer;
+        let number = self.bulk.free.pop().unwrap_or_else(|| {
+            self.bulk.transfers.push(None);
+            self.bulk.transfers.len() - 1
+        });
+        self.bulk.transfers[number] = Some(transfer);
+        self.bulk.started += 1;
+        self.bulk.waiting.entry(peer).or_default().push_back(number);
+        self.post_transfers(peer)
+    }
+
+    /// Posts what there is room for.
+    pub(super) fn post_transfers(&mut self, to: usize) -> Result<()> {
+        let Rdma {
+            peers, node, bulk, ..
+        } = self;
+        let Some(peer) = peers[to].as_mut().filter(|peer| peer.ready) else {
+            return Ok(());
+        };
+        let Some(waiting) = bulk.waiting.get_mut(&to) else {
+            return Ok(());
+        };
+        let longest = node.rail(peer.bulk.rail).attributes().longest.min(1 << 30) as usize;
+        while let Some(&number) = waiting.front() {
+            let Some(transfer) = &mut bulk.transfers[number] else {
+                waiting.pop_front();
+                continue;
+            };
+            if !peer.bulk.has_room() {
+                return Ok(());
+            }
+            let piece = (transfer.len - transfer.posted).min(longest);
+            let last = transfer.posted + piece == transfer.len;
+            let at = transfer.posted as u64;
+            let far = Remote {
+                address: transfer.far.address + at,
+                rkey: transfer.far.key,
+            };
+            let operation = match transfer.way {
+                Way::Read => Operation::Read { from: far },
+                Way::Write { notice } => Operation::Write {
+                    to: far,
+                    immediate: notice.filter(|_| last),
+                },
+            };
+            let local = Slice {
+                address: transfer.local.address + at,
+                len: piece as u32,
+                lkey: transfer.local.lkey,
+            };
+            let note = (number as u64) << 1 | u64::from(last);
+            peer.bulk
+                .post(&mut **node, operation, &[local], false, last, note)?;
+            transfer.posted += piece;
+            if last {
+                waiting.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OneSided for Rdma {
+    fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
+        let access = match exposed {
+            Exposed::ToRead => Access {
+                remote_read: true,
+                ..Access::default()
+            },
+            Exposed::ToWrite => Access {
+                local_write: true,
+                remote_write: true,
+                ..Access::default()
+            },
+        };
+        let base = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
+        let region = unsafe { self.node.rail(0).register(base, len, access)? };
+        self.bulk.open += usize::from(exposed == Exposed::ToWrite);
+        Ok(Exposure {
+            address,
+            len: region.len,
+            lkey: region.lkey,
+            rkey: region.rkey,
+            exposed,
+        })
+    }
+
+    fn retract(&mut self, exposure: Exposure) -> Result<()> {
+        self.bulk.open -= usize::from(exposure.exposed == Exposed::ToWrite);
+        let region = Region {
+            address: exposure.address,
+            len: exposure.len,
+            lkey: exposure.lkey,
+            rkey: exposure.rkey,
+        };
+        Ok(self.node.rail(0).deregister(region)?)
+    }
+
+    fn start_read(
+        &mut self,
+        peer: usize,
+        from: Place,
+        to: &Exposure,
+        len: usize,
+        token: u64,
+    ) -> Result<()> {
+        assert!(len as u64 <= to.len && to.exposed == Exposed::ToWrite);
+        self.start(peer, Way::Read, from, to, len, token)
+    }
+
+    fn start_write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: Place,
+        len: usize,
+        token: u64,
+        notice: Option<u32>,
+    ) -> Result<()> {
+        assert!(len as u64 <= from.len);
+        self.start(peer, Way::Write { notice }, to, from, len, token)
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        self.bulk.done.pop_front()
+    }
+}
+
+impl Rdma {
+    fn start(
+        &mut self,
+        peer: usize,
+        way: Way,
+        far: Place,
+        local: &Exposure,
+        len: usize,
+        token: u64,
+    ) -> Result<()> {
+        if self.peers[peer].is_none() {
+            return Err(Error::Broken {
+                peer,
+                what: "a transfer without a connection".into(),
+            });
+        }
+        self.begin(Transfer {
+            peer,
+            way,
+            local: Slice0 {
+                address: local.address,
+                lkey: local.lkey,
+            },
+            far,
+            len,
+            posted: 0,
+            token,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Completions: what has become of requests, and what of it is somebody's business.
+
+use device::{Completed, Completion, Cq, Qp, Status};
+
+use super::link::{self, Lane};
+use super::{Rdma, put};
+use crate::{Error, Result};
+
+/// Completions taken from a queue at once.
+const SOME: usize = 16;
+
+impl Rdma {
+    /// Takes all completions that there are.
+    #[inline(never)]
+    pub(super) fn poll(&mut self) -> Result<()> {
+        let none = Completion {
+            id: 0,
+            qp: Qp(0),
+            status: Status::Success,
+            of: Completed::Write,
+            bytes: 0,
+            immediate: None,
+        };
+        let mut some = [none; SOME];
+        for number in 0..self.cqs.len() {
+            let cq: Cq = self.cqs[number];
+            loop {
+                let count = self.node.rail(0).poll(cq, &mut some)?;
+                for completion in &some[..count] {
+                    self.completed(completion)?;
+                }
+                if count < SOME {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, completion: &Completion) -> Result<()> {
+        if completion.of == Completed::ReceiveWrite && completion.id == super::bulk::NOTICE {
+            return self.notice(completion);
+        }
+        let (from, lane) = link::of_id(completion.id);
+        if self.peers.get(from).is_none_or(|peer| peer.is_none()) {
+            return Ok(());
+        }
+        if completion.status != Status::Success {
+            return Err(self.lost(from, completion.status));
+        }
+        match (completion.of, lane) {
+            (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
+            (_, Lane::Control) => {
+                let peer = self.peer(from);
+                if let Some(note) = peer.control.completed() {
+                    peer.out.heard_completed(note & !put::DATA);
+                    if note & put::DATA != 0 {
+                        return self.write_head(from);
+                    }
+                }
+                Ok(())
+            }
+            (_, Lane::Bulk) => {
+                if let Some(note) = self.peer(from).bulk.completed() {
+                    self.transferred(from, note)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A write of a peer's is whole.
+    fn written(&mut self, from: usize, immediate: Option<u32>) -> Result<()> {
+        match immediate {
+            Some(put::PACKET) => self.peer(from).inbound.completion(),
+            Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
+            _ => {
+                return Err(Error::Broken {
+                    peer: from,
+                    what: format!("a write that says {immediate:?}"),
+                });
+            }
+        }
+        let Rdma { peers, node, .. } = self;
+        match &peers[from] {
+            Some(peer) => peer.control.post_receive(&mut **node),
+            None => Ok(()),
+        }
+    }
+
+    /// A request has failed, and with it the connection.
+    #[cold]
+    pub(super) fn lost(&mut self, peer: usize, status: Status) -> Error {
+        let device = self.node.rail(0).attributes().name.clone();
+        Error::Lost {
+            peer,
+            device,
+            status: status.words(),
+            check: advice(status),
+        }
+    }
+}
+
+fn advice(status: Status) -> &'static str {
+    match status {
+        Status::RetryExceeded => {
+            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
+        }
+        Status::RnrRetryExceeded => {
+            "is that rank stopped, so that it takes nothing, or is its host overloaded?"
+        }
+        Status::RemoteAccess | Status::RemoteInvalidRequest | Status::RemoteOperation => {
+            "do all ranks use the same version of the library, and did the program leave buffers alone that \
+             were still in use?"
+        }
+        Status::LocalProtection | Status::LocalLength | Status::LocalQpOperation => {
+            "did the program free or unmap a buffer that was still in use?"
+        }
+        Status::Flushed | Status::BadResponse | Status::Success => {
+            "was there an earlier error on this connection?"
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Making connections, and ending them.
+//!
+//! Whoever first has a packet tells the peer where its end is (`Hello`); the peer connects its own end, and says where
+//! that is and that it is ready. If both begin at once, each takes the other's hello for the answer to its own, and says
+//! `Ready` once its end is connected. So either may write as soon as it has heard that the other is ready.
+
+use device::{Access, Remote, Srq};
+
+use super::block::Block;
+use super::inbound::Inbound;
+use super::layout::WORD;
+use super::link::{DEPTH, Lane, Link, Queues};
+use super::outbound::Outbound;
+use super::word::{Hello, Word};
+use super::{Peer, RING, Rdma, bulk};
+use crate::{Error, Result};
+
+/// Completions that one queue holds.
+const CQ_DEPTH: usize = 1 << 14;
+
+impl Rdma {
+    /// Begins a connection, or goes on with it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn connect(&mut self, to: usize) -> Result<()> {
+        if self.peers[to].is_none() {
+            self.open(to)?;
+            self.say_hello(to, false)?;
+        }
+        self.listen()
+    }
+
+    /// Makes this rank's end.
+    fn open(&mut self, to: usize) -> Result<()> {
+        let receives = self.receives();
+        let completions = 2 * DEPTH as usize + receives;
+        let queues = Queues {
+            cq: self.cq_for(completions)?,
+            srq: None,
+            receives,
+        };
+        let with_srq = |srq: Srq| Queues {
+            srq: Some(srq),
+            receives: 0,
+            ..queues
+        };
+        let node = &mut *self.node;
+        let control = Link::open(node, 0, to, Lane::Control, queues)?;
+        let bulk = Link::open(node, 0, to, Lane::Bulk, with_srq(self.srq))?;
+        self.bulk.belongs(bulk.qp, to);
+        let block = Block::new(RING + 2 * self.layout.bytes + WORD);
+        // SAFETY: the block stays until it is deregistered, and what the peer writes to is read as atomics, or not at all
+        // while it may be written to.
+        let region = unsafe {
+            node.rail(0)
+                .register(block.base(), block.len(), Access::ALL)?
+        };
+        self.peers[to] = Some(Box::new(Peer {
+            ready: false,
+            said_bye: false,
+            heard_bye: false,
+            control,
+            bulk,
+            out: Outbound::new(self.layout),
+            inbound: Inbound::new(self.layout, RING, self.config.credit, self.by_completion),
+            block,
+            region,
+            remote: None,
+        }));
+        self.known.push(to);
+        self.attention.connecting += 1;
+        Ok(())
+    }
+
+    /// Writes with immediate that may come at once from one peer: packets, and tails between them.
+    fn receives(&self) -> usize {
+        if self.by_completion {
+            4 * self.layout.slots()
+        } else {
+            0
+        }
+    }
+
+    /// A completion queue that can hold so many more.
+    fn cq_for(&mut self, completions: usize) -> Result<device::Cq> {
+        self.reserved += completions;
+        match self.cqs.last() {
+            Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
+            _ => {
+                self.reserved = completions + bulk::NOTICES;
+                let cq = self.node.rail(0).create_cq(CQ_DEPTH.max(self.reserved))?;
+                self.cqs.push(cq);
+                Ok(cq)
+            }
+        }
+    }
+
+    fn say_hello(&mut self, to: usize, ready: bool) -> Result<()> {
+        let Rdma {
+            peers,
+            node,
+            config,
+            ..
+        } = self;
+        let Some(peer) = &peers[to] else {
+            return Ok(());
+        };
+        let hello = Hello {
+            config: *config,
+            ready,
+            address: peer.region.address,
+            rkey: peer.region.rkey,
+            control: peer.control.address(&mut **node)?,
+            bulk: peer.bulk.address(&mut **node)?,
+        };
+        Ok(node.tell(to, &Word::Hello(Box::new(hello)).encode())?)
+    }
+
+    /// Hears what peers have told.
+    pub(super) fn listen(&mut self) -> Result<()> {
+        while let Some((from, bytes)) = self.node.told()? {
+            let heard = Word::decode(&bytes, &self.config).and_then(|word| match from {
+                _ if from < self.peers.len() && from != self.rank => Ok(word),
+                _ => Err("it is no peer".to_string()),
+            });
+            match heard {
+                Ok(word) => self.hear(from, word)?,
+                Err(what) => return Err(Error::Broken { peer: from, what }),
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, from: usize, word: Word) -> Result<()> {
+        let twice = |what: &str| Error::Broken {
+            peer: from,
+            what: what.to_string(),
+        };
+        match word {
+            Word::Hello(hello) => {
+                let answer = self.peers[from].is_none();
+                if answer {
+                    self.open(from)?;
+                }
+                if self.peer(from).remote.is_some() {
+                    return Err(twice("it said hello twice"));
+                }
+                self.join(from, &hello)?;
+                if answer {
+                    self.say_hello(from, true)?;
+                } else {
+                    self.node.tell(from, &Word::Ready.encode())?;
+                }
+                match hello.ready {
+                    true => self.now_ready(from),
+                    false => Ok(()),
+                }
+            }
+            Word::Ready if self.peers[from].is_some() => self.now_ready(from),
+            Word::Bye if self.peers[from].is_some() => {
+                self.peer(from).heard_bye = true;
+                Ok(())
+            }
+            Word::Ready | Word::Bye => Err(twice("it speaks of a connection that was not made")),
+        }
+    }
+
+    /// Connects this end to the peer's.
+    fn join(&mut self, to: usize, hello: &Hello) -> Result<()> {
+        let receives = self.receives();
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        for (link, address) in [(&peer.control, hello.control), (&peer.bulk, hello.bulk)] {
+            node.rail(link.rail).connect(link.qp, Some(address))?;
+        }
+        for _ in 0..receives {
+            peer.control.post_receive(&mut **node)?;
+        }
+        peer.remote = Some(Remote {
+            address: hello.address,
+            rkey: hello.rkey,
+        });
+        Ok(())
+    }
+
+    /// The peer's end is connected: it has said so, or written to us.
+    pub(super) fn now_ready(&mut self, peer: usize) -> Result<()> {
+        if !std::mem::replace(&mut self.peer(peer).ready, true) {
+            self.attention.connecting -= 1;
+            self.post_transfers(peer)?;
+        }
+        Ok(())
+    }
+
+    /// All that was put is in the peers' memory, and they have been told so far as they must be. To be called again until
+    /// it says true; only then may this end go away.
+    pub fn close(&mut self) -> Result<bool> {
+        self.listen()?;
+        self.poll()?;
+        let mut all = true;
+        for at in 0..self.known.len() {
+            let to = self.known[at];
+            if !self.peer(to).ready {
+                all = false;
+                continue;
+            }
+            if self.peer(to).out.gathering.is_some() {
+                self.close_gathering(to)?;
+            }
+            if !self.peer(to).said_bye && self.is_settled(to)? {
+                self.peer(to).said_bye = true;
+                self.node.tell(to, &Word::Bye.encode())?;
+            }
+            all &= self.peer(to).said_bye && self.peer(to).heard_bye;
+        }
+        Ok(all)
+    }
+
+    /// Every request to this peer is known to be done. Asks for what is needed to know it.
+    fn is_settled(&mut self, to: usize) -> Result<bool> {
+        let peer = self.peer(to);
+        let idle = peer.control.held() == 0 && peer.bulk.held() == 0;
+        if idle || !peer.control.untold() {
+            let out = &peer.out;
+            return Ok(idle && out.gathering.is_none() && out.head_due.is_none());
+        }
+        // A request that asks for a completion says of those before it that they are done.
+        self.send_tail(to, true)?;
+        Ok(false)
+    }
+}

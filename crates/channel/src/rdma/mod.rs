@@ -1,0 +1,303 @@
+//! The channel of ranks that reach each other by RDMA: a ring in each receiver's registered memory, written by its
+//! sender (`layout` says how), over whatever device the rank's [`Node`] has.
+//!
+//! A connection is made when a rank first puts a packet for a peer: both ends tell each other, by the node's slow way,
+//! where their queue pairs and rings are. Each pair of ranks then has two queue pairs, one for packets and one for
+//! bulk transfers, so that a short packet never waits behind a long transfer.
+//!
+//! Memory: a connection costs twice `ring_bytes` at either end, so a rank that talks to 10,000 peers at once would need
+//! 5 GiB by the default. Only peers that are talked to cost anything; jobs of that size take smaller rings (8 KiB).
+//!
+//! What must always hold, besides what the channel promises:
+//! - nothing is written to a peer before it has said that its end is connected (`Ready`);
+//! - memory is written to, or given back, only when no request that needs it is under way;
+//! - a request that fails ends the connection, and the error names peer, device and what to check: it is never retried
+//!   quietly, for what the device could not deliver in all its retries is lost.
+
+mod block;
+mod bulk;
+mod complete;
+mod config;
+mod connect;
+mod inbound;
+mod layout;
+mod link;
+mod outbound;
+mod put;
+mod word;
+
+use std::ops::{Deref, DerefMut};
+
+use device::{Cq, Effort, Node, Placement, Region, Remote, Srq};
+
+use crate::share::Share;
+use crate::{Bulk as Moved, Channel, End, Error, Head, More, Put, Result};
+use block::Block;
+use bulk::Bulk;
+pub use config::{Config, Design};
+use inbound::Inbound;
+use layout::Layout;
+use link::Link;
+use outbound::Outbound;
+
+/// Packets taken from one ring before the next gets its turn.
+const BATCH: usize = 32;
+/// Looks from one look at completions and words of peers to the next, while there is nothing in the rings and while
+/// there is.
+const IDLE_LOOKS: u32 = 16;
+const BUSY_LOOKS: u32 = 256;
+
+pub struct Rdma {
+    rank: usize,
+    node: Place,
+    config: Config,
+    layout: Layout,
+    /// Only completions tell that a write is whole.
+    by_completion: bool,
+    cqs: Vec<Cq>,
+    /// Completions that the last of them may have to hold.
+    reserved: usize,
+    srq: Srq,
+    peers: Vec<Option<Box<Peer>>>,
+    /// Peers with a connection, or the beginning of one.
+    known: Vec<usize>,
+    bulk: Bulk,
+    attention: Attention,
+}
+
+/// The rank's own place in the machine. Nobody else has it.
+struct Place(Box<dyn Node>);
+
+// SAFETY: a node is used by its rank alone, and a rank by one thread at a time (its lock, or the program's promise). What
+// of it other ranks see is made for that, or lies in the same thread for good (modelled ranks take turns).
+unsafe impl Send for Place {}
+
+impl Deref for Place {
+    type Target = dyn Node;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl DerefMut for Place {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
+    }
+}
+
+/// What a rank has to look at besides its rings.
+#[derive(Default)]
+struct Attention {
+    looks: u32,
+    /// Connections under way.
+    connecting: usize,
+    /// Peers with something that goes out once a completion has come.
+    deferred: usize,
+    /// Look at everything next time.
+    all: bool,
+}
+
+struct Peer {
+    /// Its end is connected: it may be written to.
+    ready: bool,
+    said_bye: bool,
+    heard_bye: bool,
+    control: Link,
+    bulk: Link,
+    out: Outbound,
+    inbound: Inbound,
+    /// The word that the peer writes its tail to, the ring that it writes to, the packets to it, and words of our own.
+    block: Block,
+    region: Region,
+    /// The peer's block.
+    remote: Option<Remote>,
+}
+
+/// Where things lie in a block.
+const TAIL: usize = 0;
+const RING: usize = 64;
+
+impl Rdma {
+    pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
+        let mut node = Place(node);
+        if rank >= ranks {
+            return Err(Error::Mismatch(format!(
+                "rank {rank} does not exist in a job of {ranks} ranks"
+            )));
+        }
+        let device = node.rail(0);
+        let by_completion = device.attributes().placement == Placement::Completion;
+        let srq = device.create_srq(bulk::NOTICES)?;
+        let mut bulk = Bulk::default();
+        bulk.start(device, srq)?;
+        Ok(Rdma {
+            rank,
+            layout: Layout::of(&config),
+            by_completion,
+            cqs: Vec::new(),
+            reserved: 0,
+            srq,
+            peers: (0..ranks).map(|_| None).collect(),
+            known: Vec::new(),
+            bulk,
+            attention: Attention::default(),
+            config,
+            node,
+        })
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn node(&mut self) -> &mut dyn Node {
+        &mut *self.node
+    }
+
+    /// Nothing was found: lets time pass until something may have changed, at most so many nanoseconds.
+    pub fn wait(&mut self, nanos: u64) -> Result<()> {
+        self.attention.all = true;
+        Ok(self.node.wait(nanos)?)
+    }
+
+    #[inline(always)]
+    fn peer(&mut self, peer: usize) -> &mut Peer {
+        self.peers[peer].as_mut().expect("a peer with a connection")
+    }
+
+    /// What must be known before the rings are looked at.
+    #[inline]
+    fn attend(&mut self) -> Result<()> {
+        if self.attention.connecting > 0 {
+            self.listen()?;
+        }
+        if self.by_completion || self.attention.deferred > 0 || self.bulk.is_active() {
+            self.poll()?;
+        }
+        if self.attention.deferred > 0 {
+            self.send_deferred()?;
+        }
+        Ok(())
+    }
+
+    /// What is looked at now and then: whether a new peer has spoken, whether a request has failed.
+    #[inline(never)]
+    fn attend_to_all(&mut self) -> Result<()> {
+        self.attention.all = false;
+        self.listen()?;
+        self.poll()
+    }
+
+    /// Takes packets of one peer.
+    #[inline]
+    fn drain(
+        &mut self,
+        from: usize,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        let nonsense = |what| Error::Broken { peer: from, what };
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &mut peers[from] else {
+            return Ok(0);
+        };
+        let mut packets = 0;
+        while packets < BATCH {
+            let Some(arrived) = peer.inbound.look(&peer.block).map_err(nonsense)? else {
+                break;
+            };
+            if !peer.out.heard_tail(arrived.tail) {
+                return Err(nonsense(put::TOO_MANY.into()));
+            }
+            packets += 1;
+            let body = arrived.body.clone();
+            if !body.is_empty() {
+                node.spend(Effort::Copy(body.len()));
+            }
+            let more = handler(from, arrived.head, peer.block.bytes(body.start, body.len()));
+            node.spend(Effort::Receive);
+            peer.inbound.take(arrived);
+            if self.config.design == Design::Basic {
+                peer.inbound.owes = true;
+            }
+            if more == More::Enough {
+                break;
+            }
+        }
+        let (owes, ready) = (peer.inbound.owes, peer.ready);
+        if packets > 0 && !ready {
+            self.now_ready(from)?;
+        }
+        if owes {
+            self.send_tail(from, false)?;
+        }
+        Ok(packets)
+    }
+}
+
+impl Channel for Rdma {
+    #[inline]
+    fn max_body(&self, _peer: usize) -> usize {
+        self.layout.max_body()
+    }
+
+    fn put(
+        &mut self,
+        peer: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put> {
+        self.put_packet(peer, head, len, fill)
+    }
+
+    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+        self.node.look();
+        self.attend()?;
+        let mut packets = 0;
+        for at in 0..self.known.len() {
+            packets += self.drain(self.known[at], &mut handler)?;
+        }
+        let attention = &mut self.attention;
+        attention.looks = attention.looks.wrapping_add(1);
+        let every = if packets > 0 { BUSY_LOOKS } else { IDLE_LOOKS };
+        if attention.looks.is_multiple_of(every) || attention.all && packets == 0 {
+            self.attend_to_all()?;
+        }
+        Ok(packets)
+    }
+
+    fn read(&mut self, _peer: usize, _address: u64, _into: &mut [u8]) -> Result<Moved> {
+        Ok(Moved::Refused)
+    }
+
+    fn write(&mut self, _peer: usize, _address: u64, _from: &[u8]) -> Result<Moved> {
+        Ok(Moved::Refused)
+    }
+
+    fn share(&self, _peer: usize, _end: End) -> Option<&Share> {
+        None
+    }
+
+    fn can_read(&mut self, _peer: usize) -> bool {
+        false
+    }
+}
+
+impl Drop for Rdma {
+    fn drop(&mut self) {
+        for peer in self.peers.iter_mut().filter_map(|peer| peer.take()) {
+            let device = self.node.rail(peer.control.rail);
+            // What the device says to this no longer matters; first the queue pairs, so that nothing writes any more.
+            let _ = device.destroy_qp(peer.control.qp);
+            let _ = device.destroy_qp(peer.bulk.qp);
+            let _ = device.deregister(peer.region);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! Sending packets: into a slot of the staging memory, and from there into the same slot of the peer's ring.
+//!
+//! While the way is busy, short packets gather in one slot and leave in one write; it leaves when it is full, or when the
+//! way is free again, which every `get` looks for.
+
+use device::{Effort, Remote, Slice};
+
+use super::layout::{self, Content, Info, SUBHEAD, TRAILER, WORD, padded};
+use super::link::{SIGNAL, Write};
+use super::outbound::{Gathering, Place, TAIL_BITS, Taken};
+use super::{Design, Peer, RING, Rdma, TAIL};
+use crate::{Head, Put, Result};
+
+/// Immediates, where completions tell of writes: a packet, or a tail in the other bits. A tail in memory would not do
+/// there, for the bytes of two that follow each other could be mixed.
+pub(super) const PACKET: u32 = 0;
+pub(super) const TAILS: u32 = !TAIL_BITS;
+
+/// Marks the completion after which a basic packet's head pointer is written.
+pub(super) const DATA: u64 = 1 << 63;
+
+/// The way is busy from so many writes on that have not completed.
+const BUSY: u32 = 2 * SIGNAL;
+/// The longest body that is gathered with others.
+const GATHERED: usize = 2048;
+
+pub(super) const TOO_MANY: &str = "it says that it has taken packets that were not sent";
+
+impl Rdma {
+    #[inline(always)]
+    pub(super) fn put_packet(
+        &mut self,
+        to: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put> {
+        if !self.peers[to].as_ref().is_some_and(|peer| peer.ready) {
+            self.connect(to)?;
+            return Ok(Put::Full);
+        }
+        if self.config.gathers() && self.should_gather(to, len)? {
+            return Ok(self.gather(to, head, len, fill));
+        }
+        if !self.is_clear(to)? {
+            return Ok(Put::Full);
+        }
+        let Some(place) = self.find(to, len)? else {
+            return Ok(Put::Full);
+        };
+        let Rdma {
+            peers,
+            node,
+            layout,
+            ..
+        } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(Put::Full);
+        };
+        let taken = peer.out.take(place);
+        let end = layout.bytes + RING + layout.lanes()[place.lane].end(place.slot);
+        let body = end - TRAILER - padded(len);
+        fill(peer.block.bytes_mut(body, len));
+        node.spend(Effort::Send);
+        if len > 0 {
+            node.spend(Effort::Copy(len));
+        }
+        peer.finish_slot(end, head, Content::Packet, len, taken);
+        self.post(to, body..end - TRAILER, end, taken)?;
+        Ok(if taken.lap { Put::TakenLap } else { Put::Taken })
+    }
+
+    /// Nothing that was put before stands in the way.
+    #[inline(always)]
+    fn is_clear(&mut self, to: usize) -> Result<bool> {
+        let out = &self.peer(to).out;
+        if out.gathering.is_none() && out.head_due.is_none() {
+            return Ok(true);
+        }
+        self.poll()?;
+        if self.peer(to).out.gathering.is_some() {
+            self.close_gathering(to)?;
+        }
+        let out = &self.peer(to).out;
+        Ok(out.gathering.is_none() && out.head_due.is_none())
+    }
+
+    /// A slot for a body of this length, and room for its write.
+    #[inline(always)]
+    fn find(&mut self, to: usize, len: usize) -> Result<Option<Place>> {
+        // One place in the queue stays free for the tail.
+        let peer = self.peer(to);
+        match peer
+            .out
+            .find(len)
+            .filter(|_| peer.control.held() + 1 < super::link::DEPTH)
+        {
+            Some(place) => Ok(Some(place)),
+            None => self.find_again(to, len),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_again(&mut self, to: usize, len: usize) -> Result<Option<Place>> {
+        self.poll()?;
+        self.hear_tail(to)?;
+        let peer = self.peer(to);
+        Ok(peer
+            .out
+            .find(len)
+            .filter(|_| peer.control.held() + 1 < super::link::DEPTH))
+    }
+
+    /// Posts the write of a slot: what is in it, and the trailer before `end`. In the peer's ring they touch.
+    pub(super) fn post(
+        &mut self,
+        to: usize,
+        content: std::ops::Range<usize>,
+        end: usize,
+        taken: Taken,
+    ) -> Result<()> {
+        let basic = self.config.design == Design::Basic;
+        let by_completion = self.by_completion;
+        let ring = self.layout.bytes;
+        let Rdma {
+            peers,
+            node,
+            attention,
+            ..
+        } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        let trailer = end - TRAILER;
+        let len = content.len() + TRAILER;
+        let slices = match content.end == trailer {
+            true => &[peer.slice(content.start..end)][..],
+            false => &[peer.slice(content), peer.slice(trailer..end)],
+        };
+        let write = Write {
+            to: peer.far(end - ring - len),
+            immediate: (by_completion && !basic).then_some(PACKET),
+            signaled: taken.signaled || basic,
+            // The data of a basic packet is not the whole of it.
+            note: match basic {
+                true => taken.sequence - 1 | DATA,
+                false => taken.sequence,
+            },
+            from: slices,
+        };
+        if basic {
+            let from = [Slice {
+                len: (len - WORD) as u32,
+                ..write.from[0]
+            }];
+            peer.control.write(
+                &mut **node,
+                &Write {
+                    from: &from,
+                    ..write
+                },
+            )?;
+            peer.out.head_due = Some((taken.sequence, end - WORD));
+            attention.deferred += 1;
+        } else {
+            peer.control.write(&mut **node, &write)?;
+        }
+        Ok(())
+    }
+
+    /// The data of a basic packet has been written: now its head pointer.
+    pub(super) fn write_head(&mut self, to: usize) -> Result<()> {
+        let (ring, by_completion) = (self.layout.bytes, self.by_completion);
+        let Rdma {
+            peers,
+            node,
+            attention,
+            ..
+        } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        if let Some((sequence, at)) = peer.out.head_due.take() {
+            attention.deferred -= 1;
+            let from = [peer.slice(at..at + WORD)];
+            let write = Write {
+                from: &from,
+                to: peer.far(at - ring),
+                immediate: by_completion.then_some(PACKET),
+                signaled: true,
+                note: sequence,
+            };
+            peer.control.write(&mut **node, &write)?;
+        }
+        Ok(())
+    }
+
+    /// Tells a peer how many of its packets have been taken, unless there is no room for it now.
+    pub(super) fn send_tail(&mut self, to: usize, signaled: bool) -> Result<()> {
+        let (own, by_completion) = (RING + 2 * self.layout.bytes, self.by_completion);
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        if !peer.ready || peer.said_bye || !peer.control.has_room() {
+            return Ok(());
+        }
+        let tail = peer.inbound.tell();
+        peer.block.store(own, tail);
+        let write = Write {
+            from: &[peer.slice(own..own + WORD)],
+            to: peer.far(TAIL),
+            immediate: by_completion.then_some(TAILS | tail as u32),
+            signaled,
+            note: peer.out.last,
+        };
+        peer.control.write(&mut **node, &write)
+    }
+
+    /// Looks at what the peer has written of its tail.
+    pub(super) fn hear_tail(&mut self, of: usize) -> Result<()> {
+        if self.by_completion {
+            return Ok(());
+        }
+        let lower = self.peer(of).block.load(TAIL) as u32;
+        self.heard_tail(of, lower)
+    }
+
+    pub(super) fn heard_tail(&mut self, of: usize, lower: u32) -> Result<()> {
+        match self.peer(of).out.heard_tail(lower) {
+            true => Ok(()),
+            false => Err(crate::Error::Broken {
+                peer: of,
+                what: TOO_MANY.into(),
+            }),
+        }
+    }
+
+    /// Does this packet go with others?
+    #[inline(always)]
+    fn should_gather(&mut self, to: usize, len: usize) -> Result<bool> {
+        if len > GATHERED || padded(len) + SUBHEAD > self.layout.max_body() {
+            return Ok(false);
+        }
+        let peer = self.peer(to);
+        if peer.out.gathering.is_none() && peer.control.held() < BUSY {
+            return Ok(false);
+        }
+        self.begin_gathering(to, len)
+    }
+
+    /// Is there a slot in which this packet can gather with others?
+    #[inline(never)]
+    fn begin_gathering(&mut self, to: usize, len: usize) -> Result<bool> {
+        self.poll()?;
+        let most = self.layout.max_body();
+        if let Some(gathering) = self.peer(to).out.gathering {
+            let room = self.layout.lanes()[gathering.place.lane].body();
+            let fits = gathering.len + SUBHEAD + padded(len) <= room;
+            if fits && self.peer(to).control.held() >= BUSY / 2 {
+                return Ok(true);
+            }
+            self.close_gathering(to)?;
+        }
+        if self.peer(to).out.gathering.is_some() || self.peer(to).control.held() < BUSY {
+            return Ok(false);
+        }
+        let Some(place) = self.find(to, most)? else {
+            return Ok(false);
+        };
+        self.peer(to).out.gathering = Some(Gathering { place, len: 0 });
+        self.attention.deferred += 1;
+        Ok(true)
+    }
+
+    /// Adds a packet to those that are gathered already; there is room.
+    fn gather(&mut self, to: usize, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let Rdma {
+            peers,
+            node,
+            layout,
+            ..
+        } = self;
+        let Some((peer, mut gathering)) = peers[to]
+            .as_mut()
+            .and_then(|peer| peer.out.gathering.map(|gathering| (peer, gathering)))
+        else {
+            return Put::Full;
+        };
+        let place = gathering.place;
+        let start = layout.bytes + RING + layout.lanes()[place.lane].start(place.slot);
+        let at = start + gathering.len;
+        let subhead = layout::subhead(head, len);
+        peer.block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
+        fill(peer.block.bytes_mut(at + SUBHEAD, len));
+        node.spend(Effort::Send);
+        node.spend(Effort::Copy(SUBHEAD + len));
+        gathering.len += SUBHEAD + padded(len);
+        peer.out.gathering = Some(gathering);
+        Put::Taken
+    }
+
+    /// Posts what has been gathered, unless there is no room for it now.
+    pub(super) fn close_gathering(&mut self, to: usize) -> Result<()> {
+        let layout = self.layout;
+        let peer = self.peer(to);
+        if peer.control.held() + 1 >= super::link::DEPTH {
+            return Ok(());
+        }
+        let Some(Gathering { place, len }) = peer.out.gathering.take() else {
+            return Ok(());
+        };
+        let lane = &layout.lanes()[place.lane];
+        let start = layout.bytes + RING + lane.start(place.slot);
+        let end = layout.bytes + RING + lane.end(place.slot);
+        let taken = peer.out.take(place);
+        peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
+        self.attention.deferred -= 1;
+        self.post(to, start..start + len, end, taken)
+    }
+
+    /// Sends what waited for the way to become free.
+    #[inline(never)]
+    pub(super) fn send_deferred(&mut self) -> Result<()> {
+        for at in 0..self.known.len() {
+            let to = self.known[at];
+            let peer = self.peer(to);
+            if peer.out.gathering.is_some() && peer.control.held() < BUSY {
+                self.close_gathering(to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Peer {
+    /// A piece of our block.
+    #[inline(always)]
+    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> Slice {
+        Slice {
+            address: self.region.address + range.start as u64,
+            len: range.len() as u32,
+            lkey: self.region.lkey,
+        }
+    }
+
+    /// A place in the peer's block.
+    #[inline(always)]
+    fn far(&self, offset: usize) -> Remote {
+        let Some(remote) = self.remote else {
+            unreachable!("nothing is written before the connection stands")
+        };
+        Remote {
+            address: remote.address + offset as u64,
+            rkey: remote.rkey,
+        }
+    }
+
+    /// Writes the trailer of a slot that ends at `end`.
+    #[inline(always)]
+    fn finish_slot(&mut self, end: usize, head: Head, content: Content, len: usize, taken: Taken) {
+        let tail = self.inbound.tell() as u32;
+        let info = Info {
+            content,
+            len: len as u32,
+            tail,
+        };
+        let words = [head[0], head[1], head[2], info.encode(), taken.sequence];
+        for (number, word) in words.into_iter().enumerate() {
+            self.block.store(end - TRAILER + number * WORD, word);
+        }
+    }
+}

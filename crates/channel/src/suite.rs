@@ -1,0 +1,284 @@
+//! The promises of every channel, for any kind of it.
+
+use crate::{Channel, Head, More, Put, Result};
+
+/// All of them, on channels that `make` joins into a job of so many ranks.
+pub fn promises<C: Channel + Send>(make: impl Fn(usize) -> Vec<C>) {
+    packets_of_all_lengths_arrive_whole_and_in_order(pair(&make));
+    both_ways_at_once(pair(&make));
+    a_full_channel_takes_nothing_and_room_comes_back(pair(&make));
+    the_longest_body_always_finds_room_once_all_is_consumed(pair(&make));
+    a_receiver_that_has_enough_gets_the_rest_later(pair(&make));
+    many_peers_are_all_heard(make(12));
+}
+
+pub fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
+    let mut both = make(2).into_iter();
+    (both.next().unwrap(), both.next().unwrap())
+}
+
+/// Takes every packet that there is.
+pub fn take(channel: &mut impl Channel, mut each: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
+    channel.get(|peer, head, body| {
+        each(peer, head, body);
+        More::Wanted
+    })
+}
+
+fn byte(number: u64, at: usize) -> u8 {
+    (number as usize * 31 + at + at / 251) as u8
+}
+
+fn fill(number: u64, body: &mut [u8]) {
+    for (at, to) in body.iter_mut().enumerate() {
+        *to = byte(number, at);
+    }
+}
+
+fn check(number: u64, body: &[u8]) {
+    assert!(
+        body.iter()
+            .enumerate()
+            .all(|(at, got)| *got == byte(number, at)),
+        "packet {number} of {} bytes is damaged",
+        body.len()
+    );
+}
+
+/// Attempts after which something must have happened.
+const PATIENCE: usize = 100_000;
+
+/// Puts a packet, and lets both ends look until it has been taken. What the receiver hears meanwhile goes to `heard`.
+fn put_by<C: Channel>(
+    from: &mut C,
+    to: &mut C,
+    peer: usize,
+    head: Head,
+    len: usize,
+    mut heard: impl FnMut(usize, Head, &[u8]),
+) {
+    for _ in 0..PATIENCE {
+        let put = from
+            .put(peer, head, len, |body| fill(head[0], body))
+            .unwrap();
+        if put != Put::Full {
+            return;
+        }
+        take(from, |_, head, _| panic!("unexpected {head:?}")).unwrap();
+        take(to, &mut heard).unwrap();
+    }
+    panic!("no room for a packet of {len} bytes");
+}
+
+/// Lets both ends look until so many packets have come.
+fn take_by<C: Channel>(
+    from: &mut C,
+    to: &mut C,
+    count: usize,
+    mut each: impl FnMut(usize, Head, &[u8]),
+) {
+    let mut got = 0;
+    for _ in 0..PATIENCE {
+        if got == count {
+            return;
+        }
+        got += take(to, &mut each).unwrap();
+        take(from, |_, head, _| panic!("unexpected {head:?}")).unwrap();
+    }
+    panic!("{got} of {count} packets came");
+}
+
+fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, mut b): (C, C)) {
+    let most = a.max_body(1);
+    let lengths: Vec<usize> = (0..2000)
+        .map(|i| {
+            [0, 1, 31, 32, 33, 64, 100, 1000, 4096, 2048, most][(i * 7 + i / 9) % 11].min(most)
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for (number, &len) in lengths.iter().enumerate() {
+                let number = number as u64;
+                while a
+                    .put(1, [number, 2, 3], len, |body| fill(number, body))
+                    .unwrap()
+                    == Put::Full
+                {
+                    take(&mut a, |_, head, _| panic!("unexpected {head:?}")).unwrap();
+                    std::thread::yield_now();
+                }
+            }
+            // What has been gathered leaves while its sender looks.
+            for _ in 0..1000 {
+                take(&mut a, |_, _, _| ()).unwrap();
+            }
+        });
+        let mut received = 0;
+        while received < lengths.len() {
+            let packets = take(&mut b, |peer, head, body| {
+                assert_eq!((peer, head), (0, [received as u64, 2, 3]));
+                assert_eq!(body.len(), lengths[received]);
+                check(received as u64, body);
+                received += 1;
+            })
+            .unwrap();
+            if packets == 0 {
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+/// Neither listens before it has something in its way, and both begin at once.
+fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
+    const EACH: u64 = 1000;
+    let talk = |mut channel: C, peer: usize| {
+        let (mut sent, mut heard) = (0, 0);
+        while sent < EACH || heard < EACH {
+            let len = (sent as usize * 37) % 700;
+            if sent < EACH
+                && channel
+                    .put(peer, [sent, 0, sent], len, |body| fill(sent, body))
+                    .unwrap()
+                    != Put::Full
+            {
+                sent += 1;
+                continue;
+            }
+            let packets = take(&mut channel, |from, head, body| {
+                assert_eq!((from, head), (peer, [heard, 0, heard]));
+                assert_eq!(body.len(), (heard as usize * 37) % 700);
+                check(heard, body);
+                heard += 1;
+            })
+            .unwrap();
+            if packets == 0 {
+                std::thread::yield_now();
+            }
+        }
+        for _ in 0..1000 {
+            take(&mut channel, |_, head, _| panic!("unexpected {head:?}")).unwrap();
+        }
+        channel
+    };
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| talk(a, 1));
+        let other = scope.spawn(|| talk(b, 0));
+        // Both stay until both are done.
+        let _both = (one.join().unwrap(), other.join().unwrap());
+    });
+}
+
+fn a_full_channel_takes_nothing_and_room_comes_back<C: Channel>((mut a, mut b): (C, C)) {
+    put_by(&mut a, &mut b, 1, [0, 0, 0], 8, |_, _, _| ());
+    let mut taken = 1;
+    while a
+        .put(1, [taken, 0, 0], 8, |body| fill(taken, body))
+        .unwrap()
+        != Put::Full
+    {
+        taken += 1;
+        assert!(taken < 1_000_000, "it is never full");
+    }
+    let mut seen = 0;
+    take_by(&mut a, &mut b, taken as usize, |_, head, body| {
+        assert_eq!(head[0], seen);
+        check(seen, body);
+        seen += 1;
+    });
+    let most = a.max_body(1);
+    put_by(&mut a, &mut b, 1, [taken, 0, 0], most, |_, _, _| {
+        panic!("too early")
+    });
+    take_by(&mut a, &mut b, 1, |_, head, body| {
+        assert_eq!((head[0], body.len()), (taken, most));
+        check(taken, body);
+    });
+}
+
+fn the_longest_body_always_finds_room_once_all_is_consumed<C: Channel>((mut a, mut b): (C, C)) {
+    let most = a.max_body(1);
+    for round in 0..100u64 {
+        // Offsets that leave an awkward rest at an arena's end.
+        for len in [33 + round as usize * 17 % 1500, most] {
+            put_by(&mut a, &mut b, 1, [round, 0, 0], len, |_, _, _| {
+                panic!("too early")
+            });
+            take_by(&mut a, &mut b, 1, |_, _, body| {
+                assert_eq!(body.len(), len);
+                check(round, body);
+            });
+        }
+    }
+}
+
+fn a_receiver_that_has_enough_gets_the_rest_later<C: Channel>((mut a, mut b): (C, C)) {
+    let mut next = 0;
+    let mut hear = |head: Head, body: &[u8]| {
+        assert_eq!(head[0], next);
+        check(next, body);
+        next += 1;
+        next
+    };
+    for number in 0..4u64 {
+        put_by(&mut a, &mut b, 1, [number, 0, 0], 8, |_, head, body| {
+            hear(head, body);
+        });
+    }
+    let mut heard = 0;
+    for _ in 0..PATIENCE {
+        let got = b
+            .get(|_, head, body| {
+                heard = hear(head, body);
+                More::Enough
+            })
+            .unwrap();
+        assert!(got <= 1);
+        if heard == 4 {
+            return;
+        }
+        take(&mut a, |_, _, _| ()).unwrap();
+    }
+    panic!("{heard} of 4 came");
+}
+
+fn many_peers_are_all_heard<C: Channel>(mut all: Vec<C>) {
+    let ranks = all.len();
+    let mut heard = vec![0u64; ranks];
+    for round in 0..5 {
+        for rank in (1..ranks).rev() {
+            let (first, rest) = all.split_at_mut(1);
+            let mut listen = |peer: usize, head: Head, body: &[u8]| {
+                assert_eq!(head, [heard[peer], peer as u64, 0]);
+                check(head[0], body);
+                heard[peer] += 1;
+            };
+            put_by(
+                &mut rest[rank - 1],
+                &mut first[0],
+                0,
+                [round, rank as u64, 0],
+                3,
+                &mut listen,
+            );
+        }
+        for _ in 0..PATIENCE {
+            take(&mut all[0], |peer, head, body| {
+                assert_eq!(head, [heard[peer], peer as u64, 0]);
+                check(head[0], body);
+                heard[peer] += 1;
+            })
+            .unwrap();
+            if heard[1..].iter().all(|&count| count == round + 1) {
+                break;
+            }
+            for sender in &mut all[1..] {
+                take(sender, |_, head, _| panic!("unexpected {head:?}")).unwrap();
+            }
+        }
+        assert!(
+            heard[1..].iter().all(|&count| count == round + 1),
+            "{heard:?}"
+        );
+    }
+}

@@ -1,0 +1,631 @@
+//! What all ranks' devices share: their queues, and the carrying out of what is in them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::{Setup, memory};
+use crate::{
+    Access, Address, Completed, Completion, Cq, Ending, Error, Operation, Placement, Qp, QpWanted,
+    ReceiveQueue, Region, Remote, Result, Slice, Srq, State, Status, Work,
+};
+
+pub struct World {
+    devices: Vec<DeviceState>,
+    /// What each rank has been told and has not heard.
+    words: Vec<VecDeque<(usize, Vec<u8>)>>,
+    /// Queue pairs with work, by device.
+    busy: VecDeque<(usize, Qp)>,
+    placement: Placement,
+    delays: bool,
+    random: u64,
+    signs: Arc<Signs>,
+}
+
+/// What can be seen of the world without locking it.
+pub struct Signs {
+    /// Requests that wait to be carried out.
+    pub due: AtomicUsize,
+    /// Words that a rank has not heard.
+    pub words: Vec<AtomicUsize>,
+    /// Completions that a device has for its rank.
+    pub completions: Vec<AtomicUsize>,
+    /// Grows with whatever a rank could wait for.
+    pub version: AtomicU64,
+}
+
+impl Signs {
+    pub fn new(ranks: usize, devices: usize) -> Signs {
+        let zeros = |count| (0..count).map(|_| AtomicUsize::new(0)).collect();
+        Signs {
+            due: AtomicUsize::new(0),
+            words: zeros(ranks),
+            completions: zeros(devices),
+            version: AtomicU64::new(1),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct DeviceState {
+    regions: HashMap<u32, (Region, Access)>,
+    qps: HashMap<u32, QpState>,
+    cqs: Vec<CqState>,
+    srqs: Vec<(usize, VecDeque<Posted>)>,
+    next: u32,
+}
+
+pub struct QpState {
+    pub state: State,
+    wanted: QpWanted,
+    peer: Option<Address>,
+    work: VecDeque<Request>,
+    /// Requests that still hold a place in the send queue.
+    held: usize,
+    /// Of these, how many are done and will be let go with the next completion.
+    silent: usize,
+    receives: VecDeque<Posted>,
+}
+
+struct CqState {
+    depth: usize,
+    completions: VecDeque<(Completion, usize)>,
+    overrun: bool,
+}
+
+struct Posted {
+    id: u64,
+    into: Vec<Slice>,
+}
+
+struct Request {
+    id: u64,
+    operation: Operation,
+    local: Vec<Slice>,
+    inline: Option<Vec<u8>>,
+    signaled: bool,
+    /// Some of its bytes are visible already.
+    begun: bool,
+}
+
+/// What became of an attempt to carry out a request.
+enum Outcome {
+    NotYet,
+    /// Bytes moved.
+    Done(u32),
+    Failed(Status),
+}
+
+fn invalid(what: impl Into<String>) -> Error {
+    Error::Invalid(what.into())
+}
+
+impl World {
+    pub fn new(ranks: usize, setup: &Setup, signs: Arc<Signs>) -> World {
+        let mut devices = Vec::new();
+        devices.resize_with(ranks * setup.rails, DeviceState::default);
+        World {
+            devices,
+            words: (0..ranks).map(|_| VecDeque::new()).collect(),
+            busy: VecDeque::new(),
+            placement: setup.placement,
+            delays: setup.delays,
+            random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            signs,
+        }
+    }
+
+    pub fn version(&self) -> u64 {
+        self.signs.version.load(Ordering::Relaxed)
+    }
+
+    fn news(&mut self) {
+        self.signs.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn show_signs(&self) {
+        self.signs.due.store(self.busy.len(), Ordering::Release);
+        for (sign, words) in self.signs.words.iter().zip(&self.words) {
+            sign.store(words.len(), Ordering::Release);
+        }
+        for (sign, device) in self.signs.completions.iter().zip(&self.devices) {
+            let count = device.cqs.iter().map(|cq| cq.completions.len()).sum();
+            sign.store(count, Ordering::Release);
+        }
+    }
+
+    pub fn device(&mut self, index: usize) -> &mut DeviceState {
+        &mut self.devices[index]
+    }
+
+    pub fn tell(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
+        let ranks = self.words.len();
+        let queue = self
+            .words
+            .get_mut(to)
+            .ok_or_else(|| invalid(format!("there is no rank {to} among {ranks}")))?;
+        queue.push_back((from, words.to_vec()));
+        self.news();
+        Ok(())
+    }
+
+    pub fn told(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
+        if self.delays && self.chance(2) {
+            return None;
+        }
+        self.words[rank].pop_front()
+    }
+
+    /// Everything of a device that goes away.
+    pub fn forget(&mut self, index: usize) {
+        self.devices[index] = DeviceState::default();
+        self.busy.retain(|(device, _)| *device != index);
+        self.news();
+    }
+
+    fn chance(&mut self, of: u64) -> bool {
+        // Xorshift (Marsaglia 2003).
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.is_multiple_of(of)
+    }
+
+    pub fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
+        let state = self.devices[device].qp_mut(qp)?;
+        if state.state == State::Reset {
+            return Err(invalid("a request for a queue pair that is not connected"));
+        }
+        if state.held == state.wanted.sends {
+            return Err(Error::Full);
+        }
+        let len: usize = work.local.iter().map(|slice| slice.len as usize).sum();
+        let inline = if work.inline {
+            if len > state.wanted.inline {
+                return Err(invalid(format!("{len} bytes inline")));
+            }
+            // SAFETY: the caller of `post` promises it.
+            let bytes = work
+                .local
+                .iter()
+                .flat_map(|slice| unsafe { memory::load(slice.address, slice.len as usize) });
+            Some(bytes.collect())
+        } else {
+            None
+        };
+        state.held += 1;
+        state.work.push_back(Request {
+            id: work.id,
+            operation: work.operation,
+            local: work.local.to_vec(),
+            inline,
+            signaled: work.signaled,
+            begun: false,
+        });
+        if state.state == State::Error {
+            self.flush(device, qp);
+        } else {
+            self.busy.push_back((device, qp));
+        }
+        Ok(())
+    }
+
+    pub fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
+        let state = self.devices[device].qp_mut(qp)?;
+        match to {
+            Ending::Error => {
+                state.state = State::Error;
+                self.flush(device, qp);
+            }
+            Ending::Reset => {
+                state.state = State::Reset;
+                state.work.clear();
+                state.receives.clear();
+                (state.held, state.silent, state.peer) = (0, 0, None);
+            }
+        }
+        self.news();
+        Ok(())
+    }
+
+    /// Carries out what is due.
+    pub fn pump(&mut self) {
+        for _ in 0..self.busy.len() {
+            let Some((device, qp)) = self.busy.pop_front() else {
+                return;
+            };
+            if self.delays && self.chance(2) {
+                // It keeps its place among all, and with it others go first; its own requests stay in order.
+                self.busy.push_back((device, qp));
+                continue;
+            }
+            if !self.step(device, qp) {
+                self.busy.push_back((device, qp));
+            }
+        }
+    }
+
+    /// Carries out the first request of a queue pair. False: not yet.
+    fn step(&mut self, device: usize, qp: Qp) -> bool {
+        let Ok(state) = self.devices[device].qp_mut(qp) else {
+            return true;
+        };
+        let (peer, Some(mut request)) = (state.peer, state.work.pop_front()) else {
+            return true;
+        };
+        match self.carry_out(device, qp, peer, &mut request) {
+            Outcome::NotYet => {
+                if let Ok(state) = self.devices[device].qp_mut(qp) {
+                    state.work.push_front(request);
+                }
+                return false;
+            }
+            Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
+            Outcome::Failed(status) => {
+                self.complete(device, qp, &request, status, 0);
+                if let Ok(state) = self.devices[device].qp_mut(qp) {
+                    state.state = State::Error;
+                }
+                self.flush(device, qp);
+            }
+        }
+        self.news();
+        true
+    }
+
+    fn flush(&mut self, device: usize, qp: Qp) {
+        while let Ok(state) = self.devices[device].qp_mut(qp)
+            && let Some(request) = state.work.pop_front()
+        {
+            self.complete(device, qp, &request, Status::Flushed, 0);
+        }
+        self.busy.retain(|busy| *busy != (device, qp));
+    }
+
+    fn complete(&mut self, device: usize, qp: Qp, request: &Request, status: Status, bytes: u32) {
+        let device = &mut self.devices[device];
+        let Ok(state) = device.qp_mut(qp) else { return };
+        state.silent += 1;
+        if !request.signaled && status == Status::Success {
+            return;
+        }
+        let retires = std::mem::take(&mut state.silent);
+        let cq = state.wanted.send_cq;
+        let of = match request.operation {
+            Operation::Write { .. } => Completed::Write,
+            Operation::Read { .. } => Completed::Read,
+            Operation::Send { .. } => Completed::Send,
+            _ => Completed::Atomic,
+        };
+        let completion = Completion {
+            id: request.id,
+            qp,
+            status,
+            of,
+            bytes,
+            immediate: None,
+        };
+        device.cqs[cq.0 as usize].push(completion, retires);
+    }
+
+    fn carry_out(
+        &mut self,
+        device: usize,
+        qp: Qp,
+        peer: Option<Address>,
+        request: &mut Request,
+    ) -> Outcome {
+        let Some(peer) = peer else {
+            return Outcome::Failed(Status::LocalQpOperation);
+        };
+        let (far, far_qp) = (peer.port as usize, Qp(peer.qp));
+        let back = self.devices[far]
+            .qp(far_qp)
+            .ok()
+            .filter(|far| far.state == State::Rts)
+            .and_then(|far| far.peer);
+        if back
+            != Some(Address {
+                port: device as u128,
+                qp: qp.0,
+            })
+        {
+            return Outcome::Failed(Status::RetryExceeded);
+        }
+        let payload = match self.devices[device].payload(request) {
+            Ok(payload) => payload,
+            Err(status) => return Outcome::Failed(status),
+        };
+        let len = request.local.iter().map(|slice| slice.len as usize).sum();
+        match request.operation {
+            Operation::Write { to, immediate } => {
+                if immediate.is_some() && !self.devices[far].has_receive(far_qp) {
+                    return Outcome::NotYet;
+                }
+                let allowed = |access: &Access| access.remote_write;
+                if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
+                    return Outcome::Failed(status);
+                }
+                if !self.place(to.address, &payload, &mut request.begun) {
+                    return Outcome::NotYet;
+                }
+                if let Some(immediate) = immediate {
+                    let far = &mut self.devices[far];
+                    far.received(far_qp, Completed::ReceiveWrite, &payload, Some(immediate));
+                }
+                Outcome::Done(payload.len() as u32)
+            }
+            Operation::Read { from } => {
+                let allowed = |access: &Access| access.remote_read;
+                if let Err(status) = self.devices[far].check(from, len, allowed) {
+                    return Outcome::Failed(status);
+                }
+                // SAFETY: inside a registered region, checked above.
+                let bytes = unsafe { memory::load(from.address, len) };
+                scatter(&request.local, &bytes);
+                Outcome::Done(len as u32)
+            }
+            Operation::Send { immediate } => {
+                let far = &mut self.devices[far];
+                if !far.has_receive(far_qp) {
+                    return Outcome::NotYet;
+                }
+                match far.received(far_qp, Completed::Receive, &payload, immediate) {
+                    true => Outcome::Done(payload.len() as u32),
+                    false => Outcome::Failed(Status::RemoteInvalidRequest),
+                }
+            }
+            Operation::CompareAndSwap { at, .. } | Operation::FetchAndAdd { at, .. } => {
+                let allowed = |access: &Access| access.remote_atomic;
+                if let Err(status) = self.devices[far].check(at, 8, allowed) {
+                    return Outcome::Failed(status);
+                }
+                // SAFETY: inside a registered region, checked above.
+                let old = unsafe { memory::load(at.address, 8) };
+                let old_value = u64::from_ne_bytes(std::array::from_fn(|i| old[i]));
+                let new = match request.operation {
+                    Operation::CompareAndSwap { compare, swap, .. } if compare == old_value => swap,
+                    Operation::FetchAndAdd { add, .. } => old_value.wrapping_add(add),
+                    _ => old_value,
+                };
+                // SAFETY: as above.
+                unsafe { memory::store(at.address, &new.to_ne_bytes()) };
+                scatter(&request.local, &old);
+                Outcome::Done(8)
+            }
+        }
+    }
+
+    /// Makes bytes visible. False: some are, the rest are not yet.
+    fn place(&mut self, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
+        if self.placement == Placement::Completion && !*begun {
+            *begun = true;
+            for (at, byte) in bytes.iter().enumerate() {
+                if self.chance(2) {
+                    // SAFETY: the caller has checked the region.
+                    unsafe { memory::store_one(address + at as u64, *byte) };
+                }
+            }
+            return false;
+        }
+        // SAFETY: as above.
+        unsafe { memory::store(address, bytes) };
+        true
+    }
+}
+
+/// Writes bytes to the slices in turn, as far as they reach.
+fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    for slice in to {
+        let (now, later) = rest.split_at(rest.len().min(slice.len as usize));
+        // SAFETY: registered memory that its owner has posted for this.
+        unsafe { memory::store(slice.address, now) };
+        rest = later;
+    }
+    rest.is_empty()
+}
+
+impl DeviceState {
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    pub fn register(&mut self, address: u64, len: usize, access: Access) -> Region {
+        let key = self.number();
+        let region = Region {
+            address,
+            len: len as u64,
+            lkey: key,
+            rkey: key.wrapping_mul(0x0100_0193),
+        };
+        self.regions.insert(region.lkey, (region, access));
+        region
+    }
+
+    pub fn deregister(&mut self, region: Region) -> Result<()> {
+        let gone = self.regions.remove(&region.lkey);
+        gone.map(|_| ())
+            .ok_or_else(|| invalid("a region that is not registered"))
+    }
+
+    pub fn create_cq(&mut self, depth: usize) -> Cq {
+        self.cqs.push(CqState {
+            depth,
+            completions: VecDeque::new(),
+            overrun: false,
+        });
+        Cq(self.cqs.len() as u32 - 1)
+    }
+
+    pub fn create_srq(&mut self, depth: usize) -> Srq {
+        self.srqs.push((depth, VecDeque::new()));
+        Srq(self.srqs.len() as u32 - 1)
+    }
+
+    pub fn create_qp(&mut self, wanted: &QpWanted) -> Qp {
+        let number = self.number();
+        self.qps.insert(
+            number,
+            QpState {
+                state: State::Reset,
+                wanted: wanted.clone(),
+                peer: None,
+                work: VecDeque::new(),
+                held: 0,
+                silent: 0,
+                receives: VecDeque::new(),
+            },
+        );
+        Qp(number)
+    }
+
+    pub fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+        let gone = self.qps.remove(&qp.0);
+        gone.map(|_| ()).ok_or_else(|| unknown(qp))
+    }
+
+    pub fn qp(&self, qp: Qp) -> Result<&QpState> {
+        self.qps.get(&qp.0).ok_or_else(|| unknown(qp))
+    }
+
+    fn qp_mut(&mut self, qp: Qp) -> Result<&mut QpState> {
+        self.qps.get_mut(&qp.0).ok_or_else(|| unknown(qp))
+    }
+
+    pub fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        let state = self.qp_mut(qp)?;
+        if state.state != State::Reset {
+            return Err(invalid("a queue pair that is connected already"));
+        }
+        (state.state, state.peer) = (State::Rts, peer);
+        Ok(())
+    }
+
+    pub fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
+        let (depth, receives) = match queue {
+            ReceiveQueue::Own(qp) => {
+                let state = self.qp_mut(qp)?;
+                (state.wanted.receives, &mut state.receives)
+            }
+            ReceiveQueue::Shared(srq) => {
+                let (depth, receives) = &mut self.srqs[srq.0 as usize];
+                (*depth, receives)
+            }
+        };
+        if receives.len() == depth {
+            return Err(Error::Full);
+        }
+        let into = into.to_vec();
+        receives.push_back(Posted { id, into });
+        Ok(())
+    }
+
+    pub fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+        let queue = self
+            .cqs
+            .get_mut(cq.0 as usize)
+            .ok_or_else(|| invalid(format!("there is no completion queue {}", cq.0)))?;
+        if queue.overrun {
+            return Err(Error::System("the completion queue has overrun".into()));
+        }
+        let count = into.len().min(queue.completions.len());
+        let taken: Vec<_> = queue.completions.drain(..count).collect();
+        for (place, (completion, retires)) in into.iter_mut().zip(taken) {
+            *place = completion;
+            if let Ok(state) = self.qp_mut(completion.qp) {
+                state.held = state.held.saturating_sub(retires);
+            }
+        }
+        Ok(count)
+    }
+
+    fn receives(&mut self, qp: Qp) -> Option<&mut VecDeque<Posted>> {
+        match self.qp(qp).ok()?.wanted.srq {
+            Some(srq) => Some(&mut self.srqs[srq.0 as usize].1),
+            None => Some(&mut self.qps.get_mut(&qp.0)?.receives),
+        }
+    }
+
+    fn has_receive(&mut self, qp: Qp) -> bool {
+        self.receives(qp)
+            .is_some_and(|receives| !receives.is_empty())
+    }
+
+    /// A message, or a write with immediate, uses up a receive. False: it did not fit.
+    fn received(&mut self, qp: Qp, of: Completed, bytes: &[u8], immediate: Option<u32>) -> bool {
+        let Some(posted) = self.receives(qp).and_then(|receives| receives.pop_front()) else {
+            return false;
+        };
+        let fits = of == Completed::ReceiveWrite || scatter(&posted.into, bytes);
+        let Ok(state) = self.qp(qp) else { return false };
+        let cq = state.wanted.receive_cq;
+        let status = if fits {
+            Status::Success
+        } else {
+            Status::LocalLength
+        };
+        let completion = Completion {
+            id: posted.id,
+            qp,
+            status,
+            of,
+            bytes: bytes.len() as u32,
+            immediate,
+        };
+        self.cqs[cq.0 as usize].push(completion, 0);
+        fits
+    }
+
+    /// What a request carries, its local keys checked.
+    fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
+        if let Some(bytes) = &request.inline {
+            return Ok(bytes.clone());
+        }
+        let mut bytes = Vec::new();
+        for slice in &request.local {
+            let (region, _) = self
+                .regions
+                .get(&slice.lkey)
+                .ok_or(Status::LocalProtection)?;
+            if !within(region, slice.address, slice.len as usize) {
+                return Err(Status::LocalProtection);
+            }
+            if !matches!(request.operation, Operation::Read { .. }) {
+                // SAFETY: inside a registered region.
+                bytes.extend(unsafe { memory::load(slice.address, slice.len as usize) });
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn check(
+        &self,
+        at: Remote,
+        len: usize,
+        allowed: impl Fn(&Access) -> bool,
+    ) -> std::result::Result<(), Status> {
+        let mut regions = self.regions.values();
+        let found = regions.find(|(region, _)| region.rkey == at.rkey);
+        match found {
+            Some((region, access)) if within(region, at.address, len) && allowed(access) => Ok(()),
+            _ => Err(Status::RemoteAccess),
+        }
+    }
+}
+
+fn within(region: &Region, address: u64, len: usize) -> bool {
+    address >= region.address && address + len as u64 <= region.address + region.len
+}
+
+fn unknown(qp: Qp) -> Error {
+    invalid(format!("there is no queue pair {}", qp.0))
+}
+
+impl CqState {
+    fn push(&mut self, completion: Completion, retires: usize) {
+        self.overrun |= self.completions.len() == self.depth;
+        self.completions.push_back((completion, retires));
+    }
+}
