@@ -39,6 +39,18 @@ impl Channels {
         self.shm.as_mut()
     }
 
+    #[inline(never)]
+    fn get_from_itself(&mut self, handler: &mut dyn FnMut(usize, Head, &[u8]) -> More) -> usize {
+        let mut packets = 0;
+        while let Some((head, body)) = self.loopback.get() {
+            packets += 1;
+            if handler(self.rank, head, &body) == More::Enough {
+                break;
+            }
+        }
+        packets
+    }
+
     /// Nothing has arrived at this moment.
     pub fn is_quiet(&mut self) -> bool {
         self.loopback.is_empty() && self.shm.as_mut().is_none_or(|shm| shm.is_quiet())
@@ -75,12 +87,7 @@ impl Channel for Channels {
     fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let mut packets = 0;
         if !self.loopback.is_empty() {
-            while let Some((head, body)) = self.loopback.get() {
-                packets += 1;
-                if handler(self.rank, head, &body) == More::Enough {
-                    break;
-                }
-            }
+            packets = self.get_from_itself(&mut handler);
         }
         if let Some(shm) = &mut self.shm {
             packets += shm.get(handler)?;

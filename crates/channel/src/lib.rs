@@ -7,7 +7,7 @@
 //! What must always hold:
 //! - a packet is taken whole or not at all, and packets of one pair of ranks arrive in the order of `put`;
 //! - `put` and `get` never block and never wait for the peer;
-//! - a peer that writes nonsense is reported as [`Error::Broken`], it never makes us read out of bounds;
+//! - a peer that writes nonsense is reported as [`Fault::Broken`], it never makes us read out of bounds;
 //! - nothing here knows what a tag or a communicator is.
 
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
@@ -73,8 +73,12 @@ pub enum Bulk {
     Refused,
 }
 
+/// What went wrong. One word, so that a result travels in registers.
 #[derive(Debug)]
-pub enum Error {
+pub struct Error(Box<Fault>);
+
+#[derive(Debug)]
+pub enum Fault {
     /// A call of the operating system failed: what was tried, and why it failed.
     System(&'static str, std::io::Error),
     /// The peer wrote something that the protocol does not allow.
@@ -83,14 +87,21 @@ pub enum Error {
     Mismatch(String),
 }
 
+impl From<Fault> for Error {
+    #[cold]
+    fn from(fault: Fault) -> Error {
+        Error(Box::new(fault))
+    }
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::System(what, why) => write!(f, "{what}: {why}"),
-            Error::Broken { peer, what } => {
+        match &*self.0 {
+            Fault::System(what, why) => write!(f, "{what}: {why}"),
+            Fault::Broken { peer, what } => {
                 write!(f, "rank {peer} broke the protocol of the channel: {what}")
             }
-            Error::Mismatch(what) => f.write_str(what),
+            Fault::Mismatch(what) => f.write_str(what),
         }
     }
 }

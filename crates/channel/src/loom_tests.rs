@@ -6,7 +6,7 @@ use loom::thread;
 
 use crate::doorbell::Doorbell;
 use crate::ring::{Contents, Memory, Receiver, Sender, Slot};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 const SLOTS: usize = 2;
@@ -18,7 +18,7 @@ struct Place {
 }
 
 struct Loom {
-    tail: AtomicU32,
+    tail: AtomicU64,
     slots: [Place; SLOTS],
     lines: Vec<UnsafeCell<[u8; 64]>>,
 }
@@ -26,7 +26,7 @@ struct Loom {
 impl Loom {
     fn new() -> Arc<Loom> {
         Arc::new(Loom {
-            tail: AtomicU32::new(0),
+            tail: AtomicU64::new(0),
             slots: std::array::from_fn(|_| Place {
                 flag: AtomicU32::new(0),
                 contents: UnsafeCell::new(Contents {
@@ -48,7 +48,7 @@ impl Memory for Arc<Loom> {
     fn arena_len(&self) -> usize {
         ARENA
     }
-    fn tail(&self) -> &AtomicU32 {
+    fn tail(&self) -> &AtomicU64 {
         &self.tail
     }
     fn slot(&self, packets: u32) -> &Place {

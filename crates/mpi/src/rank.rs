@@ -229,7 +229,7 @@ impl Rank {
         comm: u32,
     ) -> Result<()> {
         let mut state = self.lock();
-        let id = state.send(mode, buffer, dest, tag, comm)?;
+        let id = state.send(mode, &buffer, dest, tag, comm)?;
         if id == state.messages.requests.done() {
             return Ok(());
         }
@@ -298,7 +298,7 @@ impl State {
     pub fn send(
         &mut self,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         dest: i32,
         tag: i32,
         comm: u32,

@@ -15,7 +15,7 @@ pub use segment::{Bell, Segment, Shape};
 use crate::ring::{self, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, End, Error, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, Error, Fault, Head, More, Put, Result};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -51,10 +51,10 @@ struct Inbound {
 impl Shm {
     pub fn attach(segment: Segment, rank: usize, single_copy: bool) -> Result<Shm> {
         if rank >= segment.ranks {
-            return Err(Error::Mismatch(format!(
+            return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {} ranks: FISHPLATE_RANK and the shared memory do not belong together",
                 segment.ranks
-            )));
+            )).into());
         }
         crate::sync::join_heavy_fences();
         let single_copy = SingleCopy::new(&segment, rank, single_copy);
@@ -99,10 +99,11 @@ impl Shm {
                 let peer = word * 64 + new.trailing_zeros() as usize;
                 new &= new - 1;
                 if peer >= self.segment.ranks {
-                    return Err(Error::Broken {
+                    return Err(Fault::Broken {
                         peer,
                         what: "it calls itself a rank beyond the last".into(),
-                    });
+                    }
+                    .into());
                 }
                 let ring = Receiver::new(self.segment.ring(peer, self.rank)?);
                 self.inbound.push(Inbound {
@@ -160,14 +161,17 @@ impl Channel for Shm {
             self.accept(arrivals)?;
         }
         let mut packets = 0;
-        let hot = self.inbound.len().min(HOT);
-        for inbound in &mut self.inbound[..hot] {
+        let looks = self.inbound.len().min(HOT + 1);
+        for look in 0..looks {
+            let at = if look < HOT { look } else { self.next_cold() };
+            let inbound = &mut self.inbound[at];
             if !inbound.ring.is_empty() {
                 packets += inbound.drain(&mut handler)?;
+                if at >= HOT {
+                    // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
+                    self.inbound[..=at].rotate_right(1);
+                }
             }
-        }
-        if self.inbound.len() > HOT {
-            packets += self.look_at_a_cold_one(&mut handler)?;
         }
         Ok(packets)
     }
@@ -199,27 +203,21 @@ impl Channel for Shm {
 }
 
 impl Shm {
-    #[inline(never)]
-    fn look_at_a_cold_one(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if self.next_cold >= self.inbound.len() {
-            self.next_cold = HOT;
-        }
+    /// Which of the rings beyond the hot ones has its turn.
+    fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
-        self.next_cold += 1;
-        let packets = self.inbound[at].drain(handler)?;
-        if packets > 0 {
-            // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
-            self.inbound[..=at].rotate_right(1);
-        }
-        Ok(packets)
+        self.next_cold = if at + 1 < self.inbound.len() {
+            at + 1
+        } else {
+            HOT
+        };
+        at
     }
 }
 
 impl Inbound {
-    #[inline(never)]
+    /// Hands on what is in the ring, up to a batch. Inlined, and the handler in it, since it has one caller.
+    #[inline(always)]
     fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;
@@ -235,16 +233,20 @@ impl Inbound {
                         break;
                     }
                 }
-                Err(bad) => {
-                    return Err(Error::Broken {
-                        peer,
-                        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
-                    });
-                }
+                Err(bad) => return Err(broken(peer, bad)),
             }
         }
         Ok(packets)
     }
+}
+
+#[cold]
+fn broken(peer: usize, bad: ring::BadLength) -> Error {
+    Fault::Broken {
+        peer,
+        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
+    }
+    .into()
 }
 
 #[cfg(test)]

@@ -66,15 +66,18 @@ impl Messages {
         status: &mut Status,
     ) -> Result<bool> {
         let mut found = false;
-        let packets = channels.get(|peer, head, body| {
-            if !found && self.is_for(head, key) {
-                found = true;
-                buffer.unpack(0, body);
-                *status = received(buffer, Envelope::key(head), body.len());
-                return More::Enough;
-            }
-            self.on_packet(peer, head, body)
-        })?;
+        let packets = channels.get(
+            #[inline(always)]
+            |peer, head, body| {
+                if !found && self.is_for(head, key) {
+                    found = true;
+                    buffer.unpack(0, body);
+                    *status = received(buffer, Envelope::key(head), body.len());
+                    return More::Enough;
+                }
+                self.on_any_packet(peer, head, body)
+            },
+        )?;
         if packets > 0 && self.has_work() {
             self.fetch(channels)?;
             self.flush(channels)?;

@@ -16,7 +16,7 @@ impl Messages {
         &mut self,
         channels: &mut Channels,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
@@ -28,7 +28,7 @@ impl Messages {
                 token: 0,
             };
             let put = channels.put(peer, envelope.encode(), len, |room| {
-                fill(&self.limits, &buffer, 0, room)
+                fill(&self.limits, buffer, 0, room)
             })?;
             match put {
                 Put::Taken => return Ok(self.requests.done()),
@@ -61,7 +61,7 @@ impl Messages {
         &mut self,
         channels: &mut Channels,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
@@ -71,9 +71,9 @@ impl Messages {
             (false, Mode::Synchronous) => Kind::EagerSync,
             (false, _) => Kind::Eager,
         };
-        let offer = Offer::of(&buffer);
+        let offer = Offer::of(buffer);
         let send = Send {
-            buffer,
+            buffer: buffer.clone(),
             peer,
             envelope: Envelope {
                 kind,
@@ -84,7 +84,7 @@ impl Messages {
             buffered: 0,
             cancelling: false,
         };
-        let id = self.requests.add(Operation::Send(send))?;
+        let id = self.requests.add(Operation::Send(Box::new(send)))?;
         let Some(send) = self.requests.send_mut(id) else {
             unreachable!("added above")
         };
