@@ -56,6 +56,18 @@ pub enum More {
     Enough,
 }
 
+/// What a look at the first packet found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum First<T> {
+    /// One that was wanted; it has been taken.
+    Taken(T),
+    /// Another one; it is still there.
+    Other,
+    /// None, where this look goes.
+    Nothing,
+}
+
 /// Which end of a message this rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

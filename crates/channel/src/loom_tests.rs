@@ -101,16 +101,17 @@ fn stream(count: u64, len: usize) {
     });
     let mut next = 0;
     while next < count {
-        let got = receiver
-            .get(|head, body| {
+        if receiver.is_empty() {
+            thread::yield_now();
+            continue;
+        }
+        receiver
+            .take(|head, body| {
                 assert_eq!(head[0], next);
                 assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));
             })
             .unwrap();
-        match got {
-            Some(_) => next += 1,
-            None => thread::yield_now(),
-        }
+        next += 1;
     }
     sending.join().unwrap();
 }

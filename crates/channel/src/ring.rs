@@ -32,7 +32,9 @@ impl Contents {
     #[inline(always)]
     pub fn write(&mut self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
         self.len = len as u32;
-        self.head = head;
+        // Word by word, so that the words need not stand in memory before.
+        let [first, second, third] = head;
+        self.head = [first, second, third];
         fill(&mut self.inline[..inline]);
     }
 }
@@ -251,18 +253,23 @@ impl<M: Memory> Receiver<M> {
         flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
-    /// Hands the next packet to `handler`, if there is one; gives its answer, and whether the tail was published, so
-    /// that a sender that sleeps for want of room must be woken.
+    /// The head of the next packet. Means nothing while the ring is empty.
     #[inline(always)]
-    pub fn get<R>(
+    pub fn next_head(&self) -> Head {
+        self.memory
+            .slot(self.head)
+            .contents(|contents| contents.head)
+    }
+
+    /// Hands the next packet to `handler`; gives its answer, and whether the tail was published, so that a sender that
+    /// sleeps for want of room must be woken. To be called only while the ring is not empty.
+    #[inline(always)]
+    pub fn take<R>(
         &mut self,
         handler: impl FnOnce(Head, &[u8]) -> R,
-    ) -> Result<Option<(R, Published)>, BadLength> {
+    ) -> Result<(R, Published), BadLength> {
         let slot = self.memory.slot(self.head);
         let sequence = self.head.wrapping_add(1);
-        if slot.flag().load(Ordering::Acquire) != sequence {
-            return Ok(None);
-        }
         let (len, head) = slot.contents(|contents| (contents.len as usize, contents.head));
         let mut publish = sequence.wrapping_sub(self.published.packets) >= self.quarter;
         let offset = if len <= INLINE {
@@ -276,14 +283,18 @@ impl<M: Memory> Receiver<M> {
                 >= self.arena_len / (4 * LINE);
             Some(offset)
         };
-        let answer = self
-            .memory
-            .body(slot, offset, len, |body| handler(head, body));
+        let answer = self.memory.body(
+            slot,
+            offset,
+            len,
+            #[inline(always)]
+            |body| handler(head, body),
+        );
         self.head = sequence;
         if publish {
             self.publish();
         }
-        Ok(Some((answer, Published(publish))))
+        Ok((answer, Published(publish)))
     }
 
     #[inline(never)]

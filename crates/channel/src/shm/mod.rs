@@ -15,7 +15,7 @@ pub use segment::{Bell, Segment, Shape};
 use crate::ring::{self, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, End, Error, Fault, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -37,9 +37,20 @@ pub struct Shm {
     single_copy: SingleCopy,
 }
 
-struct Outbound {
+pub(crate) struct Outbound {
     ring: Sender<SharedRing>,
     bell: Bell,
+}
+
+impl Outbound {
+    #[inline(always)]
+    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let put = self.ring.put(head, len, fill);
+        if put != Put::Full {
+            self.bell.ring();
+        }
+        put
+    }
 }
 
 struct Inbound {
@@ -73,6 +84,12 @@ impl Shm {
 
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// The way to a peer, once there is one.
+    #[inline(always)]
+    pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {
+        self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
     /// This rank's own doorbell, to sleep on.
@@ -147,11 +164,7 @@ impl Channel for Shm {
             Some(to) => to,
             none => none.insert(connect(&self.segment, self.rank, peer)?),
         };
-        let put = to.ring.put(head, len, fill);
-        if put != Put::Full {
-            to.bell.ring();
-        }
-        Ok(put)
+        Ok(to.put(head, len, fill))
     }
 
     #[inline(always)]
@@ -203,6 +216,34 @@ impl Channel for Shm {
 }
 
 impl Shm {
+    /// Takes the first packet of the first hot ring that has one, if it is `wanted`.
+    #[inline(always)]
+    pub(crate) fn get_first_if<T>(
+        &mut self,
+        wanted: impl FnOnce(Head) -> bool,
+        take: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<First<T>> {
+        let hot = self.inbound.len().min(HOT);
+        for inbound in &mut self.inbound[..hot] {
+            if inbound.ring.is_empty() {
+                continue;
+            }
+            if !wanted(inbound.ring.next_head()) {
+                return Ok(First::Other);
+            }
+            return inbound.take(take).map(First::Taken);
+        }
+        Ok(First::Nothing)
+    }
+
+    /// A look at what `get` looks at every time; false if there is more to look at in turn.
+    #[inline(always)]
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
+            && self.inbound.len() <= HOT
+            && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
+    }
+
     /// Which of the rings beyond the hot ones has its turn.
     fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
@@ -221,22 +262,31 @@ impl Inbound {
     fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;
-        while packets < BATCH {
-            match self.ring.get(|head, body| handler(peer, head, body)) {
-                Ok(None) => break,
-                Ok(Some((more, published))) => {
-                    packets += 1;
-                    if published.0 {
-                        self.bell.ring();
-                    }
-                    if more == More::Enough {
-                        break;
-                    }
-                }
-                Err(bad) => return Err(broken(peer, bad)),
+        while packets < BATCH && !self.ring.is_empty() {
+            packets += 1;
+            let more = self.take(
+                #[inline(always)]
+                |head, body| handler(peer, head, body),
+            )?;
+            if more == More::Enough {
+                break;
             }
         }
         Ok(packets)
+    }
+
+    /// Hands on the next packet, which must be there.
+    #[inline(always)]
+    fn take<T>(&mut self, handler: impl FnOnce(Head, &[u8]) -> T) -> Result<T> {
+        match self.ring.take(handler) {
+            Ok((answer, published)) => {
+                if published.0 {
+                    self.bell.ring();
+                }
+                Ok(answer)
+            }
+            Err(bad) => Err(broken(self.peer, bad)),
+        }
     }
 }
 

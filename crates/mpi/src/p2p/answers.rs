@@ -27,12 +27,6 @@ impl Messages {
         }
     }
 
-    /// The same out of line.
-    #[inline(never)]
-    pub(super) fn on_any_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
-        self.on_packet(peer, head, body)
-    }
-
     #[inline(never)]
     fn on_other_packet(&mut self, peer: usize, head: Head, body: &[u8]) {
         let Some(envelope) = Envelope::decode(head) else {

@@ -27,9 +27,13 @@ impl Messages {
                 key,
                 token: 0,
             };
-            let put = channels.put(peer, envelope.encode(), len, |room| {
-                fill(&self.limits, buffer, 0, room)
-            })?;
+            let put = channels.put(
+                peer,
+                envelope.encode(),
+                len,
+                #[inline(always)]
+                |room| fill(&self.limits, buffer, 0, room),
+            )?;
             match put {
                 Put::Taken => return Ok(self.requests.done()),
                 Put::TakenLap => {
