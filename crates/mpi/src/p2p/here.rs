@@ -60,11 +60,13 @@ impl Rank {
         };
         let mut round = true;
         for look in 1..=looks {
-            if round {
-                state.progress()?;
-                if state.messages.unexpected.is_some() {
-                    break;
-                }
+            // Before the round, too: what a probe has shown must not be taken back by its sender now.
+            if state.messages.unexpected.is_some() {
+                break;
+            }
+            if round && state.progress()? {
+                round = false;
+                continue;
             }
             round = match state.look_here(buffer, key)? {
                 First::Taken(status) => return Ok(Some(status)),
