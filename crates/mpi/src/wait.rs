@@ -128,11 +128,6 @@ impl Rank {
         Ok(None)
     }
 
-    /// A round of progress, for a call that looks by itself.
-    pub fn look(&self, operation: &'static str) -> Result<()> {
-        self.look_for(operation, |_| Ok(None::<()>)).map(|_| ())
-    }
-
     /// Several looks in a row have found nothing.
     #[inline(never)]
     fn idle(&self, operation: &'static str, looks: u32) -> Result<()> {

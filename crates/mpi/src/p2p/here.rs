@@ -16,11 +16,11 @@ use crate::rank::{Rank, State};
 use crate::{Result, Status};
 
 /// Looks before the receive becomes a request: a few microseconds.
-const LOOKS: u32 = 1000;
+const LOOKS: u32 = 1024;
 /// The same where ranks share cores, so that there is no point in looking long.
 const LOOKS_IN_A_CROWD: u32 = 16;
 /// After so many looks there is a round of progress,
-const LOOKS_PER_ROUND: u32 = 16;
+const LOOKS_PER_ROUND: u32 = 64;
 /// and after so many receives that found their message at once.
 const SHORT_RECEIVES: u32 = 256;
 
