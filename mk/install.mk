@@ -12,7 +12,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 .PHONY: install stage library command
 
 library:
-	$(CARGO) build --profile lib -p abi
+	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
 
 command:
 	$(CARGO) build --release -p fishplate

@@ -75,8 +75,8 @@ pub fn rank(name: &str, value: c_int) -> Result<c_int> {
 /// A rank to send to.
 #[inline(always)]
 pub fn dest(name: &str, value: c_int) -> Result<c_int> {
-    if value < 0 && value != MPI_PROC_NULL {
-        Err(bad_rank(name, value, " or MPI_PROC_NULL"))
+    if value < 0 {
+        negative_dest(name, value)
     } else {
         Ok(value)
     }
@@ -85,8 +85,8 @@ pub fn dest(name: &str, value: c_int) -> Result<c_int> {
 /// A rank to receive from.
 #[inline(always)]
 pub fn source(name: &str, value: c_int) -> Result<c_int> {
-    if value < 0 && value != MPI_ANY_SOURCE && value != MPI_PROC_NULL {
-        Err(bad_rank(name, value, ", MPI_ANY_SOURCE or MPI_PROC_NULL"))
+    if value < 0 && value != MPI_ANY_SOURCE {
+        negative_source(name, value)
     } else {
         Ok(value)
     }
@@ -114,8 +114,8 @@ pub fn tag(name: &str, value: c_int) -> Result<c_int> {
 /// A tag to receive.
 #[inline(always)]
 pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
-    if value < 0 && value != MPI_ANY_TAG {
-        Err(bad_tag(name, value, " or MPI_ANY_TAG"))
+    if value < 0 {
+        negative_tag(name, value)
     } else {
         Ok(value)
     }
@@ -361,6 +361,33 @@ fn negative(class: c_int, name: &str, value: i64) -> Error {
 fn bad_rank(name: &str, value: c_int, others: &str) -> Error {
     let detail = format!("{name} is {value}; valid is a rank, 0 or greater{others}");
     Error::new(MPI_ERR_RANK, detail)
+}
+
+#[cold]
+#[inline(never)]
+fn negative_dest(name: &str, value: c_int) -> Result<c_int> {
+    match value {
+        MPI_PROC_NULL => Ok(value),
+        _ => Err(bad_rank(name, value, " or MPI_PROC_NULL")),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn negative_source(name: &str, value: c_int) -> Result<c_int> {
+    match value {
+        MPI_PROC_NULL => Ok(value),
+        _ => Err(bad_rank(name, value, ", MPI_ANY_SOURCE or MPI_PROC_NULL")),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn negative_tag(name: &str, value: c_int) -> Result<c_int> {
+    match value {
+        MPI_ANY_TAG => Ok(value),
+        _ => Err(bad_tag(name, value, " or MPI_ANY_TAG")),
+    }
 }
 
 #[cold]

@@ -25,14 +25,18 @@ pub unsafe fn buffer(
     count: i64,
     datatype: Datatype,
 ) -> Result<Buffer, Error> {
-    if address.addr() >= FIRST_PAGE
-        && let Some(bytes) = dense(count, datatype)
-    {
-        // SAFETY: the caller's promise.
-        return Ok(unsafe { Buffer::dense(address.cast_mut().cast(), bytes) });
+    let bytes = if address.addr() >= FIRST_PAGE {
+        dense(count, datatype)
+    } else {
+        None
+    };
+    // SAFETY: the caller's promise.
+    let mut buffer = unsafe { Buffer::dense(address.cast_mut().cast(), bytes.unwrap_or(0)) };
+    if bytes.is_none() {
+        // SAFETY: the same.
+        buffer = unsafe { any(state, address, count, datatype) }?;
     }
-    // SAFETY: the same.
-    unsafe { any(state, address, count, datatype) }
+    Ok(buffer)
 }
 
 /// The same where MPI_IN_PLACE may stand for the address; it gives `None`, and count and datatype are not looked at.

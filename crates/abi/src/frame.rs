@@ -74,7 +74,7 @@ pub fn running<A>(
     };
     match decode() {
         Ok(arguments) => finish(&call, || body(&call, arguments)),
-        Err(error) => failed(&call, error),
+        Err(error) => failed(procedure, object, error),
     }
 }
 
@@ -92,7 +92,7 @@ pub fn early<A>(
     };
     match decode() {
         Ok(arguments) => finish(&call, || body(&call, arguments)),
-        Err(error) => failed(&call, error),
+        Err(error) => failed(procedure, object, error),
     }
 }
 
@@ -117,13 +117,15 @@ pub fn tools<A>(
 fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
     match body() {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => failed(call, error),
+        Err(error) => failed(call.procedure, call.object.get(), error),
     }
 }
 
+/// Takes the parts of a call and not its address, so that a call whose address nobody takes needs no memory.
 #[cold]
-fn failed(call: &Call, error: Error) -> c_int {
-    raise(call.procedure, call.object.get(), &error)
+#[inline(never)]
+fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
+    raise(procedure, object, &error)
 }
 
 #[cold]

@@ -7,7 +7,7 @@
 //! What must always hold:
 //! - a packet is taken whole or not at all, and packets of one pair of ranks arrive in the order of `put`;
 //! - `put` and `get` never block and never wait for the peer;
-//! - a peer that writes nonsense is reported as [`Error::Broken`], it never makes us read out of bounds;
+//! - a peer that writes nonsense is reported as [`Fault::Broken`], it never makes us read out of bounds;
 //! - nothing here knows what a tag or a communicator is.
 
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
@@ -60,6 +60,18 @@ pub enum More {
     Enough,
 }
 
+/// What a look at the first packet found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum First<T> {
+    /// One that was wanted; it has been taken.
+    Taken(T),
+    /// Another one; it is still there.
+    Other,
+    /// None, where this look goes.
+    Nothing,
+}
+
 /// Which end of a message this rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -77,8 +89,12 @@ pub enum Bulk {
     Refused,
 }
 
+/// What went wrong. One word, so that a result travels in registers.
 #[derive(Debug)]
-pub enum Error {
+pub struct Error(Box<Fault>);
+
+#[derive(Debug)]
+pub enum Fault {
     /// A call of the operating system failed: what was tried, and why it failed.
     System(&'static str, std::io::Error),
     /// The peer wrote something that the protocol does not allow.
@@ -96,16 +112,23 @@ pub enum Error {
     },
 }
 
+impl From<Fault> for Error {
+    #[cold]
+    fn from(fault: Fault) -> Error {
+        Error(Box::new(fault))
+    }
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::System(what, why) => write!(f, "{what}: {why}"),
-            Error::Broken { peer, what } => {
+        match &*self.0 {
+            Fault::System(what, why) => write!(f, "{what}: {why}"),
+            Fault::Broken { peer, what } => {
                 write!(f, "rank {peer} broke the protocol of the channel: {what}")
             }
-            Error::Mismatch(what) => f.write_str(what),
-            Error::Device(what) => write!(f, "{what}"),
-            Error::Lost {
+            Fault::Mismatch(what) => f.write_str(what),
+            Fault::Device(what) => write!(f, "{what}"),
+            Fault::Lost {
                 peer,
                 device,
                 status,
@@ -123,7 +146,7 @@ impl std::error::Error for Error {}
 impl From<device::Error> for Error {
     #[cold]
     fn from(error: device::Error) -> Error {
-        Error::Device(error)
+        Fault::Device(error).into()
     }
 }
 

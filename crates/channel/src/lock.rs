@@ -1,28 +1,31 @@
 //! One lock per rank, left out where the program promised to call from one thread at a time.
 //!
-//! Without threads it is a mark in plain memory: it costs two moves, and it turns a forbidden second borrow (a callback
-//! of the user that comes back in while a borrow is held) into a clear message instead of undefined behaviour.
+//! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a forbidden second borrow (a
+//! callback of the user that comes back in while a borrow is held) into a clear message instead of undefined behaviour.
 //! With `MPI_THREAD_MULTIPLE` it is a mutex on a futex.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sync::{futex_wait, futex_wake};
 
+// What the lock's word holds while calls do not overlap.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
+
+// And while several threads may call: it is never one of the above then.
+const FREE_AMONG_THREADS: u32 = 2;
+const HELD_AMONG_THREADS: u32 = 3;
+const CONTENDED: u32 = 4;
 
 pub struct RankLock<T> {
-    state: AtomicU32,
-    /// Written once, before a second thread can exist for us.
-    threads: AtomicBool,
+    word: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: with `threads` set, the futex mutex gives exclusive access. Without it the caller has promised (MPI 5.0
-// §11.6.1: SINGLE, FUNNELED, SERIALIZED) that calls do not overlap, and hands over between threads by its own means.
+// SAFETY: among threads, the futex mutex gives exclusive access. Otherwise the caller has promised (MPI 5.0 §11.6.1:
+// SINGLE, FUNNELED, SERIALIZED) that calls do not overlap, and hands over between threads by its own means.
 unsafe impl<T: Send> Sync for RankLock<T> {}
 // SAFETY: the lock owns its value.
 unsafe impl<T: Send> Send for RankLock<T> {}
@@ -30,56 +33,70 @@ unsafe impl<T: Send> Send for RankLock<T> {}
 impl<T> RankLock<T> {
     pub fn new(value: T) -> Self {
         RankLock {
-            state: AtomicU32::new(FREE),
-            threads: AtomicBool::new(false),
+            word: AtomicU32::new(FREE),
             value: UnsafeCell::new(value),
         }
     }
 
-    /// From now on several threads may call at once. To be called while only one does.
+    /// From now on several threads may call at once. To be called while only one does, and holds no guard.
     pub fn allow_threads(&self) {
-        self.threads.store(true, Ordering::SeqCst);
+        self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }
 
     #[inline]
     pub fn threads(&self) -> bool {
-        self.threads.load(Ordering::Relaxed)
+        self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
     }
 
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, T> {
-        if self.threads() {
-            if self
-                .state
-                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-                .is_err()
-            {
-                self.wait_for_it();
-            }
+        if self.word.load(Ordering::Relaxed) == FREE {
+            self.word.store(HELD, Ordering::Relaxed);
         } else {
-            if self.state.load(Ordering::Relaxed) != FREE {
-                held_twice();
-            }
-            self.state.store(HELD, Ordering::Relaxed);
+            self.lock_among_threads();
         }
         Guard { lock: self }
     }
 
-    #[cold]
-    fn wait_for_it(&self) {
+    #[inline(never)]
+    fn lock_among_threads(&self) {
+        if !self.threads() {
+            held_twice();
+        }
         for _ in 0..100 {
-            if self.state.load(Ordering::Relaxed) == FREE
+            if self.word.load(Ordering::Relaxed) == FREE_AMONG_THREADS
                 && self
-                    .state
-                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                    .word
+                    .compare_exchange(
+                        FREE_AMONG_THREADS,
+                        HELD_AMONG_THREADS,
+                        Ordering::Acquire,
+                        Ordering::Relaxed,
+                    )
                     .is_ok()
             {
                 return;
             }
             std::hint::spin_loop();
         }
-        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            futex_wait(&self.state, CONTENDED, 1_000_000_000);
+        while self.word.swap(CONTENDED, Ordering::Acquire) != FREE_AMONG_THREADS {
+            futex_wait(&self.word, CONTENDED, 1_000_000_000);
+        }
+    }
+
+    #[inline(always)]
+    fn unlock(&self) {
+        if self.word.load(Ordering::Relaxed) == HELD {
+            self.word.store(FREE, Ordering::Relaxed);
+        } else {
+            self.unlock_among_threads();
+        }
+    }
+
+    #[inline(never)]
+    fn unlock_among_threads(&self) {
+        if self.word.swap(FREE_AMONG_THREADS, Ordering::Release) == CONTENDED {
+            futex_wake(&self.word);
         }
     }
 }
@@ -116,13 +133,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.lock.threads() {
-            if self.lock.state.swap(FREE, Ordering::Release) == CONTENDED {
-                futex_wake(&self.lock.state);
-            }
-        } else {
-            self.lock.state.store(FREE, Ordering::Relaxed);
-        }
+        self.lock.unlock();
     }
 }
 

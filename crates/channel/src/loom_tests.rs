@@ -6,7 +6,7 @@ use loom::thread;
 
 use crate::doorbell::Doorbell;
 use crate::ring::{Contents, Memory, Receiver, Sender, Slot};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 const SLOTS: usize = 2;
@@ -18,7 +18,7 @@ struct Place {
 }
 
 struct Loom {
-    tail: AtomicU32,
+    tail: AtomicU64,
     slots: [Place; SLOTS],
     lines: Vec<UnsafeCell<[u8; 64]>>,
 }
@@ -26,7 +26,7 @@ struct Loom {
 impl Loom {
     fn new() -> Arc<Loom> {
         Arc::new(Loom {
-            tail: AtomicU32::new(0),
+            tail: AtomicU64::new(0),
             slots: std::array::from_fn(|_| Place {
                 flag: AtomicU32::new(0),
                 contents: UnsafeCell::new(Contents {
@@ -48,7 +48,7 @@ impl Memory for Arc<Loom> {
     fn arena_len(&self) -> usize {
         ARENA
     }
-    fn tail(&self) -> &AtomicU32 {
+    fn tail(&self) -> &AtomicU64 {
         &self.tail
     }
     fn slot(&self, packets: u32) -> &Place {
@@ -101,16 +101,17 @@ fn stream(count: u64, len: usize) {
     });
     let mut next = 0;
     while next < count {
-        let got = receiver
-            .get(|head, body| {
+        if receiver.is_empty() {
+            thread::yield_now();
+            continue;
+        }
+        receiver
+            .take(|head, body| {
                 assert_eq!(head[0], next);
                 assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));
             })
             .unwrap();
-        match got {
-            Some(_) => next += 1,
-            None => thread::yield_now(),
-        }
+        next += 1;
     }
     sending.join().unwrap();
 }

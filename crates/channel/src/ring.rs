@@ -4,14 +4,14 @@
 //! beside it for longer bodies. The flag of a slot holds the sequence number of the packet in it, so it is the lap
 //! number too: stale contents can never look like a new packet, and nothing is ever zeroed.
 //!
-//! Cursors are kept by each side for itself; only the flag (sender to receiver) and the tail (receiver to sender) are
-//! shared. Space in the arena is handed out in order by a rule that both sides apply, so no offset travels and none
-//! has to be trusted. What must always hold:
+//! Cursors are kept by each side for itself; only the flag (sender to receiver) and the tail (receiver to sender: how
+//! many packets and how many lines of the arena it is done with) are shared. Space in the arena is handed out in order
+//! by a rule that both sides apply, so no offset travels and none has to be trusted. What must always hold:
 //! - the sender writes a slot or a piece of the arena only once the published tail has passed its last use;
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of the arena has been consumed, so a
 //!   packet of at most a quarter of the arena always finds room in the end.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
@@ -32,7 +32,9 @@ impl Contents {
     #[inline(always)]
     pub fn write(&mut self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
         self.len = len as u32;
-        self.head = head;
+        // Word by word, so that the words need not stand in memory before.
+        let [first, second, third] = head;
+        self.head = [first, second, third];
         fill(&mut self.inline[..inline]);
     }
 }
@@ -44,7 +46,7 @@ pub trait Memory {
     fn slots(&self) -> u32;
     /// Bytes of the arena; a multiple of four lines.
     fn arena_len(&self) -> usize;
-    fn tail(&self) -> &AtomicU32;
+    fn tail(&self) -> &AtomicU64;
     /// The slot of the packet after the first `packets`.
     fn slot(&self, packets: u32) -> &Self::Slot;
     /// Access to `len` bytes of the arena. The protocol of the ring decides who may be inside.
@@ -73,9 +75,9 @@ pub trait Slot {
 /// The rule by which arena space is handed out: in order, in lines, never across the end.
 #[derive(Clone, Copy, Default)]
 struct Arena {
-    /// Bytes handed out since the beginning, skipped ones included.
-    position: u64,
-    /// Where that is in the arena.
+    /// Lines handed out since the beginning, skipped ones included.
+    lines: u32,
+    /// Where in the arena that is, in bytes.
     offset: usize,
 }
 
@@ -89,15 +91,35 @@ impl Arena {
         } else {
             (self.offset, 0)
         };
-        let position = self.position + (skipped + len) as u64;
+        let lines = self.lines.wrapping_add(((skipped + len) / LINE) as u32);
         let end = offset + len;
         (
             offset,
             Arena {
-                position,
+                lines,
                 offset: if end == arena_len { 0 } else { end },
             },
         )
+    }
+}
+
+/// What a receiver is done with: packets, and lines of the arena.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Tail {
+    packets: u32,
+    lines: u32,
+}
+
+impl Tail {
+    fn pack(self) -> u64 {
+        u64::from(self.lines) << 32 | u64::from(self.packets)
+    }
+
+    fn unpack(word: u64) -> Tail {
+        Tail {
+            packets: word as u32,
+            lines: (word >> 32) as u32,
+        }
     }
 }
 
@@ -108,32 +130,27 @@ pub fn max_body(arena_len: usize) -> usize {
 
 pub struct Sender<M> {
     memory: M,
-    /// One less than the slots.
-    mask: u32,
+    /// How many slots.
+    slots: u32,
     /// Sequence number of the last packet put.
     head: u32,
-    /// The receiver's tail when last looked at.
-    tail: u32,
     arena: Arena,
-    /// The arena is free up to here (a position, one arena length behind the receiver's).
-    arena_free: u64,
-    /// For each slot the arena position after its packet.
-    ends: Box<[u64]>,
+    arena_len: usize,
+    /// The receiver's tail when last looked at.
+    tail: Tail,
 }
 
 impl<M: Memory> Sender<M> {
     pub fn new(memory: M) -> Self {
         let slots = memory.slots();
         assert!(slots.is_power_of_two());
-        let arena_free = memory.arena_len() as u64;
         Sender {
-            memory,
-            mask: slots - 1,
+            slots,
             head: 0,
-            tail: 0,
             arena: Arena::default(),
-            arena_free,
-            ends: vec![0; slots as usize].into(),
+            arena_len: memory.arena_len(),
+            tail: Tail::default(),
+            memory,
         }
     }
 
@@ -145,56 +162,52 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
         let mut put = Put::Taken;
-        if self.head.wrapping_sub(self.tail) > self.mask {
-            put = self.look_at_tail(self.arena.position);
+        let packets = self.head;
+        if packets.wrapping_sub(self.tail.packets) >= self.slots {
+            put = self.look_at_tail(self.arena.lines);
             if put == Put::Full {
                 return put;
             }
         }
-        let sequence = self.head.wrapping_add(1);
+        let sequence = packets.wrapping_add(1);
+        let (slot, next);
         if len <= INLINE {
-            self.memory.slot(self.head).write(head, len, len, fill);
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+            slot.write(head, len, len, fill);
         } else {
-            assert!(
-                len <= max_body(self.memory.arena_len()),
-                "a body of {len} bytes"
-            );
-            let (offset, after) = self.arena.place(len, self.memory.arena_len());
-            if after.position > self.arena_free {
-                put = self.look_at_tail(after.position);
+            assert!(len <= max_body(self.arena_len), "a body of {len} bytes");
+            let (offset, after) = self.arena.place(len, self.arena_len);
+            if after.lines.wrapping_sub(self.tail.lines) as usize > self.arena_len / LINE {
+                put = self.look_at_tail(after.lines);
                 if put == Put::Full {
                     return put;
                 }
             }
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             self.memory.arena(offset, len, fill);
-            self.memory.slot(self.head).write(head, len, 0, |_| ());
+            slot.write(head, len, 0, |_| ());
             self.arena = after;
         }
-        self.ends[(self.head & self.mask) as usize] = self.arena.position;
-        self.memory
-            .slot(self.head)
-            .flag()
-            .store(sequence, Ordering::Release);
         self.head = sequence;
-        self.memory.slot(sequence).will_be_written();
+        slot.flag().store(sequence, Ordering::Release);
+        next.will_be_written();
         put
     }
 
-    /// Reads the receiver's tail: is there now a slot, and arena space up to `position`?
+    /// Reads the receiver's tail: is there now a slot, and arena space up to `lines`?
     #[cold]
     #[inline(never)]
-    fn look_at_tail(&mut self, position: u64) -> Put {
-        let mask = self.mask;
-        let tail = self.memory.tail().load(Ordering::Acquire);
-        let in_flight = self.head.wrapping_sub(tail);
-        if in_flight > mask + 1 || tail == self.tail {
+    fn look_at_tail(&mut self, lines: u32) -> Put {
+        let tail = Tail::unpack(self.memory.tail().load(Ordering::Acquire));
+        let arena_lines = (self.arena_len / LINE) as u32;
+        let packets_in_flight = self.head.wrapping_sub(tail.packets);
+        let lines_in_flight = self.arena.lines.wrapping_sub(tail.lines);
+        if tail == self.tail || packets_in_flight > self.slots || lines_in_flight > arena_lines {
             // A tail from beyond our head is a broken peer: it then simply never frees anything.
             return Put::Full;
         }
         self.tail = tail;
-        let consumed = self.ends[(tail.wrapping_sub(1) & mask) as usize];
-        self.arena_free = consumed + self.memory.arena_len() as u64;
-        if in_flight <= mask && position <= self.arena_free {
+        if packets_in_flight < self.slots && lines.wrapping_sub(tail.lines) <= arena_lines {
             Put::TakenLap
         } else {
             Put::Full
@@ -206,10 +219,12 @@ pub struct Receiver<M> {
     memory: M,
     /// Sequence number of the last packet taken.
     head: u32,
+    /// How many packets may be taken before the sender is told.
+    quarter: u32,
     arena: Arena,
+    arena_len: usize,
     /// What the sender was last told.
-    published: u32,
-    arena_published: u64,
+    published: Tail,
 }
 
 /// A packet whose announced length cannot be.
@@ -219,11 +234,12 @@ pub struct BadLength(pub u32);
 impl<M: Memory> Receiver<M> {
     pub fn new(memory: M) -> Self {
         Receiver {
-            memory,
             head: 0,
+            quarter: memory.slots() / 4,
             arena: Arena::default(),
-            published: 0,
-            arena_published: 0,
+            arena_len: memory.arena_len(),
+            published: Tail::default(),
+            memory,
         }
     }
 
@@ -237,38 +253,59 @@ impl<M: Memory> Receiver<M> {
         flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
-    /// Hands the next packet to `handler`, if there is one; gives its answer, and whether the tail was published, so
-    /// that a sender that sleeps for want of room must be woken.
+    /// The head of the next packet. Means nothing while the ring is empty.
     #[inline(always)]
-    pub fn get<R>(
+    pub fn next_head(&self) -> Head {
+        self.memory
+            .slot(self.head)
+            .contents(|contents| contents.head)
+    }
+
+    /// Hands the next packet to `handler`; gives its answer, and whether the tail was published, so that a sender that
+    /// sleeps for want of room must be woken. To be called only while the ring is not empty.
+    #[inline(always)]
+    pub fn take<R>(
         &mut self,
         handler: impl FnOnce(Head, &[u8]) -> R,
-    ) -> Result<Option<(R, Published)>, BadLength> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        let memory = &self.memory;
-        let slot = memory.slot(self.head);
+    ) -> Result<(R, Published), BadLength> {
+        let slot = self.memory.slot(self.head);
+        let sequence = self.head.wrapping_add(1);
         let (len, head) = slot.contents(|contents| (contents.len as usize, contents.head));
+        let mut publish = sequence.wrapping_sub(self.published.packets) >= self.quarter;
         let offset = if len <= INLINE {
             None
-        } else if len > max_body(memory.arena_len()) {
+        } else if len > max_body(self.arena_len) {
             return Err(BadLength(len as u32));
         } else {
-            let (offset, after) = self.arena.place(len, memory.arena_len());
+            let (offset, after) = self.arena.place(len, self.arena_len);
             self.arena = after;
+            publish |= after.lines.wrapping_sub(self.published.lines) as usize
+                >= self.arena_len / (4 * LINE);
             Some(offset)
         };
-        let answer = memory.body(slot, offset, len, |body| handler(head, body));
-        self.head = self.head.wrapping_add(1);
-        let quarter = self.head.wrapping_sub(self.published) >= memory.slots() / 4
-            || self.arena.position - self.arena_published >= (memory.arena_len() / 4) as u64;
-        if quarter {
-            self.memory.tail().store(self.head, Ordering::Release);
-            self.published = self.head;
-            self.arena_published = self.arena.position;
+        let answer = self.memory.body(
+            slot,
+            offset,
+            len,
+            #[inline(always)]
+            |body| handler(head, body),
+        );
+        self.head = sequence;
+        if publish {
+            self.publish();
         }
-        Ok(Some((answer, Published(quarter))))
+        Ok((answer, Published(publish)))
+    }
+
+    #[inline(never)]
+    fn publish(&mut self) {
+        self.published = Tail {
+            packets: self.head,
+            lines: self.arena.lines,
+        };
+        self.memory
+            .tail()
+            .store(self.published.pack(), Ordering::Release);
     }
 }
 

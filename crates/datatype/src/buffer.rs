@@ -288,64 +288,120 @@ impl Buffer {
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
     unsafe {
-        match len {
-            17..=32 => {
-                let (first, last) = (from.cast::<u128>(), from.add(len - 16).cast::<u128>());
-                let (first, last) = (first.read_unaligned(), last.read_unaligned());
-                to.cast::<u128>().write_unaligned(first);
-                to.add(len - 16).cast::<u128>().write_unaligned(last);
+        if len >= 8 {
+            if len <= 16 {
+                ends::<u64>(from, to, len);
+            } else if len <= 32 {
+                ends::<u128>(from, to, len);
+            } else {
+                ptr::copy_nonoverlapping(from, to, len);
             }
-            8..=16 => {
-                let (first, last) = (from.cast::<u64>(), from.add(len - 8).cast::<u64>());
-                let (first, last) = (first.read_unaligned(), last.read_unaligned());
-                to.cast::<u64>().write_unaligned(first);
-                to.add(len - 8).cast::<u64>().write_unaligned(last);
-            }
-            4..=7 => {
-                let (first, last) = (from.cast::<u32>(), from.add(len - 4).cast::<u32>());
-                let (first, last) = (first.read_unaligned(), last.read_unaligned());
-                to.cast::<u32>().write_unaligned(first);
-                to.add(len - 4).cast::<u32>().write_unaligned(last);
-            }
-            1 => to.write(from.read()),
-            0 => {}
-            _ => ptr::copy_nonoverlapping(from, to, len),
+        } else if len >= 4 {
+            ends::<u32>(from, to, len);
+        } else if len >= 2 {
+            ends::<u16>(from, to, len);
+        } else if len == 1 {
+            to.write(from.read());
         }
     }
 }
+
+/// Copies the first and the last `T` of `len` bytes, which together are all of them.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`; `len` is at least the size of a `T`.
+#[inline(always)]
+unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
+    let last = len - size_of::<T>();
+    // SAFETY: both are within `len` bytes, which the caller promises; no alignment is assumed.
+    unsafe {
+        let head = from.cast::<T>().read_unaligned();
+        let tail = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(head);
+        to.add(last).cast::<T>().write_unaligned(tail);
+    }
+}
+
+const LINE: usize = 64;
 
 /// `copy_nonoverlapping` by stores that go past the cache, complete for other cores when it returns.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
+#[inline(always)]
 unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the head brings `to` to the alignment that the stores need; head, middle and tail are `len` bytes.
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let tail = (len - head) % LINE;
+    // SAFETY: head, lines and tail are `len` bytes, and the head brings `to` to the alignment that lines need.
     unsafe {
-        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-        const LINE: usize = 64;
-        let head = to.align_offset(LINE).min(len);
-        ptr::copy_nonoverlapping(from, to, head);
-        let mut done = head;
-        while done + LINE <= len {
-            let (from, to) = (
-                from.add(done).cast::<__m128i>(),
-                to.add(done).cast::<__m128i>(),
-            );
+        if head > 0 {
+            ptr::copy_nonoverlapping(from, to, head);
+        }
+        stream_lines(from.add(head), to.add(head), lines);
+        if tail > 0 {
+            ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
+        }
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping` with so many lines, where `to` is aligned to a line.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    // SAFETY: the caller's promise; the machine has what `stream_lines_by_avx` needs.
+    unsafe {
+        if is_x86_feature_detected!("avx") {
+            return stream_lines_by_avx(from, to, lines);
+        }
+        for at in 0..lines {
+            let (from, to) = (from.add(at * LINE), to.add(at * LINE));
+            let (from, to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
             let line = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
             for (part, value) in line.into_iter().enumerate() {
                 _mm_stream_si128(to.add(part), value);
             }
-            done += LINE;
         }
-        ptr::copy_nonoverlapping(from.add(done), to.add(done), len - done);
         _mm_sfence();
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise.
+}
+
+/// # Safety
+/// As for `stream_lines`, on a machine with AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
+    let (mut from, mut to) = (from.cast::<__m256i>(), to.cast::<__m256i>());
+    // SAFETY: two parts a line, and so many lines, as the caller promises.
     unsafe {
-        ptr::copy_nonoverlapping(from, to, len)
-    };
+        let end = from.add(2 * lines);
+        if lines % 2 == 1 {
+            let line = [0, 1].map(|part| _mm256_loadu_si256(from.add(part)));
+            for (part, value) in line.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(part), value);
+            }
+            (from, to) = (from.add(2), to.add(2));
+        }
+        while from < end {
+            let pair = [0, 1, 2, 3].map(|part| _mm256_loadu_si256(from.add(part)));
+            for (part, value) in pair.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(part), value);
+            }
+            (from, to) = (from.add(4), to.add(4));
+        }
+        _mm_sfence();
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping` with so many lines.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, lines * LINE) };
 }
 
 /// The address of user memory as a pointer again.

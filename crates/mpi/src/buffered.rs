@@ -55,7 +55,7 @@ impl State {
 
     /// `MPI_Bsend`: complete when this returns.
     #[inline(never)]
-    pub fn buffered_send(&mut self, buffer: Buffer, dest: i32, tag: i32, comm: u32) -> Result<()> {
+    pub fn buffered_send(&mut self, buffer: &Buffer, dest: i32, tag: i32, comm: u32) -> Result<()> {
         if self.comms.get(comm)?.core.peer(dest)?.is_none() {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl State {
             .elements(buffer.len(), &Predefined::BYTE.into())?
             .buffer();
         buffer.copy_to(&copy);
-        let id = self.send(Mode::Standard, copy, dest, tag, comm)?;
+        let id = self.send(Mode::Standard, &copy, dest, tag, comm)?;
         if id != self.messages.requests.done()
             && let Some(room) = self.rooms.0.get_mut(&owner)
         {

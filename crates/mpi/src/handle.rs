@@ -48,6 +48,9 @@ enum Place<T> {
 
 const NONE: u32 = u32::MAX;
 
+/// Room for so many objects is made at first, and then for as many again each time.
+const SMALLEST: u32 = 32;
+
 impl<T> Slab<T> {
     pub const fn new(kind: Kind) -> Slab<T> {
         Slab {
@@ -86,10 +89,15 @@ impl<T> Slab<T> {
         let index = u32::try_from(self.entries.len())
             .ok()
             .filter(|&index| index <= INDEX_MASK)?;
-        self.entries.push(Entry {
-            handle: FIRST + (index << 4 | self.kind as u32),
-            place: Place::Free { next: NONE },
-        });
+        let end = (2 * index).clamp(SMALLEST, INDEX_MASK + 1);
+        let kind = self.kind as u32;
+        self.entries.reserve_exact((end - index) as usize);
+        self.entries.extend((index..end).map(|at| Entry {
+            handle: FIRST + (at << 4 | kind),
+            place: Place::Free {
+                next: if at + 1 < end { at + 1 } else { NONE },
+            },
+        }));
         self.free = index;
         Some(())
     }

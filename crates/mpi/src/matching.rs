@@ -33,12 +33,15 @@ impl Key {
     #[inline(always)]
     fn bin(&self) -> usize {
         let mixed =
-            self.context ^ (self.source as u64) << 7 ^ (self.tag as u64).wrapping_mul(0x9e37_79b9);
-        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BIN_BITS)) as usize
+            self.context ^ (u64::from(self.tag as u32) << 32 | u64::from(self.source as u32));
+        (mixed.wrapping_mul(SPREAD) >> (64 - BIN_BITS)) as usize
     }
 }
 
 const BIN_BITS: u32 = 6;
+/// Spreads neighbours over the bins: its halves are the fractions of the golden ratio and of the root of two, by which
+/// sources and tags step.
+const SPREAD: u64 = 0x9e37_79b9_6a09_e667;
 const BINS: usize = 1 << BIN_BITS;
 
 /// Something that waits in order: a request for a posted receive, a message for an unexpected one.

@@ -79,7 +79,7 @@ impl State {
                 dest,
                 tag,
                 comm,
-            } => self.send(mode, buffer, dest, tag, comm)?,
+            } => self.send(mode, &buffer, dest, tag, comm)?,
             Template::Receive {
                 buffer,
                 source,

@@ -68,6 +68,8 @@ pub struct State {
     pub last_error: Option<Error>,
     /// Looks in a row that found nothing.
     pub(crate) idle_looks: u32,
+    /// Receives that may still take the short way before it is time for a round of progress.
+    pub(crate) short_receives: u32,
     /// Counts rounds of progress in which something moved.
     pub moved: u64,
     /// The next context that this rank makes up.
@@ -177,6 +179,7 @@ impl Rank {
             control,
             last_error: None,
             idle_looks: 0,
+            short_receives: 0,
             moved: 0,
             next_context: 2,
         };
@@ -214,6 +217,7 @@ impl Rank {
 
     /// Several threads may call from now on (`MPI_THREAD_MULTIPLE`).
     pub fn allow_threads(&self) {
+        self.lock().short_receives = 0;
         self.state.allow_threads();
     }
 
@@ -229,7 +233,7 @@ impl Rank {
         comm: u32,
     ) -> Result<()> {
         let mut state = self.lock();
-        let id = state.send(mode, buffer, dest, tag, comm)?;
+        let id = state.send(mode, &buffer, dest, tag, comm)?;
         if id == state.messages.requests.done() {
             return Ok(());
         }
@@ -247,28 +251,29 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<Status> {
-        self.receive_in(self.lock(), operation, buffer, source, tag, comm)
-    }
-
-    /// The same by who holds the lock already.
-    #[inline(always)]
-    pub fn receive_in(
-        &self,
-        mut state: Guard<State>,
-        operation: &'static str,
-        buffer: Buffer,
-        source: i32,
-        tag: i32,
-        comm: u32,
-    ) -> Result<Status> {
+        let mut state = self.lock();
         let Some(key) = state.receive_key(source, tag, comm)? else {
             return Ok(Status::PROC_NULL);
         };
-        let mut status = Status::EMPTY;
-        if self.receive_here(&mut state, &buffer, &key, &mut status)? {
+        if let Some(status) = state.receive_here(&buffer, &key)? {
             return Ok(status);
         }
-        let id = state.receive_by_key(buffer, key)?;
+        self.receive_later(state, operation, &buffer, key)
+    }
+
+    /// What is left to do for a receive whose message is not here.
+    #[inline(never)]
+    pub fn receive_later(
+        &self,
+        mut state: Guard<State>,
+        operation: &'static str,
+        buffer: &Buffer,
+        key: Key,
+    ) -> Result<Status> {
+        if let Some(status) = self.receive_soon(&mut state, buffer, &key)? {
+            return Ok(status);
+        }
+        let id = state.receive_by_key(buffer.clone(), key)?;
         drop(state);
         self.wait(operation, id)
     }
@@ -298,7 +303,7 @@ impl State {
     pub fn send(
         &mut self,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         dest: i32,
         tag: i32,
         comm: u32,
@@ -373,8 +378,8 @@ impl State {
         if source != ANY_SOURCE && core.peer(source)?.is_none() {
             return Ok(None);
         }
-        if tag < 0 && tag != ANY_TAG {
-            return Err(bad_tag(tag));
+        if tag < 0 {
+            check_negative(tag)?;
         }
         Ok(Some(Key {
             context: core.context,
@@ -388,6 +393,15 @@ impl State {
         let number = self.next_context;
         self.next_context += 1;
         (rank as u64) << 32 | u64::from(number)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn check_negative(tag: i32) -> Result<()> {
+    match tag {
+        ANY_TAG => Ok(()),
+        _ => Err(bad_tag(tag)),
     }
 }
 

@@ -21,7 +21,8 @@ pub struct Request {
 }
 
 pub enum Operation {
-    Send(Send),
+    /// In a box, because most sends are complete at once and need no request.
+    Send(Box<Send>),
     Receive(Receive),
     /// A collective operation: its task runs elsewhere and completes this request.
     Collective,

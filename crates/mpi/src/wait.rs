@@ -97,22 +97,27 @@ impl Rank {
         mut done: impl FnMut(&mut State) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let mut state = self.lock();
-        if let Some(answer) = done(&mut state)? {
-            return Ok(Some(answer));
-        }
-        let moved = state.progress()?;
-        if moved || !state.tasks.is_empty() {
+        let (mut moved, mut again) = (false, false);
+        loop {
+            let answer = done(&mut state)?;
+            if answer.is_some() || moved {
+                state.idle_looks = 0;
+                return Ok(answer);
+            }
+            if again {
+                break;
+            }
+            moved = state.progress()?;
+            if !moved && state.tasks.is_empty() {
+                break;
+            }
             drop(state);
             self.run_tasks();
             if moved && self.threads() {
                 self.stir();
             }
             state = self.lock();
-            let answer = done(&mut state)?;
-            if moved || answer.is_some() {
-                state.idle_looks = 0;
-                return Ok(answer);
-            }
+            again = true;
         }
         state.idle_looks = state.idle_looks.wrapping_add(1);
         let idle = state.idle_looks;
@@ -121,11 +126,6 @@ impl Rank {
             self.idle(operation, idle)?;
         }
         Ok(None)
-    }
-
-    /// A round of progress, for a call that looks by itself.
-    pub fn look(&self, operation: &'static str) -> Result<()> {
-        self.look_for(operation, |_| Ok(None::<()>)).map(|_| ())
     }
 
     /// Several looks in a row have found nothing.

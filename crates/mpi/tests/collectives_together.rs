@@ -82,7 +82,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
                     rank.lock()
                         .send(
                             Mode::Standard,
-                            out(&ours[number]),
+                            &out(&ours[number]),
                             next,
                             number as i32,
                             WORLD,

@@ -330,7 +330,7 @@ fn a_freed_communicator_ends_what_is_under_way() {
             0 => rank.lock().receive(room(&mut heard), 1, 0, comm).unwrap(),
             _ => rank
                 .lock()
-                .send(Mode::Synchronous, out(b"late"), 0, 0, comm)
+                .send(Mode::Synchronous, &out(b"late"), 0, 0, comm)
                 .unwrap(),
         };
         rank.comm_free(comm).unwrap();
@@ -345,7 +345,7 @@ fn a_freed_communicator_ends_what_is_under_way() {
             0 => rank.lock().receive(room(&mut heard), 1, 0, comm).unwrap(),
             _ => rank
                 .lock()
-                .send(Mode::Synchronous, out(b"then"), 0, 0, comm)
+                .send(Mode::Synchronous, &out(b"then"), 0, 0, comm)
                 .unwrap(),
         };
         rank.comm_disconnect("MPI_Comm_disconnect", comm).unwrap();

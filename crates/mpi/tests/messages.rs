@@ -75,7 +75,7 @@ fn both_send_thousands_before_either_receives() {
                 .iter()
                 .map(|body| {
                     rank.lock()
-                        .send(Mode::Standard, out(body), peer, 4, WORLD)
+                        .send(Mode::Standard, &out(body), peer, 4, WORLD)
                         .unwrap()
                 })
                 .collect();
@@ -175,7 +175,7 @@ fn a_rank_talks_to_itself() {
             let mut got = vec![0; len];
             let send = rank
                 .lock()
-                .send(Mode::Standard, out(&sent), 0, 9, SELF)
+                .send(Mode::Standard, &out(&sent), 0, 9, SELF)
                 .unwrap();
             let status = rank
                 .receive("MPI_Recv", room(&mut got), ANY_SOURCE, 9, SELF)
@@ -197,7 +197,7 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
                 .iter()
                 .map(|body| {
                     rank.lock()
-                        .send(Mode::Standard, out(body), 1, 1, WORLD)
+                        .send(Mode::Standard, &out(body), 1, 1, WORLD)
                         .unwrap()
                 })
                 .collect();
@@ -262,7 +262,7 @@ fn a_receive_can_be_taken_back_and_so_can_a_synchronous_send() {
         if rank.rank() == 0 {
             let send = rank
                 .lock()
-                .send(Mode::Synchronous, out(b"gone"), 1, 5, WORLD)
+                .send(Mode::Synchronous, &out(b"gone"), 1, 5, WORLD)
                 .unwrap();
             rank.lock().cancel(send).unwrap();
             assert!(rank.wait("MPI_Wait", send).unwrap().cancelled);

@@ -223,35 +223,29 @@ pub fn testall(
     flag: Out<Flag>,
     statuses: Statuses,
 ) -> Done {
-    let all_complete = || -> Result<bool, Error> {
-        let state = call.rank.lock();
-        for request in requests
-            .iter()
-            .filter(|request| **request != MPI_REQUEST_NULL)
-        {
-            if state.messages.requests.peek(id(*request))?.is_none() {
-                return Ok(false);
+    let complete = call.rank.look_for(call.procedure, |state| {
+        for request in requests.iter() {
+            if peek(state, *request)?.is_none() {
+                return Ok(None);
             }
         }
-        Ok(true)
-    };
-    let complete = all_complete()? || {
-        call.rank.look(call.procedure)?;
-        all_complete()?
-    };
-    flag.set(complete);
-    if complete {
-        waitall(call, requests.len(), requests, statuses)
-    } else {
-        Ok(())
+        Ok(Some(()))
+    })?;
+    flag.set(complete.is_some());
+    match complete {
+        Some(()) => waitall(call, requests.len(), requests, statuses),
+        None => Ok(()),
     }
 }
 
 /// A finished request of several, and its place.
 type Chosen = (usize, Finished);
 
-/// The first complete request among those that are active; `Err(true)`: there is no active one.
-fn finish_any(state: &mut State, requests: &mut [Request]) -> Result<Result<Chosen, bool>, Error> {
+/// The first complete request among those that are active, if there is one; `Some(None)`: there is no active one.
+fn finish_any(
+    state: &mut State,
+    requests: &mut [Request],
+) -> Result<Option<Option<Chosen>>, Error> {
     let mut none_active = true;
     for (at, request) in requests.iter_mut().enumerate() {
         if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
@@ -259,10 +253,10 @@ fn finish_any(state: &mut State, requests: &mut [Request]) -> Result<Result<Chos
         }
         none_active = false;
         if let Some(finished) = finish(state, request)? {
-            return Ok(Ok((at, finished)));
+            return Ok(Some(Some((at, finished))));
         }
     }
-    Ok(Err(none_active))
+    Ok(none_active.then_some(None))
 }
 
 pub fn waitany(
@@ -277,12 +271,9 @@ pub fn waitany(
         operation: call.procedure,
         requests: &waited,
     };
-    let found = call.rank.wait_until(&waiting, |state| {
-        Ok(match finish_any(state, requests)? {
-            Ok(found) => Some(Some(found)),
-            Err(none_active) => none_active.then_some(None),
-        })
-    })?;
+    let found = call
+        .rank
+        .wait_until(&waiting, |state| finish_any(state, requests))?;
     one_of_many(call, found, index, status)
 }
 
@@ -315,30 +306,26 @@ pub fn testany(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut found = finish_any(&mut call.rank.lock(), requests)?;
-    if matches!(found, Err(false)) {
-        call.rank.look(call.procedure)?;
-        found = finish_any(&mut call.rank.lock(), requests)?;
-    }
-    flag.set(!matches!(found, Err(false)));
+    let found = call
+        .rank
+        .look_for(call.procedure, |state| finish_any(state, requests))?;
+    flag.set(found.is_some());
     match found {
-        Ok(found) => one_of_many(call, Some(found), index, status),
-        Err(true) => one_of_many(call, None, index, status),
-        Err(false) => {
+        Some(found) => one_of_many(call, found, index, status),
+        None => {
             index.set(MPI_UNDEFINED);
             Ok(())
         }
     }
 }
 
-/// Finishes all that are complete; the count, or `None` if no request is active.
+/// Finishes all that are complete, if any are; how many, or MPI_UNDEFINED if no request is active.
 fn finish_some(
-    call: &Running,
     state: &mut State,
     requests: &mut [Request],
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
-) -> Result<Option<usize>, Error> {
+) -> Result<Option<c_int>, Error> {
     let mut count = 0;
     let mut any_active = false;
     let mut failed: Option<Error> = None;
@@ -367,10 +354,13 @@ fn finish_some(
     }
     if let Some(error) = failed {
         let detail = format!("{count} requests are complete, and one of them failed: {error}");
-        let _ = call;
         return Err(Error::new(MPI_ERR_IN_STATUS, detail));
     }
-    Ok(any_active.then_some(count))
+    Ok(match (any_active, count) {
+        (false, _) => Some(MPI_UNDEFINED),
+        (true, 0) => None,
+        (true, count) => Some(count as c_int),
+    })
 }
 
 pub fn waitsome(
@@ -387,13 +377,7 @@ pub fn waitsome(
         requests: &waited,
     };
     let count = call.rank.wait_until(&waiting, |state| {
-        Ok(
-            match finish_some(call, state, requests, indices, statuses)? {
-                None => Some(MPI_UNDEFINED),
-                Some(0) => None,
-                Some(count) => Some(count as c_int),
-            },
-        )
+        finish_some(state, requests, indices, statuses)
     })?;
     outcount.set(count);
     Ok(())
@@ -407,12 +391,10 @@ pub fn testsome(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
-    let mut count = finish_some(call, &mut call.rank.lock(), requests, indices, statuses)?;
-    if count == Some(0) {
-        call.rank.look(call.procedure)?;
-        count = finish_some(call, &mut call.rank.lock(), requests, indices, statuses)?;
-    }
-    outcount.set(count.map_or(MPI_UNDEFINED, |count| count as c_int));
+    let count = call.rank.look_for(call.procedure, |state| {
+        finish_some(state, requests, indices, statuses)
+    })?;
+    outcount.set(count.unwrap_or(0));
     Ok(())
 }
 
@@ -428,11 +410,9 @@ pub fn request_get_status(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut found = peek(call, request)?;
-    if found.is_none() {
-        call.rank.look(call.procedure)?;
-        found = peek(call, request)?;
-    }
+    let found = call
+        .rank
+        .look_for(call.procedure, |state| peek(state, request))?;
     flag.set(found.is_some());
     if let (Some(status), Some(found)) = (status, found) {
         status.fill(found.into());
@@ -440,11 +420,12 @@ pub fn request_get_status(
     Ok(())
 }
 
-fn peek(call: &Running, request: Request) -> Result<Option<mpi::Status>, Error> {
+/// The status that a request has if it is complete; the null request is.
+fn peek(state: &State, request: Request) -> Result<Option<mpi::Status>, Error> {
     if request == MPI_REQUEST_NULL {
         return Ok(Some(mpi::Status::EMPTY));
     }
-    call.rank.lock().messages.requests.peek(id(request))
+    state.messages.requests.peek(id(request))
 }
 
 pub fn request_get_status_all(
@@ -454,17 +435,14 @@ pub fn request_get_status_all(
     flag: Out<Flag>,
     statuses: Statuses,
 ) -> Done {
-    call.rank.look(call.procedure)?;
-    let mut found = Vec::with_capacity(requests.len());
-    for request in requests {
-        match peek(call, *request)? {
-            Some(status) => found.push(status),
-            None => break,
-        }
-    }
-    let complete = found.len() == requests.len();
-    flag.set(complete);
-    for (at, status) in found.into_iter().enumerate().filter(|_| complete) {
+    let found = call.rank.look_for(call.procedure, |state| {
+        requests
+            .iter()
+            .map(|request| peek(state, *request))
+            .collect::<Result<Option<Vec<_>>, Error>>()
+    })?;
+    flag.set(found.is_some());
+    for (at, status) in found.into_iter().flatten().enumerate() {
         if let Some(place) = statuses.get(at) {
             place.fill(status.into());
         }
@@ -472,8 +450,8 @@ pub fn request_get_status_all(
     Ok(())
 }
 
-fn is_active(call: &Running, request: Request) -> Result<bool, Error> {
-    Ok(request != MPI_REQUEST_NULL && call.rank.lock().messages.requests.is_active(id(request))?)
+fn is_active(state: &State, request: Request) -> Result<bool, Error> {
+    Ok(request != MPI_REQUEST_NULL && state.messages.requests.is_active(id(request))?)
 }
 
 pub fn request_get_status_any(
@@ -484,26 +462,26 @@ pub fn request_get_status_any(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    call.rank.look(call.procedure)?;
-    let mut any_active = false;
-    for (at, request) in requests.iter().enumerate() {
-        if !is_active(call, *request)? {
-            continue;
-        }
-        any_active = true;
-        if let Some(found) = peek(call, *request)? {
-            index.set(at as c_int);
-            flag.set(true);
-            if let Some(status) = status {
-                status.fill(found.into());
+    let found = call.rank.look_for(call.procedure, |state| {
+        let mut none_active = true;
+        for (at, request) in requests.iter().enumerate() {
+            if !is_active(state, *request)? {
+                continue;
             }
-            return Ok(());
+            none_active = false;
+            if let Some(found) = peek(state, *request)? {
+                return Ok(Some(Some((at, found))));
+            }
         }
-    }
-    index.set(MPI_UNDEFINED);
-    flag.set(!any_active);
-    if let (Some(status), false) = (status, any_active) {
-        status.set(Status::empty());
+        Ok(none_active.then_some(None))
+    })?;
+    flag.set(found.is_some());
+    let chosen = found.flatten();
+    index.set(chosen.map_or(MPI_UNDEFINED, |(at, _)| at as c_int));
+    match (status, chosen) {
+        (Some(status), Some((_, found))) => status.fill(found.into()),
+        (Some(status), None) if found.is_some() => status.set(Status::empty()),
+        _ => {}
     }
     Ok(())
 }
@@ -516,25 +494,27 @@ pub fn request_get_status_some(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
-    call.rank.look(call.procedure)?;
-    let (mut count, mut any_active) = (0, false);
-    for (at, request) in requests.iter().enumerate() {
-        if !is_active(call, *request)? {
-            continue;
-        }
-        any_active = true;
-        if let Some(found) = peek(call, *request)? {
-            indices[count].write(at as c_int);
-            if let Some(status) = statuses.get(count) {
-                status.fill(found.into());
+    let count = call.rank.look_for(call.procedure, |state| {
+        let (mut count, mut any_active) = (0, false);
+        for (at, request) in requests.iter().enumerate() {
+            if !is_active(state, *request)? {
+                continue;
             }
-            count += 1;
+            any_active = true;
+            if let Some(found) = peek(state, *request)? {
+                indices[count].write(at as c_int);
+                if let Some(status) = statuses.get(count) {
+                    status.fill(found.into());
+                }
+                count += 1;
+            }
         }
-    }
-    outcount.set(if any_active {
-        count as c_int
-    } else {
-        MPI_UNDEFINED
-    });
+        Ok(match (any_active, count) {
+            (false, _) => Some(MPI_UNDEFINED),
+            (true, 0) => None,
+            (true, count) => Some(count as c_int),
+        })
+    })?;
+    outcount.set(count.unwrap_or(0));
     Ok(())
 }

@@ -23,12 +23,19 @@ pub unsafe fn recv(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    let state = call.rank.lock();
+    let mut state = call.rank.lock();
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let Some(key) = state.receive_key(source, tag, comm.id())? else {
+        return deliver(call, mpi::Status::PROC_NULL, status);
+    };
+    if let Some(received) = state.receive_here(&buffer, &key)? {
+        drop(state);
+        return deliver(call, received, status);
+    }
     let received = call
         .rank
-        .receive_in(state, call.procedure, buffer, source, tag, comm.id())?;
+        .receive_later(state, call.procedure, &buffer, key)?;
     deliver(call, received, status)
 }
 
@@ -76,13 +83,38 @@ pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Stat
         status.fill(Status::from(from));
     }
     if from.error != mpi::Class::SUCCESS {
-        return Err(carried(call, from));
+        return Err(carried(
+            call.rank,
+            from.error,
+            from.source,
+            from.tag,
+            from.bytes,
+            from.dropped,
+        ));
     }
     Ok(())
 }
 
+/// The error of a status. It comes in parts, so that a status without one needs no memory.
 #[cold]
-fn carried(call: &Running, from: mpi::Status) -> Error {
-    from.into_result(&mut call.rank.lock())
+#[inline(never)]
+fn carried(
+    rank: &mpi::Rank,
+    error: mpi::Class,
+    source: c_int,
+    tag: c_int,
+    bytes: u64,
+    dropped: u64,
+) -> Error {
+    let status = mpi::Status {
+        source,
+        tag,
+        error,
+        bytes,
+        dropped,
+        cancelled: false,
+    };
+    status
+        .into_result(&mut rank.lock())
         .expect_err("the status carries an error")
 }

@@ -24,7 +24,7 @@ unsafe fn blocking(
     let mut state = call.rank.lock();
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let id = state.send(mode, buffer, dest, tag, comm.id())?;
+    let id = state.send(mode, &buffer, dest, tag, comm.id())?;
     if id == state.messages.requests.done() {
         return Ok(());
     }
@@ -50,7 +50,7 @@ unsafe fn nonblocking(
     let mut state = call.rank.lock();
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let id = state.send(mode, buffer, dest, tag, comm.id())?;
+    let id = state.send(mode, &buffer, dest, tag, comm.id())?;
     request.set(Request::from(id.0));
     Ok(())
 }

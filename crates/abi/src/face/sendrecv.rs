@@ -37,7 +37,7 @@ pub unsafe fn sendrecv(
     let send = start_send(call, receive, |state| {
         // SAFETY: the caller's promise.
         let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
-        state.send(Mode::Standard, buffer, dest, sendtag, comm.id())
+        state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     finish(call, send, receive, status)
 }
@@ -61,7 +61,7 @@ pub unsafe fn sendrecv_replace(
     // SAFETY: the caller's promise.
     let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
     let send = start_send(call, receive, |state| {
-        state.send(Mode::Standard, copy, dest, sendtag, comm.id())
+        state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
     })?;
     finish(call, send, receive, status)
 }
@@ -88,7 +88,7 @@ pub unsafe fn isendrecv(
     let send = start_send(call, receive, |state| {
         // SAFETY: the caller's promise.
         let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
-        state.send(Mode::Standard, buffer, dest, sendtag, comm.id())
+        state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     both(call, send, receive, request)
 }
@@ -112,7 +112,7 @@ pub unsafe fn isendrecv_replace(
     // SAFETY: the caller's promise.
     let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
     let send = start_send(call, receive, |state| {
-        state.send(Mode::Standard, copy, dest, sendtag, comm.id())
+        state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
     })?;
     both(call, send, receive, request)
 }

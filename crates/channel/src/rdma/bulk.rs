@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use device::{Access, Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
 
 use super::Rdma;
-use crate::{Done, Error, Exposed, Exposure, OneSided, Place, Result};
+use crate::{Done, Exposed, Exposure, Fault, OneSided, Place, Result};
 
 /// Notices that can be on their way to this rank. Beyond them, writers wait.
 pub(super) const NOTICES: usize = 256;
@@ -245,10 +245,11 @@ impl Rdma {
         token: u64,
     ) -> Result<()> {
         if self.peers[peer].is_none() {
-            return Err(Error::Broken {
+            return Err(Fault::Broken {
                 peer,
                 what: "a transfer without a connection".into(),
-            });
+            }
+            .into());
         }
         self.begin(Transfer {
             peer,

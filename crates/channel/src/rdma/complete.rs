@@ -4,7 +4,7 @@ use device::{Completed, Completion, Cq, Qp, Status};
 
 use super::link::{self, Lane};
 use super::{Rdma, put};
-use crate::{Error, Result};
+use crate::{Error, Fault, Result};
 
 /// Completions taken from a queue at once.
 const SOME: usize = 16;
@@ -75,10 +75,11 @@ impl Rdma {
             Some(put::PACKET) => self.peer(from).inbound.completion(),
             Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
             _ => {
-                return Err(Error::Broken {
+                return Err(Fault::Broken {
                     peer: from,
                     what: format!("a write that says {immediate:?}"),
-                });
+                }
+                .into());
             }
         }
         let Rdma { peers, node, .. } = self;
@@ -92,12 +93,13 @@ impl Rdma {
     #[cold]
     pub(super) fn lost(&mut self, peer: usize, status: Status) -> Error {
         let device = self.node.rail(0).attributes().name.clone();
-        Error::Lost {
+        Fault::Lost {
             peer,
             device,
             status: status.words(),
             check: advice(status),
         }
+        .into()
     }
 }
 

@@ -13,7 +13,7 @@ use super::link::{DEPTH, Lane, Link, Queues};
 use super::outbound::Outbound;
 use super::word::{Hello, Word};
 use super::{Peer, RING, Rdma, bulk};
-use crate::{Error, Result};
+use crate::{Fault, Result};
 
 /// Completions that one queue holds.
 const CQ_DEPTH: usize = 1 << 14;
@@ -125,16 +125,19 @@ impl Rdma {
             });
             match heard {
                 Ok(word) => self.hear(from, word)?,
-                Err(what) => return Err(Error::Broken { peer: from, what }),
+                Err(what) => return Err(Fault::Broken { peer: from, what }.into()),
             }
         }
         Ok(())
     }
 
     fn hear(&mut self, from: usize, word: Word) -> Result<()> {
-        let twice = |what: &str| Error::Broken {
-            peer: from,
-            what: what.to_string(),
+        let twice = |what: &str| {
+            Fault::Broken {
+                peer: from,
+                what: what.to_string(),
+            }
+            .into()
         };
         match word {
             Word::Hello(hello) => {

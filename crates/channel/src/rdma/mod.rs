@@ -31,7 +31,7 @@ use std::ops::{Deref, DerefMut};
 use device::{Cq, Effort, Node, Placement, Region, Remote, Srq};
 
 use crate::share::Share;
-use crate::{Bulk as Moved, Channel, End, Error, Head, More, Put, Result};
+use crate::{Bulk as Moved, Channel, End, Fault, Head, More, Put, Result};
 use block::Block;
 use bulk::Bulk;
 pub use config::{Config, Design};
@@ -121,9 +121,10 @@ impl Rdma {
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
         let mut node = Place(node);
         if rank >= ranks {
-            return Err(Error::Mismatch(format!(
+            return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"
-            )));
+            ))
+            .into());
         }
         let device = node.rail(0);
         let by_completion = device.attributes().placement == Placement::Completion;
@@ -199,7 +200,7 @@ impl Rdma {
         from: usize,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
-        let nonsense = |what| Error::Broken { peer: from, what };
+        let nonsense = |what| Fault::Broken { peer: from, what }.into();
         let Rdma { peers, node, .. } = self;
         let Some(peer) = &mut peers[from] else {
             return Ok(0);

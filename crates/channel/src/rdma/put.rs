@@ -9,7 +9,7 @@ use super::layout::{self, Content, Info, SUBHEAD, TRAILER, WORD, padded};
 use super::link::{SIGNAL, Write};
 use super::outbound::{Gathering, Place, TAIL_BITS, Taken};
 use super::{Design, Peer, RING, Rdma, TAIL};
-use crate::{Head, Put, Result};
+use crate::{Fault, Head, Put, Result};
 
 /// Immediates, where completions tell of writes: a packet, or a tail in the other bits. A tail in memory would not do
 /// there, for the bytes of two that follow each other could be mixed.
@@ -230,10 +230,11 @@ impl Rdma {
     pub(super) fn heard_tail(&mut self, of: usize, lower: u32) -> Result<()> {
         match self.peer(of).out.heard_tail(lower) {
             true => Ok(()),
-            false => Err(crate::Error::Broken {
+            false => Err(Fault::Broken {
                 peer: of,
                 what: TOO_MANY.into(),
-            }),
+            }
+            .into()),
         }
     }
 

@@ -15,7 +15,7 @@ pub use segment::{Bell, Segment, Shape};
 use crate::ring::{self, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, End, Error, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -37,9 +37,20 @@ pub struct Shm {
     single_copy: SingleCopy,
 }
 
-struct Outbound {
+pub(crate) struct Outbound {
     ring: Sender<SharedRing>,
     bell: Bell,
+}
+
+impl Outbound {
+    #[inline(always)]
+    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let put = self.ring.put(head, len, fill);
+        if put != Put::Full {
+            self.bell.ring();
+        }
+        put
+    }
 }
 
 struct Inbound {
@@ -51,10 +62,10 @@ struct Inbound {
 impl Shm {
     pub fn attach(segment: Segment, rank: usize, single_copy: bool) -> Result<Shm> {
         if rank >= segment.ranks {
-            return Err(Error::Mismatch(format!(
+            return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {} ranks: FISHPLATE_RANK and the shared memory do not belong together",
                 segment.ranks
-            )));
+            )).into());
         }
         crate::sync::join_heavy_fences();
         let single_copy = SingleCopy::new(&segment, rank, single_copy);
@@ -73,6 +84,12 @@ impl Shm {
 
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// The way to a peer, once there is one.
+    #[inline(always)]
+    pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {
+        self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
     /// This rank's own doorbell, to sleep on.
@@ -99,10 +116,11 @@ impl Shm {
                 let peer = word * 64 + new.trailing_zeros() as usize;
                 new &= new - 1;
                 if peer >= self.segment.ranks {
-                    return Err(Error::Broken {
+                    return Err(Fault::Broken {
                         peer,
                         what: "it calls itself a rank beyond the last".into(),
-                    });
+                    }
+                    .into());
                 }
                 let ring = Receiver::new(self.segment.ring(peer, self.rank)?);
                 self.inbound.push(Inbound {
@@ -146,11 +164,7 @@ impl Channel for Shm {
             Some(to) => to,
             none => none.insert(connect(&self.segment, self.rank, peer)?),
         };
-        let put = to.ring.put(head, len, fill);
-        if put != Put::Full {
-            to.bell.ring();
-        }
-        Ok(put)
+        Ok(to.put(head, len, fill))
     }
 
     #[inline(always)]
@@ -160,14 +174,17 @@ impl Channel for Shm {
             self.accept(arrivals)?;
         }
         let mut packets = 0;
-        let hot = self.inbound.len().min(HOT);
-        for inbound in &mut self.inbound[..hot] {
+        let looks = self.inbound.len().min(HOT + 1);
+        for look in 0..looks {
+            let at = if look < HOT { look } else { self.next_cold() };
+            let inbound = &mut self.inbound[at];
             if !inbound.ring.is_empty() {
                 packets += inbound.drain(&mut handler)?;
+                if at >= HOT {
+                    // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
+                    self.inbound[..=at].rotate_right(1);
+                }
             }
-        }
-        if self.inbound.len() > HOT {
-            packets += self.look_at_a_cold_one(&mut handler)?;
         }
         Ok(packets)
     }
@@ -199,52 +216,87 @@ impl Channel for Shm {
 }
 
 impl Shm {
-    #[inline(never)]
-    fn look_at_a_cold_one(
+    /// Takes the first packet of the first hot ring that has one, if it is `wanted`.
+    #[inline(always)]
+    pub(crate) fn get_first_if<T>(
         &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if self.next_cold >= self.inbound.len() {
-            self.next_cold = HOT;
+        wanted: impl FnOnce(Head) -> bool,
+        take: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<First<T>> {
+        let hot = self.inbound.len().min(HOT);
+        for inbound in &mut self.inbound[..hot] {
+            if inbound.ring.is_empty() {
+                continue;
+            }
+            if !wanted(inbound.ring.next_head()) {
+                return Ok(First::Other);
+            }
+            return inbound.take(take).map(First::Taken);
         }
+        Ok(First::Nothing)
+    }
+
+    /// A look at what `get` looks at every time; false if there is more to look at in turn.
+    #[inline(always)]
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
+            && self.inbound.len() <= HOT
+            && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
+    }
+
+    /// Which of the rings beyond the hot ones has its turn.
+    fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
-        self.next_cold += 1;
-        let packets = self.inbound[at].drain(handler)?;
-        if packets > 0 {
-            // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
-            self.inbound[..=at].rotate_right(1);
-        }
-        Ok(packets)
+        self.next_cold = if at + 1 < self.inbound.len() {
+            at + 1
+        } else {
+            HOT
+        };
+        at
     }
 }
 
 impl Inbound {
-    #[inline(never)]
+    /// Hands on what is in the ring, up to a batch. Inlined, and the handler in it, since it has one caller.
+    #[inline(always)]
     fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;
-        while packets < BATCH {
-            match self.ring.get(|head, body| handler(peer, head, body)) {
-                Ok(None) => break,
-                Ok(Some((more, published))) => {
-                    packets += 1;
-                    if published.0 {
-                        self.bell.ring();
-                    }
-                    if more == More::Enough {
-                        break;
-                    }
-                }
-                Err(bad) => {
-                    return Err(Error::Broken {
-                        peer,
-                        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
-                    });
-                }
+        while packets < BATCH && !self.ring.is_empty() {
+            packets += 1;
+            let more = self.take(
+                #[inline(always)]
+                |head, body| handler(peer, head, body),
+            )?;
+            if more == More::Enough {
+                break;
             }
         }
         Ok(packets)
     }
+
+    /// Hands on the next packet, which must be there.
+    #[inline(always)]
+    fn take<T>(&mut self, handler: impl FnOnce(Head, &[u8]) -> T) -> Result<T> {
+        match self.ring.take(handler) {
+            Ok((answer, published)) => {
+                if published.0 {
+                    self.bell.ring();
+                }
+                Ok(answer)
+            }
+            Err(bad) => Err(broken(self.peer, bad)),
+        }
+    }
+}
+
+#[cold]
+fn broken(peer: usize, bad: ring::BadLength) -> Error {
+    Fault::Broken {
+        peer,
+        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
+    }
+    .into()
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ use crate::doorbell::Doorbell;
 use crate::ring::{self, Contents, INLINE, Memory};
 use crate::share::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::{Error, Head, Result};
+use crate::{Fault, Head, Result};
 
 const PAGE: usize = 4096;
 /// Room set aside (as file offsets, not as memory) for one ring.
 const RING_ROOM: usize = 4 << 20;
-const MAGIC: u64 = 0x4649_5348_504c_5401;
+const MAGIC: u64 = 0x4649_5348_504c_5402;
 
 /// The shape of every ring of a job. All ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl Shape {
             arena: arena.next_multiple_of(PAGE),
         };
         if shape.arena == 0 || shape.bytes() > RING_ROOM {
-            return Err(Error::Mismatch(format!(
+            return Err(Fault::Mismatch(format!(
                 "a ring of {slots} slots and {arena} bytes does not fit: at least one byte, and at most {RING_ROOM} bytes with its slots"
-            )));
+            )).into());
         }
         Ok(shape)
     }
@@ -102,12 +102,13 @@ impl Segment {
         let file = File::from(fd);
         let len = file
             .metadata()
-            .map_err(|why| Error::System("cannot look at the job's shared memory", why))?
+            .map_err(|why| Fault::System("cannot look at the job's shared memory", why))?
             .len();
         if (len as usize) < PAGE {
-            return Err(Error::Mismatch(
+            return Err(Fault::Mismatch(
                 "the descriptor given as the job's shared memory is something else".into(),
-            ));
+            )
+            .into());
         }
         let header = Mapping::new(&file, 0, PAGE)?;
         let at: *const Header = header.base.cast();
@@ -116,21 +117,21 @@ impl Segment {
         let known = ranks < 1 << 20;
         let expected = known.then(|| lanes_at(ranks) + lane::room(ranks));
         if magic != MAGIC || expected != Some(len as usize) {
-            return Err(Error::Mismatch(
+            return Err(Fault::Mismatch(
                 "the job's shared memory was made by another version of Fishplate: use the `fishplate run` that belongs to this library".into(),
-            ));
+            ).into());
         }
         let packed = (shape.slots as u64) << 32 | shape.arena as u64;
         if let Err(other) = shared.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire)
             && other != packed
         {
-            return Err(Error::Mismatch(format!(
+            return Err(Fault::Mismatch(format!(
                 "rings here would have {} slots and {} bytes, but the first rank of the job made them with {} and {}: set FISHPLATE_RING_SLOTS and FISHPLATE_RING_BYTES alike on all ranks",
                 shape.slots,
                 shape.arena,
                 other >> 32,
                 other as u32
-            )));
+            )).into());
         }
         let boards = Arc::new(Mapping::new(&file, PAGE, rings_at(ranks) - PAGE)?);
         Ok(Segment {
@@ -285,10 +286,12 @@ fn lanes_at(ranks: usize) -> usize {
 
 /// A ring in shared memory: one page with the tail, the slots, the arena.
 pub struct SharedRing {
-    tail: *const AtomicU32,
+    tail: *const AtomicU64,
     slots: *const Slot,
+    /// One less than the slots.
+    mask: u32,
     arena: *mut u8,
-    shape: Shape,
+    arena_len: usize,
     _mapping: Mapping,
 }
 
@@ -313,8 +316,9 @@ impl SharedRing {
         SharedRing {
             tail: mapping.base.cast(),
             slots,
+            mask: shape.slots - 1,
             arena,
-            shape,
+            arena_len: shape.arena,
             _mapping: mapping,
         }
     }
@@ -332,29 +336,29 @@ impl Memory for SharedRing {
 
     #[inline(always)]
     fn slots(&self) -> u32 {
-        self.shape.slots
+        self.mask + 1
     }
 
     #[inline(always)]
     fn arena_len(&self) -> usize {
-        self.shape.arena
+        self.arena_len
     }
 
     #[inline(always)]
-    fn tail(&self) -> &AtomicU32 {
+    fn tail(&self) -> &AtomicU64 {
         // SAFETY: within the mapping, which lives as long as we do.
         unsafe { &*self.tail }
     }
 
     #[inline(always)]
     fn slot(&self, packets: u32) -> &Slot {
-        // SAFETY: there are `slots` of them, a power of two, so the masked index is within; a slot is an atomic and a cell.
-        unsafe { &*self.slots.add((packets & (self.shape.slots - 1)) as usize) }
+        // SAFETY: there are a power of two of them, so the masked index is within; a slot is an atomic and a cell.
+        unsafe { &*self.slots.add((packets & self.mask) as usize) }
     }
 
     #[inline(always)]
     fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
-        assert!(offset + len <= self.shape.arena);
+        assert!(offset + len <= self.arena_len);
         // SAFETY: within the arena; turns are taken as for slots, and bytes have no invalid values.
         access(unsafe { std::slice::from_raw_parts_mut(self.arena.add(offset), len) })
     }
@@ -374,7 +378,7 @@ impl Memory for SharedRing {
                 unsafe { (&raw const (*slot.contents.get()).inline).cast::<u8>() }
             }
             Some(offset) => {
-                assert!(offset + len <= self.shape.arena);
+                assert!(offset + len <= self.arena_len);
                 // SAFETY: within the arena.
                 unsafe { self.arena.add(offset) }
             }
@@ -443,10 +447,11 @@ impl Mapping {
             )
         };
         if base == libc::MAP_FAILED {
-            return Err(Error::System(
+            return Err(Fault::System(
                 "cannot map the job's shared memory",
                 io::Error::last_os_error(),
-            ));
+            )
+            .into());
         }
         Ok(Mapping {
             base: base.cast(),

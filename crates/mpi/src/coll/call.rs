@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
         let State {
             messages, channels, ..
         } = state;
-        let id = messages.send(channels, Mode::Standard, buffer, peer, self.key(self.me()))?;
+        let id = messages.send(channels, Mode::Standard, &buffer, peer, self.key(self.me()))?;
         let request = (id != messages.requests.done()).then_some(id);
         Ok(Pending {
             rank: self.rank,

@@ -2,9 +2,10 @@
 //! already or comes soon.
 //!
 //! While it looks, the receive is posted behind all others, so what it takes and in which order is what a posted
-//! request would take. If the message is long, or does not come, it becomes a request.
+//! request would take. It looks at the first packet of a ring only; whatever else has come is progress's affair. If the
+//! message is long, or does not come, the receive becomes a request.
 
-use channel::{Channel, Channels, Head, More};
+use channel::{First, Head};
 use datatype::Buffer;
 
 use super::Messages;
@@ -15,76 +16,88 @@ use crate::rank::{Rank, State};
 use crate::{Result, Status};
 
 /// Looks before the receive becomes a request: a few microseconds.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = 1024;
+/// The same where ranks share cores, so that there is no point in looking long.
+const LOOKS_IN_A_CROWD: u32 = 16;
+/// After so many looks there is a round of progress,
+const LOOKS_PER_ROUND: u32 = 64;
+/// and after so many receives that found their message at once.
+const SHORT_RECEIVES: u32 = 256;
+
+impl State {
+    /// Receives the message if it is the first of its ring; gives its status then.
+    #[inline(always)]
+    pub fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
+        if self.short_receives == 0 || !self.tasks.is_empty() || self.messages.unexpected.is_some()
+        {
+            return Ok(None);
+        }
+        self.short_receives -= 1;
+        match self.look_here(buffer, key)? {
+            First::Taken(status) => Ok(Some(status)),
+            First::Other | First::Nothing => Ok(None),
+        }
+    }
+}
 
 impl Rank {
-    /// True if the message is here: it is received, and this is its status.
-    #[inline(always)]
-    pub(crate) fn receive_here(
+    /// Receives the message if it comes soon. `None`: it has not, or it cannot be received without a request.
+    #[inline(never)]
+    pub(crate) fn receive_soon(
         &self,
         state: &mut State,
         buffer: &Buffer,
         key: &Key,
-        status: &mut Status,
-    ) -> Result<bool> {
-        let State {
-            channels,
-            messages,
-            tasks,
-            ..
-        } = state;
-        if self.threads() || !tasks.is_empty() {
-            return Ok(false);
+    ) -> Result<Option<Status>> {
+        if self.threads() || !state.tasks.is_empty() {
+            // Somebody else could complete the receive, or wait for something meanwhile.
+            return Ok(None);
         }
-        for _ in 0..self.looks_here() {
-            if messages.unexpected.is_some() {
+        state.short_receives = SHORT_RECEIVES;
+        let looks = match self.policy.is_crowded() {
+            true => LOOKS_IN_A_CROWD,
+            false => LOOKS,
+        };
+        let mut round = true;
+        for look in 1..=looks {
+            // Before the round, too: what a probe has shown must not be taken back by its sender now.
+            if state.messages.unexpected.is_some() {
                 break;
             }
-            if messages.look_here(channels, buffer, key, status)? {
-                return Ok(true);
+            if round && state.progress()? {
+                round = false;
+                continue;
             }
-            std::hint::spin_loop();
+            round = match state.look_here(buffer, key)? {
+                First::Taken(status) => return Ok(Some(status)),
+                First::Other => true,
+                First::Nothing => look.is_multiple_of(LOOKS_PER_ROUND),
+            };
         }
-        Ok(false)
+        Ok(None)
     }
+}
 
-    /// Where ranks share cores there is no point in looking long.
+impl State {
+    /// One look for a whole message that `key` takes.
     #[inline(always)]
-    fn looks_here(&self) -> u32 {
-        if self.policy.is_crowded() { 4 } else { LOOKS }
+    fn look_here(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
+        let State {
+            channels, messages, ..
+        } = self;
+        Ok(channels.get_first_if(
+            #[inline(always)]
+            |head| messages.is_for(head, key),
+            #[inline(always)]
+            |head, body| {
+                buffer.unpack(0, body);
+                received(buffer, Envelope::key(head), body.len())
+            },
+        )?)
     }
 }
 
 impl Messages {
-    /// One look for a whole message that `key` takes.
-    #[inline(never)]
-    fn look_here(
-        &mut self,
-        channels: &mut Channels,
-        buffer: &Buffer,
-        key: &Key,
-        status: &mut Status,
-    ) -> Result<bool> {
-        let mut found = false;
-        let packets = channels.get(|peer, head, body| {
-            if !found && self.is_for(head, key) {
-                found = true;
-                buffer.unpack(0, body);
-                *status = received(buffer, Envelope::key(head), body.len());
-                return More::Enough;
-            }
-            self.on_packet(peer, head, body)
-        })?;
-        if packets > 0 && self.has_work() {
-            self.fetch(channels)?;
-            self.flush(channels)?;
-        }
-        match self.broken.take() {
-            Some(error) => Err(error),
-            None => Ok(found),
-        }
-    }
-
     /// Is this a whole message that `key` takes before any posted receive does?
     #[inline(always)]
     fn is_for(&self, head: Head, key: &Key) -> bool {

@@ -157,7 +157,10 @@ impl Messages {
     /// Takes what has arrived, moves long messages, sends what waits for room. True if anything moved.
     #[inline(always)]
     pub fn round(&mut self, channels: &mut Channels) -> Result<bool> {
-        let packets = channels.get(|peer, head, body| self.on_packet(peer, head, body))?;
+        let packets = channels.get(
+            #[inline(always)]
+            |peer, head, body| self.on_packet(peer, head, body),
+        )?;
         let moved = packets > 0 || self.has_work();
         if moved {
             self.fetch(channels)?;

@@ -110,17 +110,19 @@ impl Messages {
 /// The status of a receive; a message longer than the buffer is an error that the status carries.
 #[inline(always)]
 pub(super) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
-    let fits = len <= buffer.len();
-    Status {
+    let dropped = len.saturating_sub(buffer.len());
+    let mut status = Status {
         source: sent.source,
         tag: sent.tag,
-        error: if fits {
-            Class::SUCCESS
-        } else {
-            Class::TRUNCATE
-        },
-        bytes: len.min(buffer.len()) as u64,
-        dropped: len.saturating_sub(buffer.len()) as u64,
+        error: Class::SUCCESS,
+        bytes: len as u64,
+        dropped: 0,
         cancelled: false,
+    };
+    if dropped > 0 {
+        status.error = Class::TRUNCATE;
+        status.bytes = buffer.len() as u64;
+        status.dropped = dropped as u64;
     }
+    status
 }

@@ -16,7 +16,7 @@ impl Messages {
         &mut self,
         channels: &mut Channels,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
@@ -27,9 +27,13 @@ impl Messages {
                 key,
                 token: 0,
             };
-            let put = channels.put(peer, envelope.encode(), len, |room| {
-                fill(&self.limits, &buffer, 0, room)
-            })?;
+            let put = channels.put(
+                peer,
+                envelope.encode(),
+                len,
+                #[inline(always)]
+                |room| fill(&self.limits, buffer, 0, room),
+            )?;
             match put {
                 Put::Taken => return Ok(self.requests.done()),
                 Put::TakenLap => {
@@ -61,7 +65,7 @@ impl Messages {
         &mut self,
         channels: &mut Channels,
         mode: Mode,
-        buffer: Buffer,
+        buffer: &Buffer,
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
@@ -71,9 +75,9 @@ impl Messages {
             (false, Mode::Synchronous) => Kind::EagerSync,
             (false, _) => Kind::Eager,
         };
-        let offer = Offer::of(&buffer);
+        let offer = Offer::of(buffer);
         let send = Send {
-            buffer,
+            buffer: buffer.clone(),
             peer,
             envelope: Envelope {
                 kind,
@@ -84,7 +88,7 @@ impl Messages {
             buffered: 0,
             cancelling: false,
         };
-        let id = self.requests.add(Operation::Send(send))?;
+        let id = self.requests.add(Operation::Send(Box::new(send)))?;
         let Some(send) = self.requests.send_mut(id) else {
             unreachable!("added above")
         };
