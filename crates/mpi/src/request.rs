@@ -23,12 +23,20 @@ pub struct Request {
 pub enum Operation {
     Send(Send),
     Receive(Receive),
-    /// A collective operation: its task runs elsewhere and completes this request.
-    Collective,
+    /// A collective operation, or another with several steps: its task runs elsewhere and completes this request. The
+    /// context is that of the communicator which hears of errors.
+    Collective {
+        context: Option<u64>,
+    },
     /// A message sent by an operation that can be started again, and its current instance.
     Persistent(Box<Persistent>),
     /// An operation of the user's own (MPI 5.0 §13.2): completed by the user.
     Generalized,
+}
+
+impl Operation {
+    /// One that belongs to no communicator.
+    pub const NOBODYS: Operation = Operation::Collective { context: None };
 }
 
 pub struct Send {
@@ -110,7 +118,7 @@ impl Default for Requests {
     fn default() -> Self {
         let mut slab = Slab::new(HandleKind::Request);
         let sent = Request {
-            operation: Operation::Collective,
+            operation: Operation::NOBODYS,
             status: Some(Status::EMPTY),
             detached: false,
         };
@@ -145,7 +153,7 @@ impl Requests {
 
     /// A request of an operation that there is nothing to do for.
     pub fn add_complete(&mut self, status: Status) -> Result<RequestId> {
-        let id = self.add(Operation::Collective)?;
+        let id = self.add(Operation::NOBODYS)?;
         self.complete(id, status);
         Ok(id)
     }
@@ -314,7 +322,8 @@ impl Requests {
             Operation::Send(send) => Some(send.envelope.key.context),
             Operation::Receive(receive) => Some(receive.key.context),
             Operation::Persistent(persistent) => self.context(persistent.active?),
-            Operation::Collective | Operation::Generalized => None,
+            Operation::Collective { context } => *context,
+            Operation::Generalized => None,
         }
     }
 
