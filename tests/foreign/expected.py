@@ -81,17 +81,20 @@ class Tally:
         """`state` is pass, fail or skip; returns what it amounts to."""
         line = self.expectations.find(name, ranks)
         kind = state
-        if state == "fail":
-            subject = self.unsupported.subject(why) if self.unsupported else None
-            if line and subject in (None, UNNAMED):
+        subject = None
+        if self.unsupported and state == "fail":
+            subject = self.unsupported.subject(why)
+        elif self.unsupported and state == "skip":
+            subject = self.unsupported.subject_of_skip(why)
+        if subject and not (line and subject == UNNAMED):
+            kind = "unsupported"
+            self.subjects[subject] = self.subjects.get(subject, 0) + 1
+        elif state == "fail":
+            self.failures[name, ranks] = why
+            if line:
                 line.used = True
                 kind = "expected"
-                self.failures[name, ranks] = why
-            elif subject:
-                kind = "unsupported"
-                self.subjects[subject] = self.subjects.get(subject, 0) + 1
             else:
-                self.failures[name, ranks] = why
                 self.wrong.append(f"FAIL {name} on {ranks}: {why}")
         elif state == "pass":
             self.sound.add((name, ranks))

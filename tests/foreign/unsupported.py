@@ -25,6 +25,9 @@ SUBJECTS = {
     "spawn": "starting and connecting processes",
     "tools": "the tools interface",
 }
+# Why mpi4py's suite skips tests when it finds that something does not work: how the reasons begin.
+SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
+         "File": "files", "mpi-session": "sessions", "Session": "sessions"}
 UNNAMED = "procedures that are not named"
 # What mpi4py calls otherwise than MPI.
 CLASSES = {"datatype": ["type"], "intracomm": ["comm"], "topocomm": ["comm"], "cartcomm": ["comm"],
@@ -47,6 +50,13 @@ class Table:
         for method in re.findall(rf"{SIGN}[^;|]*? in ([\w.]+)", why):
             return self.of_method(method)
         return UNNAMED if SIGN in why else None
+
+    def subject_of_skip(self, why: str) -> str | None:
+        """The same for a test that skips itself."""
+        for beginning, work in SKIPS.items():
+            if why.startswith(beginning) and SUBJECTS[work] in self.subjects.values():
+                return SUBJECTS[work]
+        return None
 
     def of_method(self, method: str) -> str:
         """The subject of a method of mpi4py: its name has the words of the procedure's, in another order, and
