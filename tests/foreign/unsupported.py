@@ -28,7 +28,7 @@ SUBJECTS = {
 # Why mpi4py's suite skips tests when it finds that something does not work: how the reasons begin.
 SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
          "File": "files", "mpi-session": "sessions", "Session": "sessions"}
-UNNAMED = "procedures that are not named"
+UNNAMED = "what the test does not tell"
 # What mpi4py calls otherwise than MPI.
 CLASSES = {"datatype": ["type"], "intracomm": ["comm"], "topocomm": ["comm"], "cartcomm": ["comm"],
            "graphcomm": ["comm"], "distgraphcomm": ["comm"]}

@@ -98,6 +98,9 @@ pub fn waitall(
             return failed.result(call, requests.len());
         }
         match wait_for(call, &mut requests[at]) {
+            Ok(finished) if finished.status.error == Class::SUCCESS => {
+                failed.tell(at, finished.status, statuses)
+            }
             Ok(finished) => failed.note(&mut call.rank.lock(), at, finished, statuses),
             Err(error) => failed.broken(at, error, statuses)?,
         }
