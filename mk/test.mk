@@ -33,18 +33,18 @@ robust: stage
 documents: stage
 	python3 tests/docs/run.py
 
-# Suites of others, a part of each; `foreign-all` is the whole.
+# Suites of others, as much as takes a few minutes; `foreign-all` is the whole.
 foreign: stage
-	python3 tests/foreign/mpi4py.py --prefix build --ranks 1,2 --only test_group test_p2p_buf_matched test_cco_vec test_pack
-	@$(call mpich,--chapter info)
+	@$(call suite,mpi4py,--subset ci)
+	@$(call suite,mpich,--subset ci)
 
 foreign-all: stage
-	python3 tests/foreign/mpi4py.py --prefix build
-	@$(call mpich,)
+	@$(call suite,mpi4py,)
+	@$(call suite,mpich,)
 
-# Its source is fetched from Debian; where that cannot be had (status 3) the rest still counts, and it is said loudly.
-mpich = python3 tests/foreign/mpich.py --prefix build $(1); status=$$?; \
-	if [ $$status = 3 ]; then echo '*** MPICH programs NOT RUN: their source could not be fetched ***'; else exit $$status; fi
+# Their sources are fetched, from PyPI and Debian; where that cannot be (status 3) the rest still counts, and it is said loudly.
+suite = python3 tests/foreign/$(1).py --prefix build $(2); status=$$?; \
+	if [ $$status = 3 ]; then echo '*** $(1) NOT RUN: its source could not be fetched ***'; else exit $$status; fi
 
 # Instructions of the hot paths, against the counts in tests/counts.
 counts: stage

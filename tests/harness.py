@@ -41,15 +41,15 @@ def checked_prefix(path: Path) -> Path:
     return prefix
 
 
-def launch(prefix: Path, ranks: int, command: list, *, seconds: float, env: dict | None = None,
+def launch(prefix: Path, ranks: int, command: list, *, seconds, env: dict | None = None,
            cwd: Path | None = None, options: tuple = (), progress=None) -> Outcome:
     """Run `mpiexec -n ranks command`. Without `progress`, `seconds` bound the whole run; with it,
-    they bound the time in which `progress()` returns the same value."""
+    they bound the time in which `progress()` returns the same value, and may be a function."""
     arguments = [str(prefix / "bin/mpiexec"), *options, "-n", str(ranks), *map(str, command)]
     return run(arguments, seconds=seconds, env=env, cwd=cwd, progress=progress)
 
 
-def run(arguments: list, *, seconds: float, env: dict | None = None, cwd: Path | None = None,
+def run(arguments: list, *, seconds, env: dict | None = None, cwd: Path | None = None,
         progress=None) -> Outcome:
     began = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -65,13 +65,13 @@ def run(arguments: list, *, seconds: float, env: dict | None = None, cwd: Path |
     return Outcome(code, *texts, time.monotonic() - began)
 
 
-def wait(process: subprocess.Popen, seconds: float, progress) -> int | None:
+def wait(process: subprocess.Popen, seconds, progress) -> int | None:
     changed, token = time.monotonic(), None
     while (code := process.poll()) is None:
         now = time.monotonic()
         if progress is not None and (seen := progress()) != token:
             changed, token = now, seen
-        if now - changed > seconds:
+        if now - changed > (seconds() if callable(seconds) else seconds):
             process.terminate()  # a launcher ends its ranks; what it leaves is killed below
             try:
                 process.wait(3)

@@ -27,6 +27,9 @@ int main(int argc, char **argv) {
 
     OK(MPI_Get_processor_name(text, &length));
     CHECK(length > 0 && length < MPI_MAX_PROCESSOR_NAME && length == (int)strlen(text), "'%s'", text);
+    MPI_Comm parent = MPI_COMM_WORLD;
+    OK(MPI_Comm_get_parent(&parent));
+    CHECK(parent == MPI_COMM_NULL, "a parent, though no process started this one");
     double first = MPI_Wtime(), tick = MPI_Wtick();
     CHECK(tick > 0 && tick < 0.01, "Wtick is %g", tick);
     double second = MPI_Wtime();

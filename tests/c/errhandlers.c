@@ -1,4 +1,5 @@
-/* Error handlers of users, error classes, codes and strings of users, inheritance by dup. */
+/* Error handlers of users and whose errors they hear, arguments that count at the root only, error
+ * classes, codes and strings of users, inheritance by dup. */
 #include "check.h"
 
 static int calls, seen_class;
@@ -69,9 +70,84 @@ static void codes(void) {
     REFUSED(MPI_Error_string(-5, text, &length));
 }
 
+/* Errors of an operation go to the communicator on which it began, however it is completed. */
+static void completion(void) {
+    MPI_Comm comm;
+    MPI_Errhandler own;
+    MPI_Message message;
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    int two[2] = {1, 2}, into[10], none, indices[3], outcount = -5;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(handler, &own));
+    OK(MPI_Comm_set_errhandler(comm, own));
+    OK(MPI_Errhandler_free(&own));
+
+    for (int testing = 0; testing < 2; testing++) {
+        calls = 0;
+        OK(MPI_Irecv(into, 2, MPI_INT, rank, 1, comm, &requests[0]));
+        OK(MPI_Irecv(&none, 1, MPI_INT, rank, 2, comm, &requests[1]));
+        OK(MPI_Irecv(into + 2, 2, MPI_INT, rank, 3, comm, &requests[2]));
+        for (int tag = 1; tag <= 3; tag++) OK(MPI_Send(two, 2, MPI_INT, rank, tag, comm));
+        if (testing)
+            FAILS(MPI_Testsome(3, requests, &outcount, indices, statuses), MPI_ERR_IN_STATUS);
+        else
+            FAILS(MPI_Waitsome(3, requests, &outcount, indices, statuses), MPI_ERR_IN_STATUS);
+        SAME(outcount, 3);
+        SAME(statuses[0].MPI_ERROR, MPI_SUCCESS);
+        SAME(statuses[1].MPI_ERROR, MPI_ERR_TRUNCATE);
+        SAME(statuses[2].MPI_ERROR, MPI_SUCCESS);
+        SAME(calls, 1);
+        CHECK(seen_comm == comm, "the handler saw another communicator");
+    }
+
+    calls = 0;
+    OK(MPI_Isend(two, 2, MPI_INT, rank, 4, comm, &requests[0]));
+    OK(MPI_Mprobe(rank, 4, comm, &message, MPI_STATUS_IGNORE));
+    FAILS(MPI_Mrecv(&none, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    OK(MPI_Isendrecv(two, 2, MPI_INT, rank, 5, &none, 1, MPI_INT, rank, 5, comm, &requests[0]));
+    FAILS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    SAME(calls, 2);
+    CHECK(seen_comm == comm, "the handler saw another communicator");
+
+    if (size > 1) { /* the counts differ: rank 1 finds that out */
+        calls = 0;
+        OK(MPI_Ibcast(into, rank == 0 ? 1 : 10, MPI_INT, 0, comm, &requests[0]));
+        if (rank == 1)
+            FAILS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+        else
+            OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        SAME(calls, rank == 1);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
+/* What counts at the root only may be anything elsewhere. */
+static void only_at_the_root(void) {
+    int own = rank, *all = allocate((size_t)size * sizeof(int));
+    MPI_Request request;
+    for (int root = 0; root < size; root++) {
+        int at_root = rank == root;
+        OK(MPI_Gather(&own, 1, MPI_INT, at_root ? all : NULL, at_root ? 1 : -1,
+                      at_root ? MPI_INT : MPI_DATATYPE_NULL, root, MPI_COMM_WORLD));
+        OK(MPI_Iscatter(at_root ? all : NULL, at_root ? 1 : -1, at_root ? MPI_INT : MPI_DATATYPE_NULL,
+                        &own, 1, MPI_INT, root, MPI_COMM_WORLD, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        SAME(own, rank);
+    }
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_Gather(&own, 1, MPI_INT, all, -1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    FAILS(MPI_Scatter(all, -1, MPI_INT, &own, 1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    free(all);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     handlers();
+    completion();
+    only_at_the_root();
     codes();
     return finish();
 }

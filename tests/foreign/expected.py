@@ -1,7 +1,9 @@
-"""Lists of expected failures: one line each, `pattern  ranks  reason`.
+"""What is known of failures, and the figures that come of a run.
 
-`pattern` is a shell pattern over test names, `ranks` is `*` or a list such as `1,4`, and the reason
-is the rest of the line. A test is judged by the first line that covers it. The list may only
+A failure that comes of a procedure that the library does not have yet needs no line anywhere: it is
+known by itself (unsupported.py), and counted by what it waits for. Any other that is expected has a line
+in a list, `pattern  ranks  reason`: a shell pattern over test names, `*` or a list of rank counts such as
+`1,4`, and the rest of the line. A test is judged by the first line that covers it. The list may only
 shrink: a covered test that passes is as wrong as an uncovered one that fails, and so is a line that
 covers no failure at all (said only of complete runs).
 """
@@ -10,6 +12,12 @@ import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from unsupported import UNNAMED, Table
+
+FIGURES = Path(__file__).resolve().parent.parent.parent / "docs/foreign.md"
+KINDS = {"pass": "passed", "unsupported": "not supported yet", "expected": "failed as expected",
+         "fail": "failed", "surprise": "passed unexpectedly", "skip": "skipped"}
 
 
 @dataclass
@@ -59,19 +67,29 @@ class Expectations:
 
 @dataclass
 class Tally:
-    """Judges results one by one and keeps the counts, by number of ranks."""
+    """Judges results one by one and keeps the counts, by rows: numbers of ranks, or folders."""
 
     expectations: Expectations
-    failures: dict = field(default_factory=dict)  # (name, ranks) -> why, expected or not
+    unsupported: Table | None  # None: nothing is excused by it
+    failures: dict = field(default_factory=dict)  # (name, ranks) -> why, for those that need a line
     sound: set = field(default_factory=set)  # (name, ranks) that passed
     wrong: list = field(default_factory=list)  # lines for the reader
-    counts: dict = field(default_factory=dict)  # ranks -> {kind: count}
+    counts: dict = field(default_factory=dict)  # row -> {kind: count}
+    subjects: dict = field(default_factory=dict)  # what is not supported -> failures that come of it
 
-    def add(self, name: str, ranks: int, state: str, why: str = "") -> str:
+    def add(self, name: str, ranks: int, state: str, why: str = "", row=None) -> str:
         """`state` is pass, fail or skip; returns what it amounts to."""
         line = self.expectations.find(name, ranks)
         kind = state
-        if state == "fail":
+        subject = None
+        if self.unsupported and state == "fail":
+            subject = self.unsupported.subject(why)
+        elif self.unsupported and state == "skip":
+            subject = self.unsupported.subject_of_skip(why)
+        if subject and not (line and subject == UNNAMED):
+            kind = "unsupported"
+            self.subjects[subject] = self.subjects.get(subject, 0) + 1
+        elif state == "fail":
             self.failures[name, ranks] = why
             if line:
                 line.used = True
@@ -84,8 +102,8 @@ class Tally:
                 kind = "surprise"
                 self.wrong.append(f"FAIL {name} on {ranks}: passes, though expected to fail "
                                   f"({line.reason}); take it from the list")
-        row = self.counts.setdefault(ranks, dict.fromkeys(KINDS, 0))
-        row[kind] += 1
+        counts = self.counts.setdefault(ranks if row is None else row, dict.fromkeys(KINDS, 0))
+        counts[kind] += 1
         return kind
 
     def total(self, *kinds: str) -> int:
@@ -96,14 +114,29 @@ class Tally:
                 for line in self.expectations.lines if not line.used]
 
     def table(self) -> str:
-        text = f"{'ranks':>6}" + "".join(f"{title:>22}" for title in KINDS.values()) + "\n"
-        for ranks, row in sorted(self.counts.items()):
-            text += f"{ranks:>6}" + "".join(f"{row[kind]:>22}" for kind in KINDS) + "\n"
-        return text
+        width = max([5, *(len(str(row)) for row in self.counts)])
+        text = " " * width + "".join(f"{title:>21}" for title in KINDS.values()) + "\n"
+        for row, counts in sorted(self.counts.items()):
+            text += f"{row:<{width}}" + "".join(f"{counts[kind]:>21}" for kind in KINDS) + "\n"
+        return text + self.waits()
+
+    def markdown(self) -> str:
+        """The same for a document, and what is waited for."""
+        kinds = ["pass", "unsupported", "expected", "skip"]
+        text = "| | " + " | ".join(KINDS[kind] for kind in kinds) + " |\n| --- |" + " ---: |" * len(kinds) + "\n"
+        for row, counts in sorted(self.counts.items()):
+            text += f"| {row} | " + " | ".join(str(counts[kind]) for kind in kinds) + " |\n"
+        return text + "\n" + self.waits()
+
+    def waits(self) -> str:
+        if not self.subjects:
+            return ""
+        most_first = sorted(self.subjects.items(), key=lambda item: (-item[1], item[0]))
+        return "Not supported yet: " + ", ".join(f"{what} ({count})" for what, count in most_first) + ".\n"
 
     def write(self, path: Path, separator: str = ".") -> None:
-        """The list that this run would need, with the old reasons. What stands before the last
-        separator of a name is its class: a class that fails as a whole becomes one line."""
+        """The list that this run would need, with the old reasons. Names that fail alike are gathered
+        under a pattern (see `gather`)."""
         reasons = {}
         for (name, ranks), why in self.failures.items():
             line = self.expectations.find(name, ranks)
@@ -120,29 +153,47 @@ class Tally:
         path.write_text("\n".join(self.expectations.head + lines) + "\n")
 
 
-KINDS = {"pass": "passed", "expected": "failed as expected", "fail": "failed",
-         "surprise": "passed unexpectedly", "skip": "skipped"}
-
-
 def gather(reasons: dict, sound: set, separator: str) -> dict:
-    """The patterns that cover exactly the failing names, each with one of the names that it covers:
-    `CLASS.*` where all of a class fail for one reason and none ever passes, else the name itself."""
-    classes, good = {}, {name.rpartition(separator)[0] for name in sound}
-    for name in reasons:
-        classes.setdefault(name.rpartition(separator)[0], []).append(name)
-    patterns = {}
-    for stem, names in classes.items():
-        why = {reason for name in names for reason in reasons[name].values()}
-        if stem and stem not in good and len(why) == 1 and len(names) > 1:
-            patterns[f"{stem}{separator}*"] = names[0]
-        else:
-            patterns.update((name, name) for name in names)
-    return patterns
+    """The patterns that cover exactly the failing names, each with one of the names that it covers. Names
+    with a common beginning become `BEGINNING.*` if all of them fail for one reason and none ever passes;
+    of those left, names that differ only in the middle become `FIRST.*.LAST`; others stay."""
+    patterns, left = {}, set(reasons)
+
+    def take(groups: dict) -> None:
+        for pattern, names in groups.items():
+            why = {reason for name in names for reason in reasons[name].values()}
+            if len(names) > 1 and len(why) == 1 and not any(fnmatchcase(name, pattern) for name in sound):
+                patterns[pattern] = min(names)
+                left.difference_update(names)
+
+    deepest = max((name.count(separator) for name in reasons), default=0)
+    for depth in range(1, deepest + 1):
+        groups = {}
+        for name in left:
+            parts = name.split(separator)
+            if len(parts) > depth:
+                groups.setdefault(separator.join([*parts[:depth], "*"]), []).append(name)
+        take(groups)
+    groups = {}
+    for name in left:
+        if name.count(separator) >= 2:
+            parts = name.split(separator)
+            groups.setdefault(separator.join([parts[0], "*", parts[-1]]), []).append(name)
+    take(groups)
+    return patterns | {name: name for name in left}
 
 
 def short(why: str) -> str:
     """A failure as a reason: without what differs from run to run."""
-    if missing := re.search(r"\bMPI_\w+ is not supported yet", why):
-        return missing[0]
     text = re.sub(r"fishplate: rank \d+ \(pid [^)]*\) (failed: )?", "", " ".join(why.split()))
     return text[:140] or "unexplained"
+
+
+def publish(mark: str, text: str) -> None:
+    """Puts figures between the marks of that name in docs/foreign.md."""
+    begin, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"
+    before, _, rest = FIGURES.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{FIGURES} has no lines {begin.strip()} and {end.strip()}")
+    FIGURES.write_text(before + begin + text + end + after)

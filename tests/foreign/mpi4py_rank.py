@@ -5,6 +5,7 @@
 Each rank writes RESULTS_FOLDER/RANK.jsonl, flushed line by line, so that what was done before a
 crash is known. PLAN is a JSON file with the names `done`, to leave out, and `alone`, the one name to
 run or null. The events are {"all": [names]}, then {"start": name} and {"end": name, "state": …, "why": …}.
+A module that cannot be loaded counts as one test, MODULE.load.
 (-P: this folder holds a file mpi4py.py, which must not be taken for the package. PYTHONPATH, not
 sys.path, names the tests, because some of them start other processes that import them.)
 """
@@ -12,17 +13,41 @@ sys.path, names the tests, because some of them start other processes that impor
 import json
 import os
 import sys
+import threading
+import traceback
 import unittest
+
+UNSUPPORTED = "MPI_ERR_UNSUPPORTED_OPERATION"
+
+
+def told(kind, value, trace):
+    """An exception as one line, with the method of mpi4py that the library has no procedure for."""
+    text = f"{kind.__name__}: {value}"
+    if UNSUPPORTED in text:
+        inside = [frame.name for frame in traceback.extract_tb(trace) if frame.name.startswith("mpi4py.MPI.")]
+        text += f" in {inside[-1].removeprefix('mpi4py.MPI.')}" if inside else ""
+    return text
 
 
 class Recorder(unittest.TestResult):
     def __init__(self, write):
         super().__init__()
         self.write = write
-        self.state = self.why = None
+        self.test = self.state = self.why = None
+        threading.excepthook = self.thread_died
+
+    def thread_died(self, died):
+        """Tests whose helper thread died of what is not supported would wait for it for ever."""
+        why = told(died.exc_type, died.exc_value, died.exc_traceback)
+        if UNSUPPORTED not in why:
+            threading.__excepthook__(died)
+            return
+        self.write(end=self.test, state="fail", why=why)
+        os._exit(1)
 
     def startTest(self, test):
         super().startTest(test)
+        self.test = test.id()
         self.state, self.why = "pass", ""
         self.write(start=test.id())
 
@@ -31,7 +56,7 @@ class Recorder(unittest.TestResult):
         self.write(end=test.id(), state=self.state, why=self.why)
 
     def fail(self, test, error):
-        self.state, self.why = "fail", f"{error[0].__name__}: {error[1]}"
+        self.state, self.why = "fail", told(*error)
         if not isinstance(test, unittest.TestCase):  # a fixture of a class or module
             self.write(end=fixture(test), state="fail", why=self.why)
 
@@ -83,7 +108,13 @@ def main(results_folder, module, plan_file):
         def write(**event):
             results.write(json.dumps(event) + "\n")
 
-        tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
+        try:
+            tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
+        except Exception:
+            write(all=[f"{module}.load"])
+            write(end=f"{module}.load", state="fail", why=told(*sys.exc_info()))
+            write(done=True)
+            return
         write(all=[test.id() for test in tests])
         chosen = unittest.TestSuite(test for test in tests
                                     if (test.id() == alone if alone else test.id() not in done))

@@ -160,7 +160,7 @@ class Builder:
 
     def missing_names(self, complaint: str) -> list[str]:
         """What the compiler or linker missed and mpi.h rightly lacks."""
-        named = set(re.findall(r"\b(?:MPIX?|MPIR|MPII?|QMPI)_\w+", complaint))
+        named = set(re.findall(r"\b(?:MPI[XORI]?|QMPI)_\w+", complaint))
         return sorted(n for n in named if not_in_the_abi(n) and not re.search(rf"\b{n}\b", self.header))
 
 
@@ -177,5 +177,5 @@ GONE = set("""
 
 
 def not_in_the_abi(name: str) -> bool:
-    return (name in GONE or name.startswith(("MPIX_", "MPIR_", "MPII_", "QMPI_"))
+    return (name in GONE or name.startswith(("MPIX_", "MPIO_", "MPIR_", "MPII_", "QMPI_"))
             or name.endswith(("_c2f", "_f2c", "_c2f08", "_f082c")))

@@ -62,6 +62,7 @@ const ROWS: &[Row] = rows! {
     "ndims" Checked INT, C_INT;
     "flag" Flag INT, C_INT;
     "count" Count ["int", "MPI_Count"], ["c_int", "i64"];
+    "count_at_root" Widened ["int", "MPI_Count"], ["c_int", "i64"];
     "stride" Widened ["int", "MPI_Count"], ["c_int", "i64"];
     "displ" Widened ["int", "MPI_Aint"], ["c_int", "isize"];
     "disp_unit" Widened ["int", "MPI_Aint"], ["c_int", "isize"];

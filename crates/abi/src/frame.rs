@@ -153,7 +153,7 @@ pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
 /// The same for one that may be called at any time.
 #[cold]
 pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
-    let detail = format!("{procedure} is not supported yet");
+    let detail = "this procedure is not supported yet";
     raise(
         procedure,
         object,

@@ -167,7 +167,7 @@ impl Rank {
             None => return Err(State::no_room(owner)),
         };
         let rank = self.clone();
-        self.spawn(async move {
+        self.spawn(None, async move {
             for (request, _) in under_way {
                 Completion {
                     rank: rank.clone(),

@@ -115,7 +115,7 @@ impl Rank {
         let circle = Circle::all(self, &parent.core, parent.tag);
         let said = self.proposal(parent.core.rank);
         let rank = self.clone();
-        let request = self.spawn(async move {
+        let request = self.spawn(Some(parent.core.context), async move {
             let context = circle.bcast(said, 8).await?;
             // The user may have freed it meanwhile.
             if let Ok(comm) = rank.lock().comms.get_mut(handle) {

@@ -97,7 +97,8 @@ impl State {
                 )
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
-            Operation::Collective | Operation::Generalized => (End::All, 0),
+            Operation::Collective { context } => (End::All, context.unwrap_or_default()),
+            Operation::Generalized => (End::All, 0),
         };
         Some(Wait {
             end,

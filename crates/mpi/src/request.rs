@@ -24,12 +24,20 @@ pub enum Operation {
     /// In a box, because most sends are complete at once and need no request.
     Send(Box<Send>),
     Receive(Receive),
-    /// A collective operation: its task runs elsewhere and completes this request.
-    Collective,
+    /// A collective operation, or another with several steps: its task runs elsewhere and completes this request. The
+    /// context is that of the communicator which hears of errors.
+    Collective {
+        context: Option<u64>,
+    },
     /// A message sent by an operation that can be started again, and its current instance.
     Persistent(Box<Persistent>),
     /// An operation of the user's own (MPI 5.0 §13.2): completed by the user.
     Generalized,
+}
+
+impl Operation {
+    /// One that belongs to no communicator.
+    pub const NOBODYS: Operation = Operation::Collective { context: None };
 }
 
 pub struct Send {
@@ -111,7 +119,7 @@ impl Default for Requests {
     fn default() -> Self {
         let mut slab = Slab::new(HandleKind::Request);
         let sent = Request {
-            operation: Operation::Collective,
+            operation: Operation::NOBODYS,
             status: Some(Status::EMPTY),
             detached: false,
         };
@@ -146,7 +154,7 @@ impl Requests {
 
     /// A request of an operation that there is nothing to do for.
     pub fn add_complete(&mut self, status: Status) -> Result<RequestId> {
-        let id = self.add(Operation::Collective)?;
+        let id = self.add(Operation::NOBODYS)?;
         self.complete(id, status);
         Ok(id)
     }
@@ -315,7 +323,8 @@ impl Requests {
             Operation::Send(send) => Some(send.envelope.key.context),
             Operation::Receive(receive) => Some(receive.key.context),
             Operation::Persistent(persistent) => self.context(persistent.active?),
-            Operation::Collective | Operation::Generalized => None,
+            Operation::Collective { context } => *context,
+            Operation::Generalized => None,
         }
     }
 

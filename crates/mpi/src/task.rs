@@ -48,20 +48,24 @@ impl Tasks {
 }
 
 impl Rank {
-    /// Leaves `work` to progress; the request completes when it ends.
+    /// Leaves `work` to progress; the request completes when it ends. `context`: of the communicator that hears of
+    /// errors.
     pub fn spawn(
         &self,
+        context: Option<u64>,
         work: impl Future<Output = Result<()>> + Send + 'static,
     ) -> Result<RequestId> {
-        self.spawn_with_status(async move { work.await.map(|()| Status::EMPTY) })
+        self.spawn_with_status(context, async move { work.await.map(|()| Status::EMPTY) })
     }
 
     /// The same for work whose request is to have a status of its own.
     pub fn spawn_with_status(
         &self,
+        context: Option<u64>,
         work: impl Future<Output = Result<Status>> + Send + 'static,
     ) -> Result<RequestId> {
-        let request = self.lock().messages.requests.add(Operation::Collective)?;
+        let operation = Operation::Collective { context };
+        let request = self.lock().messages.requests.add(operation)?;
         let work = Box::pin(work);
         if let Some(unfinished) = self.drive(Task { request, work }) {
             let mut state = self.lock();

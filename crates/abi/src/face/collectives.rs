@@ -4,7 +4,7 @@
 //! Arguments that count at the root only are not looked at elsewhere.
 
 use super::Done;
-use crate::args::Out;
+use crate::args::{self, Out};
 use crate::buffer::{buffer, buffer_unless_in_place, elements, elements_unless_in_place};
 use crate::constants::MPI_ERR_COUNT;
 use crate::counts::{CommArray, CommCounts};
@@ -281,7 +281,10 @@ unsafe fn make_gather(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         let send = own_part(state, sendbuf, sendcount, sendtype, at_root)?;
-        let receive = at_root.then(|| even(state, recvbuf, recvcount, recvtype, size));
+        let receive = at_root.then(|| {
+            let count = args::count("recvcount", recvcount)?;
+            even(state, recvbuf, count, recvtype, size)
+        });
         (send, receive.transpose()?)
     };
     Ok(Work::Gather {
@@ -339,7 +342,10 @@ unsafe fn make_scatter(
     let size = place(state, comm)?.0;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        let send = at_root.then(|| even(state, sendbuf, sendcount, sendtype, size));
+        let send = at_root.then(|| {
+            let count = args::count("sendcount", sendcount)?;
+            even(state, sendbuf, count, sendtype, size)
+        });
         (
             send.transpose()?,
             own_part(state, recvbuf, recvcount, recvtype, at_root)?,

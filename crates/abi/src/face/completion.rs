@@ -95,10 +95,15 @@ pub fn waitall(
     loop {
         at = finish_in_order(call, requests, at, statuses, &failed);
         if at == requests.len() {
-            return failed.result(requests.len());
+            return failed.result(call, requests.len());
         }
-        let finished = wait_for(call, &mut requests[at]);
-        failed.note(call, at, finished, statuses)?;
+        match wait_for(call, &mut requests[at]) {
+            Ok(finished) if finished.status.error == Class::SUCCESS => {
+                failed.tell(at, finished.status, statuses)
+            }
+            Ok(finished) => failed.note(&mut call.rank.lock(), at, finished, statuses),
+            Err(error) => failed.broken(at, error, statuses)?,
+        }
         at += 1;
     }
 }
@@ -137,7 +142,14 @@ fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> 
 /// MPI_ERR_IN_STATUS.
 #[derive(Default)]
 struct Failures {
-    first: Option<(usize, Error)>,
+    first: Option<Failure>,
+}
+
+struct Failure {
+    at: usize,
+    error: Error,
+    /// Of the communicator that hears of it.
+    context: Option<u64>,
 }
 
 impl Failures {
@@ -153,44 +165,37 @@ impl Failures {
         }
     }
 
-    fn note(
-        &mut self,
-        call: &Running,
-        at: usize,
-        finished: Result<Finished, Error>,
-        statuses: Statuses,
-    ) -> Done {
-        match finished {
-            Ok(Finished {
-                status, context, ..
-            }) => {
-                self.tell(at, status, statuses);
-                if status.error != Class::SUCCESS {
-                    blame(call, context);
-                    let error = status
-                        .into_result(&mut call.rank.lock())
-                        .expect_err("it carries one");
-                    self.fail(at, error, statuses);
-                }
-                Ok(())
-            }
-            Err(error) if error.class == Class::REQUEST => Err(error),
-            Err(error) => {
-                let class = error.class;
-                self.fail(at, error, statuses);
-                if let Some(status) = statuses.get(at) {
-                    status.set(Status::from(mpi::Status {
-                        error: class,
-                        ..mpi::Status::EMPTY
-                    }));
-                }
-                Ok(())
-            }
+    /// The same for one that may have failed.
+    fn note(&mut self, state: &mut State, at: usize, finished: Finished, statuses: Statuses) {
+        self.tell(at, finished.status, statuses);
+        if finished.status.error != Class::SUCCESS {
+            let error = finished
+                .status
+                .into_result(state)
+                .expect_err("it carries one");
+            self.fail(at, error, finished.context, statuses);
         }
     }
 
+    /// Something other than an operation's own end went wrong while one was waited for.
     #[cold]
-    fn fail(&mut self, at: usize, error: Error, statuses: Statuses) {
+    fn broken(&mut self, at: usize, error: Error, statuses: Statuses) -> Done {
+        if error.class == Class::REQUEST {
+            return Err(error);
+        }
+        let class = error.class;
+        self.fail(at, error, None, statuses);
+        if let Some(status) = statuses.get(at) {
+            status.set(Status::from(mpi::Status {
+                error: class,
+                ..mpi::Status::EMPTY
+            }));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, at: usize, error: Error, context: Option<u64>, statuses: Statuses) {
         if self.first.is_none() {
             // From now on every status tells its error, those before this one too.
             for before in 0..at {
@@ -201,17 +206,21 @@ impl Failures {
             if let Some(status) = statuses.get(at) {
                 status.set_error(error.class.0);
             }
-            self.first = Some((at, error));
+            self.first = Some(Failure { at, error, context });
         }
     }
 
-    fn result(self, of: usize) -> Done {
+    /// What the call answers: the first failure is the call's, and goes to its communicator.
+    fn result(self, call: &Running, of: usize) -> Done {
         match self.first {
             None => Ok(()),
-            Some((at, error)) => Err(Error::new(
-                MPI_ERR_IN_STATUS,
-                format!("request {at} of {of} failed: {error}"),
-            )),
+            Some(Failure { at, error, context }) => {
+                blame(call, context);
+                Err(Error::new(
+                    MPI_ERR_IN_STATUS,
+                    format!("request {at} of {of} failed: {error}"),
+                ))
+            }
         }
     }
 }
@@ -319,48 +328,46 @@ pub fn testany(
     }
 }
 
-/// Finishes all that are complete, if any are; how many, or MPI_UNDEFINED if no request is active.
+/// What `MPI_Waitsome` and `MPI_Testsome` found.
+struct Gathered {
+    /// How many are complete, or `None` if no request is active.
+    count: Option<usize>,
+    failures: Failures,
+}
+
+impl Gathered {
+    /// Says so to the caller, who hears the count also when one of them failed (section 3.7.5).
+    fn tell(self, call: &Running, outcount: Out<c_int>) -> Done {
+        outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
+        self.failures.result(call, self.count.unwrap_or(0))
+    }
+}
+
+/// Finishes all that are complete; `None` while there are active requests and none of them is.
 fn finish_some(
     state: &mut State,
     requests: &mut [Request],
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
-) -> Result<Option<c_int>, Error> {
+) -> Result<Option<Gathered>, Error> {
     let mut count = 0;
     let mut any_active = false;
-    let mut failed: Option<Error> = None;
+    let mut failures = Failures::default();
     for (at, request) in requests.iter_mut().enumerate() {
         if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
             continue;
         }
         any_active = true;
-        if let Some(Finished {
-            status: finished, ..
-        }) = finish(state, request)?
-        {
+        if let Some(finished) = finish(state, request)? {
             indices[count].write(at as c_int);
-            if let Some(status) = statuses.get(count) {
-                status.fill(finished.into());
-            }
-            if finished.error != Class::SUCCESS {
-                let error = finished.into_result(state).expect_err("it carries one");
-                failed.get_or_insert(error);
-                if let Some(status) = statuses.get(count) {
-                    status.set_error(finished.error.0);
-                }
-            }
+            failures.note(state, count, finished, statuses);
             count += 1;
         }
     }
-    if let Some(error) = failed {
-        let detail = format!("{count} requests are complete, and one of them failed: {error}");
-        return Err(Error::new(MPI_ERR_IN_STATUS, detail));
-    }
-    Ok(match (any_active, count) {
-        (false, _) => Some(MPI_UNDEFINED),
-        (true, 0) => None,
-        (true, count) => Some(count as c_int),
-    })
+    Ok((!any_active || count > 0).then_some(Gathered {
+        count: any_active.then_some(count),
+        failures,
+    }))
 }
 
 pub fn waitsome(
@@ -376,11 +383,10 @@ pub fn waitsome(
         operation: call.procedure,
         requests: &waited,
     };
-    let count = call.rank.wait_until(&waiting, |state| {
+    let found = call.rank.wait_until(&waiting, |state| {
         finish_some(state, requests, indices, statuses)
     })?;
-    outcount.set(count);
-    Ok(())
+    found.tell(call, outcount)
 }
 
 pub fn testsome(
@@ -391,11 +397,16 @@ pub fn testsome(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
-    let count = call.rank.look_for(call.procedure, |state| {
+    let found = call.rank.look_for(call.procedure, |state| {
         finish_some(state, requests, indices, statuses)
     })?;
-    outcount.set(count.unwrap_or(0));
-    Ok(())
+    match found {
+        Some(found) => found.tell(call, outcount),
+        None => {
+            outcount.set(0);
+            Ok(())
+        }
+    }
 }
 
 pub fn request_free(call: &Running, request: &mut Request) -> Done {

@@ -110,6 +110,12 @@ pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
     Ok(())
 }
 
+/// No process is started by another yet, so none has a parent.
+pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
+    parent.set(MPI_COMM_NULL);
+    Ok(())
+}
+
 pub fn abort(call: &Running, comm: Comm, code: c_int) -> Done {
     let _ = call;
     crate::raise::abort(call.rank, Object::Comm(comm), code)

@@ -5,7 +5,7 @@ use crate::args::{Flag, Out};
 use crate::buffer::buffer;
 use crate::constants::*;
 use crate::error::Error;
-use crate::frame::Running;
+use crate::frame::{Object, Running};
 use crate::handle::{Comm, Datatype, Message, Request};
 use crate::status::Status;
 use mpi::Waiting;
@@ -131,6 +131,11 @@ unsafe fn begin(
     message: &mut Message,
 ) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
+    // Errors belong to the communicator that the message came on.
+    let context = state.claimed_context(message.id());
+    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+        call.raise_on(Object::Comm(comm.into()));
+    }
     // SAFETY: the caller's promise.
     let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
     let id = state.receive_claimed(buffer, message.id())?;

@@ -171,7 +171,8 @@ fn finish(
 /// One request for both; its status is the receive's.
 fn both(call: &Running, send: RequestId, receive: RequestId, request: Out<Request>) -> Done {
     let rank = call.rank.mpi.clone();
-    let id = call.rank.spawn_with_status(async move {
+    let context = rank.lock().messages.requests.context(receive);
+    let id = call.rank.spawn_with_status(context, async move {
         let sent = Completion {
             rank: rank.clone(),
             request: send,

@@ -172,7 +172,7 @@ impl Rank {
             (entry.core.clone(), entry.collective_tag())
         };
         let rank = self.clone();
-        self.spawn(async move {
+        self.spawn(Some(core.context), async move {
             Call {
                 rank: &rank,
                 core: &core,

@@ -20,7 +20,7 @@ impl Messages {
         key: Key,
         bytes: &[u8],
     ) -> Result<RequestId> {
-        let last = self.requests.add(Operation::Collective)?;
+        let last = self.requests.add(Operation::NOBODYS)?;
         let mut pieces = bytes.chunks(channels.max_body(peer)).peekable();
         while let Some(piece) = pieces.next() {
             let token = if pieces.peek().is_none() { last.0 } else { 0 };

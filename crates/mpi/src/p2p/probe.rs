@@ -58,6 +58,11 @@ impl State {
         Ok(Some(Claimed { handle, status }))
     }
 
+    /// The context of the communicator that the message came on.
+    pub fn claimed_context(&self, handle: u32) -> Option<u64> {
+        Some(self.claimed.get(handle)?.key.context)
+    }
+
     /// Starts the receive of a message that has been taken out.
     pub fn receive_claimed(&mut self, buffer: Buffer, handle: u32) -> Result<RequestId> {
         if handle == NO_PROCESS {
@@ -115,7 +120,7 @@ impl Messages {
                     self.cancel(channels, active)?;
                 }
             }
-            Operation::Collective | Operation::Generalized => {}
+            Operation::Collective { .. } | Operation::Generalized => {}
         }
         Ok(())
     }

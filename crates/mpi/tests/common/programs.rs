@@ -208,7 +208,7 @@ fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: 
         let to = message.to as i32;
         let id = rank
             .lock()
-            .send(message.mode, out(body), to, message.tag, comm)
+            .send(message.mode, &out(body), to, message.tag, comm)
             .unwrap();
         sends.push(id);
     }

@@ -1,0 +1,71 @@
+"""Which failures come of a procedure that the library does not have yet, and what such procedures wait for.
+
+The library says `MPI_X: this procedure is not supported yet` when such an error is fatal. A program that takes
+the error shows only its text; then mpi4py's recorder adds the method that raised it (` in Comm.Spawn`).
+crates/abi/procedures.txt says what each procedure waits for.
+"""
+
+import re
+from pathlib import Path
+
+TABLE = Path(__file__).resolve().parent.parent.parent / "crates/abi/procedures.txt"
+SIGN = "MPI_ERR_UNSUPPORTED_OPERATION"
+SUBJECTS = {
+    "darray": "distributed array datatypes",
+    "files": "files",
+    "fortran": "Fortran's types",
+    "generalised-requests": "generalised requests",
+    "graph-topologies": "graph topologies",
+    "intercommunicators": "intercommunicators",
+    "neighbourhood": "neighbourhood collectives",
+    "one-sided": "one-sided communication",
+    "partitioned": "partitioned communication",
+    "persistent-collectives": "persistent collectives",
+    "sessions": "sessions",
+    "spawn": "starting and connecting processes",
+    "tools": "the tools interface",
+}
+# Why mpi4py's suite skips tests when it finds that something does not work: how the reasons begin.
+SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
+         "File": "files", "mpi-session": "sessions", "Session": "sessions"}
+UNNAMED = "what the test does not tell"
+# What mpi4py calls otherwise than MPI.
+CLASSES = {"datatype": ["type"], "intracomm": ["comm"], "topocomm": ["comm"], "cartcomm": ["comm"],
+           "graphcomm": ["comm"], "distgraphcomm": ["comm"]}
+
+
+class Table:
+    def __init__(self, path: Path = TABLE):
+        self.subjects = {}  # procedure, in lower case -> its subject
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if len(words) > 2 and words[0][0].isupper() and words[2] != "works":
+                self.subjects[words[0].lower()] = SUBJECTS.get(words[2], words[2])
+        self.by_words = {frozenset(name.split("_")): subject for name, subject in self.subjects.items()}
+
+    def subject(self, why: str) -> str | None:
+        """What is not supported, if that is what a failure comes of."""
+        for name in re.findall(r"\bMPI_(\w+): this procedure is not supported yet", why):
+            return self.subjects.get(name.lower().removesuffix("_c"), UNNAMED)
+        for method in re.findall(rf"{SIGN}[^;|]*? in ([\w.]+)", why):
+            return self.of_method(method)
+        return UNNAMED if SIGN in why else None
+
+    def subject_of_skip(self, why: str) -> str | None:
+        """The same for a test that skips itself."""
+        for beginning, work in SKIPS.items():
+            if why.startswith(beginning) and SUBJECTS[work] in self.subjects.values():
+                return SUBJECTS[work]
+        return None
+
+    def of_method(self, method: str) -> str:
+        """The subject of a method of mpi4py: its name has the words of the procedure's, in another order, and
+        perhaps without the class."""
+        owner, _, name = method.lower().rpartition(".")
+        words = name.removeprefix("pympi_").split("_")
+        for more in ([], [owner], CLASSES.get(owner, [])):
+            for end in ([], ["c"]):
+                wanted = frozenset(words + more) - frozenset(end)
+                if wanted in self.by_words:
+                    return self.by_words[wanted]
+        return UNNAMED
