@@ -12,6 +12,7 @@
 //! - events of one time happen in the order in which they were asked for, and before the ranks of that time, which go by
 //!   number.
 
+#[cfg(feature = "coroutines")]
 pub mod coroutines;
 mod heap;
 pub mod memory;
