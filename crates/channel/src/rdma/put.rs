@@ -144,7 +144,7 @@ impl Rdma {
             signaled: taken.signaled || basic,
             // The data of a basic packet is not the whole of it.
             note: match basic {
-                true => taken.sequence - 1 | DATA,
+                true => (taken.sequence - 1) | DATA,
                 false => taken.sequence,
             },
             from: slices,
