@@ -1,15 +1,21 @@
 //! All the channels of one rank behind one face: who is reached how.
 
 use crate::loopback::Loopback;
+use crate::rdma::Rdma;
 use crate::share::Share;
 use crate::shm::Shm;
-use crate::{Bulk, Channel, End, First, Head, More, Put, Result};
+use crate::{Bulk, Channel, End, First, Head, More, OneSided, Put, Result};
 
-/// Every peer by the channel that reaches it: this rank itself, or the ranks that share memory with it.
+/// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
+const SHARED_PIECE: usize = 16 << 10;
+
+/// Every peer by the channel that reaches it: this rank itself, the ranks that share memory with it, or those that it
+/// reaches by RDMA. At present a rank has one kind of peer besides itself.
 pub struct Channels {
     rank: usize,
     loopback: Loopback,
     shm: Option<Shm>,
+    rdma: Option<Box<Rdma>>,
 }
 
 impl Channels {
@@ -19,6 +25,7 @@ impl Channels {
             rank: 0,
             loopback: Loopback::default(),
             shm: None,
+            rdma: None,
         }
     }
 
@@ -28,6 +35,17 @@ impl Channels {
             rank: shm.rank(),
             loopback: Loopback::default(),
             shm: Some(shm),
+            rdma: None,
+        }
+    }
+
+    /// A rank that reaches all its peers by RDMA.
+    pub fn remote(rdma: Rdma) -> Channels {
+        Channels {
+            rank: rdma.rank(),
+            loopback: Loopback::default(),
+            shm: None,
+            rdma: Some(Box::new(rdma)),
         }
     }
 
@@ -53,7 +71,41 @@ impl Channels {
         }
     }
 
-    /// To this rank itself, or the first packet to a peer. The head comes word by word, so that a packet on the short
+    /// The channel by RDMA, if that is how this peer is reached.
+    #[inline]
+    pub fn rdma_to(&mut self, peer: usize) -> Option<&mut Rdma> {
+        self.rdma.as_deref_mut().filter(|_| peer != self.rank)
+    }
+
+    pub fn rdma_mut(&mut self) -> Option<&mut Rdma> {
+        self.rdma.as_deref_mut()
+    }
+
+    /// Waiting is a matter of the rank's node ([`Channels::wait`]).
+    #[inline]
+    pub fn waits_by_node(&self) -> bool {
+        self.rdma.is_some()
+    }
+
+    /// Lets time pass until something may have changed, at most so many nanoseconds, where the rank has a node.
+    pub fn wait(&mut self, nanos: u64) -> Result<()> {
+        self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
+    }
+
+    /// Ends all connections: to be called until it says that they have ended.
+    pub fn close(&mut self) -> Result<bool> {
+        self.rdma.as_mut().map_or(Ok(true), |rdma| rdma.close())
+    }
+
+    /// The pieces in which a long message goes to this peer, in bytes.
+    pub fn piece(&self, peer: usize) -> usize {
+        match &self.rdma {
+            Some(rdma) if peer != self.rank => rdma.max_body(peer),
+            _ => self.max_body(peer).min(SHARED_PIECE),
+        }
+    }
+
+    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so that a packet on the short
     /// way needs no memory for it.
     #[cold]
     #[inline(never)]
@@ -68,7 +120,11 @@ impl Channels {
     ) -> Result<Put> {
         let head = [first, second, third];
         match &mut self.shm {
-            Some(shm) if peer != self.rank => shm.put(peer, head, len, fill),
+            Some(shm) if peer != self.rank => return shm.put(peer, head, len, fill),
+            _ => {}
+        }
+        match &mut self.rdma {
+            Some(rdma) if peer != self.rank => rdma.put(peer, head, len, fill),
             _ => {
                 self.loopback.put(head, len, fill);
                 Ok(Put::Taken)
@@ -79,7 +135,28 @@ impl Channels {
     /// A `get` would find nothing, as far as a short look can tell.
     #[inline(always)]
     pub fn has_nothing(&self) -> bool {
-        self.loopback.is_empty() && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
+        self.loopback.is_empty()
+            && match &self.shm {
+                Some(shm) => shm.has_nothing(),
+                None => self.rdma.is_none(),
+            }
+    }
+
+    /// Transfers that are done are packets with the heads that their starters chose.
+    #[inline(never)]
+    fn get_otherwise(
+        &mut self,
+        mut handler: impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        let Some(rdma) = &mut self.rdma else {
+            return Ok(0);
+        };
+        let mut packets = rdma.get(&mut handler)?;
+        while let Some(done) = rdma.done() {
+            packets += 1;
+            let _ = handler(done.peer, done.token, &[]);
+        }
+        Ok(packets)
     }
 
     /// Nothing has arrived at this moment.
@@ -93,7 +170,10 @@ impl Channel for Channels {
     fn max_body(&self, peer: usize) -> usize {
         match &self.shm {
             Some(shm) if peer != self.rank => shm.max_body(peer),
-            _ => 64 << 10,
+            _ => match &self.rdma {
+                Some(rdma) if peer != self.rank => rdma.max_body(peer),
+                _ => 64 << 10,
+            },
         }
     }
 
@@ -123,15 +203,17 @@ impl Channel for Channels {
                 break;
             }
         }
-        if let Some(shm) = &mut self.shm {
-            packets += shm.get(handler)?;
-        }
+        packets += match &mut self.shm {
+            Some(shm) => shm.get(handler)?,
+            None => self.get_otherwise(handler)?,
+        };
         Ok(packets)
     }
 
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
         match &mut self.shm {
             Some(shm) if peer != self.rank => shm.read(peer, address, into),
+            _ if peer != self.rank => Ok(Bulk::Refused),
             _ => {
                 self.loopback.read(address, into);
                 Ok(Bulk::Done)
@@ -156,7 +238,7 @@ impl Channel for Channels {
     fn can_read(&mut self, peer: usize) -> bool {
         match &mut self.shm {
             Some(shm) if peer != self.rank => shm.can_read(peer),
-            _ => true,
+            _ => peer == self.rank,
         }
     }
 }

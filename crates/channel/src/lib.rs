@@ -112,6 +112,12 @@ pub enum Fault {
     },
 }
 
+impl Error {
+    pub fn fault(&self) -> &Fault {
+        &self.0
+    }
+}
+
 impl From<Fault> for Error {
     #[cold]
     fn from(fault: Fault) -> Error {
@@ -200,20 +206,23 @@ pub trait OneSided {
         from: Place,
         to: &Exposure,
         len: usize,
-        token: u64,
+        token: Head,
     ) -> Result<()>;
 
-    /// Begins to write from the beginning of our memory to a peer's. With a notice, the peer hears of it
-    /// ([`Done::Written`]) when all is there.
+    /// Begins to write from the beginning of our memory to a peer's. The peer, who has said by what number it expects
+    /// this, hears of it when all is there.
     fn start_write(
         &mut self,
         peer: usize,
         from: &Exposure,
         to: Place,
         len: usize,
-        token: u64,
-        notice: Option<u32>,
+        token: Head,
+        notice: u32,
     ) -> Result<()>;
+
+    /// A number by which a peer is to tell that it has written to memory of ours; `done` then gives the token.
+    fn expect(&mut self, peer: usize, token: Head) -> u32;
 
     /// The next transfer that is done. `get` takes note of them.
     fn done(&mut self) -> Option<Done>;
@@ -255,11 +264,9 @@ pub struct Place {
     pub key: u32,
 }
 
-/// A transfer that is done.
+/// A transfer that is done, ours or one that we expected of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// One of ours.
-    Mine { token: u64 },
-    /// A peer has written to our memory.
-    Written { peer: usize, notice: u32 },
+pub struct Done {
+    pub peer: usize,
+    pub token: Head,
 }

@@ -3,7 +3,7 @@
 //! Three words: kind, flags and tag; the context; the sender's rank in the communicator and a token. The token names a
 //! request of the receiver of the packet (in answers) or of its sender (where an answer is expected).
 
-use channel::Head;
+use channel::{Head, Place};
 use datatype::Buffer;
 
 use crate::matching::Key;
@@ -15,7 +15,8 @@ pub enum Kind {
     Eager = 1,
     /// A whole message whose sender waits to hear that it was matched.
     EagerSync,
-    /// A message that stays with its sender until a receive is there for it. Body: length, address (0: none to read).
+    /// A message that stays with its sender until a receive is there for it. Body: length, address (0: none to read),
+    /// and by RDMA the key to it.
     RequestToSend,
     /// The receiver wants the message as packets. Token: the sender's request. Body: the receiver's request.
     ClearToSend,
@@ -31,13 +32,17 @@ pub enum Kind {
     HeadersOnly,
     /// The receiver asks the sender to help with moving a message. Token: the sender's request. Body: where to.
     Invite,
+    /// The receiver wants the message written to its memory. Token: the sender's request. Body: where to.
+    ClearToWrite,
+    /// No packet: the device has moved a message. Token: the request.
+    Moved,
 }
 
 impl Kind {
     #[inline(always)]
     fn from_bits(bits: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 10] = [
+        const ALL: [Kind; 12] = [
             Eager,
             EagerSync,
             RequestToSend,
@@ -48,6 +53,8 @@ impl Kind {
             Cancelled,
             HeadersOnly,
             Invite,
+            ClearToWrite,
+            Moved,
         ];
         ALL.get(usize::from(bits).wrapping_sub(1)).copied()
     }
@@ -116,6 +123,8 @@ pub struct Offer {
     pub len: u64,
     /// Where the bytes lie in the sender's memory in one piece; 0: they do not.
     pub address: u64,
+    /// What opens them to a peer's device.
+    pub key: Option<u32>,
 }
 
 impl Offer {
@@ -127,22 +136,69 @@ impl Offer {
         Offer {
             len: buffer.len() as u64,
             address,
+            key: None,
         }
     }
 
-    pub fn encode(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.len.to_ne_bytes());
-        bytes[8..].copy_from_slice(&self.address.to_ne_bytes());
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES + 4);
+        bytes.extend(self.len.to_ne_bytes());
+        bytes.extend(self.address.to_ne_bytes());
+        bytes.extend(self.key.iter().flat_map(|key| key.to_ne_bytes()));
         bytes
     }
 
     pub fn decode(body: &[u8]) -> Option<Offer> {
-        let bytes: &[u8; Self::BYTES] = body.try_into().ok()?;
+        let (bytes, key) = body.split_at_checked(Self::BYTES)?;
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let key = match key {
+            [] => None,
+            key => Some(u32::from_ne_bytes(key.try_into().ok()?)),
+        };
         Some(Offer {
             len: word(0),
             address: word(8),
+            key,
+        })
+    }
+}
+
+/// Body of a [`Kind::ClearToWrite`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub place: Place,
+    pub len: u64,
+    /// The number by which the receiver's device is told.
+    pub notice: u32,
+    /// The receiver's request.
+    pub receive: u32,
+}
+
+impl Target {
+    pub const BYTES: usize = 28;
+
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.place.address.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.place.key.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.notice.to_ne_bytes());
+        bytes[24..].copy_from_slice(&self.receive.to_ne_bytes());
+        bytes
+    }
+
+    pub fn decode(body: &[u8]) -> Option<Target> {
+        let bytes: &[u8; Self::BYTES] = body.try_into().ok()?;
+        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let short = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        Some(Target {
+            place: Place {
+                address: long(0),
+                key: short(16),
+            },
+            len: long(8),
+            notice: short(20),
+            receive: short(24),
         })
     }
 }
@@ -191,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_head_comes_back_as_it_was() {
-        for kind in (1..=10).filter_map(Kind::from_bits) {
+        for kind in (1..=12).filter_map(Kind::from_bits) {
             for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
                 let sent = Envelope {
                     kind,
@@ -206,7 +262,7 @@ mod tests {
             }
         }
         assert_eq!(Envelope::decode([0, 0, 0]), None);
-        assert_eq!(Envelope::decode([11, 0, 0]), None);
+        assert_eq!(Envelope::decode([13, 0, 0]), None);
     }
 
     #[test]
@@ -223,11 +279,30 @@ mod tests {
 
     #[test]
     fn an_offer_comes_back_as_it_was() {
-        let offer = Offer {
-            len: 1 << 40,
-            address: 0xdead_beef,
-        };
-        assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        for key in [None, Some(u32::MAX - 1)] {
+            let offer = Offer {
+                len: 1 << 40,
+                address: 0xdead_beef,
+                key,
+            };
+            assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        }
         assert_eq!(Offer::decode(&[0; 15]), None);
+        assert_eq!(Offer::decode(&[0; 17]), None);
+    }
+
+    #[test]
+    fn a_target_comes_back_as_it_was() {
+        let target = Target {
+            place: Place {
+                address: 1 << 46,
+                key: 7,
+            },
+            len: 1 << 33,
+            notice: u32::MAX,
+            receive: 3,
+        };
+        assert_eq!(Target::decode(&target.encode()), Some(target));
+        assert_eq!(Target::decode(&[0; Target::BYTES - 1]), None);
     }
 }

@@ -4,10 +4,12 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 
 use channel::lock::{Guard, RankLock};
+use channel::rdma::{Config, Design, Rdma};
 use channel::shm::{Bell, Segment, Shape, Shm};
 use channel::{Channel, Channels};
 use datatype::{Buffer, Pool};
-use knobs::Knobs;
+use device::Node;
+use knobs::{Knobs, RdmaDesign};
 use pmi::{Control, Job};
 
 use crate::attributes::Keyvals;
@@ -80,8 +82,10 @@ pub struct State {
 pub struct Wiring {
     pub rank: usize,
     pub size: usize,
-    /// The memory that the ranks of the job share.
-    pub segment: OwnedFd,
+    /// The memory that the ranks of the job share, if they do.
+    pub segment: Option<OwnedFd>,
+    /// The rank's place in a machine with RDMA devices. All its peers are reached by them.
+    pub node: Option<Box<dyn Node>>,
     /// The line to the launcher, if there is one.
     pub control: Option<Control>,
 }
@@ -91,7 +95,8 @@ impl From<Job> for Wiring {
         Wiring {
             rank: job.rank,
             size: job.size,
-            segment: job.segment,
+            segment: Some(job.segment),
+            node: None,
             control: Some(job.control),
         }
     }
@@ -106,9 +111,20 @@ impl Rank {
     ) -> Result<Rank> {
         let (rank, size, channels, control) = match job {
             None => (0, 1, Channels::alone(), None),
+            Some(Wiring {
+                rank,
+                size,
+                node: Some(node),
+                control,
+                ..
+            }) => {
+                let rdma = Rdma::attach(node, rank, size, config(&knobs))?;
+                (rank, size, Channels::remote(rdma), control)
+            }
             Some(job) => {
+                let segment = job.segment.ok_or_else(unwired)?;
                 let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
-                let segment = Segment::open(job.segment, shape)?;
+                let segment = Segment::open(segment, shape)?;
                 if segment.ranks != job.size {
                     let detail = format!(
                         "the launcher says that the job has {} ranks, its shared memory says {}",
@@ -138,12 +154,16 @@ impl Rank {
                 usize::MAX
             },
             unexpected: knobs.unexpected_limit.0,
+            rendezvous: knobs.rendezvous,
         };
-        let policy = Policy::new(
-            knobs.wait,
-            knobs.spin.as_nanos() as u64,
-            host.core_per_rank(),
-        );
+        let policy = match channels.waits_by_node() {
+            true => Policy::by_node(),
+            false => Policy::new(
+                knobs.wait,
+                knobs.spin.as_nanos() as u64,
+                host.core_per_rank(),
+            ),
+        };
         let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {
@@ -278,11 +298,12 @@ impl Rank {
         self.wait(operation, id)
     }
 
-    /// Sends everything that is still queued: the last thing to do before a rank leaves its job.
+    /// Sends everything that is still queued, and ends the connections with all peers, who must do so too: the last thing to do before a rank leaves its job.
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            Ok((!state.messages.has_work() && state.rooms_are_empty()).then_some(()))
+            let sent = !state.messages.has_work() && state.rooms_are_empty();
+            Ok((sent && state.channels.close()?).then_some(()))
         })
     }
 
@@ -394,6 +415,30 @@ impl State {
         self.next_context += 1;
         (rank as u64) << 32 | u64::from(number)
     }
+}
+
+/// The settings of the channel by RDMA.
+fn config(knobs: &Knobs) -> Config {
+    Config {
+        design: match knobs.rdma_design {
+            RdmaDesign::Basic => Design::Basic,
+            RdmaDesign::Piggyback => Design::Piggyback,
+            RdmaDesign::Pipeline => Design::Pipeline,
+            RdmaDesign::ZeroCopy => Design::ZeroCopy,
+        },
+        ring_bytes: knobs.rdma_ring_bytes.0,
+        chunk: knobs.rdma_chunk.0,
+        credit: knobs.rdma_credit,
+        gather: knobs.rdma_gather,
+    }
+}
+
+#[cold]
+fn unwired() -> Error {
+    Error::new(
+        Class::OTHER,
+        "a rank of several has neither memory that it shares with the others nor a device to reach them by",
+    )
 }
 
 #[cold]

@@ -155,6 +155,9 @@ impl Rank {
         if self.policy.crowded && patience.looks <= self.policy.eager_looks {
             return Ok(false);
         }
+        if self.policy.by_node && !self.threads() {
+            self.lock().channels.wait(NAP)?;
+        }
         let now = self.host.now();
         let since = *patience.since.get_or_insert(now);
         let waited = now.saturating_sub(since);
@@ -224,9 +227,19 @@ pub struct Policy {
     eager_looks: u32,
     spin: u64,
     give_way: u64,
+    /// The rank's node lets time pass.
+    by_node: bool,
 }
 
 impl Policy {
+    /// Waits where the rank's node says, from the first look on that finds nothing.
+    pub fn by_node() -> Policy {
+        Policy {
+            by_node: true,
+            ..Policy::new(Wait::Yield, 0, false)
+        }
+    }
+
     #[inline(always)]
     pub fn is_crowded(&self) -> bool {
         self.crowded
@@ -240,30 +253,35 @@ impl Policy {
                 eager_looks: 0,
                 spin: always,
                 give_way: always,
+                by_node: false,
             },
             Wait::Yield => Policy {
                 crowded: true,
                 eager_looks: 0,
                 spin: 0,
                 give_way: always,
+                by_node: false,
             },
             Wait::Sleep => Policy {
                 crowded: true,
                 eager_looks: 0,
                 spin: 0,
                 give_way: 0,
+                by_node: false,
             },
             Wait::Auto if core_per_rank => Policy {
                 crowded: false,
                 eager_looks: 0,
                 spin,
                 give_way: spin,
+                by_node: false,
             },
             Wait::Auto => Policy {
                 crowded: true,
                 eager_looks: 8,
                 spin: 0,
                 give_way: spin,
+                by_node: false,
             },
         }
     }

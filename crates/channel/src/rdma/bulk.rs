@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use device::{Access, Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
 
 use super::Rdma;
-use crate::{Done, Exposed, Exposure, Fault, OneSided, Place, Result};
+use crate::{Done, Exposed, Exposure, Fault, Head, OneSided, Place, Result};
 
 /// Notices that can be on their way to this rank. Beyond them, writers wait.
 pub(super) const NOTICES: usize = 256;
@@ -25,8 +25,9 @@ pub(super) struct Bulk {
     done: VecDeque<Done>,
     /// Transfers under way.
     started: usize,
-    /// Regions that peers may write to, and tell of it.
-    open: usize,
+    /// Writes that peers will tell of, by number: who, and what for.
+    expected: HashMap<u32, Done>,
+    next_notice: u32,
     /// Which peer has which queue pair.
     peers: HashMap<Qp, usize>,
 }
@@ -38,13 +39,13 @@ struct Transfer {
     far: Place,
     len: usize,
     posted: usize,
-    token: u64,
+    token: Head,
 }
 
 #[derive(Clone, Copy)]
 enum Way {
     Read,
-    Write { notice: Option<u32> },
+    Write { notice: u32 },
 }
 
 /// The beginning of a local piece.
@@ -70,7 +71,7 @@ impl Bulk {
     /// May completions tell of something here?
     #[inline(always)]
     pub fn is_active(&self) -> bool {
-        self.started > 0 || self.open > 0
+        self.started > 0 || !self.expected.is_empty()
     }
 }
 
@@ -85,8 +86,18 @@ impl Rdma {
     pub(super) fn notice(&mut self, completion: &Completion) -> Result<()> {
         receive_notice(self.node.rail(0), self.srq)?;
         let peer = self.bulk.peers.get(&completion.qp).copied();
-        if let (Some(peer), Some(notice)) = (peer, completion.immediate) {
-            self.bulk.done.push_back(Done::Written { peer, notice });
+        let (Some(peer), Some(notice)) = (peer, completion.immediate) else {
+            return Ok(());
+        };
+        match self.bulk.expected.remove(&notice) {
+            Some(done) if done.peer == peer => self.bulk.done.push_back(done),
+            _ => {
+                return Err(Fault::Broken {
+                    peer,
+                    what: format!("it has written by number {notice}, which was not given to it"),
+                }
+                .into());
+            }
         }
         Ok(())
     }
@@ -97,7 +108,8 @@ impl Rdma {
         if last && let Some(transfer) = self.bulk.transfers[number].take() {
             self.bulk.free.push(number);
             self.bulk.started -= 1;
-            self.bulk.done.push_back(Done::Mine {
+            self.bulk.done.push_back(Done {
+                peer,
                 token: transfer.token,
             });
         }
@@ -147,7 +159,7 @@ impl Rdma {
                 Way::Read => Operation::Read { from: far },
                 Way::Write { notice } => Operation::Write {
                     to: far,
-                    immediate: notice.filter(|_| last),
+                    immediate: last.then_some(notice),
                 },
             };
             let local = Slice {
@@ -183,7 +195,6 @@ impl OneSided for Rdma {
         let base = std::ptr::with_exposed_provenance_mut(address as usize);
         // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
         let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        self.bulk.open += usize::from(exposed == Exposed::ToWrite);
         Ok(Exposure {
             address,
             len: region.len,
@@ -194,7 +205,6 @@ impl OneSided for Rdma {
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        self.bulk.open -= usize::from(exposure.exposed == Exposed::ToWrite);
         let region = Region {
             address: exposure.address,
             len: exposure.len,
@@ -210,7 +220,7 @@ impl OneSided for Rdma {
         from: Place,
         to: &Exposure,
         len: usize,
-        token: u64,
+        token: Head,
     ) -> Result<()> {
         assert!(len as u64 <= to.len && to.exposed == Exposed::ToWrite);
         self.start(peer, Way::Read, from, to, len, token)
@@ -222,11 +232,18 @@ impl OneSided for Rdma {
         from: &Exposure,
         to: Place,
         len: usize,
-        token: u64,
-        notice: Option<u32>,
+        token: Head,
+        notice: u32,
     ) -> Result<()> {
         assert!(len as u64 <= from.len);
         self.start(peer, Way::Write { notice }, to, from, len, token)
+    }
+
+    fn expect(&mut self, peer: usize, token: Head) -> u32 {
+        let notice = self.bulk.next_notice;
+        self.bulk.next_notice = notice.wrapping_add(1);
+        self.bulk.expected.insert(notice, Done { peer, token });
+        notice
     }
 
     fn done(&mut self) -> Option<Done> {
@@ -242,7 +259,7 @@ impl Rdma {
         far: Place,
         local: &Exposure,
         len: usize,
-        token: u64,
+        token: Head,
     ) -> Result<()> {
         if self.peers[peer].is_none() {
             return Err(Fault::Broken {

@@ -2,9 +2,11 @@
 
 use channel::{Head, More};
 
+use super::fetch::Chore;
+use super::rdma::Write;
 use super::{Body, Message, Messages};
 use crate::comm::AGREEMENT;
-use crate::packet::{Envelope, Invitation, Kind, Offer};
+use crate::packet::{Envelope, Invitation, Kind, Offer, Target};
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
@@ -87,11 +89,15 @@ impl Messages {
                 }
             }
             Kind::Finished => match self.requests.send_mut(request) {
-                Some(send) if send.peer == peer => self.requests.complete(request, Status::EMPTY),
+                Some(send) if send.peer == peer => {
+                    self.release(request);
+                    self.requests.complete(request, Status::EMPTY);
+                }
                 _ => self.nonsense(peer, "the end of a message that was not sent to it"),
             },
             Kind::Cancel => self.answer_cancel(peer, envelope),
             Kind::Cancelled if key.tag == 1 => {
+                self.release(request);
                 self.requests.complete(
                     request,
                     Status {
@@ -106,6 +112,27 @@ impl Messages {
                 Some(invitation) => self.accept_invitation(peer, request, invitation),
                 None => self.nonsense(peer, "an invitation that cannot be read"),
             },
+            Kind::ClearToWrite => {
+                let target = Target::decode(body);
+                match (target, self.requests.send_mut(request)) {
+                    (Some(target), Some(send))
+                        if send.peer == peer && target.len <= send.buffer.len() as u64 =>
+                    {
+                        send.streaming = true;
+                        self.chores.push_back(Chore::Write(Write {
+                            peer,
+                            request,
+                            target,
+                        }));
+                    }
+                    _ => self.nonsense(peer, "a clear-to-write for a message that was not offered"),
+                }
+            }
+            Kind::Moved => {
+                if !self.moved(peer, request) {
+                    self.nonsense(peer, "the end of a transfer that was not begun");
+                }
+            }
             Kind::HeadersOnly => self.peer(peer).headers_only = key.tag == 1,
         }
     }

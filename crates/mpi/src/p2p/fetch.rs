@@ -4,10 +4,11 @@
 //! From some length on the sender is asked to help: it writes pieces while the receiver reads others, each taking the
 //! next one that nobody has (`channel::share`). Where memory may not be read, the receiver asks for packets instead.
 
-use channel::{Bulk, Channel, Channels, End};
+use channel::{Bulk, Channel, Channels, End, Exposure, OneSided};
 use datatype::Buffer;
 
 use super::Messages;
+use super::rdma::Write;
 use super::receive::received;
 use crate::matching::Key;
 use crate::packet::{Envelope, Invitation, Kind, Offer};
@@ -23,11 +24,11 @@ const UNPACK_BYTES: usize = 64 << 10;
 
 /// An offer that has met its receive.
 pub(super) struct Fetch {
-    peer: usize,
-    receive: RequestId,
+    pub(super) peer: usize,
+    pub(super) receive: RequestId,
     /// The sender's request.
-    sender: u32,
-    address: u64,
+    pub(super) sender: u32,
+    pub(super) offer: Offer,
     together: Option<Together>,
 }
 
@@ -37,6 +38,14 @@ struct Together {
     generation: u32,
     pieces: u32,
     piece: usize,
+}
+
+/// What a long message needs besides its fetching.
+pub(super) enum Chore {
+    Help(Help),
+    Write(Write),
+    /// The device's access to a buffer ends.
+    Retract(Exposure),
 }
 
 /// An invitation that this rank, the sender, has accepted.
@@ -74,7 +83,7 @@ impl Messages {
             peer,
             receive: id,
             sender: request,
-            address: offer.address,
+            offer,
             together: None,
         });
     }
@@ -82,10 +91,10 @@ impl Messages {
     /// Moves the next piece of the next offered message. True if anything moved.
     #[inline]
     pub fn fetch(&mut self, channels: &mut Channels) -> Result<bool> {
-        if self.fetches.is_empty() && self.helps.is_empty() {
+        if self.fetches.is_empty() && self.chores.is_empty() {
             return Ok(false);
         }
-        self.help_next(channels)?;
+        self.next_chore(channels)?;
         self.fetch_next(channels)
     }
 
@@ -100,7 +109,10 @@ impl Messages {
         let wanted = receive.announced.min(receive.buffer.len());
         let arrived = receive.arrived;
         let buffer = receive.buffer.clone();
-        let single = fetch.address != 0
+        if wanted > 0 && self.fetch_by_rdma(channels, &fetch, &buffer, wanted)? {
+            return Ok(true);
+        }
+        let single = fetch.offer.address != 0
             && wanted >= self.limits.single_copy
             && channels.can_read(fetch.peer);
         if single && fetch.together.is_none() && arrived == 0 {
@@ -189,18 +201,31 @@ impl Messages {
         request: RequestId,
         invitation: Invitation,
     ) {
-        self.helps.push_back(Help {
+        self.chores.push_back(Chore::Help(Help {
             peer,
             request,
             invitation,
-        });
+        }));
+    }
+
+    /// Does everything that takes no time, and one piece of what does.
+    fn next_chore(&mut self, channels: &mut Channels) -> Result<()> {
+        while let Some(chore) = self.chores.pop_front() {
+            match chore {
+                Chore::Help(help) => return self.help(channels, help),
+                Chore::Write(write) => self.write_by_rdma(channels, &write)?,
+                Chore::Retract(exposure) => {
+                    if let Some(rdma) = channels.rdma_mut() {
+                        rdma.retract(exposure)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes the next piece of a message of ours.
-    fn help_next(&mut self, channels: &mut Channels) -> Result<()> {
-        let Some(help) = self.helps.front() else {
-            return Ok(());
-        };
+    fn help(&mut self, channels: &mut Channels, help: Help) -> Result<()> {
         let Invitation {
             address,
             len,
@@ -221,9 +246,9 @@ impl Messages {
             _ => None,
         };
         let Some((position, buffer)) = taken else {
-            self.helps.pop_front();
             return Ok(());
         };
+        self.chores.push_front(Chore::Help(help));
         let bytes = piece.min(len - position);
         let written = buffer.with_dense(position, bytes, |bytes| {
             channels.write(peer, address + position as u64, bytes)
@@ -265,7 +290,7 @@ fn read_together(
         let position = at as usize * piece;
         let bytes = piece.min(wanted - position);
         let read = read_into(buffer, position, bytes, |position, room| {
-            channels.read(fetch.peer, fetch.address + position as u64, room)
+            channels.read(fetch.peer, fetch.offer.address + position as u64, room)
         })?;
         if read == Bulk::Refused {
             return Err(lost(fetch.peer, bytes));
@@ -290,7 +315,7 @@ fn read_alone(
 ) -> Result<Step> {
     let piece = (wanted - arrived).min(PIECE);
     let read = read_into(buffer, arrived, piece, |position, room| {
-        channels.read(fetch.peer, fetch.address + position as u64, room)
+        channels.read(fetch.peer, fetch.offer.address + position as u64, room)
     })?;
     Ok(match read {
         Bulk::Done => Step::Here(arrived + piece),

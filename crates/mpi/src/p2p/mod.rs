@@ -9,15 +9,17 @@ mod here;
 mod outbox;
 mod owned;
 mod probe;
+mod rdma;
 mod receive;
 mod send;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use channel::{Channel, Channels};
-use fetch::{Fetch, Help};
+use fetch::{Chore, Fetch};
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
+use rdma::Transfer;
 
 use crate::Result;
 use crate::matching::{Posted, Unexpected};
@@ -43,8 +45,10 @@ pub struct Messages {
     waiting: VecDeque<usize>,
     /// Offers that have met their receive and can be fetched.
     fetches: VecDeque<Fetch>,
-    /// Messages of ours that their receivers would like help with.
-    helps: VecDeque<Help>,
+    /// What else is to be done for long messages, ours and others'.
+    chores: VecDeque<Chore>,
+    /// Buffers that a device has access to, by their request.
+    transfers: HashMap<u32, Transfer>,
     pub(crate) limits: Limits,
     /// A packet that made no sense ends the job at the next opportunity.
     pub broken: Option<crate::Error>,
@@ -63,6 +67,8 @@ pub struct Limits {
     pub together: usize,
     /// Unexpected bytes from one peer beyond which it is told to send headers only.
     pub unexpected: usize,
+    /// Who moves a long message over RDMA.
+    pub rendezvous: knobs::Rendezvous,
 }
 
 /// A message that no receive has asked for yet.
@@ -142,7 +148,8 @@ impl Messages {
             peers: std::iter::repeat_with(|| None).take(ranks).collect(),
             waiting: VecDeque::new(),
             fetches: VecDeque::new(),
-            helps: VecDeque::new(),
+            chores: VecDeque::new(),
+            transfers: HashMap::new(),
             limits,
             broken: None,
         }
@@ -151,7 +158,7 @@ impl Messages {
     /// Is there anything that can be moved without a packet from outside?
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        !self.waiting.is_empty() || !self.fetches.is_empty() || !self.helps.is_empty()
+        !self.waiting.is_empty() || !self.fetches.is_empty() || !self.chores.is_empty()
     }
 
     /// Takes what has arrived, moves long messages, sends what waits for room. True if anything moved.
@@ -163,8 +170,12 @@ impl Messages {
         )?;
         let moved = packets > 0 || self.has_work();
         if moved {
-            self.fetch(channels)?;
-            self.flush(channels)?;
+            let fetched = self.fetch(channels)?;
+            let flushed = self.flush(channels)?;
+            if packets == 0 && channels.waits_by_node() {
+                // Whoever waits for room lets time pass.
+                return Ok(fetched || flushed);
+            }
             if let Some(error) = self.broken.take() {
                 return Err(error);
             }

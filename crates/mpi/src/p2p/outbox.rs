@@ -6,12 +6,9 @@ use channel::{Channel, Channels, Put};
 
 use super::Messages;
 use super::send::fill;
-use crate::packet::{Envelope, Kind, Offer};
+use crate::packet::{Envelope, Kind};
 use crate::request::RequestId;
 use crate::{Result, Status};
-
-/// A message that goes in packets goes in pieces of this size: the receiver copies one while we copy the next.
-const STREAM_PIECE: usize = 16 << 10;
 
 /// What is special about a peer.
 #[derive(Default)]
@@ -158,8 +155,9 @@ impl Messages {
                     };
                     if peer.headers_only {
                         send.envelope.kind = Kind::RequestToSend;
-                        let offer = Offer::of(&send.buffer).encode();
-                        channels.put(at, send.envelope.encode(), offer.len(), |room| {
+                        let (envelope, buffer) = (send.envelope, send.buffer.clone());
+                        let offer = self.offer(channels, at, request, &buffer)?.encode();
+                        channels.put(at, envelope.encode(), offer.len(), |room| {
                             room.copy_from_slice(&offer);
                         })?
                     } else {
@@ -187,7 +185,7 @@ impl Messages {
                 continue;
             };
             let left = send.buffer.len() - stream.position;
-            let piece = left.min(channels.max_body(at)).min(STREAM_PIECE);
+            let piece = left.min(channels.piece(at));
             let envelope = Envelope::about(Kind::Data, stream.receive);
             let put = channels.put(at, envelope.encode(), piece, |room| {
                 fill(&self.limits, &send.buffer, stream.position, room)
@@ -200,6 +198,7 @@ impl Messages {
             if piece == left {
                 let done = stream.request;
                 peer.streams.pop_front();
+                self.release(done);
                 self.requests.complete(done, Status::EMPTY);
             }
         }

@@ -84,6 +84,7 @@ impl Messages {
         receive.arrived += bytes.len();
         if receive.arrived == receive.announced {
             let status = received(&receive.buffer, receive.key, receive.announced);
+            self.release(id);
             self.requests.complete(id, status);
         }
         Ok(())

@@ -6,7 +6,7 @@ use datatype::Buffer;
 use super::{Limits, Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Envelope, Kind, Offer};
+use crate::packet::{Envelope, Kind};
 use crate::request::{Operation, RequestId, Send};
 
 impl Messages {
@@ -75,7 +75,6 @@ impl Messages {
             (false, Mode::Synchronous) => Kind::EagerSync,
             (false, _) => Kind::Eager,
         };
-        let offer = Offer::of(buffer);
         let send = Send {
             buffer: buffer.clone(),
             peer,
@@ -95,6 +94,7 @@ impl Messages {
         send.envelope.token = id.0;
         let envelope = send.envelope;
         if offered {
+            let offer = self.offer(channels, peer, id, buffer)?;
             self.queue_short(peer, envelope, &offer.encode());
         } else {
             self.queue_eager(peer, id);

@@ -1,27 +1,64 @@
 //! Ranks as threads of one process: each has a `Rank` of its own, over real shared memory.
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Once};
 
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
+use device::Node;
+use device::instant::{self, Setup};
 use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
 
-/// Runs `program` on `size` ranks with these settings; panics of a rank are the test's.
+/// Runs `program` on `size` ranks with these settings, over shared memory and then over RDMA; panics of a rank are the
+/// test's.
 pub fn run_with(
     size: usize,
     settings: &[(&str, &str)],
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
+    run_shared(size, settings, &program);
+    run_remote(size, settings, &Setup::default(), &program);
+}
+
+/// Over shared memory.
+#[allow(dead_code)]
+pub fn run_shared(
+    size: usize,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
+    let segment = Segment::create(size).unwrap();
+    let reach = |_| (Some(segment.try_clone().unwrap()), None);
+    run_over(size, settings, reach, program);
+}
+
+/// Over RDMA, by devices of this process.
+#[allow(dead_code)]
+pub fn run_remote(
+    size: usize,
+    settings: &[(&str, &str)],
+    setup: &Setup,
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
+    let mut nodes = instant::nodes(size, setup).into_iter();
+    run_over(size, settings, |_| (None, nodes.next()), program);
+}
+
+fn run_over(
+    size: usize,
+    settings: &[(&str, &str)],
+    mut reach: impl FnMut(usize) -> (Option<OwnedFd>, Option<Box<dyn Node + Send>>),
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
     static TELL: Once = Once::new();
     // The words of a panic would go with what the test harness has captured.
     TELL.call_once(|| std::panic::set_hook(Box::new(eprint_past_capture)));
-    let segment = Segment::create(size).unwrap();
     std::thread::scope(|scope| {
         for rank in 0..size {
-            let segment = segment.try_clone().unwrap();
+            let (segment, node) = reach(rank);
             let program = &program;
             scope.spawn(move || {
                 let knobs = knobs::Knobs::parse(
@@ -32,6 +69,7 @@ pub fn run_with(
                     rank,
                     size,
                     segment,
+                    node: node.map(|node| node as Box<dyn Node>),
                     control: None,
                 };
                 let _fails = Fails;
