@@ -5,8 +5,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{elements, out, pattern, room, run_with};
+use common::{elements, out, pattern, room, run_remote, run_shared, run_with};
 use datatype::{Elements, Op, Predefined, Type};
+use device::instant::Setup;
 use mpi::coll::{Counts, Parts, Reduction, Work};
 use mpi::comm::{SELF, WORLD};
 use mpi::op::Operation;
@@ -183,38 +184,47 @@ fn all_ranks_get_the_same_bits() {
     ] {
         let wish = format!("allreduce={algorithm}");
         for size in [2, 3, 6, 9] {
-            let seen: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(usize::MAX)).collect();
-            run(size, &[("FISHPLATE_COLLECTIVES", &wish)], |rank| {
-                for (op, seen) in [Op::Sum, Op::Prod, Op::Min, Op::Max].into_iter().zip(&seen) {
-                    // The first calls are without a lane: another algorithm may give other bits.
-                    for turn in 0..6 {
-                        let mut ours: Vec<u8> = values[rank.rank()].to_ne_bytes().repeat(4);
-                        let mut total = vec![0; 32];
-                        let ty = Type::from(Predefined::DOUBLE);
-                        let reduction = Reduction {
-                            send: Some(elements(&mut ours, 4, &ty)),
-                            receive: Some(elements(&mut total, 4, &ty)),
-                            op: Operation::Predefined(op),
-                        };
-                        rank.collective(NAME, &Work::Allreduce(reduction), WORLD)
-                            .unwrap();
-                        let bits = u64::from_ne_bytes(std::array::from_fn(|at| total[at])) as usize;
-                        rank.collective(NAME, &Work::Barrier, WORLD).unwrap();
-                        if turn > 3 {
-                            let first = seen.compare_exchange(
-                                usize::MAX,
-                                bits,
-                                Ordering::SeqCst,
-                                Ordering::SeqCst,
-                            );
-                            assert!(
-                                first.is_ok() || first == Err(bits),
-                                "{op:?} on {size} ranks, {algorithm}"
-                            );
+            // Where there is no memory to share, another algorithm may stand in.
+            for remote in [false, true] {
+                let seen: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(usize::MAX)).collect();
+                let program = |rank: &Arc<Rank>| {
+                    for (op, seen) in [Op::Sum, Op::Prod, Op::Min, Op::Max].into_iter().zip(&seen) {
+                        // The first calls are without a lane: another algorithm may give other bits.
+                        for turn in 0..6 {
+                            let mut ours: Vec<u8> = values[rank.rank()].to_ne_bytes().repeat(4);
+                            let mut total = vec![0; 32];
+                            let ty = Type::from(Predefined::DOUBLE);
+                            let reduction = Reduction {
+                                send: Some(elements(&mut ours, 4, &ty)),
+                                receive: Some(elements(&mut total, 4, &ty)),
+                                op: Operation::Predefined(op),
+                            };
+                            rank.collective(NAME, &Work::Allreduce(reduction), WORLD)
+                                .unwrap();
+                            let bits =
+                                u64::from_ne_bytes(std::array::from_fn(|at| total[at])) as usize;
+                            rank.collective(NAME, &Work::Barrier, WORLD).unwrap();
+                            if turn > 3 {
+                                let first = seen.compare_exchange(
+                                    usize::MAX,
+                                    bits,
+                                    Ordering::SeqCst,
+                                    Ordering::SeqCst,
+                                );
+                                assert!(
+                                    first.is_ok() || first == Err(bits),
+                                    "{op:?} on {size} ranks, {algorithm}"
+                                );
+                            }
                         }
                     }
+                };
+                let settings = [("FISHPLATE_COLLECTIVES", wish.as_str())];
+                match remote {
+                    false => run_shared(size, &settings, program),
+                    true => run_remote(size, &settings, &Setup::default(), program),
                 }
-            });
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode};
 
 /// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
-const WAYS: [&[(&str, &str)]; 4] = [
+const WAYS: [&[(&str, &str)]; 9] = [
     &[],
     &[
         ("FISHPLATE_EAGER_LIMIT", "0"),
@@ -21,6 +21,24 @@ const WAYS: [&[(&str, &str)]; 4] = [
         ("FISHPLATE_RING_SLOTS", "4"),
         ("FISHPLATE_RING_BYTES", "4K"),
         ("FISHPLATE_WAIT", "sleep"),
+    ],
+    &[("FISHPLATE_RDMA_DESIGN", "basic")],
+    &[
+        ("FISHPLATE_RDMA_DESIGN", "piggyback"),
+        ("FISHPLATE_RDMA_RING_BYTES", "16K"),
+    ],
+    &[
+        ("FISHPLATE_RDMA_DESIGN", "pipeline"),
+        ("FISHPLATE_RDMA_CHUNK", "1K"),
+        ("FISHPLATE_RDMA_RING_BYTES", "8K"),
+    ],
+    &[
+        ("FISHPLATE_RENDEZVOUS", "write"),
+        ("FISHPLATE_EAGER_LIMIT", "0"),
+    ],
+    &[
+        ("FISHPLATE_RENDEZVOUS", "read"),
+        ("FISHPLATE_RDMA_GATHER", "off"),
     ],
 ];
 

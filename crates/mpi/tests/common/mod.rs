@@ -7,20 +7,33 @@ use std::sync::{Arc, Once};
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::Node;
 use device::instant::{self, Setup};
+use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
 
-/// Runs `program` on `size` ranks with these settings, over shared memory and then over RDMA; panics of a rank are the
-/// test's.
+/// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
+/// over devices that are as awkward as devices can be. Panics of a rank are the test's.
 pub fn run_with(
     size: usize,
     settings: &[(&str, &str)],
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
-    run_shared(size, settings, &program);
+    let about_rdma =
+        |(name, _): &(&str, &str)| name.contains("RDMA") || name.contains("RENDEZVOUS");
     run_remote(size, settings, &Setup::default(), &program);
+    if !settings.iter().any(about_rdma) {
+        return run_shared(size, settings, &program);
+    }
+    for placement in [Placement::Ordered, Placement::Completion] {
+        let awkward = Setup {
+            placement,
+            inline: 0,
+            delays: true,
+            ..Setup::default()
+        };
+        run_remote(size, settings, &awkward, &program);
+    }
 }
 
 /// Over shared memory.
