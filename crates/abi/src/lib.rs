@@ -33,5 +33,6 @@ pub mod frame;
 pub mod handle;
 mod info;
 mod raise;
+mod stage;
 pub mod state;
 pub mod status;

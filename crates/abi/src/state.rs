@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A running rank.
 pub struct Rank {
     pub mpi: Arc<mpi::Rank>,
+    /// It runs on a modelled machine.
+    pub in_virtual_time: bool,
     /// Calls the error handler of the object, and gives the code to return if it comes back.
     pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }

@@ -17,6 +17,7 @@ static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
     let alone = mpi::Rank::new(None, knobs, |ranks| Box::new(mpi::RealHost::new(ranks)));
     Rank {
+        in_virtual_time: false,
         mpi: Arc::new(alone.unwrap()),
         raise: remember,
     }

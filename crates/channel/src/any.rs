@@ -1,5 +1,7 @@
 //! All the channels of one rank behind one face: who is reached how.
 
+use device::Node;
+
 use crate::loopback::Loopback;
 use crate::rdma::Rdma;
 use crate::share::Share;
@@ -90,6 +92,16 @@ impl Channels {
     /// Lets time pass until something may have changed, at most so many nanoseconds, where the rank has a node.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
         self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
+    }
+
+    /// The rank's place in a machine, if it has one.
+    pub fn node(&mut self) -> Option<&mut dyn Node> {
+        self.rdma.as_mut().map(|rdma| rdma.node())
+    }
+
+    /// Leaves the machine: this rank talks to nobody any more.
+    pub fn leave(&mut self) {
+        self.rdma = None;
     }
 
     /// Ends all connections: to be called until it says that they have ended.

@@ -22,6 +22,11 @@ pub trait Node {
     /// Nanoseconds since some fixed moment.
     fn now(&mut self) -> u64;
 
+    /// Time is virtual: it passes by what the model says, and while all wait for nothing it stands still.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
     /// Makes the writes of peers that have happened until now visible. To be called before a look at memory that peers
     /// write to.
     fn look(&mut self);
@@ -30,7 +35,7 @@ pub trait Node {
     fn spend(&mut self, effort: Effort);
 
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
-    /// most so many nanoseconds.
+    /// most so many nanoseconds (`u64::MAX`: however long that takes).
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
     /// Tells a peer something by a slow way that needs no connection. It arrives in order, whole and once.

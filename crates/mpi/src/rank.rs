@@ -215,6 +215,26 @@ impl Rank {
         })
     }
 
+    /// Nanoseconds since some fixed moment, by the clock that this rank lives by.
+    pub fn now(&self) -> u64 {
+        match self.policy.is_by_node() {
+            true => self.node_now(),
+            false => self.host.now(),
+        }
+    }
+
+    #[cold]
+    fn node_now(&self) -> u64 {
+        let mut state = self.lock();
+        state.channels.node().map_or(0, |node| node.now())
+    }
+
+    /// Time is virtual: the rank runs on a modelled machine.
+    pub fn is_virtual(&self) -> bool {
+        let mut state = self.lock();
+        state.channels.node().is_some_and(|node| node.is_virtual())
+    }
+
     /// This rank's number in the job.
     pub fn rank(&self) -> usize {
         self.rank

@@ -46,6 +46,16 @@ impl Rank {
 }
 
 impl State {
+    /// The error of a rank that waits for what will never come.
+    #[cold]
+    pub(crate) fn deadlock(&self, waiting: &Waiting) -> Error {
+        let detail = format!(
+            "deadlock: all ranks wait and nothing is on its way; this one is in {}",
+            self.report(waiting).sentence()
+        );
+        Error::new(Class::OTHER, detail)
+    }
+
     fn report(&self, waiting: &Waiting) -> pmi::Status {
         let waits = waiting
             .requests

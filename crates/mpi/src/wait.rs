@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
+use channel::Fault;
 use knobs::Wait;
 
 use crate::Result;
@@ -156,7 +157,7 @@ impl Rank {
             return Ok(false);
         }
         if self.policy.by_node && !self.threads() {
-            self.lock().channels.wait(NAP)?;
+            return self.wait_by_node(waiting, patience).map(|()| false);
         }
         let now = self.host.now();
         let since = *patience.since.get_or_insert(now);
@@ -176,6 +177,24 @@ impl Rank {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// The rank's node knows when something may have changed. In virtual time nothing else does: no launcher asks.
+    fn wait_by_node(&self, waiting: &Waiting, patience: &mut Patience) -> Result<()> {
+        let mut state = self.lock();
+        let is_virtual = state.channels.node().is_some_and(|node| node.is_virtual());
+        let longest = if is_virtual { u64::MAX } else { NAP };
+        if let Err(error) = state.channels.wait(longest) {
+            return Err(match error.fault() {
+                Fault::Device(device::Error::Deadlock) => state.deadlock(waiting),
+                _ => error.into(),
+            });
+        }
+        drop(state);
+        match !is_virtual || patience.looks.is_multiple_of(1024) {
+            true => self.attend(waiting),
+            false => Ok(()),
+        }
     }
 
     /// From now on this rank counts as asleep. False: a wake-up can be missed.
@@ -238,6 +257,11 @@ impl Policy {
             by_node: true,
             ..Policy::new(Wait::Yield, 0, false)
         }
+    }
+
+    #[inline(always)]
+    pub fn is_by_node(&self) -> bool {
+        self.by_node
     }
 
     #[inline(always)]

@@ -39,9 +39,12 @@ pub fn finalized(_: &Call, flag: Out<Flag>) -> Done {
     Ok(())
 }
 
-/// Seconds since the machine started: one clock for all ranks of the machine.
+/// Seconds since the machine started: one clock for all ranks of the machine. On a modelled machine it is that one's.
 #[inline]
 pub fn wtime() -> f64 {
+    if let Some(seconds) = virtual_time() {
+        return seconds;
+    }
     seconds(|time| {
         // SAFETY: the structure is ours, and the clock exists on every Linux.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, time) }
@@ -50,10 +53,20 @@ pub fn wtime() -> f64 {
 
 #[inline]
 pub fn wtick() -> f64 {
+    if virtual_time().is_some() {
+        return 1e-9;
+    }
     seconds(|time| {
         // SAFETY: as above.
         unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, time) }
     })
+}
+
+/// The time of the modelled machine that the rank runs on, if it does.
+#[inline]
+fn virtual_time() -> Option<f64> {
+    let rank = LIBRARY.rank().filter(|rank| rank.in_virtual_time)?;
+    Some(rank.now() as f64 * 1e-9)
 }
 
 #[inline]

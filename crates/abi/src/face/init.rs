@@ -6,6 +6,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::frame::{Call, Object, Running};
 use crate::handle::Comm;
+use crate::stage;
 use crate::state::{LIBRARY, Rank};
 use mpi::attributes::Holder;
 use mpi::{RealHost, comm};
@@ -50,14 +51,9 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
-    if job.as_ref().is_some_and(|job| job.stage.is_some()) {
-        return Err(unusable(
-            "this library cannot run on a modelled machine yet: leave out --fabric",
-        ));
-    }
-    let rank = mpi::Rank::new(job.map(Into::into), knobs, |ranks| {
-        Box::new(RealHost::new(ranks))
-    })?;
+    let wiring = job.map(stage::wiring).transpose().map_err(unusable)?;
+    let in_virtual_time = wiring.as_ref().is_some_and(|wiring| wiring.node.is_some());
+    let rank = mpi::Rank::new(wiring, knobs, |ranks| Box::new(RealHost::new(ranks)))?;
     let levels = [
         MPI_THREAD_SINGLE,
         MPI_THREAD_FUNNELED,
@@ -68,6 +64,11 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         .into_iter()
         .find(|level| *level >= required)
         .unwrap_or(MPI_THREAD_MULTIPLE);
+    // In virtual time one thread at a time decides what happens next.
+    let provided = match in_virtual_time {
+        true => provided.min(MPI_THREAD_SERIALIZED),
+        false => provided,
+    };
     if provided == MPI_THREAD_MULTIPLE {
         rank.allow_threads();
     }
@@ -79,6 +80,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     }
     LIBRARY.start(Box::leak(Box::new(Rank {
         mpi: Arc::new(rank),
+        in_virtual_time,
         raise: crate::raise::raise,
     })));
     Ok(provided)
@@ -96,6 +98,7 @@ pub fn finalize(call: &Running) -> Done {
         // A launcher that is gone has nothing left to be told.
         let _ = control.finalize();
     }
+    call.rank.lock().channels.leave();
     LIBRARY.stop();
     Ok(())
 }

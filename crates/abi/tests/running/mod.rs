@@ -18,6 +18,7 @@ pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
     // Tests run in threads.
     alone.allow_threads();
     Rank {
+        in_virtual_time: false,
         mpi: Arc::new(alone),
         raise: remember,
     }

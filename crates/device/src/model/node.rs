@@ -81,7 +81,16 @@ impl Net {
     }
 }
 
+// SAFETY: a rank of a modelled machine has one thread at a time inside it (the most that is granted there is
+// MPI_THREAD_SERIALIZED), so its node is never used by two, nor handed on while it is in use; coroutines stay in the thread
+// that runs them all.
+unsafe impl Send for ModelNode {}
+
 impl Node for ModelNode {
+    fn is_virtual(&self) -> bool {
+        true
+    }
+
     fn rails(&self) -> usize {
         self.rails.len()
     }

@@ -1,0 +1,48 @@
+//! A rank's place on a modelled machine, as its launcher describes it.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+
+use device::model::{ModelNode, Net};
+use device::scene::Scene;
+use mpi::Wiring;
+use sim::process::{LONG, Place};
+
+/// How the rank is tied to the others of its job: by shared memory, or on a modelled machine.
+pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
+    let Some(stage) = job.stage.take() else {
+        return Ok(job.into());
+    };
+    let mut bytes = Vec::new();
+    let mut file = File::from(stage.scene);
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
+    let scene = Scene::decode(&bytes).map_err(|why| why.to_string())?;
+    if scene.hosts.len() != job.size {
+        let (placed, ranks) = (scene.hosts.len(), job.size);
+        return Err(format!(
+            "the modelled machine has places for {placed} ranks, and the job has {ranks}"
+        ));
+    }
+    let place = Place {
+        rank: job.rank as u32,
+        ranks: job.size as u32,
+        seed: scene.seed,
+        stuck: say_who_is_stuck,
+    };
+    let turn = sim::process::join(&stage.world, place, |memory| {
+        Net::new(memory, &scene.system, &scene.hosts, scene.faults)
+    })
+    .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
+    let mut wiring = Wiring::from(job);
+    wiring.node = Some(Box::new(ModelNode::new(turn)));
+    Ok(wiring)
+}
+
+fn say_who_is_stuck(rank: u32) {
+    eprintln!(
+        "fishplate: rank {rank} has run for {LONG} s without calling MPI, and on a modelled machine all others wait for it: \
+         what it computes takes no virtual time, but a loop that waits for something else than MPI never ends there"
+    );
+}
