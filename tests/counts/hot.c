@@ -51,6 +51,8 @@ static void meet(int rank, int messages) {
   } else {
     MPI_Recv(&token, 1, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Send(&token, 1, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+    /* Not before the token has been taken, or some would be received along with it, uncounted. */
+    usleep(PAUSE / 2);
     for (int i = 0; i < messages; i++) MPI_Send(bytes[i], 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
   }
 }

@@ -270,7 +270,8 @@ impl<M: Memory> Receiver<M> {
     ) -> Result<(R, Published), BadLength> {
         let slot = self.memory.slot(self.head);
         let sequence = self.head.wrapping_add(1);
-        let (len, head) = slot.contents(|contents| (contents.len as usize, contents.head));
+        let len = slot.contents(|contents| contents.len as usize);
+        let [first, second, third] = slot.contents(|contents| contents.head);
         let mut publish = sequence.wrapping_sub(self.published.packets) >= self.quarter;
         let offset = if len <= INLINE {
             None
@@ -288,7 +289,7 @@ impl<M: Memory> Receiver<M> {
             offset,
             len,
             #[inline(always)]
-            |body| handler(head, body),
+            |body| handler([first, second, third], body),
         );
         self.head = sequence;
         if publish {

@@ -77,7 +77,8 @@ impl<T> Slab<T> {
         let Place::Free { next } = entry.place else {
             return None;
         };
-        entry.place = Place::Taken(value());
+        // A free place has nothing to drop.
+        std::mem::forget(std::mem::replace(&mut entry.place, Place::Taken(value())));
         self.free = next;
         self.len += 1;
         Some(entry.handle)

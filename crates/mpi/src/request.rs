@@ -139,10 +139,15 @@ impl Requests {
         self.done
     }
 
-    #[inline(always)]
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
+        self.add_with(|| operation)
+    }
+
+    /// The same for an operation that is made where it will be.
+    #[inline(always)]
+    pub fn add_with(&mut self, operation: impl FnOnce() -> Operation) -> Result<RequestId> {
         let request = || Request {
-            operation,
+            operation: operation(),
             status: None,
             detached: false,
         };

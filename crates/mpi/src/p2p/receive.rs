@@ -12,18 +12,23 @@ impl Messages {
     /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
     #[inline(always)]
     pub fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
-        let receive = Receive {
-            buffer,
-            key,
-            announced: 0,
-            arrived: 0,
-        };
-        let id = self.requests.add(Operation::Receive(receive))?;
-        match self.unexpected.take(&key) {
-            None => self.posted.post(key, id.0),
-            Some((sent, message)) => self.meet_unexpected(id, sent, message),
+        let id = self.add_receive(buffer, key)?;
+        if !self.unexpected.is_some() || !self.receive_unexpected(id, key) {
+            self.posted.post(key, id.0);
         }
         Ok(id)
+    }
+
+    /// Takes the earliest unexpected message that fits; false if there is none.
+    #[inline(never)]
+    fn receive_unexpected(&mut self, id: RequestId, key: Key) -> bool {
+        match self.unexpected.take(&key) {
+            None => false,
+            Some((sent, message)) => {
+                self.meet_unexpected(id, sent, message);
+                true
+            }
+        }
     }
 
     /// Receives a message that a probe has taken out (MPI 5.0 §3.8.2).
@@ -33,15 +38,21 @@ impl Messages {
         sent: Key,
         message: Message,
     ) -> Result<RequestId> {
-        let receive = Receive {
-            buffer,
-            key: sent,
-            announced: 0,
-            arrived: 0,
-        };
-        let id = self.requests.add(Operation::Receive(receive))?;
+        let id = self.add_receive(buffer, sent)?;
         self.meet_unexpected(id, sent, message);
         Ok(id)
+    }
+
+    #[inline(always)]
+    fn add_receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
+        self.requests.add_with(|| {
+            Operation::Receive(Receive {
+                buffer,
+                key,
+                announced: 0,
+                arrived: 0,
+            })
+        })
     }
 
     fn meet_unexpected(&mut self, id: RequestId, sent: Key, message: Message) {
