@@ -22,6 +22,7 @@ pub const WORD: usize = 8;
 const LINE: usize = 64;
 const SMALL_SLOT: usize = 256;
 const MEDIUM_SLOT: usize = 4096 + LINE;
+const MIDDLE_SLOT: usize = 2048 + LINE;
 /// The most lanes that a ring has.
 pub const LANES: usize = 3;
 
@@ -80,6 +81,9 @@ impl Layout {
                 layout.add((ring - layout.bytes) / LINE * LINE, 1);
             }
             Design::Pipeline | Design::ZeroCopy => {
+                if config.chunk > MIDDLE_SLOT && ring >= 16 * MIDDLE_SLOT {
+                    layout.add(MIDDLE_SLOT, ring / 4 / MIDDLE_SLOT);
+                }
                 let rest = ring - layout.bytes;
                 let slot = (config.chunk + TRAILER).next_multiple_of(LINE);
                 let slot = slot.clamp(2 * SMALL_SLOT, rest / 2 / LINE * LINE);

@@ -78,6 +78,16 @@ impl Outbound {
         None
     }
 
+    /// Is a slot free of the size that is meant for such a body?
+    #[inline(always)]
+    pub fn fits_well(&self, len: usize) -> bool {
+        let lanes = self.layout.lanes().iter().zip(&self.turns);
+        let mut fits = lanes.filter(|(shape, _)| len <= shape.body());
+        let free = self.tail.min(self.completed);
+        fits.next()
+            .is_some_and(|(_, turn)| turn.packets[turn.next as usize] <= free)
+    }
+
     /// The next packet takes this slot: its sequence number, whether it should ask for a completion, and whether the
     /// lane has been gone round.
     #[inline(always)]
@@ -135,7 +145,7 @@ mod tests {
         let layout = Layout::of(&Config::default());
         let mut out = Outbound::new(layout);
         let most = layout.max_body();
-        let large = layout.lanes()[1].count as u64;
+        let large = layout.lanes()[2].count as u64;
         for sequence in 1..=large {
             let place = out.find(most).unwrap();
             assert_eq!(out.take(place).sequence, sequence);
@@ -146,7 +156,7 @@ mod tests {
         assert!(out.heard_tail(1));
         assert_eq!(out.find(most), None);
         out.heard_completed(4);
-        assert_eq!(out.find(most), Some(Place { lane: 1, slot: 0 }));
+        assert_eq!(out.find(most), Some(Place { lane: 2, slot: 0 }));
         out.take(out.find(most).unwrap());
         assert_eq!(out.find(most), None);
         assert!(out.heard_tail(0), "old news");

@@ -1,6 +1,6 @@
 //! Sending packets: into a slot of the staging memory, and from there into the same slot of the peer's ring.
 //!
-//! While the way is busy, short packets gather in one slot and leave in one write; it leaves when it is full, or when the
+//! While the way is busy, or only long slots are free, short packets gather in one slot and leave in one write; it leaves when it is full, or when the
 //! way is free again, which every `get` looks for.
 
 use device::{Effort, Remote, Slice};
@@ -245,7 +245,7 @@ impl Rdma {
             return Ok(false);
         }
         let peer = self.peer(to);
-        if peer.out.gathering.is_none() && peer.control.held() < BUSY {
+        if peer.out.gathering.is_none() && peer.control.held() < BUSY && peer.out.fits_well(len) {
             return Ok(false);
         }
         self.begin_gathering(to, len)
@@ -259,12 +259,16 @@ impl Rdma {
         if let Some(gathering) = self.peer(to).out.gathering {
             let room = self.layout.lanes()[gathering.place.lane].body();
             let fits = gathering.len + SUBHEAD + padded(len) <= room;
-            if fits && self.peer(to).control.held() >= BUSY / 2 {
+            let peer = self.peer(to);
+            if fits && (peer.control.held() >= BUSY / 2 || !peer.out.fits_well(len)) {
                 return Ok(true);
             }
             self.close_gathering(to)?;
         }
-        if self.peer(to).out.gathering.is_some() || self.peer(to).control.held() < BUSY {
+        self.hear_tail(to)?;
+        let peer = self.peer(to);
+        let is_free = peer.control.held() < BUSY && peer.out.fits_well(len);
+        if peer.out.gathering.is_some() || is_free {
             return Ok(false);
         }
         let Some(place) = self.find(to, most)? else {

@@ -48,3 +48,240 @@ fn it_keeps_the_promises_of_a_channel() {
         }
     }
 }
+
+fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
+    suite::pair(&|ranks| all(ranks, config, setup))
+}
+
+/// Both ends look until the first has put a packet with this head.
+fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
+    for _ in 0..10_000 {
+        if a.put(1, head, 0, |_| ()).unwrap() != Put::Full {
+            return;
+        }
+        suite::take(b, |_, _, _| ()).unwrap();
+    }
+    panic!("no connection");
+}
+
+#[test]
+fn a_peer_that_is_gone_is_named_with_what_to_check() {
+    let (mut a, mut b) = two(Config::default(), &Setup::default());
+    put(&mut a, &mut b, [1, 0, 0]);
+    drop(b);
+    let error = loop {
+        match a.put(1, [2, 0, 0], 0, |_| ()) {
+            Ok(_) => {
+                if let Err(error) = suite::take(&mut a, |_, _, _| ()) {
+                    break error;
+                }
+            }
+            Err(error) => break error,
+        }
+    };
+    let words = error.to_string();
+    for part in ["rank 1", "instant0 rail 0", "transport retry", "cable"] {
+        assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
+fn what_a_peer_writes_is_not_believed() {
+    let fails = |spoil: &dyn Fn(&Rdma, &Block)| {
+        let (mut a, mut b) = two(Config::default(), &Setup::default());
+        put(&mut a, &mut b, [1, 0, 0]);
+        suite::take(&mut b, |_, _, _| ()).unwrap();
+        spoil(&b, &b.peers[0].as_ref().unwrap().block);
+        let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
+        error.to_string()
+    };
+    // The second slot of the small lane ends here.
+    let end = |b: &Rdma| RING + b.layout.lanes()[0].end(1);
+    let from_nowhere = fails(&|b, block| block.store(end(b) - layout::WORD, 1 << 20));
+    assert!(
+        from_nowhere.contains("rank 0") && from_nowhere.contains("1048576"),
+        "{from_nowhere}"
+    );
+    let too_long = fails(&|b, block| {
+        let info = layout::Info {
+            content: layout::Content::Packet,
+            len: 217,
+            tail: 0,
+        };
+        block.store(end(b) - 2 * layout::WORD, info.encode());
+        block.store(end(b) - layout::WORD, 2);
+    });
+    assert!(
+        too_long.contains("says of itself") || too_long.contains("rank 0"),
+        "{too_long}"
+    );
+    let in_advance = fails(&|b, block| {
+        let info = layout::Info {
+            content: layout::Content::Packet,
+            len: 0,
+            tail: 5,
+        };
+        block.store(end(b) - 2 * layout::WORD, info.encode());
+        block.store(end(b) - layout::WORD, 2);
+    });
+    assert!(
+        in_advance.contains("taken packets that were not sent"),
+        "{in_advance}"
+    );
+}
+
+#[test]
+fn ranks_with_other_settings_are_told_apart() {
+    let setup = Setup::default();
+    let mut nodes = instant::nodes(2, &setup).into_iter();
+    let mut make = |rank, chunk| {
+        let config = Config {
+            chunk,
+            ..Config::default()
+        };
+        Rdma::attach(nodes.next().unwrap(), rank, 2, config).unwrap()
+    };
+    let (mut a, mut b) = (make(0, 16 << 10), make(1, 8 << 10));
+    assert_eq!(a.put(1, [0; 3], 0, |_| ()).unwrap(), Put::Full);
+    let error = (0..100).find_map(|_| suite::take(&mut b, |_, _, _| ()).err());
+    let words = error.unwrap().to_string();
+    assert!(words.contains("16384") && words.contains("8192"), "{words}");
+}
+
+#[test]
+fn short_packets_gather_while_the_way_is_busy() {
+    let setup = Setup::default();
+    for (gather, fewer) in [(true, true), (false, false)] {
+        let config = Config {
+            gather,
+            ..Config::default()
+        };
+        let (mut a, mut b) = two(config, &setup);
+        put(&mut a, &mut b, [0, 0, 0]);
+        let mut sent = 1;
+        while a
+            .put(1, [sent, 0, 0], 8, |body| body.fill(sent as u8))
+            .unwrap()
+            != Put::Full
+        {
+            sent += 1;
+        }
+        let mut heard = 0;
+        for _ in 0..10_000 {
+            suite::take(&mut b, |_, head, body| {
+                assert_eq!(head[0], heard);
+                assert!(body.iter().all(|byte| *byte == heard as u8));
+                heard += 1;
+            })
+            .unwrap();
+            suite::take(&mut a, |_, _, _| ()).unwrap();
+        }
+        assert_eq!(heard, sent);
+        let writes = a.peer(1).out.last;
+        assert_eq!(
+            writes < sent / 4,
+            fewer,
+            "{sent} packets in {writes} writes"
+        );
+    }
+}
+
+#[test]
+fn memory_is_read_and_written_and_both_ends_hear_of_it() {
+    use crate::{Done, Exposed, OneSided};
+    for setup in setups() {
+        let (mut a, mut b) = two(Config::default(), &setup);
+        put(&mut a, &mut b, [1, 0, 0]);
+        let mut theirs: Vec<u8> = (0..300_000).map(|at| (at % 251) as u8).collect();
+        let mut ours = vec![0; theirs.len()];
+        let wait = |a: &mut Rdma, b: &mut Rdma| {
+            for _ in 0..10_000 {
+                suite::take(b, |_, _, _| ()).unwrap();
+                suite::take(a, |_, _, _| ()).unwrap();
+                if let Some(done) = a.done() {
+                    return done;
+                }
+            }
+            panic!("it is never done");
+        };
+        let from = b
+            .expose(theirs.as_ptr() as u64, theirs.len(), Exposed::ToRead)
+            .unwrap();
+        let to = a
+            .expose(ours.as_mut_ptr() as u64, ours.len(), Exposed::ToWrite)
+            .unwrap();
+        a.start_read(1, from.place(), &to, 300_000, [7, 8, 9])
+            .unwrap();
+        let done = Done {
+            peer: 1,
+            token: [7, 8, 9],
+        };
+        assert_eq!(wait(&mut a, &mut b), done);
+        assert_eq!(ours, theirs);
+        b.retract(from).unwrap();
+        a.retract(to).unwrap();
+
+        ours.reverse();
+        let from = a
+            .expose(ours.as_ptr() as u64, ours.len(), Exposed::ToRead)
+            .unwrap();
+        let to = b
+            .expose(theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite)
+            .unwrap();
+        let notice = b.expect(0, [4, 5, 6]);
+        a.start_write(1, &from, to.place(), 300_000, [1, 2, 3], notice)
+            .unwrap();
+        assert_eq!(
+            wait(&mut a, &mut b),
+            Done {
+                peer: 1,
+                token: [1, 2, 3]
+            }
+        );
+        assert_eq!(
+            wait(&mut b, &mut a),
+            Done {
+                peer: 0,
+                token: [4, 5, 6]
+            }
+        );
+        assert_eq!(ours, theirs);
+        b.retract(to).unwrap();
+
+        // Memory that is exposed no longer is out of reach, and so is the connection then.
+        let gone = crate::Place {
+            address: theirs.as_ptr() as u64,
+            key: 77,
+        };
+        a.start_write(1, &from, gone, 8, [0; 3], 0).unwrap();
+        let error = (0..10_000).find_map(|_| suite::take(&mut a, |_, _, _| ()).err());
+        let words = error.unwrap().to_string();
+        assert!(words.contains("remote access error"), "{words}");
+    }
+}
+
+#[test]
+fn connections_end_once_all_is_delivered() {
+    for setup in setups() {
+        let mut all = all(3, Config::default(), &setup);
+        for number in 0..200 {
+            let (from, to) = (number % 3, (number + 1 + number / 100) % 3);
+            let mut full = true;
+            while full {
+                full = all[from].put(to, [9; 3], 8, |body| body.fill(3)).unwrap() == Put::Full;
+                for rank in &mut all {
+                    suite::take(rank, |_, head, _| assert_eq!(head, [9; 3])).unwrap();
+                }
+            }
+        }
+        let mut open: Vec<Option<Rdma>> = all.into_iter().map(Some).collect();
+        for _ in 0..10_000 {
+            for rank in &mut open {
+                if rank.as_mut().is_some_and(|rank| rank.close().unwrap()) {
+                    *rank = None;
+                }
+            }
+        }
+        assert!(open.iter().all(|rank| rank.is_none()));
+    }
+}
