@@ -34,7 +34,10 @@ fn simulate(seed: u64) -> (Vec<u64>, u64) {
     let mut scene = Scene::new(&system, ranks, per_host, seed).unwrap();
     scene.faults = faults(&mut random);
     if number("SEED").is_some() {
-        eprintln!("{ranks} ranks, {per_host} on a host, {settings:?}, {:?}", scene.faults);
+        eprintln!(
+            "{ranks} ranks, {per_host} on a host, {settings:?}, {:?}",
+            scene.faults
+        );
     }
     play(scene, settings, move |rank| programs::play(rank, seed))
 }

@@ -69,8 +69,13 @@ impl Net {
                 _ => Use::RemoteAtomic,
             };
             if !self.regions.allow(place, rkey, address, len.into(), right) {
+                let over = message.done;
                 self.forget_answer(q, number);
-                self.refuse(number, Refusal::Access, clock);
+                // A request that comes again when its answer has long been taken finds the memory gone: nobody asks for it
+                // any more, so it is dropped as any other duplicate.
+                if !over {
+                    self.refuse(number, Refusal::Access, clock);
+                }
             } else {
                 // What has become visible by now is in memory, whether or not that rank has looked.
                 self.receive_news(rank, clock.now());
