@@ -1,7 +1,7 @@
 //! A rank's place on a modelled machine, as its launcher describes it.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 
 use device::model::{ModelNode, Net};
 use device::scene::Scene;
@@ -13,10 +13,7 @@ pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
     let Some(stage) = job.stage.take() else {
         return Ok(job.into());
     };
-    let mut bytes = Vec::new();
-    let mut file = File::from(stage.scene);
-    file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
+    let bytes = contents(&File::from(stage.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
     let scene = Scene::decode(&bytes).map_err(|why| why.to_string())?;
     if scene.hosts.len() != job.size {
@@ -38,6 +35,13 @@ pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
     let mut wiring = Wiring::from(job);
     wiring.node = Some(Box::new(ModelNode::new(turn)));
     Ok(wiring)
+}
+
+/// All ranks share the file and its position, so it is read by place.
+fn contents(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; file.metadata()?.len() as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
 }
 
 fn say_who_is_stuck(rank: u32) {

@@ -6,7 +6,7 @@ use crate::loopback::Loopback;
 use crate::rdma::Rdma;
 use crate::share::Share;
 use crate::shm::Shm;
-use crate::{Bulk, Channel, End, First, Head, More, OneSided, Put, Result};
+use crate::{Bulk, Channel, End, Fault, First, Head, More, OneSided, Put, Result};
 
 /// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
 const SHARED_PIECE: usize = 16 << 10;
@@ -18,6 +18,8 @@ pub struct Channels {
     loopback: Loopback,
     shm: Option<Shm>,
     rdma: Option<Box<Rdma>>,
+    /// It has left its machine.
+    left: bool,
 }
 
 impl Channels {
@@ -28,6 +30,7 @@ impl Channels {
             loopback: Loopback::default(),
             shm: None,
             rdma: None,
+            left: false,
         }
     }
 
@@ -38,6 +41,7 @@ impl Channels {
             loopback: Loopback::default(),
             shm: Some(shm),
             rdma: None,
+            left: false,
         }
     }
 
@@ -48,6 +52,7 @@ impl Channels {
             loopback: Loopback::default(),
             shm: None,
             rdma: Some(Box::new(rdma)),
+            left: false,
         }
     }
 
@@ -101,7 +106,15 @@ impl Channels {
 
     /// Leaves the machine: this rank talks to nobody any more.
     pub fn leave(&mut self) {
-        self.rdma = None;
+        self.left |= self.rdma.take().is_some();
+    }
+
+    #[cold]
+    fn check_not_left(&self) -> Result<()> {
+        match self.left {
+            true => Err(Fault::Device(device::Error::Deadlock).into()),
+            false => Ok(()),
+        }
     }
 
     /// Ends all connections: to be called until it says that they have ended.
@@ -138,6 +151,7 @@ impl Channels {
         match &mut self.rdma {
             Some(rdma) if peer != self.rank => rdma.put(peer, head, len, fill),
             _ => {
+                self.check_not_left()?;
                 self.loopback.put(head, len, fill);
                 Ok(Put::Taken)
             }
@@ -161,7 +175,7 @@ impl Channels {
         mut handler: impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
         let Some(rdma) = &mut self.rdma else {
-            return Ok(0);
+            return self.check_not_left().map(|()| 0);
         };
         let mut packets = rdma.get(&mut handler)?;
         while let Some(done) = rdma.done() {

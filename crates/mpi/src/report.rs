@@ -46,12 +46,19 @@ impl Rank {
 }
 
 impl State {
-    /// The error of a rank that waits for what will never come.
+    /// The error of a rank that waits for what will never come. The launcher hears of it first, and then it is the turn of
+    /// the other ranks to say so: time stands still until each has.
     #[cold]
-    pub(crate) fn deadlock(&self, waiting: &Waiting) -> Error {
+    pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
+        let report = self.report(waiting);
+        if let Some(control) = &mut self.control {
+            // A launcher that is gone has nothing left to be told.
+            let _ = control.status(&report);
+        }
+        self.channels.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",
-            self.report(waiting).sentence()
+            report.sentence()
         );
         Error::new(Class::OTHER, detail)
     }

@@ -182,9 +182,12 @@ impl Paper {
     }
 }
 
-/// Four significant digits: as many as papers give.
+/// Four significant digits, as many as papers give; whole numbers stay what they are.
 fn digits(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+    match value.fract() == 0.0 {
+        true => value,
+        false => format!("{value:.3e}").parse().unwrap_or(value),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ const LATENCY: &str = "4:64K";
 const BANDWIDTH: &str = "4:1M";
 /// The message whose bandwidth the chunk size is chosen by.
 const LONG: &str = "1M:1M";
+/// Bandwidths that differ by no more than this are equally good.
+const PLATEAU: f64 = 0.02;
 const CHUNKS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Everything that was run.
@@ -88,10 +90,12 @@ impl Findings for Results {
         curve.peak()
     }
 
+    /// The smallest that reaches the plateau: larger chunks gain nothing and begin later.
     fn best_chunk(&self) -> Option<f64> {
-        let best = self.chunks.points.iter();
-        let best = best.max_by(|left, right| left.1.total_cmp(&right.1));
-        best.map(|(chunk, _)| *chunk as f64)
+        let enough = self.chunks.peak()? * (1.0 - PLATEAU);
+        let mut chunks = self.chunks.points.iter();
+        let first = chunks.find(|(_, bandwidth)| *bandwidth >= enough)?;
+        Some(first.0 as f64)
     }
 }
 
