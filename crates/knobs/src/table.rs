@@ -123,6 +123,11 @@ knobs! {
     rdma_credit: usize = 4, "FISHPLATE_RDMA_CREDIT",
         within 1, 64;
 
+    /// How many peers get a ring of their own to write to. What others send comes into buffers that they share, so that
+    /// memory does not grow with the number of peers.
+    rdma_rings: usize = 64, "FISHPLATE_RDMA_RINGS",
+        within 0, 65536;
+
     /// Whether short messages to one peer are gathered, and leave in one write, while earlier ones are still under way.
     rdma_gather: bool = true, "FISHPLATE_RDMA_GATHER";
 

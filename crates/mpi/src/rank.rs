@@ -449,6 +449,7 @@ fn config(knobs: &Knobs) -> Config {
         ring_bytes: knobs.rdma_ring_bytes.0,
         chunk: knobs.rdma_chunk.0,
         credit: knobs.rdma_credit,
+        rings: knobs.rdma_rings,
         gather: knobs.rdma_gather,
     }
 }

@@ -7,7 +7,7 @@ use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode};
 
 /// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
-const WAYS: [&[(&str, &str)]; 9] = [
+const WAYS: [&[(&str, &str)]; 10] = [
     &[],
     &[
         ("FISHPLATE_EAGER_LIMIT", "0"),
@@ -40,6 +40,7 @@ const WAYS: [&[(&str, &str)]; 9] = [
         ("FISHPLATE_RENDEZVOUS", "read"),
         ("FISHPLATE_RDMA_GATHER", "off"),
     ],
+    &[("FISHPLATE_RDMA_RINGS", "0")],
 ];
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {

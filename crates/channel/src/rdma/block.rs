@@ -1,7 +1,12 @@
 //! Memory that a device writes to while we look.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use device::{Access, Device, Region, Slice};
+
+use crate::Result;
 
 const PAGE: usize = 4096;
 
@@ -80,5 +85,37 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout. The owner has taken the devices' access back.
         unsafe { dealloc(self.base, self.layout) };
+    }
+}
+
+/// A block that a device has access to.
+pub struct Registered {
+    pub block: Block,
+    pub region: Region,
+}
+
+impl Registered {
+    pub fn new(device: &mut dyn Device, bytes: usize, access: Access) -> Result<Registered> {
+        let block = Block::new(bytes);
+        // SAFETY: the block stays until it is deregistered, and what the peer writes to is read as atomics, or not at all
+        // while it may be written to.
+        let region = unsafe { device.register(block.base(), block.len(), access)? };
+        Ok(Registered { block, region })
+    }
+
+    /// A piece of it.
+    #[inline(always)]
+    pub fn slice(&self, range: Range<usize>) -> Slice {
+        Slice {
+            address: self.region.address + range.start as u64,
+            len: range.len() as u32,
+            lkey: self.region.lkey,
+        }
+    }
+
+    /// The queue pairs that used it are gone.
+    pub fn end(self, device: &mut dyn Device) {
+        // What the device says to this no longer matters.
+        let _ = device.deregister(self.region);
     }
 }

@@ -64,6 +64,10 @@ impl Bulk {
         Ok(())
     }
 
+    pub fn peer_of(&self, qp: Qp) -> usize {
+        self.peers.get(&qp).copied().unwrap_or(usize::MAX)
+    }
+
     pub fn belongs(&mut self, qp: Qp, peer: usize) {
         self.peers.insert(qp, peer);
     }

@@ -3,6 +3,7 @@
 use device::{Completed, Completion, Cq, Qp, Status};
 
 use super::link::{self, Lane};
+use super::shared::SHARED;
 use super::{Rdma, put};
 use crate::{Error, Fault, Result};
 
@@ -41,7 +42,11 @@ impl Rdma {
         if completion.of == Completed::ReceiveWrite && completion.id == super::bulk::NOTICE {
             return self.notice(completion);
         }
-        let (from, lane) = link::of_id(completion.id);
+        let is_shared = completion.id & SHARED != 0;
+        let (from, lane) = match is_shared {
+            true => (self.bulk.peer_of(completion.qp), Lane::Control),
+            false => link::of_id(completion.id),
+        };
         if self.peers.get(from).is_none_or(|peer| peer.is_none()) {
             return Ok(());
         }
@@ -49,10 +54,18 @@ impl Rdma {
             return Err(self.lost(from, completion.status));
         }
         match (completion.of, lane) {
+            (Completed::Receive, _) => {
+                self.shared.received(from, completion);
+                Ok(())
+            }
             (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
             (_, Lane::Control) => {
                 let peer = self.peer(from);
                 if let Some(note) = peer.control.completed() {
+                    if note & SHARED != 0 {
+                        self.shared.sent(note);
+                        return Ok(());
+                    }
                     peer.out.heard_completed(note & !put::DATA);
                     if note & put::DATA != 0 {
                         return self.write_head(from);
@@ -71,7 +84,7 @@ impl Rdma {
 
     /// A write of a peer's is whole.
     fn written(&mut self, from: usize, immediate: Option<u32>) -> Result<()> {
-        match immediate {
+        match immediate.filter(|_| self.peer(from).by_rings()) {
             Some(put::PACKET) => self.peer(from).inbound.completion(),
             Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
             _ => {

@@ -30,6 +30,8 @@ pub struct Config {
     pub chunk: usize,
     /// Free space is told when one part in so many of a lane has been consumed.
     pub credit: usize,
+    /// Peers that get a ring of their own; the packets of others come into buffers that they share.
+    pub rings: usize,
     /// Are short packets gathered while the way is busy?
     pub gather: bool,
 }
@@ -41,6 +43,7 @@ impl Default for Config {
             ring_bytes: 256 << 10,
             chunk: 16 << 10,
             credit: 4,
+            rings: 64,
             gather: true,
         }
     }

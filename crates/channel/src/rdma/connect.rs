@@ -4,13 +4,13 @@
 //! that is and that it is ready. If both begin at once, each takes the other's hello for the answer to its own, and says
 //! `Ready` once its end is connected. So either may write as soon as it has heard that the other is ready.
 
-use device::{Access, Remote, Srq};
+use device::{Access, Remote};
 
-use super::block::Block;
+use super::block::Registered;
 use super::inbound::Inbound;
-use super::layout::WORD;
 use super::link::{DEPTH, Lane, Link, Queues};
 use super::outbound::Outbound;
+use super::shared::{self, Shared};
 use super::word::{Hello, Word};
 use super::{Peer, RING, Rdma, bulk};
 use crate::{Fault, Result};
@@ -34,26 +34,45 @@ impl Rdma {
     fn open(&mut self, to: usize) -> Result<()> {
         let receives = self.receives();
         let completions = 2 * DEPTH as usize + receives;
-        let queues = Queues {
-            cq: self.cq_for(completions)?,
-            srq: None,
-            receives,
+        let cq = self.cq_for(completions)?;
+        let has_memory = self.rings < self.config.rings;
+        self.rings += usize::from(has_memory);
+        let Rdma {
+            node,
+            shared,
+            layout,
+            ..
+        } = self;
+        let node = &mut **node;
+        let packets = match has_memory {
+            true => Queues {
+                cq,
+                srq: None,
+                receives: receives.max(shared::fit(layout)),
+            },
+            false => Queues {
+                cq,
+                srq: Some(shared.queue(node, layout)?),
+                receives: 0,
+            },
         };
-        let with_srq = |srq: Srq| Queues {
-            srq: Some(srq),
+        let notices = Queues {
+            cq,
+            srq: Some(self.srq),
             receives: 0,
-            ..queues
         };
-        let node = &mut *self.node;
-        let control = Link::open(node, 0, to, Lane::Control, queues)?;
-        let bulk = Link::open(node, 0, to, Lane::Bulk, with_srq(self.srq))?;
+        let control = Link::open(node, 0, to, Lane::Control, packets)?;
+        let bulk = Link::open(node, 0, to, Lane::Bulk, notices)?;
         self.bulk.belongs(bulk.qp, to);
-        let block = Block::new(RING + 2 * self.layout.bytes + WORD);
-        // SAFETY: the block stays until it is deregistered, and what the peer writes to is read as atomics, or not at all
-        // while it may be written to.
-        let region = unsafe {
-            node.rail(0)
-                .register(block.base(), block.len(), Access::ALL)?
+        self.bulk.belongs(control.qp, to);
+        let access = Access {
+            remote_write: true,
+            local_write: true,
+            ..Access::default()
+        };
+        let memory = match has_memory {
+            true => Some(Registered::new(node.rail(0), RING + layout.bytes, access)?),
+            false => None,
         };
         self.peers[to] = Some(Box::new(Peer {
             ready: false,
@@ -63,8 +82,8 @@ impl Rdma {
             bulk,
             out: Outbound::new(self.layout),
             inbound: Inbound::new(self.layout, RING, self.config.credit, self.by_completion),
-            block,
-            region,
+            memory,
+            staging: None,
             remote: None,
         }));
         self.known.push(to);
@@ -87,7 +106,7 @@ impl Rdma {
         match self.cqs.last() {
             Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
             _ => {
-                self.reserved = completions + bulk::NOTICES;
+                self.reserved = completions + bulk::NOTICES + Shared::receives(&self.layout);
                 let cq = self.node.rail(0).create_cq(CQ_DEPTH.max(self.reserved))?;
                 self.cqs.push(cq);
                 Ok(cq)
@@ -105,11 +124,13 @@ impl Rdma {
         let Some(peer) = &peers[to] else {
             return Ok(());
         };
+        let memory = peer.memory.as_ref().map(|memory| memory.region);
         let hello = Hello {
             config: *config,
             ready,
-            address: peer.region.address,
-            rkey: peer.region.rkey,
+            rings: peer.memory.is_some(),
+            address: memory.map_or(0, |region| region.address),
+            rkey: memory.map_or(0, |region| region.rkey),
             control: peer.control.address(&mut **node)?,
             bulk: peer.bulk.address(&mut **node)?,
         };
@@ -171,15 +192,29 @@ impl Rdma {
     /// Connects this end to the peer's.
     fn join(&mut self, to: usize, hello: &Hello) -> Result<()> {
         let receives = self.receives();
-        let Rdma { peers, node, .. } = self;
+        let Rdma {
+            peers,
+            node,
+            layout,
+            shared,
+            ..
+        } = self;
         let Some(peer) = &mut peers[to] else {
             return Ok(());
         };
         for (link, address) in [(&peer.control, hello.control), (&peer.bulk, hello.bulk)] {
             node.rail(link.rail).connect(link.qp, Some(address))?;
         }
-        for _ in 0..receives {
-            peer.control.post_receive(&mut **node)?;
+        match (&peer.memory, hello.rings) {
+            (Some(_), true) => {
+                let access = Access::default();
+                peer.staging = Some(Registered::new(node.rail(0), layout.bytes, access)?);
+                for _ in 0..receives {
+                    peer.control.post_receive(&mut **node)?;
+                }
+            }
+            (Some(memory), false) => shared.adopt(&mut **node, layout, &peer.control, memory)?,
+            (None, _) => {}
         }
         peer.remote = Some(Remote {
             address: hello.address,

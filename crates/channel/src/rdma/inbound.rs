@@ -149,6 +149,16 @@ impl Inbound {
         }))
     }
 
+    /// A packet has come as a message: it must be the next one.
+    pub fn take_message(&mut self, sequence: u64) -> Result<(), Nonsense> {
+        let expected = self.taken + 1;
+        if sequence != expected {
+            return Err(format!("packet {sequence} where {expected} is the next"));
+        }
+        self.taken = expected;
+        Ok(())
+    }
+
     /// The packet has been looked at.
     #[inline(always)]
     pub fn take(&mut self, arrived: Arrived) {

@@ -99,6 +99,10 @@ impl Link {
         })
     }
 
+    pub fn takes_inline(&self, len: usize) -> bool {
+        len <= self.inline
+    }
+
     pub fn address(&self, node: &mut dyn Node) -> Result<Address> {
         Ok(node.rail(self.rail).address(self.qp)?)
     }
@@ -174,6 +178,15 @@ impl Link {
         let (requests, note) = self.signals.pop_front()?;
         self.held -= requests;
         Some(note)
+    }
+
+    /// Lets one more message come, into this memory.
+    pub fn post_buffer(&self, node: &mut dyn Node, id: u64, into: Slice) -> Result<()> {
+        let queue = ReceiveQueue::Own(self.qp);
+        // SAFETY: the memory stays until the queue pair is gone, and is looked at only between a completion and the next
+        // post.
+        unsafe { node.rail(self.rail).post_receive(queue, id, &[into])? };
+        Ok(())
     }
 
     /// Lets one more write with immediate come, or one more message.

@@ -5,8 +5,9 @@
 //! where their queue pairs and rings are. Each pair of ranks then has two queue pairs, one for packets and one for
 //! bulk transfers, so that a short packet never waits behind a long transfer.
 //!
-//! Memory: a connection costs twice `ring_bytes` at either end, so a rank that talks to 10,000 peers at once would need
-//! 5 GiB by the default. Only peers that are talked to cost anything; jobs of that size take smaller rings (8 KiB).
+//! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is used. A rank keeps rings
+//! with its first `rings` peers; with others it exchanges messages from and to buffers that they share (`shared`), so
+//! 10,000 peers cost two queue pairs and a few kilobytes each, and not 5 GiB.
 //!
 //! What must always hold, besides what the channel promises:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
@@ -24,21 +25,23 @@ mod layout;
 mod link;
 mod outbound;
 mod put;
+mod shared;
 mod word;
 
 use std::ops::{Deref, DerefMut};
 
-use device::{Cq, Effort, Node, Placement, Region, Remote, Srq};
+use device::{Cq, Effort, Node, Placement, Remote, Srq};
 
 use crate::share::Share;
 use crate::{Bulk as Moved, Channel, End, Fault, Head, More, Put, Result};
-use block::Block;
+use block::Registered;
 use bulk::Bulk;
 pub use config::{Config, Design};
 use inbound::Inbound;
 use layout::Layout;
 use link::Link;
 use outbound::Outbound;
+use shared::Shared;
 
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;
@@ -59,9 +62,12 @@ pub struct Rdma {
     reserved: usize,
     srq: Srq,
     peers: Vec<Option<Box<Peer>>>,
+    /// Peers with which there is memory for rings.
+    rings: usize,
     /// Peers with a connection, or the beginning of one.
     known: Vec<usize>,
     bulk: Bulk,
+    shared: Shared,
     attention: Attention,
 }
 
@@ -106,15 +112,18 @@ struct Peer {
     bulk: Link,
     out: Outbound,
     inbound: Inbound,
-    /// The word that the peer writes its tail to, the ring that it writes to, the packets to it, and words of our own.
-    block: Block,
-    region: Region,
-    /// The peer's block.
+    /// The word that the peer writes its tail to, a word of our own, and the ring that the peer writes to; if this end has
+    /// memory for rings with this peer. If the peer has none, its messages come into it.
+    memory: Option<Registered>,
+    /// Where packets for the peer's ring are built, if both ends have memory for rings.
+    staging: Option<Registered>,
+    /// The peer's memory.
     remote: Option<Remote>,
 }
 
-/// Where things lie in a block.
+/// Where things lie in the memory for a peer.
 const TAIL: usize = 0;
+const OWN: usize = 8;
 const RING: usize = 64;
 
 impl Rdma {
@@ -139,8 +148,10 @@ impl Rdma {
             reserved: 0,
             srq,
             peers: (0..ranks).map(|_| None).collect(),
+            rings: 0,
             known: Vec::new(),
             bulk,
+            shared: Shared::default(),
             attention: Attention::default(),
             config,
             node,
@@ -176,7 +187,11 @@ impl Rdma {
         if self.attention.connecting > 0 {
             self.listen()?;
         }
-        if self.by_completion || self.attention.deferred > 0 || self.bulk.is_active() {
+        if self.by_completion
+            || self.attention.deferred > 0
+            || self.bulk.is_active()
+            || self.shared.is_active()
+        {
             self.poll()?;
         }
         if self.attention.deferred > 0 {
@@ -202,15 +217,25 @@ impl Rdma {
     ) -> Result<usize> {
         let nonsense = |what| Fault::Broken { peer: from, what }.into();
         let Rdma { peers, node, .. } = self;
-        let Some(peer) = &mut peers[from] else {
+        let Some(peer) = peers[from].as_mut().filter(|peer| peer.by_rings()) else {
+            return Ok(0);
+        };
+        let Peer {
+            memory: Some(Registered { block, .. }),
+            inbound,
+            out,
+            ready,
+            ..
+        } = &mut **peer
+        else {
             return Ok(0);
         };
         let mut packets = 0;
         while packets < BATCH {
-            let Some(arrived) = peer.inbound.look(&peer.block).map_err(nonsense)? else {
+            let Some(arrived) = inbound.look(block).map_err(nonsense)? else {
                 break;
             };
-            if !peer.out.heard_tail(arrived.tail) {
+            if !out.heard_tail(arrived.tail) {
                 return Err(nonsense(put::TOO_MANY.into()));
             }
             packets += 1;
@@ -218,17 +243,17 @@ impl Rdma {
             if !body.is_empty() {
                 node.spend(Effort::Copy(body.len()));
             }
-            let more = handler(from, arrived.head, peer.block.bytes(body.start, body.len()));
+            let more = handler(from, arrived.head, block.bytes(body.start, body.len()));
             node.spend(Effort::Receive);
-            peer.inbound.take(arrived);
+            inbound.take(arrived);
             if self.config.design == Design::Basic {
-                peer.inbound.owes = true;
+                inbound.owes = true;
             }
             if more == More::Enough {
                 break;
             }
         }
-        let (owes, ready) = (peer.inbound.owes, peer.ready);
+        let (owes, ready) = (inbound.owes, *ready);
         if packets > 0 && !ready {
             self.now_ready(from)?;
         }
@@ -261,6 +286,9 @@ impl Channel for Rdma {
         let mut packets = 0;
         for at in 0..self.known.len() {
             packets += self.drain(self.known[at], &mut handler)?;
+        }
+        if self.shared.is_active() {
+            packets += self.drain_shared(&mut handler)?;
         }
         let attention = &mut self.attention;
         attention.looks = attention.looks.wrapping_add(1);
@@ -295,8 +323,11 @@ impl Drop for Rdma {
             // What the device says to this no longer matters; first the queue pairs, so that nothing writes any more.
             let _ = device.destroy_qp(peer.control.qp);
             let _ = device.destroy_qp(peer.bulk.qp);
-            let _ = device.deregister(peer.region);
+            for memory in peer.memory.into_iter().chain(peer.staging) {
+                memory.end(device);
+            }
         }
+        self.shared.end(&mut *self.node);
     }
 }
 

@@ -5,10 +5,11 @@
 
 use device::{Effort, Remote, Slice};
 
+use super::block::{Block, Registered};
 use super::layout::{self, Content, Info, SUBHEAD, TRAILER, WORD, padded};
 use super::link::{SIGNAL, Write};
 use super::outbound::{Gathering, Place, TAIL_BITS, Taken};
-use super::{Design, Peer, RING, Rdma, TAIL};
+use super::{Design, OWN, Peer, RING, Rdma, TAIL};
 use crate::{Fault, Head, Put, Result};
 
 /// Immediates, where completions tell of writes: a packet, or a tail in the other bits. A tail in memory would not do
@@ -39,6 +40,9 @@ impl Rdma {
             self.connect(to)?;
             return Ok(Put::Full);
         }
+        if !self.peer(to).by_rings() {
+            return self.send_packet(to, head, len, fill);
+        }
         if self.config.gathers() && self.should_gather(to, len)? {
             return Ok(self.gather(to, head, len, fill));
         }
@@ -58,9 +62,9 @@ impl Rdma {
             return Ok(Put::Full);
         };
         let taken = peer.out.take(place);
-        let end = layout.bytes + RING + layout.lanes()[place.lane].end(place.slot);
+        let end = layout.lanes()[place.lane].end(place.slot);
         let body = end - TRAILER - padded(len);
-        fill(peer.block.bytes_mut(body, len));
+        fill(peer.staging().block.bytes_mut(body, len));
         node.spend(Effort::Send);
         if len > 0 {
             node.spend(Effort::Copy(len));
@@ -122,7 +126,6 @@ impl Rdma {
     ) -> Result<()> {
         let basic = self.config.design == Design::Basic;
         let by_completion = self.by_completion;
-        let ring = self.layout.bytes;
         let Rdma {
             peers,
             node,
@@ -132,14 +135,15 @@ impl Rdma {
         let Some(peer) = &mut peers[to] else {
             return Ok(());
         };
+        let staging = peer.staging();
         let trailer = end - TRAILER;
         let len = content.len() + TRAILER;
         let slices = match content.end == trailer {
-            true => &[peer.slice(content.start..end)][..],
-            false => &[peer.slice(content), peer.slice(trailer..end)],
+            true => &[staging.slice(content.start..end)][..],
+            false => &[staging.slice(content), staging.slice(trailer..end)],
         };
         let write = Write {
-            to: peer.far(end - ring - len),
+            to: peer.far(RING + end - len),
             immediate: (by_completion && !basic).then_some(PACKET),
             signaled: taken.signaled || basic,
             // The data of a basic packet is not the whole of it.
@@ -171,7 +175,7 @@ impl Rdma {
 
     /// The data of a basic packet has been written: now its head pointer.
     pub(super) fn write_head(&mut self, to: usize) -> Result<()> {
-        let (ring, by_completion) = (self.layout.bytes, self.by_completion);
+        let by_completion = self.by_completion;
         let Rdma {
             peers,
             node,
@@ -183,10 +187,10 @@ impl Rdma {
         };
         if let Some((sequence, at)) = peer.out.head_due.take() {
             attention.deferred -= 1;
-            let from = [peer.slice(at..at + WORD)];
+            let from = [peer.staging().slice(at..at + WORD)];
             let write = Write {
                 from: &from,
-                to: peer.far(at - ring),
+                to: peer.far(RING + at),
                 immediate: by_completion.then_some(PACKET),
                 signaled: true,
                 note: sequence,
@@ -198,7 +202,7 @@ impl Rdma {
 
     /// Tells a peer how many of its packets have been taken, unless there is no room for it now.
     pub(super) fn send_tail(&mut self, to: usize, signaled: bool) -> Result<()> {
-        let (own, by_completion) = (RING + 2 * self.layout.bytes, self.by_completion);
+        let by_completion = self.by_completion;
         let Rdma { peers, node, .. } = self;
         let Some(peer) = &mut peers[to] else {
             return Ok(());
@@ -206,10 +210,17 @@ impl Rdma {
         if !peer.ready || peer.said_bye || !peer.control.has_room() {
             return Ok(());
         }
+        let Some(own) = peer
+            .memory
+            .as_ref()
+            .map(|memory| memory.slice(OWN..OWN + WORD))
+        else {
+            return Ok(());
+        };
         let tail = peer.inbound.tell();
-        peer.block.store(own, tail);
+        peer.block().store(OWN, tail);
         let write = Write {
-            from: &[peer.slice(own..own + WORD)],
+            from: &[own],
             to: peer.far(TAIL),
             immediate: by_completion.then_some(TAILS | tail as u32),
             signaled,
@@ -223,7 +234,7 @@ impl Rdma {
         if self.by_completion {
             return Ok(());
         }
-        let lower = self.peer(of).block.load(TAIL) as u32;
+        let lower = self.peer(of).block().load(TAIL) as u32;
         self.heard_tail(of, lower)
     }
 
@@ -294,11 +305,12 @@ impl Rdma {
             return Put::Full;
         };
         let place = gathering.place;
-        let start = layout.bytes + RING + layout.lanes()[place.lane].start(place.slot);
+        let start = layout.lanes()[place.lane].start(place.slot);
         let at = start + gathering.len;
         let subhead = layout::subhead(head, len);
-        peer.block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
-        fill(peer.block.bytes_mut(at + SUBHEAD, len));
+        let block = &mut peer.staging().block;
+        block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
+        fill(block.bytes_mut(at + SUBHEAD, len));
         node.spend(Effort::Send);
         node.spend(Effort::Copy(SUBHEAD + len));
         gathering.len += SUBHEAD + padded(len);
@@ -317,8 +329,8 @@ impl Rdma {
             return Ok(());
         };
         let lane = &layout.lanes()[place.lane];
-        let start = layout.bytes + RING + lane.start(place.slot);
-        let end = layout.bytes + RING + lane.end(place.slot);
+        let start = lane.start(place.slot);
+        let end = lane.end(place.slot);
         let taken = peer.out.take(place);
         peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
         self.attention.deferred -= 1;
@@ -340,17 +352,31 @@ impl Rdma {
 }
 
 impl Peer {
-    /// A piece of our block.
+    /// Packets go both ways by rings.
     #[inline(always)]
-    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> Slice {
-        Slice {
-            address: self.region.address + range.start as u64,
-            len: range.len() as u32,
-            lkey: self.region.lkey,
+    pub(super) fn by_rings(&self) -> bool {
+        self.staging.is_some()
+    }
+
+    /// What the peer writes to.
+    #[inline(always)]
+    pub(super) fn block(&self) -> &Block {
+        match &self.memory {
+            Some(memory) => &memory.block,
+            None => unreachable!("a peer without rings writes nowhere"),
         }
     }
 
-    /// A place in the peer's block.
+    /// Where packets for the peer's ring are built.
+    #[inline(always)]
+    fn staging(&mut self) -> &mut Registered {
+        match &mut self.staging {
+            Some(staging) => staging,
+            None => unreachable!("a peer without rings gets messages"),
+        }
+    }
+
+    /// A place in the peer's memory.
     #[inline(always)]
     fn far(&self, offset: usize) -> Remote {
         let Some(remote) = self.remote else {
@@ -373,7 +399,9 @@ impl Peer {
         };
         let words = [head[0], head[1], head[2], info.encode(), taken.sequence];
         for (number, word) in words.into_iter().enumerate() {
-            self.block.store(end - TRAILER + number * WORD, word);
+            self.staging()
+                .block
+                .store(end - TRAILER + number * WORD, word);
         }
     }
 }

@@ -35,14 +35,20 @@ fn setups() -> impl Iterator<Item = Setup> {
 fn it_keeps_the_promises_of_a_channel() {
     for setup in setups() {
         for design in DESIGNS {
-            for (ring_bytes, gather) in [(256 << 10, true), (16 << 10, true), (16 << 10, false)] {
+            for (ring_bytes, gather, rings) in [
+                (256 << 10, true, 64),
+                (16 << 10, true, 2),
+                (16 << 10, false, 64),
+                (16 << 10, false, 0),
+            ] {
                 let config = Config {
                     design,
                     ring_bytes,
                     gather,
+                    rings,
                     ..Config::default()
                 };
-                println!("{design:?} {ring_bytes} {gather} {setup:?}");
+                println!("{config:?} {setup:?}");
                 suite::promises(|ranks| all(ranks, config, &setup));
             }
         }
@@ -87,11 +93,11 @@ fn a_peer_that_is_gone_is_named_with_what_to_check() {
 
 #[test]
 fn what_a_peer_writes_is_not_believed() {
-    let fails = |spoil: &dyn Fn(&Rdma, &Block)| {
+    let fails = |spoil: &dyn Fn(&Rdma, &block::Block)| {
         let (mut a, mut b) = two(Config::default(), &Setup::default());
         put(&mut a, &mut b, [1, 0, 0]);
         suite::take(&mut b, |_, _, _| ()).unwrap();
-        spoil(&b, &b.peers[0].as_ref().unwrap().block);
+        spoil(&b, b.peers[0].as_ref().unwrap().block());
         let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
         error.to_string()
     };
@@ -283,5 +289,61 @@ fn connections_end_once_all_is_delivered() {
             }
         }
         assert!(open.iter().all(|rank| rank.is_none()));
+    }
+}
+
+#[test]
+fn a_rank_with_rings_talks_to_one_without() {
+    for setup in setups() {
+        for rich in [0, 1] {
+            suite::promises(|ranks| {
+                let nodes = instant::nodes(ranks, &setup).into_iter().enumerate();
+                let attach = |(rank, node): (usize, Box<dyn Node + Send>)| {
+                    let config = Config {
+                        rings: if rank % 2 == rich { 64 } else { 0 },
+                        ..Config::default()
+                    };
+                    Rdma::attach(node, rank, ranks, config).unwrap()
+                };
+                nodes.map(attach).collect()
+            });
+        }
+    }
+}
+
+/// Bytes of registered memory for peers, and how many of them have rings.
+fn cost(rank: &Rdma) -> (usize, usize) {
+    let peers = rank.peers.iter().flatten();
+    let memory = peers.flat_map(|peer| peer.memory.iter().chain(&peer.staging));
+    let rings = rank.peers.iter().flatten().filter(|peer| peer.by_rings());
+    (memory.map(|memory| memory.block.len()).sum(), rings.count())
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_peers() {
+    let config = Config {
+        rings: 4,
+        ..Config::default()
+    };
+    for ranks in [20, 200] {
+        let mut all = all(ranks, config, &Setup::default());
+        let (hub, others) = all.split_at_mut(1);
+        for other in others.iter_mut() {
+            let mut heard = false;
+            while !heard {
+                let _ = other.put(0, [3; 3], 5, |body| body.fill(7)).unwrap();
+                suite::take(&mut hub[0], |_, head, body| {
+                    assert_eq!((head, body), ([3; 3], &[7; 5][..]));
+                    heard = true;
+                })
+                .unwrap();
+            }
+        }
+        let (bytes, rings) = cost(&hub[0]);
+        assert_eq!(rings, 4);
+        assert!(bytes <= 4 * (2 * config.ring_bytes + 2 * 4096), "{bytes}");
+        // Those that came late have memory, but the hub has none for them.
+        assert_eq!(cost(&others[0]).1, 1);
+        assert_eq!(cost(&others[ranks - 2]).1, 0);
     }
 }

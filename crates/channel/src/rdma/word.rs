@@ -5,7 +5,7 @@ use device::Address;
 use super::config::Config;
 
 /// Changes whenever the ring or these words do.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a rank tells a peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Hello {
     pub config: Config,
     /// My end is connected to yours already.
     pub ready: bool,
+    /// There is memory for rings. Unless both ends have it, packets go as messages.
+    pub rings: bool,
     /// Of the memory that the peer writes to.
     pub address: u64,
     pub rkey: u32,
@@ -37,7 +39,12 @@ impl Word {
             Word::Ready => bytes.push(1),
             Word::Bye => bytes.push(2),
             Word::Hello(hello) => {
-                bytes.extend([0, hello.config.design.number(), hello.ready.into()]);
+                bytes.extend([
+                    0,
+                    hello.config.design.number(),
+                    hello.ready.into(),
+                    hello.rings.into(),
+                ]);
                 for size in [hello.config.ring_bytes, hello.config.chunk] {
                     bytes.extend((size as u64).to_le_bytes());
                 }
@@ -67,6 +74,7 @@ impl Word {
             0 => {
                 let design = number::<1>(&mut rest)? as u8;
                 let ready = number::<1>(&mut rest)? == 1;
+                let rings = number::<1>(&mut rest)? == 1;
                 let theirs = [number::<8>(&mut rest)?, number::<8>(&mut rest)?];
                 let wanted = [ours.ring_bytes as u128, ours.chunk as u128];
                 if (design, theirs) != (ours.design.number(), wanted) {
@@ -93,6 +101,7 @@ impl Word {
                 Word::Hello(Box::new(Hello {
                     config: *ours,
                     ready,
+                    rings,
                     address,
                     rkey,
                     control: end()?,
@@ -131,6 +140,7 @@ mod tests {
         let hello = Hello {
             config: ours,
             ready: true,
+            rings: false,
             address: 1 << 60,
             rkey: u32::MAX,
             control: end(u128::MAX - 3, 17),
