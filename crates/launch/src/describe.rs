@@ -1,5 +1,7 @@
 //! What ranks are doing, in few words: those that do the same are named together.
 
+use pmi::Status;
+
 use crate::rank::Rank;
 
 /// More different states than this are only counted.
@@ -59,7 +61,7 @@ fn groups(ranks: &[Rank], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
 
 fn state(rank: &Rank) -> String {
     match &rank.answer {
-        _ if !rank.is_running() => "ended".into(),
+        _ if !rank.is_running() => rank.last_words().map_or("ended".into(), Status::sentence),
         _ if rank.finalized => "past MPI_Finalize".into(),
         Some(status) => status.sentence(),
         None if rank.init.is_some() => "outside MPI".into(),

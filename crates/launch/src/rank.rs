@@ -68,6 +68,11 @@ impl Rank {
         self.exit.is_none()
     }
 
+    /// What it was doing when it ended by a fault, if it said so before.
+    pub fn last_words(&self) -> Option<&Status> {
+        self.fault.as_ref().and(self.answer.as_ref())
+    }
+
     /// Between MPI_Init and MPI_Finalize.
     pub fn is_in_mpi(&self) -> bool {
         self.is_running() && self.init.is_some() && !self.finalized
@@ -75,7 +80,9 @@ impl Rank {
 
     /// Asks what it waits for.
     pub fn ask(&mut self) {
-        self.answer = None;
+        if self.fault.is_none() {
+            self.answer = None;
+        }
         self.lines.clear();
         if let Some(control) = &self.control {
             let line = format!("{}\n", FromLauncher::Report);

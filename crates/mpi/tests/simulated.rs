@@ -4,16 +4,13 @@
 mod common;
 #[path = "common/programs.rs"]
 mod programs;
+#[path = "common/stage.rs"]
+mod stage;
 
-use std::sync::Arc;
-
-use device::model::{Faults, ModelNode, Net};
+use device::model::Faults;
 use device::scene::Scene;
-use fabric::System;
-use fabric::catalogue::Catalogue;
-use mpi::{Rank, RealHost, Wiring};
 use sim::Random;
-use sim::coroutines::{Plan, run};
+use stage::{play, system};
 
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
 const DESIGNS: [&str; 4] = ["basic", "piggyback", "pipeline", "zero-copy"];
@@ -42,10 +39,6 @@ fn simulate(seed: u64) -> (Vec<u64>, u64) {
     play(scene, settings, move |rank| programs::play(rank, seed))
 }
 
-fn system(name: &str) -> System {
-    Catalogue::builtin().system(name).unwrap()
-}
-
 /// What protocols have to bear: packets lost and late, bytes in any order, a slow host.
 fn faults(random: &mut Random) -> Faults {
     let mut faults = Faults {
@@ -67,46 +60,6 @@ fn faults(random: &mut Random) -> Faults {
         faults.slow = Some((0, 300));
     }
     faults
-}
-
-fn play(
-    scene: Scene,
-    settings: Vec<(&'static str, &'static str)>,
-    program: impl Fn(&Arc<Rank>) + 'static,
-) -> (Vec<u64>, u64) {
-    let size = scene.hosts.len();
-    let plan = Plan {
-        ranks: size as u32,
-        seed: scene.seed,
-        stack: 512 << 10,
-    };
-    let Scene {
-        system,
-        hosts,
-        faults,
-        ..
-    } = scene;
-    let net = move |memory| Net::new(memory, &system, &hosts, faults);
-    run(plan, net, move |turn| {
-        let rank = turn.rank() as usize;
-        let settings = settings
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()));
-        let wiring = Wiring {
-            rank,
-            size,
-            segment: None,
-            node: Some(Box::new(ModelNode::new(turn))),
-            control: None,
-        };
-        let knobs = knobs::Knobs::parse(settings).unwrap();
-        let rank = Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
-        let rank = Arc::new(rank);
-        program(&rank);
-        rank.finish("MPI_Finalize").unwrap();
-        rank.now()
-    })
-    .unwrap()
 }
 
 fn number(name: &str) -> Option<u64> {

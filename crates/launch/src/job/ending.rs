@@ -34,10 +34,7 @@ impl Job<'_> {
     /// Ends the job for this reason by these signals, once ranks have had the time to say what they wait for.
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
         // What they had said before is the state at which the job failed.
-        self.ranks
-            .iter_mut()
-            .filter(|rank| rank.is_running())
-            .for_each(|rank| drop(rank.listen()));
+        self.ranks.iter_mut().for_each(|rank| drop(rank.listen()));
         let time = if self.ranks.iter().any(Rank::is_in_mpi) {
             LAST_WORDS
         } else {

@@ -81,7 +81,8 @@ impl Job<'_> {
         };
         match inquiry.purpose {
             Purpose::End(verdict, steps) => {
-                let others = self.ranks.iter().any(Rank::is_running);
+                let tells = |rank: &Rank| rank.is_running() || rank.last_words().is_some();
+                let others = self.ranks.iter().any(tells);
                 say(&self.line(&verdict, others));
                 self.verdict.get_or_insert(verdict);
                 self.end(steps);

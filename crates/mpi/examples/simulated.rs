@@ -1,0 +1,86 @@
+//! How fast ranks on a modelled machine are simulated, as coroutines of this process.
+//!
+//!     cargo run --release -p mpi --example simulated [RANKS]
+
+use std::time::Instant;
+
+use datatype::{Buffer, Elements, Op, Predefined};
+use device::scene::Scene;
+use mpi::Mode;
+use mpi::coll::{Reduction, Work};
+use mpi::comm::WORLD;
+use mpi::op::Operation;
+
+#[path = "../tests/common/stage.rs"]
+mod stage;
+
+use stage::{play, system};
+
+fn main() {
+    ping_pong();
+    let ranks: usize = std::env::args()
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(1024);
+    allreduce(ranks);
+}
+
+fn ping_pong() {
+    const ROUNDS: usize = 500_000;
+    let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let start = Instant::now();
+    let (times, events) = play(scene, Vec::new(), |rank| {
+        let peer = 1 - rank.rank() as i32;
+        let mut bytes = [0u8; 8];
+        // SAFETY: the bytes stay until each call is complete, and nobody else uses them.
+        let buffer = unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) };
+        for turn in 0..2 * ROUNDS {
+            if turn % 2 == rank.rank() {
+                rank.send("MPI_Send", Mode::Standard, buffer.clone(), peer, 0, WORLD)
+                    .unwrap();
+            } else {
+                rank.receive("MPI_Recv", buffer.clone(), peer, 0, WORLD)
+                    .unwrap();
+            }
+        }
+    });
+    let rate = 2.0 * ROUNDS as f64 / start.elapsed().as_secs_f64();
+    let one_way = times[0] as f64 / (2.0 * ROUNDS as f64);
+    println!(
+        "8 B ping-pong: {:.0} thousand messages a second, {one_way:.0} ns of virtual time each, {events} events",
+        rate / 1e3
+    );
+}
+
+fn allreduce(ranks: usize) {
+    let scene = Scene::new(&system("azure-hbv3"), ranks, 16, 1).unwrap();
+    let start = Instant::now();
+    let (times, events) = play(scene, Vec::new(), |rank| {
+        let mut sum = 1u64.to_ne_bytes();
+        // SAFETY: as above.
+        let elements = unsafe { Elements::new(sum.as_mut_ptr(), 1, &Predefined::UINT64_T.into()) };
+        let reduction = Reduction {
+            send: None,
+            receive: Some(elements),
+            op: Operation::Predefined(Op::Sum),
+        };
+        rank.collective("MPI_Allreduce", &Work::Allreduce(reduction), WORLD)
+            .unwrap();
+        assert_eq!(u64::from_ne_bytes(sum), rank.size() as u64);
+    });
+    let last = times.iter().max().copied().unwrap_or(0);
+    println!(
+        "8 B allreduce on {ranks} ranks: {:.2} s of wall time, {:.0} us of virtual time with its connections, {events} events, {} MiB",
+        start.elapsed().as_secs_f64(),
+        last as f64 / 1e3,
+        most_memory() >> 10
+    );
+}
+
+/// The most that this process has had in memory, in KiB.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
+}
