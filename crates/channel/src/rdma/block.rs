@@ -1,6 +1,6 @@
 //! Memory that a device writes to while we look.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,15 +21,30 @@ unsafe impl Send for Block {}
 
 impl Block {
     pub fn new(bytes: usize) -> Block {
+        assert!(bytes > 0);
         let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
             .expect("a size that memory can have");
-        assert!(bytes > 0);
-        // SAFETY: the size is not zero.
-        let base = unsafe { alloc_zeroed(layout) };
-        if base.is_null() {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // Pages of the system's: zeroes that take no memory until they are written to, which most of a ring never is.
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                layout.size(),
+                protection,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
             handle_alloc_error(layout);
         }
-        Block { base, layout }
+        Block {
+            base: base.cast(),
+            layout,
+        }
     }
 
     pub fn base(&self) -> *mut u8 {
@@ -84,7 +99,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout. The owner has taken the devices' access back.
-        unsafe { dealloc(self.base, self.layout) };
+        unsafe { libc::munmap(self.base.cast(), self.layout.size()) };
     }
 }
 
