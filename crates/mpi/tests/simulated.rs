@@ -26,6 +26,7 @@ fn simulate(seed: u64) -> (Vec<u64>, u64) {
         ("FISHPLATE_RENDEZVOUS", ["auto", "read", "write"][pick(3)]),
         ("FISHPLATE_RDMA_RING_BYTES", ["16K", "64K", "256K"][pick(3)]),
         ("FISHPLATE_UNEXPECTED_LIMIT", ["64K", "16M"][pick(2)]),
+        ("FISHPLATE_RDMA_RINGS", ["64", "1", "0"][pick(3)]),
     ];
     let per_host = 1 + pick(2);
     let mut scene = Scene::new(&system, ranks, per_host, seed).unwrap();
