@@ -1,6 +1,7 @@
 # Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
 
-.PHONY: test test-all lint unit loom programs robust foreign foreign-all counts documents bench
+
+.PHONY: test test-all lint unit loom simulate programs robust foreign foreign-all counts documents bench
 
 test: needs lint unit loom programs robust counts documents foreign
 
@@ -20,6 +21,11 @@ unit:
 # Every order of the memory accesses of rings and doorbells.
 loom:
 	RUSTFLAGS='--cfg loom' timeout 1200 $(CARGO) test -p channel --lib --release --quiet --target-dir $(TARGET)/loom
+
+# Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
+# `SEED=n make simulate` runs it alone.
+simulate:
+	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test simulated -- --nocapture
 
 # C programs of our own, compiled by our mpicc, run by our mpiexec.
 programs: stage

@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 import deaths  # noqa: E402
 import launcher  # noqa: E402
+import modelled  # noqa: E402
 import surroundings  # noqa: E402
 from job import Problem, check_no_files  # noqa: E402
 
@@ -75,7 +76,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
-    tests = [test for module in (deaths, launcher, surroundings) for test in module.tests()
+    tests = [test for module in (deaths, launcher, modelled, surroundings) for test in module.tests()
              if options.only in test[0]]
     if options.list:
         print("\n".join(name for name, _ in tests))
