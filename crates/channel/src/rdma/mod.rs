@@ -20,6 +20,7 @@ mod bulk;
 mod complete;
 mod config;
 mod connect;
+mod gather;
 mod inbound;
 mod layout;
 mod link;
