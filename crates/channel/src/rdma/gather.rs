@@ -112,8 +112,8 @@ impl Rdma {
     /// Sends what waited for the way to become free.
     #[inline(never)]
     pub(super) fn send_deferred(&mut self) -> Result<()> {
-        for at in 0..self.known.len() {
-            let to = self.known[at];
+        for at in 0..self.ringed.len() {
+            let to = self.ringed[at];
             let peer = self.peer(to);
             if peer.out.gathering.is_some() && peer.control.held() < BUSY {
                 self.close_gathering(to)?;
