@@ -197,6 +197,7 @@ impl Rdma {
             node,
             layout,
             shared,
+            ringed,
             ..
         } = self;
         let Some(peer) = &mut peers[to] else {
@@ -208,6 +209,7 @@ impl Rdma {
         match (&peer.memory, hello.rings) {
             (Some(_), true) => {
                 let access = Access::default();
+                ringed.push(to);
                 peer.staging = Some(Registered::new(node.rail(0), layout.bytes, access)?);
                 for _ in 0..receives {
                     peer.control.post_receive(&mut **node)?;

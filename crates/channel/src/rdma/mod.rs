@@ -20,6 +20,7 @@ mod bulk;
 mod complete;
 mod config;
 mod connect;
+mod gather;
 mod inbound;
 mod layout;
 mod link;
@@ -66,6 +67,8 @@ pub struct Rdma {
     rings: usize,
     /// Peers with a connection, or the beginning of one.
     known: Vec<usize>,
+    /// Those whose packets come by rings.
+    ringed: Vec<usize>,
     bulk: Bulk,
     shared: Shared,
     attention: Attention,
@@ -150,6 +153,7 @@ impl Rdma {
             peers: (0..ranks).map(|_| None).collect(),
             rings: 0,
             known: Vec::new(),
+            ringed: Vec::new(),
             bulk,
             shared: Shared::default(),
             attention: Attention::default(),
@@ -217,7 +221,7 @@ impl Rdma {
     ) -> Result<usize> {
         let nonsense = |what| Fault::Broken { peer: from, what }.into();
         let Rdma { peers, node, .. } = self;
-        let Some(peer) = peers[from].as_mut().filter(|peer| peer.by_rings()) else {
+        let Some(peer) = &mut peers[from] else {
             return Ok(0);
         };
         let Peer {
@@ -284,8 +288,8 @@ impl Channel for Rdma {
         self.node.look();
         self.attend()?;
         let mut packets = 0;
-        for at in 0..self.known.len() {
-            packets += self.drain(self.known[at], &mut handler)?;
+        for at in 0..self.ringed.len() {
+            packets += self.drain(self.ringed[at], &mut handler)?;
         }
         if self.shared.is_active() {
             packets += self.drain_shared(&mut handler)?;

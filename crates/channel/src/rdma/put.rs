@@ -1,14 +1,11 @@
 //! Sending packets: into a slot of the staging memory, and from there into the same slot of the peer's ring.
-//!
-//! While the way is busy, or only long slots are free, short packets gather in one slot and leave in one write; it leaves when it is full, or when the
-//! way is free again, which every `get` looks for.
 
 use device::{Effort, Remote, Slice};
 
 use super::block::{Block, Registered};
-use super::layout::{self, Content, Info, SUBHEAD, TRAILER, WORD, padded};
-use super::link::{SIGNAL, Write};
-use super::outbound::{Gathering, Place, TAIL_BITS, Taken};
+use super::layout::{Content, Info, TRAILER, WORD, padded};
+use super::link::{DEPTH, Write};
+use super::outbound::{Place, TAIL_BITS, Taken};
 use super::{Design, OWN, Peer, RING, Rdma, TAIL};
 use crate::{Fault, Head, Put, Result};
 
@@ -19,11 +16,6 @@ pub(super) const TAILS: u32 = !TAIL_BITS;
 
 /// Marks the completion after which a basic packet's head pointer is written.
 pub(super) const DATA: u64 = 1 << 63;
-
-/// The way is busy from so many writes on that have not completed.
-const BUSY: u32 = 2 * SIGNAL;
-/// The longest body that is gathered with others.
-const GATHERED: usize = 2048;
 
 pub(super) const TOO_MANY: &str = "it says that it has taken packets that were not sent";
 
@@ -91,13 +83,13 @@ impl Rdma {
 
     /// A slot for a body of this length, and room for its write.
     #[inline(always)]
-    fn find(&mut self, to: usize, len: usize) -> Result<Option<Place>> {
+    pub(super) fn find(&mut self, to: usize, len: usize) -> Result<Option<Place>> {
         // One place in the queue stays free for the tail.
         let peer = self.peer(to);
         match peer
             .out
             .find(len)
-            .filter(|_| peer.control.held() + 1 < super::link::DEPTH)
+            .filter(|_| peer.control.held() + 1 < DEPTH)
         {
             Some(place) => Ok(Some(place)),
             None => self.find_again(to, len),
@@ -113,7 +105,7 @@ impl Rdma {
         Ok(peer
             .out
             .find(len)
-            .filter(|_| peer.control.held() + 1 < super::link::DEPTH))
+            .filter(|_| peer.control.held() + 1 < DEPTH))
     }
 
     /// Posts the write of a slot: what is in it, and the trailer before `end`. In the peer's ring they touch.
@@ -248,107 +240,6 @@ impl Rdma {
             .into()),
         }
     }
-
-    /// Does this packet go with others?
-    #[inline(always)]
-    fn should_gather(&mut self, to: usize, len: usize) -> Result<bool> {
-        if len > GATHERED || padded(len) + SUBHEAD > self.layout.max_body() {
-            return Ok(false);
-        }
-        let peer = self.peer(to);
-        if peer.out.gathering.is_none() && peer.control.held() < BUSY && peer.out.fits_well(len) {
-            return Ok(false);
-        }
-        self.begin_gathering(to, len)
-    }
-
-    /// Is there a slot in which this packet can gather with others?
-    #[inline(never)]
-    fn begin_gathering(&mut self, to: usize, len: usize) -> Result<bool> {
-        self.poll()?;
-        let most = self.layout.max_body();
-        if let Some(gathering) = self.peer(to).out.gathering {
-            let room = self.layout.lanes()[gathering.place.lane].body();
-            let fits = gathering.len + SUBHEAD + padded(len) <= room;
-            let peer = self.peer(to);
-            if fits && (peer.control.held() >= BUSY / 2 || !peer.out.fits_well(len)) {
-                return Ok(true);
-            }
-            self.close_gathering(to)?;
-        }
-        self.hear_tail(to)?;
-        let peer = self.peer(to);
-        let is_free = peer.control.held() < BUSY && peer.out.fits_well(len);
-        if peer.out.gathering.is_some() || is_free {
-            return Ok(false);
-        }
-        let Some(place) = self.find(to, most)? else {
-            return Ok(false);
-        };
-        self.peer(to).out.gathering = Some(Gathering { place, len: 0 });
-        self.attention.deferred += 1;
-        Ok(true)
-    }
-
-    /// Adds a packet to those that are gathered already; there is room.
-    fn gather(&mut self, to: usize, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
-        let Rdma {
-            peers,
-            node,
-            layout,
-            ..
-        } = self;
-        let Some((peer, mut gathering)) = peers[to]
-            .as_mut()
-            .and_then(|peer| peer.out.gathering.map(|gathering| (peer, gathering)))
-        else {
-            return Put::Full;
-        };
-        let place = gathering.place;
-        let start = layout.lanes()[place.lane].start(place.slot);
-        let at = start + gathering.len;
-        let subhead = layout::subhead(head, len);
-        let block = &mut peer.staging().block;
-        block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
-        fill(block.bytes_mut(at + SUBHEAD, len));
-        node.spend(Effort::Send);
-        node.spend(Effort::Copy(SUBHEAD + len));
-        gathering.len += SUBHEAD + padded(len);
-        peer.out.gathering = Some(gathering);
-        Put::Taken
-    }
-
-    /// Posts what has been gathered, unless there is no room for it now.
-    pub(super) fn close_gathering(&mut self, to: usize) -> Result<()> {
-        let layout = self.layout;
-        let peer = self.peer(to);
-        if peer.control.held() + 1 >= super::link::DEPTH {
-            return Ok(());
-        }
-        let Some(Gathering { place, len }) = peer.out.gathering.take() else {
-            return Ok(());
-        };
-        let lane = &layout.lanes()[place.lane];
-        let start = lane.start(place.slot);
-        let end = lane.end(place.slot);
-        let taken = peer.out.take(place);
-        peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
-        self.attention.deferred -= 1;
-        self.post(to, start..start + len, end, taken)
-    }
-
-    /// Sends what waited for the way to become free.
-    #[inline(never)]
-    pub(super) fn send_deferred(&mut self) -> Result<()> {
-        for at in 0..self.known.len() {
-            let to = self.known[at];
-            let peer = self.peer(to);
-            if peer.out.gathering.is_some() && peer.control.held() < BUSY {
-                self.close_gathering(to)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Peer {
@@ -369,7 +260,7 @@ impl Peer {
 
     /// Where packets for the peer's ring are built.
     #[inline(always)]
-    fn staging(&mut self) -> &mut Registered {
+    pub(super) fn staging(&mut self) -> &mut Registered {
         match &mut self.staging {
             Some(staging) => staging,
             None => unreachable!("a peer without rings gets messages"),
@@ -390,7 +281,14 @@ impl Peer {
 
     /// Writes the trailer of a slot that ends at `end`.
     #[inline(always)]
-    fn finish_slot(&mut self, end: usize, head: Head, content: Content, len: usize, taken: Taken) {
+    pub(super) fn finish_slot(
+        &mut self,
+        end: usize,
+        head: Head,
+        content: Content,
+        len: usize,
+        taken: Taken,
+    ) {
         let tail = self.inbound.tell() as u32;
         let info = Info {
             content,

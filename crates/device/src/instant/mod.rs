@@ -6,6 +6,7 @@
 //! in any order. Requests are carried out by whichever rank calls, so no rank has to be there for its peers.
 
 mod memory;
+mod queues;
 mod world;
 
 use std::sync::atomic::Ordering;
