@@ -115,8 +115,14 @@ fn named(name: &str) -> Result<Benchmark> {
     }
 }
 
-/// Draws curves of one benchmark, as SVG or PNG by the name of the file.
-pub fn draw(benchmark: &str, curves: &[Curve], file: &Path) -> Result<()> {
+/// Draws curves of one benchmark, as SVG or PNG by the name of the file. `across` says what the curves' sizes are.
+pub fn draw(
+    benchmark: &str,
+    title: &str,
+    across: &str,
+    curves: &[Curve],
+    file: &Path,
+) -> Result<()> {
     let benchmark = named(benchmark)?;
     let measurement = |label: &String, size, value| Measurement {
         benchmark: benchmark.name().into(),
@@ -137,5 +143,5 @@ pub fn draw(benchmark: &str, curves: &[Curve], file: &Path) -> Result<()> {
             points.map(|&(size, value)| measurement(&curve.label, size, value))
         })
         .collect();
-    plot::draw(&all, file)
+    plot::draw_titled(&all, title, across, file)
 }

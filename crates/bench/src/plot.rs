@@ -59,6 +59,27 @@ impl Kind {
 
 /// One panel for each benchmark; for each of its numbers where it has several (`init`).
 pub fn draw(all: &[Measurement], path: &Path) -> Result<()> {
+    let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
+    draw_panels(
+        names.iter().map(|name| Panel::of(name, all)).collect(),
+        path,
+    )
+}
+
+/// One panel with a title, and a name for what goes across.
+pub fn draw_titled(all: &[Measurement], title: &str, across: &str, path: &Path) -> Result<()> {
+    let Some(first) = all.first() else {
+        return Ok(());
+    };
+    let panel = Panel {
+        title: title.into(),
+        quantity: across.into(),
+        ..Panel::of(&first.benchmark, all)
+    };
+    draw_panels(vec![panel], path)
+}
+
+fn draw_panels(panels: Vec<Panel>, path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         assert!(
@@ -66,8 +87,6 @@ pub fn draw(all: &[Measurement], path: &Path) -> Result<()> {
             "the font is well formed"
         );
     });
-    let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
-    let panels: Vec<Panel> = names.iter().map(|name| Panel::of(name, all)).collect();
     let columns = if panels.len() > 1 { 2 } else { 1 };
     let rows = panels.len().div_ceil(columns);
     let size = |scale: u32| {
@@ -108,6 +127,8 @@ struct Panel {
     title: String,
     unit: Unit,
     across: Across,
+    /// What goes across.
+    quantity: String,
     series: Vec<Series>,
 }
 
@@ -169,6 +190,10 @@ impl Panel {
             title,
             unit: own[0].unit,
             across,
+            quantity: match across {
+                Across::Sizes => "message size".into(),
+                _ => "ranks".into(),
+            },
             series,
         }
     }
@@ -223,11 +248,7 @@ impl Panel {
             .x_labels(x_ticks.len())
             .x_label_formatter(&x_label)
             .y_label_formatter(&|y: &f64| plain(10f64.powf(*y)))
-            .x_desc(if self.across == Across::Sizes {
-                "message size"
-            } else {
-                "ranks"
-            })
+            .x_desc(&self.quantity)
             .y_desc(format!("{}, {}", self.unit.quantity(), shown(self.unit)))
             .axis_desc_style(font(15, scale))
             .draw()?;

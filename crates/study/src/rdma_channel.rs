@@ -104,15 +104,18 @@ impl Results {
     pub fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let (sweep, size) = (std::slice::from_ref(&self.chunks), "message size");
         let plots = [
-            ("latency", "latency.svg", &self.latency[..]),
-            ("bw", "bandwidth.svg", &self.bandwidth[..]),
-            ("bw", "chunk.svg", std::slice::from_ref(&self.chunks)),
+            ("latency", "Latency of the designs", size, &self.latency[..]),
+            ("bw", "Bandwidth of the designs", size, &self.bandwidth[..]),
+            ("bw", "Bandwidth by the chunk", "chunk size", sweep),
         ];
+        let names = ["latency.svg", "bandwidth.svg", "chunk.svg"];
         let mut files = Vec::new();
-        for (benchmark, name, curves) in plots {
+        for (name, (benchmark, title, across, curves)) in names.into_iter().zip(plots) {
             let file = folder.join(name);
-            bench::modelled::draw(benchmark, curves, &file)?;
+            let title = format!("{title}, {}", self.paper.fabric);
+            bench::modelled::draw(benchmark, &title, across, curves, &file)?;
             files.push(file);
         }
         Ok(files)
