@@ -29,6 +29,8 @@ pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
     }
 }
 
+const PPN: &str = "--ppn";
+
 /// Spellings with one dash, and ours.
 const SPELLINGS: &[(&str, &str)] = &[
     ("-np", "--np"),
@@ -40,6 +42,10 @@ const SPELLINGS: &[(&str, &str)] = &[
 
 /// Options that take the next word.
 const WITH_VALUE: &[&str] = &[
+    "--fabric",
+    PPN,
+    "--seed",
+    "--faults",
     "-n",
     "--np",
     "--ranks",
@@ -63,7 +69,7 @@ const HOSTS: &[&str] = &[
     "--machinefile",
     "-machine",
     "-ppn",
-    "--ppn",
+    PPN,
     "-npernode",
     "--npernode",
     "--map-by",
@@ -75,11 +81,16 @@ const HOSTS: &[&str] = &[
 /// Rewrites the options before the program; an error says what cannot be done.
 pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let mut translated = Vec::with_capacity(words.len());
+    let modelled = words
+        .iter()
+        .any(|word| word.as_encoded_bytes().starts_with(b"--fabric"));
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let text = word.to_str().unwrap_or_default();
         let name = text.split('=').next().unwrap_or_default();
-        if HOSTS.contains(&name) {
+        // A modelled machine has hosts.
+        let possible = name == PPN && modelled;
+        if HOSTS.contains(&name) && !possible {
             return Err(format!(
                 "{name}: all ranks run on this machine; options about hosts do not exist here"
             ));
