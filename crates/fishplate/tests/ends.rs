@@ -214,12 +214,12 @@ fn two_programs_in_one_rank_are_refused() {
 #[test]
 fn the_timeout_ends_the_job() {
     let job = ranks(
-        &["-n", "2", "--timeout", "0.5"],
+        &["-n", "2", "--timeout", "2.5"],
         &["init", "recv=any tag=3"],
     )
     .finish();
     job.code(124)
-        .one_line(&["longer than 0.5 s (--timeout)", "0-1: "]);
+        .one_line(&["longer than 2.5 s (--timeout)", "0-1: "]);
 }
 
 #[test]
