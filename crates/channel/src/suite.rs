@@ -45,6 +45,28 @@ fn check(number: u64, body: &[u8]) {
     );
 }
 
+/// Ends the test program when one of two threads panics, for the other would wait for ever, and when both do.
+struct Watch(std::time::Instant);
+
+impl Watch {
+    fn begin() -> Watch {
+        Watch(std::time::Instant::now())
+    }
+
+    fn idle(&self) {
+        assert!(self.0.elapsed().as_secs() < 100, "nothing comes any more");
+        std::thread::yield_now();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// Attempts after which something must have happened.
 const PATIENCE: usize = 100_000;
 
@@ -97,6 +119,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
         .collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let watch = Watch::begin();
             for (number, &len) in lengths.iter().enumerate() {
                 let number = number as u64;
                 while a
@@ -105,7 +128,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                     == Put::Full
                 {
                     take(&mut a, |_, head, _| panic!("unexpected {head:?}")).unwrap();
-                    std::thread::yield_now();
+                    watch.idle();
                 }
             }
             // What has been gathered leaves while its sender looks.
@@ -113,6 +136,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                 take(&mut a, |_, _, _| ()).unwrap();
             }
         });
+        let watch = Watch::begin();
         let mut received = 0;
         while received < lengths.len() {
             let packets = take(&mut b, |peer, head, body| {
@@ -123,7 +147,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
             })
             .unwrap();
             if packets == 0 {
-                std::thread::yield_now();
+                watch.idle();
             }
         }
     });
@@ -133,6 +157,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
 fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
     let talk = |mut channel: C, peer: usize| {
+        let watch = Watch::begin();
         let (mut sent, mut heard) = (0, 0);
         while sent < EACH || heard < EACH {
             let len = (sent as usize * 37) % 700;
@@ -153,7 +178,7 @@ fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
             })
             .unwrap();
             if packets == 0 {
-                std::thread::yield_now();
+                watch.idle();
             }
         }
         for _ in 0..1000 {
