@@ -1,5 +1,7 @@
 //! The promises of every channel, for any kind of it.
 
+use std::io::Write;
+
 use crate::{Channel, Head, More, Put, Result};
 
 /// All of them, on channels that `make` joins into a job of so many ranks.
@@ -62,6 +64,11 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // The words of the panic may be lost in what the harness has captured.
+            let _ = writeln!(
+                std::io::stderr(),
+                "a promise of the channel is broken: see --nocapture"
+            );
             std::process::abort();
         }
     }
