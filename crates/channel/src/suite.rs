@@ -1,5 +1,7 @@
 //! The promises of every channel, for any kind of it.
 
+use std::io::Write;
+
 use crate::{Channel, Head, More, Put, Result};
 
 /// All of them, on channels that `make` joins into a job of so many ranks.
@@ -43,6 +45,33 @@ fn check(number: u64, body: &[u8]) {
         "packet {number} of {} bytes is damaged",
         body.len()
     );
+}
+
+/// Ends the test program when one of two threads panics, for the other would wait for ever, and when both do.
+struct Watch(std::time::Instant);
+
+impl Watch {
+    fn begin() -> Watch {
+        Watch(std::time::Instant::now())
+    }
+
+    fn idle(&self) {
+        assert!(self.0.elapsed().as_secs() < 100, "nothing comes any more");
+        std::thread::yield_now();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The words of the panic may be lost in what the harness has captured.
+            let _ = writeln!(
+                std::io::stderr(),
+                "a promise of the channel is broken: see --nocapture"
+            );
+            std::process::abort();
+        }
+    }
 }
 
 /// Attempts after which something must have happened.
@@ -97,6 +126,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
         .collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let watch = Watch::begin();
             for (number, &len) in lengths.iter().enumerate() {
                 let number = number as u64;
                 while a
@@ -105,7 +135,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                     == Put::Full
                 {
                     take(&mut a, |_, head, _| panic!("unexpected {head:?}")).unwrap();
-                    std::thread::yield_now();
+                    watch.idle();
                 }
             }
             // What has been gathered leaves while its sender looks.
@@ -113,6 +143,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                 take(&mut a, |_, _, _| ()).unwrap();
             }
         });
+        let watch = Watch::begin();
         let mut received = 0;
         while received < lengths.len() {
             let packets = take(&mut b, |peer, head, body| {
@@ -123,7 +154,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
             })
             .unwrap();
             if packets == 0 {
-                std::thread::yield_now();
+                watch.idle();
             }
         }
     });
@@ -133,6 +164,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
 fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
     let talk = |mut channel: C, peer: usize| {
+        let watch = Watch::begin();
         let (mut sent, mut heard) = (0, 0);
         while sent < EACH || heard < EACH {
             let len = (sent as usize * 37) % 700;
@@ -153,7 +185,7 @@ fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
             })
             .unwrap();
             if packets == 0 {
-                std::thread::yield_now();
+                watch.idle();
             }
         }
         for _ in 0..1000 {
