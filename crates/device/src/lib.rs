@@ -12,8 +12,8 @@ mod verbs;
 
 pub use verbs::*;
 
-/// A rank's place in a machine.
-pub trait Node {
+/// A rank's place in a machine. It goes where its rank goes, to another thread too.
+pub trait Node: Send {
     /// How many devices there are: at least one, each a rail of its own.
     fn rails(&self) -> usize;
 

@@ -29,8 +29,6 @@ mod put;
 mod shared;
 mod word;
 
-use std::ops::{Deref, DerefMut};
-
 use device::{Cq, Effort, Node, Placement, Remote, Srq};
 
 use crate::share::Share;
@@ -53,7 +51,7 @@ const BUSY_LOOKS: u32 = 256;
 
 pub struct Rdma {
     rank: usize,
-    node: Place,
+    node: Box<dyn Node>,
     config: Config,
     layout: Layout,
     /// Only completions tell that a write is whole.
@@ -72,26 +70,6 @@ pub struct Rdma {
     bulk: Bulk,
     shared: Shared,
     attention: Attention,
-}
-
-/// The rank's own place in the machine. Nobody else has it.
-struct Place(Box<dyn Node>);
-
-// SAFETY: a node is used by its rank alone, and a rank by one thread at a time (its lock, or the program's promise). What
-// of it other ranks see is made for that, or lies in the same thread for good (modelled ranks take turns).
-unsafe impl Send for Place {}
-
-impl Deref for Place {
-    type Target = dyn Node;
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
-
-impl DerefMut for Place {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut *self.0
-    }
 }
 
 /// What a rank has to look at besides its rings.
@@ -131,7 +109,7 @@ const RING: usize = 64;
 
 impl Rdma {
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        let mut node = Place(node);
+        let mut node = node;
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"
