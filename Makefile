@@ -8,7 +8,7 @@ include mk/test.mk
 .PHONY: help demo clean
 
 help:
-	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth'
+	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
 	@echo 'make test                check everything that takes minutes; make test-all: everything'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'

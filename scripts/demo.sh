@@ -17,4 +17,10 @@ $bin/fishplate bench latency -m 1:1048576 --plot build/latency.svg
 say 'Bandwidth between two ranks'
 $bin/fishplate bench bw -m 1:1048576 --plot build/bandwidth.svg
 
-say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg"
+say 'The same program on a modelled machine, in virtual time'
+$bin/fishplate run -n 4 --fabric qdr build/pi
+
+say 'A study: four designs of an RDMA channel on the cluster of 2003 (some 20 seconds)'
+$bin/fishplate study rdma-channel --out build/plots
+
+say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg, and those above"
