@@ -15,7 +15,7 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
-unit:
+unit: stage
 	timeout 1800 $(CARGO) test --workspace --quiet
 
 # Every order of the memory accesses of rings and doorbells.

@@ -1,6 +1,6 @@
-//! `fishplate bench`, most of it with the staged tree: our own library under our own launcher, by
-//! `make stage` and `cargo test -p fishplate --test bench -- --ignored`. What is measured is not
-//! judged here, only that it is measured, right and in the promised form.
+//! `fishplate bench`, most of it with the tree that `make stage` makes: our own library under our own
+//! launcher. What is measured is not judged here, only that it is measured, right and in the promised
+//! form.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -105,7 +105,6 @@ fn objects(words: &str) -> Vec<Value> {
 }
 
 #[test]
-#[ignore = "needs `make stage`"]
 fn latency_is_one_object_a_size() {
     let all = objects("latency -m 1:64K -i 50 --rounds 3");
     let sizes: Vec<u64> = all.iter().filter_map(|one| one["size"].as_u64()).collect();
@@ -122,7 +121,6 @@ fn latency_is_one_object_a_size() {
 }
 
 #[test]
-#[ignore = "needs `make stage`"]
 fn data_is_right_in_every_benchmark() {
     for words in [
         "latency -m 0:1M",
@@ -143,7 +141,6 @@ fn data_is_right_in_every_benchmark() {
 }
 
 #[test]
-#[ignore = "needs `make stage`"]
 fn init_measures_time_and_memory() {
     let all = objects("init -n 2 --rounds 1");
     let names: BTreeSet<&str> = all
@@ -158,7 +155,6 @@ fn init_measures_time_and_memory() {
 }
 
 #[test]
-#[ignore = "needs `make stage`"]
 fn two_libraries_stand_side_by_side_and_are_drawn() {
     let library = stage().join("lib/libmpi_abi.so.1");
     let plot = std::env::temp_dir().join(format!("bench-{}.png", std::process::id()));
