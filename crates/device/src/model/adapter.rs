@@ -4,6 +4,7 @@ use fabric::Resource;
 use sim::Time;
 
 use super::queue_pair::Stream;
+use super::timing::Piece;
 use super::trace::Act;
 use super::{Clocked, Event, NONE, Net};
 
@@ -88,6 +89,25 @@ impl Net {
         &mut self.adapters[adapter as usize].down
     }
 
+    /// What is read or written goes through the HCA's buffer and keeps the host's memory busy: when both are done with it.
+    #[inline]
+    fn pass_through(&mut self, adapter: u32, at: Time, piece: &Piece, act: Act, len: u32) -> Time {
+        let own = &mut self.adapters[adapter as usize];
+        let buffer = own.internal.take(at, piece.internal);
+        let host = &mut self.hosts[own.host as usize];
+        host.moved += piece.memory;
+        let moved = host.memory.take(at, piece.memory);
+        self.note_rail(
+            adapter,
+            Resource::Internal,
+            buffer,
+            piece.internal,
+            act,
+            len.into(),
+        );
+        buffer.max(moved)
+    }
+
     /// An HCA writes to memory, in pieces of at most a packet: when the last is on the bus.
     #[inline]
     pub(super) fn write(&mut self, adapter: u32, at: Time, len: u32) -> Time {
@@ -101,20 +121,7 @@ impl Net {
             Act::Write,
             len.into(),
         );
-        let own = &mut self.adapters[adapter as usize];
-        let buffer = own.internal.take(at, piece.internal);
-        let host = &mut self.hosts[own.host as usize];
-        host.moved += piece.memory;
-        let moved = host.memory.take(at, piece.memory);
-        self.note_rail(
-            adapter,
-            Resource::Internal,
-            buffer,
-            piece.internal,
-            Act::Write,
-            len.into(),
-        );
-        bus.max(buffer).max(moved)
+        bus.max(self.pass_through(adapter, at, &piece, Act::Write, len))
     }
 
     /// Puts so many bytes on the link towards another adapter: when they are there. `extra` is on top of the way through
@@ -213,20 +220,7 @@ impl Net {
             Act::Read,
             len.into(),
         );
-        let own = &mut self.adapters[adapter as usize];
-        let buffer = own.internal.take(at, piece.internal);
-        let host = &mut self.hosts[own.host as usize];
-        host.moved += piece.memory;
-        let moved = host.memory.take(at, piece.memory);
-        self.note_rail(
-            adapter,
-            Resource::Internal,
-            buffer,
-            piece.internal,
-            Act::Read,
-            len.into(),
-        );
-        bus.max(buffer).max(moved)
+        bus.max(self.pass_through(adapter, at, &piece, Act::Read, len))
     }
 
     /// A packet has been read, or the link has caught up.

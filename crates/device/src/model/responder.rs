@@ -356,22 +356,10 @@ impl Net {
 
     /// Says that a message has arrived; `heard`: the requester does something when it hears it.
     fn acknowledge(&mut self, number: u32, at: Time, heard: bool, clock: &mut Clocked) {
-        let message = &self.messages[number];
-        let (from, to, way) = (message.from, message.to, message.way);
-        let (here, there) = (
-            self.qps[to as usize].adapter,
-            self.qps[from as usize].adapter,
-        );
+        let (from, to) = (self.messages[number].from, self.messages[number].to);
         // It takes its place on the link now, and leaves when the write is on the bus.
         let wait = at.saturating_sub(clock.now());
-        let there = self.fly(
-            here,
-            there,
-            clock.now(),
-            ACKNOWLEDGEMENT,
-            way,
-            Act::Acknowledgement,
-        ) + wait;
+        let there = self.fly_back(number, clock) + wait;
         if !heard {
             return;
         }
@@ -386,20 +374,8 @@ impl Net {
 
     /// A packet for the requester.
     fn send_back(&mut self, number: u32, event: Event, clock: &mut Clocked) {
-        let message = &self.messages[number];
-        let (from, to, way) = (message.from, message.to, message.way);
-        let (here, there) = (
-            self.qps[to as usize].adapter,
-            self.qps[from as usize].adapter,
-        );
-        let there = self.fly(
-            here,
-            there,
-            clock.now(),
-            ACKNOWLEDGEMENT,
-            way,
-            Act::Acknowledgement,
-        );
+        let (from, to) = (self.messages[number].from, self.messages[number].to);
+        let there = self.fly_back(number, clock);
         match self.fate(to, from, there, clock) {
             Some(there) => {
                 if let Event::Refused { message, .. } = event {
@@ -409,6 +385,16 @@ impl Net {
             }
             None => self.lost(from, clock),
         }
+    }
+
+    /// Puts an acknowledgement on the link to the requester: when it is there.
+    fn fly_back(&mut self, number: u32, clock: &Clocked) -> Time {
+        let message = &self.messages[number];
+        let (from, to, way) = (message.from, message.to, message.way);
+        let here = self.qps[to as usize].adapter;
+        let there = self.qps[from as usize].adapter;
+        let (now, act) = (clock.now(), Act::Acknowledgement);
+        self.fly(here, there, now, ACKNOWLEDGEMENT, way, act)
     }
 
     /// A message cannot be taken. Only a reliable connection says so.
