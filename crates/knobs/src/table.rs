@@ -88,7 +88,7 @@ knobs! {
 
     /// Contents of packets from this size on are written past the sender's cache. Small is good where cores are far apart
     /// (no common cache, many virtual machines); where they share a cache, 8K gives lower latencies from 1 to 4 KiB. Unless
-    /// it is set, the launcher measures which of the two it is, which takes less than a tenth of a millisecond.
+    /// it is set, the launcher measures which of the two it is.
     past_cache_limit: Bytes = Bytes::kib(1), "FISHPLATE_PAST_CACHE_LIMIT";
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's memory
