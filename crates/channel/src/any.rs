@@ -1,5 +1,7 @@
 //! All the channels of one rank behind one face: who is reached how.
 
+use std::os::fd::OwnedFd;
+
 use device::Node;
 
 use crate::loopback::Loopback;
@@ -10,9 +12,11 @@ use crate::{Bulk, Channel, End, Fault, First, Head, More, OneSided, Put, Result}
 
 /// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
 const SHARED_PIECE: usize = 16 << 10;
+/// The longest packet to this rank itself.
+const LOOPBACK_PIECE: usize = 64 << 10;
 
-/// Every peer by the channel that reaches it: this rank itself, the ranks that share memory with it, or those that it
-/// reaches by RDMA. At present a rank has one kind of peer besides itself.
+/// Every peer by the channel that reaches it: this rank itself, the ranks that share memory with it, and all others by
+/// RDMA.
 pub struct Channels {
     rank: usize,
     loopback: Loopback,
@@ -25,43 +29,38 @@ pub struct Channels {
 impl Channels {
     /// A rank on its own.
     pub fn alone() -> Channels {
+        Channels::of(0, None, None)
+    }
+
+    /// Rank `rank` of a job, and the ways to its peers.
+    pub fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Channels {
         Channels {
-            rank: 0,
+            rank,
             loopback: Loopback::default(),
-            shm: None,
-            rdma: None,
+            shm,
+            rdma: rdma.map(Box::new),
             left: false,
         }
     }
 
-    /// A rank that shares memory with all its peers.
-    pub fn shared(shm: Shm) -> Channels {
-        Channels {
-            rank: shm.rank(),
-            loopback: Loopback::default(),
-            shm: Some(shm),
-            rdma: None,
-            left: false,
-        }
+    /// Shared memory, if that is how this peer is reached.
+    #[inline]
+    fn shm_to(&self, peer: usize) -> Option<&Shm> {
+        self.shm
+            .as_ref()
+            .filter(|shm| peer != self.rank && shm.reaches(peer))
     }
 
-    /// A rank that reaches all its peers by RDMA.
-    pub fn remote(rdma: Rdma) -> Channels {
-        Channels {
-            rank: rdma.rank(),
-            loopback: Loopback::default(),
-            shm: None,
-            rdma: Some(Box::new(rdma)),
-            left: false,
-        }
+    #[inline]
+    fn shm_to_mut(&mut self, peer: usize) -> Option<&mut Shm> {
+        let rank = self.rank;
+        self.shm
+            .as_mut()
+            .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
     pub fn shm(&self) -> Option<&Shm> {
         self.shm.as_ref()
-    }
-
-    pub fn shm_mut(&mut self) -> Option<&mut Shm> {
-        self.shm.as_mut()
     }
 
     /// Takes the first packet of a peer that has one if it is `wanted`. It looks where a packet comes soonest: whoever
@@ -81,17 +80,42 @@ impl Channels {
     /// The channel by RDMA, if that is how this peer is reached.
     #[inline]
     pub fn rdma_to(&mut self, peer: usize) -> Option<&mut Rdma> {
-        self.rdma.as_deref_mut().filter(|_| peer != self.rank)
+        let here = peer == self.rank || self.shm.as_ref().is_some_and(|shm| shm.reaches(peer));
+        self.rdma.as_deref_mut().filter(|_| !here)
     }
 
     pub fn rdma_mut(&mut self) -> Option<&mut Rdma> {
         self.rdma.as_deref_mut()
     }
 
-    /// Waiting is a matter of the rank's node ([`Channels::wait`]).
+    /// Waiting is a matter of the rank's node ([`Channels::wait`]): there is no doorbell that peers could ring.
     #[inline]
     pub fn waits_by_node(&self) -> bool {
-        self.rdma.is_some()
+        self.rdma.is_some() && self.shm.is_none()
+    }
+
+    /// Asks the rank's devices, if it has any, to raise an event when something comes. The answer: do they for all that
+    /// may come?
+    pub fn arm(&mut self) -> Result<Option<bool>> {
+        self.rdma.as_mut().map(|rdma| rdma.arm()).transpose()
+    }
+
+    /// What can be read once the devices have raised an event.
+    pub fn events(&mut self) -> Result<Option<OwnedFd>> {
+        match &mut self.rdma {
+            Some(rdma) => Ok(rdma.node().events()?),
+            None => Ok(None),
+        }
+    }
+
+    /// The longest body that a packet to any peer can carry, in bytes.
+    pub fn least_body(&self) -> usize {
+        let bodies = [
+            self.shm.as_ref().map(|shm| shm.max_body(self.rank)),
+            self.rdma.as_ref().map(|rdma| rdma.max_body(self.rank)),
+        ];
+        let least = bodies.into_iter().flatten().min();
+        least.unwrap_or(LOOPBACK_PIECE)
     }
 
     /// Lets time pass until something may have changed, at most so many nanoseconds, where the rank has a node.
@@ -125,7 +149,7 @@ impl Channels {
     /// The pieces in which a long message goes to this peer, in bytes.
     pub fn piece(&self, peer: usize) -> usize {
         match &self.rdma {
-            Some(rdma) if peer != self.rank => rdma.max_body(peer),
+            Some(rdma) if peer != self.rank && self.shm_to(peer).is_none() => rdma.max_body(peer),
             _ => self.max_body(peer).min(SHARED_PIECE),
         }
     }
@@ -144,9 +168,8 @@ impl Channels {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
         let head = [first, second, third];
-        match &mut self.shm {
-            Some(shm) if peer != self.rank => return shm.put(peer, head, len, fill),
-            _ => {}
+        if let Some(shm) = self.shm_to_mut(peer) {
+            return shm.put(peer, head, len, fill);
         }
         match &mut self.rdma {
             Some(rdma) if peer != self.rank => rdma.put(peer, head, len, fill),
@@ -162,13 +185,12 @@ impl Channels {
     #[inline(always)]
     pub fn has_nothing(&self) -> bool {
         self.loopback.is_empty()
-            && match &self.shm {
-                Some(shm) => shm.has_nothing(),
-                None => self.rdma.is_none(),
-            }
+            && self.rdma.is_none()
+            && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
     }
 
-    /// Transfers that are done are packets with the heads that their starters chose.
+    /// By RDMA, and by shared memory beside it. Transfers that are done are packets with the heads that their starters
+    /// chose.
     #[inline(never)]
     fn get_otherwise(
         &mut self,
@@ -178,6 +200,9 @@ impl Channels {
             return self.check_not_left().map(|()| 0);
         };
         let mut packets = rdma.get(&mut handler)?;
+        if let Some(shm) = &mut self.shm {
+            packets += shm.get(&mut handler)?;
+        }
         while let Some(done) = rdma.done() {
             packets += 1;
             let _ = handler(done.peer, done.token, &[]);
@@ -194,12 +219,10 @@ impl Channels {
 impl Channel for Channels {
     #[inline]
     fn max_body(&self, peer: usize) -> usize {
-        match &self.shm {
-            Some(shm) if peer != self.rank => shm.max_body(peer),
-            _ => match &self.rdma {
-                Some(rdma) if peer != self.rank => rdma.max_body(peer),
-                _ => 64 << 10,
-            },
+        match (self.shm_to(peer), &self.rdma) {
+            (Some(shm), _) => shm.max_body(peer),
+            (None, Some(rdma)) if peer != self.rank => rdma.max_body(peer),
+            _ => LOOPBACK_PIECE,
         }
     }
 
@@ -230,41 +253,34 @@ impl Channel for Channels {
             }
         }
         packets += match &mut self.shm {
-            Some(shm) => shm.get(handler)?,
-            None => self.get_otherwise(handler)?,
+            Some(shm) if self.rdma.is_none() => shm.get(handler)?,
+            _ => self.get_otherwise(handler)?,
         };
         Ok(packets)
     }
 
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
-        match &mut self.shm {
-            Some(shm) if peer != self.rank => shm.read(peer, address, into),
-            _ if peer != self.rank => Ok(Bulk::Refused),
-            _ => {
-                self.loopback.read(address, into);
-                Ok(Bulk::Done)
-            }
+        if let Some(shm) = self.shm_to_mut(peer) {
+            return shm.read(peer, address, into);
         }
+        if peer != self.rank {
+            return Ok(Bulk::Refused);
+        }
+        self.loopback.read(address, into);
+        Ok(Bulk::Done)
     }
 
     fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
-        match &mut self.shm {
-            Some(shm) if peer != self.rank => shm.write(peer, address, from),
-            _ => Ok(Bulk::Refused),
-        }
+        self.shm_to_mut(peer)
+            .map_or(Ok(Bulk::Refused), |shm| shm.write(peer, address, from))
     }
 
     fn share(&self, peer: usize, end: End) -> Option<&Share> {
-        self.shm
-            .as_ref()
-            .filter(|_| peer != self.rank)?
-            .share(peer, end)
+        self.shm_to(peer)?.share(peer, end)
     }
 
     fn can_read(&mut self, peer: usize) -> bool {
-        match &mut self.shm {
-            Some(shm) if peer != self.rank => shm.can_read(peer),
-            _ => peer == self.rank,
-        }
+        let own = peer == self.rank;
+        self.shm_to_mut(peer).map_or(own, |shm| shm.can_read(peer))
     }
 }

@@ -10,6 +10,8 @@ pub mod model;
 pub mod scene;
 mod verbs;
 
+use std::os::fd::OwnedFd;
+
 pub use verbs::*;
 
 /// A rank's place in a machine. It goes where its rank goes, to another thread too.
@@ -37,6 +39,19 @@ pub trait Node: Send {
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
     /// most so many nanoseconds (`u64::MAX`: however long that takes).
     fn wait(&mut self, nanos: u64) -> Result<()>;
+
+    /// From now on what arrives with a completion, and what peers tell, raises an event. Whoever wants to sleep calls this,
+    /// looks at everything once more, and sleeps until [`events`](Node::events) can be read. A plain write of a peer's
+    /// raises none.
+    fn arm(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What can be read once an event has been raised, for another thread to wait for: until the next `arm`. None if there
+    /// are no events.
+    fn events(&mut self) -> Result<Option<OwnedFd>> {
+        Ok(None)
+    }
 
     /// Tells a peer something by a slow way that needs no connection. It arrives in order, whole and once.
     fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()>;

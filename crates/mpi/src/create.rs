@@ -263,8 +263,8 @@ impl Rank {
         self.lock().add_comm(new)
     }
 
-    /// `MPI_Comm_split_type`. All ranks of a job share one machine and nothing smaller is told apart, so a communicator
-    /// comes out whole, or not at all where the standard wants a part.
+    /// `MPI_Comm_split_type`. Nothing smaller than a host is told apart, so where the standard wants a part of one, no
+    /// communicator comes out.
     pub fn comm_split_type(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -278,15 +278,17 @@ impl Rank {
                 .find(|(name, _)| name == key)
                 .map(|(_, value)| value.as_str())
         };
+        let host = self.host_of(self.rank()) as i32;
         let color = match split_type {
-            split_type::SHARED => 0,
+            split_type::SHARED => host,
             split_type::HW_GUIDED => match value("mpi_hw_resource_type") {
-                Some("mpi_shared_memory") => 0,
+                Some("mpi_shared_memory") => host,
                 _ => UNDEFINED,
             },
             split_type::RESOURCE_GUIDED => {
                 match (value("mpi_hw_resource_type"), value("mpi_pset_name")) {
-                    (Some("mpi_shared_memory"), None) | (None, Some("mpi://WORLD")) => 0,
+                    (Some("mpi_shared_memory"), None) => host,
+                    (None, Some("mpi://WORLD")) => 0,
                     (None, Some("mpi://SELF")) => self.rank() as i32,
                     _ => UNDEFINED,
                 }

@@ -39,6 +39,7 @@ pub mod task;
 pub mod topology;
 pub mod types;
 mod wait;
+mod watcher;
 
 pub use create::split_type;
 pub use dims::dims_create;

@@ -1,12 +1,13 @@
 //! A rank: everything that one process of a job is to MPI.
 
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
+use channel::Channels;
 use channel::lock::{Guard, RankLock};
 use channel::rdma::{Config, Design, Rdma};
-use channel::shm::{Bell, Segment, Shape, Shm};
-use channel::{Channel, Channels};
+use channel::shm::{Bell, Places, Segment, Shape, Shm};
 use datatype::{Buffer, Pool};
 use device::Node;
 use knobs::{Knobs, RdmaDesign};
@@ -28,6 +29,7 @@ use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::{Policy, Waiting};
+use crate::watcher::Watcher;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {
@@ -40,8 +42,12 @@ pub struct Rank {
     pub(crate) bell: Option<Bell>,
     /// Threads of this rank asleep on it.
     pub(crate) sleepers: AtomicUsize,
+    /// Rings it for devices, once the rank has slept.
+    pub(crate) watcher: OnceLock<Watcher>,
     rank: usize,
     size: usize,
+    /// The host of each rank; empty if all are on one.
+    hosts: Vec<u32>,
 }
 
 /// What the rank's lock protects.
@@ -82,9 +88,11 @@ pub struct State {
 pub struct Wiring {
     pub rank: usize,
     pub size: usize,
-    /// The memory that the ranks of the job share, if they do.
+    /// The host of each rank; empty if all are on one.
+    pub hosts: Vec<u32>,
+    /// The memory that the ranks of this host share, if they do.
     pub segment: Option<OwnedFd>,
-    /// The rank's place in a machine with RDMA devices. All its peers are reached by them.
+    /// The rank's place in a machine with RDMA devices: by them it reaches those with whom it shares no memory.
     pub node: Option<Box<dyn Node>>,
     /// The line to the launcher, if there is one.
     pub control: Option<Control>,
@@ -95,10 +103,56 @@ impl From<Job> for Wiring {
         Wiring {
             rank: job.rank,
             size: job.size,
+            hosts: Vec::new(),
             segment: Some(job.segment),
             node: None,
             control: Some(job.control),
         }
+    }
+}
+
+impl Wiring {
+    /// One rank, with nobody to reach.
+    fn alone() -> Wiring {
+        Wiring {
+            rank: 0,
+            size: 1,
+            hosts: Vec::new(),
+            segment: None,
+            node: None,
+            control: None,
+        }
+    }
+
+    /// The ways to all peers.
+    fn channels(&mut self, knobs: &Knobs) -> Result<Channels> {
+        let (rank, size) = (self.rank, self.size);
+        let shm = match self.segment.take() {
+            Some(segment) => Some(self.join(segment, knobs)?),
+            None => None,
+        };
+        let rdma = match self.node.take() {
+            Some(node) => Some(Rdma::attach(node, rank, size, config(knobs))?),
+            None => None,
+        };
+        let reached = shm.as_ref().map_or(1, |shm| shm.places().here());
+        if reached < size && rdma.is_none() {
+            let detail = "there are ranks with which this one shares no memory, and it has no device to reach them by";
+            return Err(Error::new(Class::OTHER, detail));
+        }
+        Ok(Channels::of(rank, shm, rdma))
+    }
+
+    /// Joins the memory that the ranks of this host share.
+    fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
+        let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
+        let segment = Segment::open(segment, shape)?;
+        let places = match self.hosts.len() {
+            0 => Places::all(self.size),
+            _ => Places::beside(self.rank, &self.hosts),
+        };
+        let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
+        Ok(Shm::attach(segment, self.rank, places, single_copy)?)
     }
 }
 
@@ -109,43 +163,19 @@ impl Rank {
         knobs: Knobs,
         host: impl FnOnce(usize) -> Box<dyn Host>,
     ) -> Result<Rank> {
-        let (rank, size, channels, control) = match job {
-            None => (0, 1, Channels::alone(), None),
-            Some(Wiring {
-                rank,
-                size,
-                node: Some(node),
-                control,
-                ..
-            }) => {
-                let rdma = Rdma::attach(node, rank, size, config(&knobs))?;
-                (rank, size, Channels::remote(rdma), control)
-            }
-            Some(job) => {
-                let segment = job.segment.ok_or_else(unwired)?;
-                let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
-                let segment = Segment::open(segment, shape)?;
-                if segment.ranks != job.size {
-                    let detail = format!(
-                        "the launcher says that the job has {} ranks, its shared memory says {}",
-                        job.size, segment.ranks
-                    );
-                    return Err(Error::new(Class::OTHER, detail));
-                }
-                let shm = Shm::attach(
-                    segment,
-                    job.rank,
-                    knobs.single_copy != knobs::SingleCopy::Off,
-                )?;
-                (job.rank, job.size, Channels::shared(shm), job.control)
-            }
-        };
-        let host = host(size);
+        let mut job = job.unwrap_or_else(Wiring::alone);
+        let channels = job.channels(&knobs)?;
+        let Wiring {
+            rank,
+            size,
+            hosts,
+            control,
+            ..
+        } = job;
+        let here = channels.shm().map_or(size, |shm| shm.places().here());
+        let host = host(here);
         let limits = Limits {
-            eager: knobs
-                .eager_limit
-                .0
-                .min(channels.max_body((rank + 1) % size)),
+            eager: knobs.eager_limit.0.min(channels.least_body()),
             past_cache: knobs.past_cache_limit.0,
             single_copy: knobs.single_copy_limit.0,
             together: if host.core_per_rank() {
@@ -210,8 +240,10 @@ impl Rank {
             collectives,
             bell,
             sleepers: AtomicUsize::new(0),
+            watcher: OnceLock::new(),
             rank,
             size,
+            hosts,
         })
     }
 
@@ -238,6 +270,11 @@ impl Rank {
     /// This rank's number in the job.
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// The number of the host that a rank is on, from 0.
+    pub fn host_of(&self, rank: usize) -> u32 {
+        self.hosts.get(rank).copied().unwrap_or_default()
     }
 
     /// How many ranks the job has.
@@ -452,14 +489,6 @@ fn config(knobs: &Knobs) -> Config {
         rings: knobs.rdma_rings,
         gather: knobs.rdma_gather,
     }
-}
-
-#[cold]
-fn unwired() -> Error {
-    Error::new(
-        Class::OTHER,
-        "a rank of several has neither memory that it shares with the others nor a device to reach them by",
-    )
 }
 
 #[cold]

@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering;
 use channel::Fault;
 use knobs::Wait;
 
-use crate::Result;
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
+use crate::watcher::Watcher;
+use crate::{Class, Error, Result};
 
 /// The longest sleep.
 const NAP: u64 = 50_000_000;
@@ -73,9 +74,16 @@ impl Rank {
                     if sleeps {
                         // Whoever rings looks for a sleeper first, so this rank must look again once it is one.
                         let ordered = self.lie_down();
+                        let nap = self.prepare_nap(&mut state, ordered);
                         let answer = done(&mut state);
-                        let nap = state.nap(ordered);
                         drop(state);
+                        let nap = match nap {
+                            Ok(nap) => nap,
+                            Err(error) => {
+                                self.sleep(0);
+                                return Err(error);
+                            }
+                        };
                         self.sleep(if matches!(answer, Ok(None)) { nap } else { 0 });
                         if let Some(answer) = answer? {
                             return Ok(answer);
@@ -201,6 +209,44 @@ impl Rank {
     fn lie_down(&self) -> bool {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         self.bell.as_ref().is_some_and(|bell| bell.arm())
+    }
+
+    /// Looks once more, now that whoever writes rings; how long this rank may sleep.
+    fn prepare_nap(&self, state: &mut State, ordered: bool) -> Result<u64> {
+        let rings = match state.channels.arm()? {
+            None => return Ok(state.nap(ordered)),
+            Some(rings) => rings,
+        };
+        // What devices have brought is found by looking at all of it.
+        if state.progress()? {
+            return Ok(0);
+        }
+        let nap = state.nap(ordered && rings);
+        if nap > 0 {
+            self.watch(state)?;
+        }
+        Ok(nap)
+    }
+
+    /// Lets the devices' events ring this rank's bell.
+    fn watch(&self, state: &mut State) -> Result<()> {
+        let Some(bell) = &self.bell else {
+            return Ok(());
+        };
+        if self.watcher.get().is_none()
+            && let Some(events) = state.channels.events()?
+        {
+            let watcher = Watcher::new(events, bell.clone()).map_err(|why| {
+                let what = format!("the thread that waits for the devices cannot start: {why}");
+                Error::new(Class::OTHER, what)
+            })?;
+            // Under the rank's lock, nobody else is here.
+            let _ = self.watcher.set(watcher);
+        }
+        if let Some(watcher) = self.watcher.get() {
+            watcher.watch();
+        }
+        Ok(())
     }
 
     /// Sleeps until somebody writes to this rank, at most so many nanoseconds, and gets up.

@@ -158,6 +158,13 @@ impl Rdma {
         Ok(self.node.wait(nanos)?)
     }
 
+    /// The next look is at everything, and what comes after it raises an event. False: packets may come without one.
+    pub fn arm(&mut self) -> Result<bool> {
+        self.attention.all = true;
+        self.node.arm()?;
+        Ok(self.by_completion)
+    }
+
     #[inline(always)]
     fn peer(&mut self, peer: usize) -> &mut Peer {
         self.peers[peer].as_mut().expect("a peer with a connection")

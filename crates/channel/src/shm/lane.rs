@@ -1,9 +1,9 @@
 //! Lanes: memory in which each member of a group of ranks shows something to all others, for small collective
 //! operations without packets.
 //!
-//! In a lane every rank of the job has an area of its own, which it alone writes: a few slots, used in turn, each a flag
-//! with the number of the turn and some bytes, and the last turn with which the rank is done. Who may use a lane, and
-//! from which turn on, is agreed elsewhere. What must always hold:
+//! In a lane every rank that shares the memory has an area of its own, by its place, which it alone writes: a few slots,
+//! used in turn, each a flag with the number of the turn and some bytes, and the last turn with which the rank is done.
+//! Who may use a lane, and from which turn on, is agreed elsewhere. What must always hold:
 //! - a rank posts a turn only once all who look at its slots are done with the turn that was in the slot before;
 //! - numbers of turns only grow, whatever group a lane belongs to.
 
@@ -52,7 +52,7 @@ const _: () = assert!(
 
 pub struct Lane {
     mapping: Mapping,
-    ranks: usize,
+    places: usize,
 }
 
 impl Shm {
@@ -64,62 +64,62 @@ impl Shm {
             .lane(index * self.segment.ranks * AREA, self.segment.ranks * AREA)?;
         Ok(Lane {
             mapping,
-            ranks: self.segment.ranks,
+            places: self.segment.ranks,
         })
     }
 
-    /// Wakes a rank that may sleep until it is shown something.
+    /// Wakes the rank at a place, which may sleep until it is shown something.
     #[inline(always)]
-    pub fn ring(&self, rank: usize) {
-        self.segment.board(rank).doorbell.ring();
+    pub fn ring(&self, place: usize) {
+        self.segment.board(place).doorbell.ring();
     }
 }
 
 impl Lane {
     #[inline(always)]
-    fn area(&self, rank: usize) -> *mut Area {
-        assert!(rank < self.ranks);
-        // SAFETY: the mapping holds an area for each rank.
-        unsafe { self.mapping.base().add(rank * AREA).cast() }
+    fn area(&self, place: usize) -> *mut Area {
+        assert!(place < self.places);
+        // SAFETY: the mapping holds an area for each place.
+        unsafe { self.mapping.base().add(place * AREA).cast() }
     }
 
     #[inline(always)]
-    fn slot(&self, rank: usize, turn: u64) -> *mut Slot {
+    fn slot(&self, place: usize, turn: u64) -> *mut Slot {
         // SAFETY: in bounds, by the remainder.
         unsafe {
-            (&raw mut (*self.area(rank)).slots)
+            (&raw mut (*self.area(place)).slots)
                 .cast::<Slot>()
                 .add((turn % SLOTS) as usize)
         }
     }
 
     #[inline(always)]
-    fn flag(&self, rank: usize, turn: u64) -> &AtomicU64 {
+    fn flag(&self, place: usize, turn: u64) -> &AtomicU64 {
         // SAFETY: in bounds, and an atomic is all that is borrowed.
-        unsafe { &(*self.slot(rank, turn)).flag }
+        unsafe { &(*self.slot(place, turn)).flag }
     }
 
     /// Where a body of this length lies.
     #[inline(always)]
-    fn body(&self, rank: usize, turn: u64, len: usize) -> *mut u8 {
+    fn body(&self, place: usize, turn: u64, len: usize) -> *mut u8 {
         assert!(len <= BODY);
         // SAFETY: in bounds, by the lengths and the remainder.
         unsafe {
             match len {
-                0..=SHORT => (&raw mut (*self.slot(rank, turn)).body).cast(),
+                0..=SHORT => (&raw mut (*self.slot(place, turn)).body).cast(),
                 _ => self
-                    .area(rank)
+                    .area(place)
                     .cast::<u8>()
                     .add(PAGE + (turn % SLOTS) as usize * BODY),
             }
         }
     }
 
-    /// Shows `len` bytes, which `fill` writes, as this rank's in this turn. The note has 24 bits.
+    /// Shows `len` bytes, which `fill` writes, as that of this place in this turn. The note has 24 bits.
     #[inline(always)]
     pub fn post(
         &self,
-        rank: usize,
+        place: usize,
         turn: u64,
         note: u32,
         len: usize,
@@ -127,35 +127,35 @@ impl Lane {
     ) {
         // SAFETY: in bounds; nobody reads the slot before its flag is set, nor writes to it but its owner, by the rules
         // above.
-        fill(unsafe { std::slice::from_raw_parts_mut(self.body(rank, turn, len), len) });
-        self.flag(rank, turn)
+        fill(unsafe { std::slice::from_raw_parts_mut(self.body(place, turn, len), len) });
+        self.flag(place, turn)
             .store(turn << NOTE | u64::from(note), Ordering::Release);
     }
 
-    /// The note of that rank's turn, if it has come.
+    /// The note of that place's turn, if it has come.
     #[inline(always)]
-    pub fn posted(&self, rank: usize, turn: u64) -> Option<u32> {
-        let flag = self.flag(rank, turn).load(Ordering::Acquire);
+    pub fn posted(&self, place: usize, turn: u64) -> Option<u32> {
+        let flag = self.flag(place, turn).load(Ordering::Acquire);
         (flag >> NOTE == turn << NOTE >> NOTE).then_some((flag & ((1 << NOTE) - 1)) as u32)
     }
 
-    /// What a rank shows in a turn that has come and that this rank is not done with.
+    /// What a place shows in a turn that has come and that this rank is not done with.
     #[inline(always)]
-    pub fn read<R>(&self, rank: usize, turn: u64, len: usize, then: impl FnOnce(&[u8]) -> R) -> R {
+    pub fn read<R>(&self, place: usize, turn: u64, len: usize, then: impl FnOnce(&[u8]) -> R) -> R {
         // SAFETY: in bounds; the owner leaves the slot alone until all are done with it, by the rules above.
-        then(unsafe { std::slice::from_raw_parts(self.body(rank, turn, len), len) })
+        then(unsafe { std::slice::from_raw_parts(self.body(place, turn, len), len) })
     }
 
-    /// The last turn with which a rank is done.
+    /// The last turn with which the rank at a place is done.
     #[inline(always)]
-    pub fn done(&self, rank: usize) -> u64 {
+    pub fn done(&self, place: usize) -> u64 {
         // SAFETY: in bounds, and an atomic is all that is borrowed.
-        unsafe { &(*self.area(rank)).done }.load(Ordering::Acquire)
+        unsafe { &(*self.area(place)).done }.load(Ordering::Acquire)
     }
 
     #[inline(always)]
-    pub fn set_done(&self, rank: usize, turn: u64) {
+    pub fn set_done(&self, place: usize, turn: u64) {
         // SAFETY: as above.
-        unsafe { &(*self.area(rank)).done }.store(turn, Ordering::Release);
+        unsafe { &(*self.area(place)).done }.store(turn, Ordering::Release);
     }
 }

@@ -3,13 +3,16 @@
 //! Each ordered pair has a ring of its own, opened by the sender with its first packet: it marks itself among the
 //! receiver's callers and counts up the receiver's arrivals, the one word that an idle receiver looks at besides the
 //! rings of those who talk to it. Of these, the most recent talkers are looked at every time and the rest in turn, so
-//! a look costs the same however many have fallen silent.
+//! a look costs the same however many have fallen silent. Peers are named by their ranks in the job; the memory knows
+//! places only, of the ranks that share it.
 
 mod lane;
+mod places;
 mod segment;
 mod single_copy;
 
 pub use lane::{BODY, LANES, Lane, SLOTS};
+pub use places::Places;
 pub use segment::{Bell, Segment, Shape};
 
 use crate::ring::{self, Receiver, Sender};
@@ -23,9 +26,14 @@ use single_copy::SingleCopy;
 const HOT: usize = 4;
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;
+/// What whoever names a peer has made sure of.
+const HERE: &str = "a peer that shares memory";
 
 pub struct Shm {
     rank: usize,
+    /// Where in the memory this rank is, and where its peers are.
+    place: usize,
+    places: Places,
     segment: Segment,
     board: BoardRef,
     outbound: Vec<Option<Box<Outbound>>>,
@@ -60,30 +68,52 @@ struct Inbound {
 }
 
 impl Shm {
-    pub fn attach(segment: Segment, rank: usize, single_copy: bool) -> Result<Shm> {
-        if rank >= segment.ranks {
+    /// Rank `rank` of the job joins those of `places`.
+    pub fn attach(segment: Segment, rank: usize, places: Places, single_copy: bool) -> Result<Shm> {
+        let here = places.here();
+        let Some(place) = places.of(rank).filter(|_| here == segment.ranks) else {
             return Err(Fault::Mismatch(format!(
-                "rank {rank} does not exist in a job of {} ranks: FISHPLATE_RANK and the shared memory do not belong together",
+                "rank {rank} should be one of {here} that share memory, and the memory is for {}: what the launcher says and \
+                 the memory do not belong together",
                 segment.ranks
-            )).into());
-        }
+            ))
+            .into());
+        };
         crate::sync::join_heavy_fences();
-        let single_copy = SingleCopy::new(&segment, rank, single_copy);
+        let single_copy = SingleCopy::new(&segment, place, places.job(), single_copy);
         Ok(Shm {
             rank,
-            board: segment.board_ref(rank),
-            outbound: (0..segment.ranks).map(|_| None).collect(),
+            place,
+            board: segment.board_ref(place),
+            outbound: (0..places.job()).map(|_| None).collect(),
             inbound: Vec::new(),
             next_cold: HOT,
             arrivals_seen: 0,
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
             segment,
+            places,
         })
     }
 
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// Who shares this memory.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Where this rank is in it.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Does this rank share memory with that one?
+    #[inline(always)]
+    pub fn reaches(&self, peer: usize) -> bool {
+        self.places.of(peer).is_some()
     }
 
     /// The way to a peer, once there is one.
@@ -94,7 +124,7 @@ impl Shm {
 
     /// This rank's own doorbell, to sleep on.
     pub fn bell(&self) -> Bell {
-        self.segment.bell(self.rank)
+        self.segment.bell(self.place)
     }
 
     /// Nothing has arrived at this moment.
@@ -109,24 +139,24 @@ impl Shm {
     fn accept(&mut self, arrivals: u32) -> Result<()> {
         self.arrivals_seen = arrivals;
         for word in 0..self.known_callers.len() {
-            let marked = self.segment.callers(self.rank)[word].load(Ordering::Acquire);
+            let marked = self.segment.callers(self.place)[word].load(Ordering::Acquire);
             let mut new = marked & !self.known_callers[word];
             self.known_callers[word] |= new;
             while new != 0 {
-                let peer = word * 64 + new.trailing_zeros() as usize;
+                let place = word * 64 + new.trailing_zeros() as usize;
                 new &= new - 1;
-                if peer >= self.segment.ranks {
+                let Some(peer) = self.places.rank(place) else {
                     return Err(Fault::Broken {
-                        peer,
+                        peer: place,
                         what: "it calls itself a rank beyond the last".into(),
                     }
                     .into());
-                }
-                let ring = Receiver::new(self.segment.ring(peer, self.rank)?);
+                };
+                let ring = Receiver::new(self.segment.ring(place, self.place)?);
                 self.inbound.push(Inbound {
                     peer,
                     ring,
-                    bell: self.segment.bell(peer),
+                    bell: self.segment.bell(place),
                 });
             }
         }
@@ -134,15 +164,16 @@ impl Shm {
     }
 }
 
-/// Opens the ring from `rank` to `peer`.
+/// Opens the ring from one place to another.
 #[cold]
 #[inline(never)]
-fn connect(segment: &Segment, rank: usize, peer: usize) -> Result<Box<Outbound>> {
-    let ring = Sender::new(segment.ring(rank, peer)?);
-    segment.callers(peer)[rank / 64].fetch_or(1 << (rank % 64), Ordering::Release);
-    let arrivals = &segment.board(peer).arrivals;
+fn connect(segment: &Segment, from: usize, to: Option<usize>) -> Result<Box<Outbound>> {
+    let to = to.expect(HERE);
+    let ring = Sender::new(segment.ring(from, to)?);
+    segment.callers(to)[from / 64].fetch_or(1 << (from % 64), Ordering::Release);
+    let arrivals = &segment.board(to).arrivals;
     arrivals.fetch_add(1, Ordering::AcqRel);
-    let bell = segment.bell(peer);
+    let bell = segment.bell(to);
     Ok(Box::new(Outbound { ring, bell }))
 }
 
@@ -162,7 +193,7 @@ impl Channel for Shm {
     ) -> Result<Put> {
         let to = match &mut self.outbound[peer] {
             Some(to) => to,
-            none => none.insert(connect(&self.segment, self.rank, peer)?),
+            none => none.insert(connect(&self.segment, self.place, self.places.of(peer))?),
         };
         Ok(to.put(head, len, fill))
     }
@@ -190,13 +221,13 @@ impl Channel for Shm {
     }
 
     fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
-        self.single_copy
-            .read(peer, self.segment.board(peer), address, into)
+        let board = self.segment.board(self.places.of(peer).expect(HERE));
+        self.single_copy.read(peer, board, address, into)
     }
 
     fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
-        self.single_copy
-            .write(peer, self.segment.board(peer), address, from)
+        let board = self.segment.board(self.places.of(peer).expect(HERE));
+        self.single_copy.write(peer, board, address, from)
     }
 
     /// It lies in the ring by which the message's sender sends.
@@ -211,7 +242,8 @@ impl Channel for Shm {
     }
 
     fn can_read(&mut self, peer: usize) -> bool {
-        self.single_copy.works(peer, self.segment.board(peer))
+        let board = self.segment.board(self.places.of(peer).expect(HERE));
+        self.single_copy.works(peer, board)
     }
 }
 

@@ -26,8 +26,9 @@ pub struct SingleCopy {
 }
 
 impl SingleCopy {
-    /// Shows this rank's token to its peers. With `allowed` false nobody is ever read.
-    pub fn new(segment: &Segment, rank: usize, allowed: bool) -> SingleCopy {
+    /// Shows this rank's token, at its place, to its peers in a job of so many ranks. With `allowed` false nobody is ever
+    /// read.
+    pub fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
         unsafe {
@@ -38,12 +39,12 @@ impl SingleCopy {
             )
         };
         let token = Box::new(
-            u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ rank as u64,
+            u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
         // Where the Yama module restricts tracing to children, siblings need this rank's consent.
         // SAFETY: prctl with integers.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
-        let board = segment.board(rank);
+        let board = segment.board(place);
         board.token.store(*token, Ordering::Relaxed);
         board
             .token_address
@@ -51,7 +52,7 @@ impl SingleCopy {
         board.pid.store(std::process::id(), Ordering::Release);
         SingleCopy {
             allowed,
-            standing: vec![Standing::default(); segment.ranks],
+            standing: vec![Standing::default(); job],
             _token: token,
         }
     }

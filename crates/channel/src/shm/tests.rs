@@ -13,7 +13,7 @@ fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
     let fd = Segment::create(ranks).unwrap();
     let open = |rank| {
         let segment = Segment::open(fd.try_clone().unwrap(), shape).unwrap();
-        Shm::attach(segment, rank, true).unwrap()
+        Shm::attach(segment, rank, Places::all(ranks), true).unwrap()
     };
     (0..ranks).map(open).collect()
 }
@@ -92,7 +92,8 @@ fn single_copy_reads_the_peer_or_says_no() {
         Bulk::Refused => assert!(!b.can_read(0)),
     }
     let fd = Segment::create(1).unwrap();
-    let mut never = Shm::attach(Segment::open(fd, shape).unwrap(), 0, false).unwrap();
+    let mut never =
+        Shm::attach(Segment::open(fd, shape).unwrap(), 0, Places::all(1), false).unwrap();
     assert!(!never.can_read(0));
 }
 

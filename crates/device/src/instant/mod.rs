@@ -9,9 +9,12 @@ mod memory;
 mod queues;
 mod world;
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Effort, Ending, Error, Node, Placement,
@@ -50,6 +53,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
         world: Mutex::new(World::new(ranks, setup, signs.clone())),
         signs: signs.clone(),
         news: Condvar::new(),
+        events: Mutex::default(),
         start: Instant::now(),
     });
     let node = |rank| {
@@ -68,6 +72,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
             shared: shared.clone(),
             rank,
             seen: 0,
+            events: None,
             devices: (0..setup.rails).map(device).collect(),
         }) as Box<dyn Node + Send>
     };
@@ -80,6 +85,8 @@ struct Shared {
     signs: Arc<Signs>,
     /// Something has changed that somebody may wait for.
     news: Condvar,
+    /// The same for those who wait for a file: those who have armed it.
+    events: Mutex<Vec<Arc<OwnedFd>>>,
     start: Instant,
 }
 
@@ -99,8 +106,23 @@ impl Shared {
         world.show_signs();
         if world.version() != before {
             self.news.notify_all();
+            drop(world);
+            self.raise();
         }
         answer
+    }
+
+    /// Raises the events of all who have armed theirs.
+    fn raise(&self) {
+        for file in self.events().drain(..) {
+            signal(&file);
+        }
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<Arc<OwnedFd>>> {
+        self.events
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
     }
 }
 
@@ -109,7 +131,14 @@ struct InstantNode {
     rank: usize,
     /// The state of the world that this rank has looked at.
     seen: u64,
+    /// Readable once something has happened, if somebody has asked for that.
+    events: Option<Arc<OwnedFd>>,
     devices: Vec<InstantDevice>,
+}
+
+fn signal(file: &OwnedFd) {
+    // It can only be full of signals already.
+    let _ = rustix::io::write(file, &1u64.to_ne_bytes());
 }
 
 impl Node for InstantNode {
@@ -143,6 +172,34 @@ impl Node for InstantNode {
             drop(self.shared.news.wait_timeout(world, longest));
         }
         Ok(())
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        let Some(file) = &self.events else {
+            return Ok(());
+        };
+        let _ = rustix::io::read(file, &mut [0u8; 8]);
+        self.shared.events().push(file.clone());
+        // What is delayed goes on when somebody looks.
+        if self.shared.signs.due.load(Ordering::Acquire) > 0 {
+            signal(file);
+        }
+        Ok(())
+    }
+
+    fn events(&mut self) -> Result<Option<OwnedFd>> {
+        let system = |why: std::io::Error| Error::System(why.to_string());
+        let file = match &self.events {
+            Some(file) => file,
+            None => {
+                let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+                let file = eventfd(0, flags).map_err(|why| system(why.into()))?;
+                // It begins raised: something may have happened before.
+                signal(&file);
+                self.events.insert(Arc::new(file))
+            }
+        };
+        file.try_clone().map(Some).map_err(system)
     }
 
     fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use channel::Channels;
 use channel::shm::{BODY, LANES, Lane, SLOTS, Shm};
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
@@ -85,8 +86,9 @@ pub(crate) struct Shared {
 /// A lane in use, or one whose members may still be looking at it.
 struct Held {
     lane: Lane,
-    members: Members,
-    /// This rank in the job.
+    /// Where in the shared memory its members are.
+    places: Members,
+    /// Where this rank is.
     me: usize,
 }
 
@@ -125,9 +127,7 @@ impl Held {
     /// Is a member not done with the last turn that this rank took?
     fn is_looked_at(&self) -> bool {
         let last = self.lane.done(self.me);
-        self.members
-            .iter()
-            .any(|member| self.lane.done(member) < last)
+        self.places.iter().any(|place| self.lane.done(place) < last)
     }
 }
 
@@ -142,7 +142,8 @@ impl Rank {
     ) -> Result<()> {
         let (free, turn) = {
             let state = &mut *self.lock();
-            let shares = state.channels.shm().is_some() && !state.lanes.offered;
+            let members = &state.comms.get(comm)?.core.members;
+            let shares = places(&state.channels, members).is_some() && !state.lanes.offered;
             if shares { state.lanes.offer() } else { (0, 0) }
         };
         let agreed = self.block_on(waiting, agree(call, free, turn));
@@ -155,15 +156,16 @@ impl Rank {
         lanes.offered &= free == 0;
         let (free, turn) = agreed?;
         let entry = comms.get_mut(comm)?;
-        let Some(shm) = channels.shm().filter(|_| free != 0) else {
+        let Some((shm, places)) = places(channels, &entry.core.members).filter(|_| free != 0)
+        else {
             entry.sharing.put_off();
             return Ok(());
         };
         let index = free.trailing_zeros() as usize;
         let held = Held {
             lane: shm.lane(index)?,
-            members: entry.core.members.clone(),
-            me: shm.rank(),
+            places,
+            me: shm.place(),
         };
         let held = Arc::new(held);
         lanes.held[index] = Some(held.clone());
@@ -174,6 +176,14 @@ impl Rank {
         }));
         Ok(())
     }
+}
+
+/// The memory that the members share, and where in it they are, if they share any.
+fn places<'a>(channels: &'a Channels, members: &Members) -> Option<(&'a Shm, Members)> {
+    let shm = channels.shm()?;
+    let place = |member| Some(shm.places().of(member)? as u32);
+    let places: Option<Vec<u32>> = members.iter().map(place).collect();
+    Some((shm, places?.into()))
 }
 
 /// The lanes that are free at all members, and the first turn that is new to all.
@@ -216,14 +226,14 @@ impl Turn<'_> {
 
     #[inline(always)]
     fn size(&self) -> usize {
-        self.shared.held.members.len()
+        self.shared.held.places.len()
     }
 
     #[inline(always)]
-    fn world(&self, member: usize) -> usize {
+    fn place(&self, member: usize) -> usize {
         self.shared
             .held
-            .members
+            .places
             .world(member)
             .expect("members are numbered up to the size")
     }
@@ -254,7 +264,7 @@ impl Turn<'_> {
             },
         );
         for member in (0..self.size()).filter(|&member| member != self.me) {
-            self.shm.ring(self.world(member));
+            self.shm.ring(self.place(member));
         }
         true
     }
@@ -262,11 +272,7 @@ impl Turn<'_> {
     #[cold]
     fn has_room(&mut self) -> bool {
         let held = &self.shared.held;
-        let done = held
-            .members
-            .iter()
-            .map(|member| held.lane.done(member))
-            .min();
+        let done = held.places.iter().map(|place| held.lane.done(place)).min();
         self.shared.all_done = self.shared.all_done.max(done.unwrap_or_default());
         self.number() <= self.shared.all_done + SLOTS
     }
@@ -278,7 +284,7 @@ impl Turn<'_> {
             .shared
             .held
             .lane
-            .posted(self.world(member), self.number())
+            .posted(self.place(member), self.number())
         {
             None => Ok(false),
             Some(note) if note == self.note() => Ok(true),
@@ -307,7 +313,7 @@ impl Turn<'_> {
         self.shared
             .held
             .lane
-            .read(self.world(member), self.number(), self.len, then)
+            .read(self.place(member), self.number(), self.len, then)
     }
 
     /// Folds what members show, from the one before `left` down to `last`. False: one has not come.
@@ -347,7 +353,7 @@ impl Turn<'_> {
     /// Wakes a member that may sleep until this rank is done.
     #[inline(always)]
     fn tell(&self, member: usize) {
-        self.shm.ring(self.world(member));
+        self.shm.ring(self.place(member));
     }
 }
 

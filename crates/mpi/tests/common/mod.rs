@@ -23,6 +23,7 @@ pub fn run_with(
         |(name, _): &(&str, &str)| name.contains("RDMA") || name.contains("RENDEZVOUS");
     run_remote(size, settings, &Setup::default(), &program);
     if !settings.iter().any(about_rdma) {
+        run_on_hosts(size, settings, &program);
         return run_shared(size, settings, &program);
     }
     for placement in [Placement::Ordered, Placement::Completion] {
@@ -45,7 +46,7 @@ pub fn run_shared(
 ) {
     let segment = Segment::create(size).unwrap();
     let reach = |_| (Some(segment.try_clone().unwrap()), None);
-    run_over(size, settings, reach, program);
+    run_over(&vec![0; size], settings, reach, program);
 }
 
 /// Over RDMA, by devices of this process.
@@ -57,11 +58,37 @@ pub fn run_remote(
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
     let mut nodes = instant::nodes(size, setup).into_iter();
-    run_over(size, settings, |_| (None, nodes.next()), program);
+    run_over(&vec![0; size], settings, |_| (None, nodes.next()), program);
+}
+
+/// On two hosts, which take turns to get a rank: shared memory in each, devices between them. Ranks sleep where they can,
+/// so that both must wake them.
+#[allow(dead_code)]
+pub fn run_on_hosts(
+    size: usize,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
+    let setup = Setup {
+        placement: Placement::Completion,
+        ..Setup::default()
+    };
+    let hosts: Vec<u32> = (0..size as u32).map(|rank| rank % 2).collect();
+    let mut settings = settings.to_vec();
+    if settings.iter().all(|(name, _)| *name != "FISHPLATE_WAIT") {
+        settings.push(("FISHPLATE_WAIT", "sleep"));
+    }
+    let segments = [size.div_ceil(2), size / 2].map(|here| Segment::create(here).unwrap());
+    let mut nodes = instant::nodes(size, &setup).into_iter();
+    let reach = |rank: usize| {
+        let segment = segments[rank % 2].try_clone().unwrap();
+        (Some(segment), nodes.next())
+    };
+    run_over(&hosts, &settings, reach, program);
 }
 
 fn run_over(
-    size: usize,
+    hosts: &[u32],
     settings: &[(&str, &str)],
     mut reach: impl FnMut(usize) -> (Option<OwnedFd>, Option<Box<dyn Node + Send>>),
     program: impl Fn(&Arc<Rank>) + Send + Sync,
@@ -69,6 +96,7 @@ fn run_over(
     static TELL: Once = Once::new();
     // The words of a panic would go with what the test harness has captured.
     TELL.call_once(|| std::panic::set_hook(Box::new(eprint_past_capture)));
+    let size = hosts.len();
     std::thread::scope(|scope| {
         for rank in 0..size {
             let (segment, node) = reach(rank);
@@ -81,6 +109,7 @@ fn run_over(
                 let wiring = Wiring {
                     rank,
                     size,
+                    hosts: hosts.to_vec(),
                     segment,
                     node: node.map(|node| node as Box<dyn Node>),
                     control: None,

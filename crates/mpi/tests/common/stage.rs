@@ -40,6 +40,7 @@ pub fn play(
         let wiring = Wiring {
             rank,
             size,
+            hosts: Vec::new(),
             segment: None,
             node: Some(Box::new(ModelNode::new(turn))),
             control: None,

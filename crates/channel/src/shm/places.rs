@@ -1,0 +1,62 @@
+//! Which ranks of a job share one memory, and where in it each has its place.
+
+/// Ranks elsewhere have no place.
+const ELSEWHERE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The place of each rank of the job.
+    of: Vec<u32>,
+    /// The rank at each place, in order.
+    ranks: Vec<u32>,
+}
+
+impl Places {
+    /// All ranks of a job of so many.
+    pub fn all(ranks: usize) -> Places {
+        let ranks: Vec<u32> = (0..ranks as u32).collect();
+        Places {
+            of: ranks.clone(),
+            ranks,
+        }
+    }
+
+    /// The ranks that are where `rank` is, by the place in the world of each rank of the job.
+    pub fn beside(rank: usize, hosts: &[u32]) -> Places {
+        let mut places = Places {
+            of: vec![ELSEWHERE; hosts.len()],
+            ranks: Vec::new(),
+        };
+        for (other, host) in hosts.iter().enumerate() {
+            if *host == hosts[rank] {
+                places.of[other] = places.ranks.len() as u32;
+                places.ranks.push(other as u32);
+            }
+        }
+        places
+    }
+
+    /// Ranks of the job, here or elsewhere.
+    pub fn job(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Ranks here.
+    pub fn here(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The place of a rank of the job, if it is here.
+    #[inline(always)]
+    pub fn of(&self, rank: usize) -> Option<usize> {
+        match self.of.get(rank) {
+            Some(&place) if place != ELSEWHERE => Some(place as usize),
+            _ => None,
+        }
+    }
+
+    /// The rank at a place, if the place exists.
+    pub fn rank(&self, place: usize) -> Option<usize> {
+        self.ranks.get(place).map(|rank| *rank as usize)
+    }
+}
