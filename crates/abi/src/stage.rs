@@ -28,11 +28,11 @@ pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
         seed: scene.seed,
         stuck: say_who_is_stuck,
     };
-    let turn = sim::process::join(&stage.world, place, |memory| {
-        Net::new(memory, &scene.system, &scene.hosts, scene.faults)
-    })
-    .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
+    let turn = sim::process::join(&stage.world, place, |memory| Net::of(memory, &scene))
+        .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     let mut wiring = Wiring::from(job);
+    wiring.segment = None;
+    wiring.hosts = scene.hosts;
     wiring.node = Some(Box::new(ModelNode::new(turn)));
     Ok(wiring)
 }

@@ -2,7 +2,7 @@
 
 use fabric::System;
 
-use crate::model::{Faults, Outage};
+use crate::model::{Faults, IntraHost, Outage};
 
 /// What all ranks of a job in virtual time must agree on.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,7 @@ pub struct Scene {
     /// What all that looks random follows from.
     pub seed: u64,
     pub faults: Faults,
+    pub intra_host: IntraHost,
 }
 
 /// Bytes that are no scene.
@@ -53,12 +54,15 @@ impl Scene {
             hosts,
             seed,
             faults: Faults::default(),
+            intra_host: IntraHost::default(),
         })
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let system = self.system.encode();
-        let head = [self.seed, self.hosts.len() as u64, system.len() as u64];
+        let by_hca = u64::from(self.intra_host == IntraHost::Hca);
+        let ranks = self.hosts.len() as u64;
+        let head = [self.seed, by_hca, ranks, system.len() as u64];
         let words = head.into_iter().chain(words(&self.faults));
         let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
@@ -75,7 +79,7 @@ impl Scene {
             rest = others;
             Ok(u64::from_le_bytes(*first))
         };
-        let [seed, ranks, system] = [word()?, word()?, word()?];
+        let [seed, by_hca, ranks, system] = [word()?, word()?, word()?, word()?];
         let mut planned = [0; FAULT_WORDS];
         for place in &mut planned {
             *place = word()?;
@@ -102,6 +106,10 @@ impl Scene {
                 hosts,
                 seed,
                 faults: faults(planned),
+                intra_host: match by_hca {
+                    0 => IntraHost::Memory,
+                    _ => IntraHost::Hca,
+                },
             }),
         }
     }
@@ -174,6 +182,7 @@ mod tests {
     fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
         let system = Catalogue::builtin().system("qdr").unwrap();
         let mut scene = Scene::new(&system, 10, 3, 77).unwrap();
+        scene.intra_host = IntraHost::Hca;
         scene.faults.scatter = Some(7);
         scene.faults.slow = Some((1, 300));
         scene.faults.outage = Some(Outage {

@@ -3,18 +3,17 @@
 mod common;
 
 use common::*;
-use device::model::Faults;
+use device::model::{CALL, Faults};
 use device::{Node, Operation};
 use fabric::explain::{explain, total};
 use fabric::limits::{limits, one_way};
 use fabric::{Bytes, Costs, System};
 
 /// From one rank's post to the other's noticing the last byte.
-fn one_write(system: &System, rail: usize, len: usize) -> u64 {
-    let furthest = system.nodes - 1;
+fn one_write(system: &System, hosts: [u32; 2], rail: usize, len: usize) -> u64 {
     let times = play(
         system,
-        &[0, furthest],
+        &hosts,
         Faults::default(),
         1,
         move |mut node, rank| {
@@ -51,12 +50,32 @@ fn one_message_takes_what_the_table_says() {
             for len in [8, 64, 200, 1000, 2048, 5000, 100_000] {
                 let hops = system.most_hops();
                 let table = explain(&costs, Bytes(len), fabric::Operation::Write, hops);
-                let measured = one_write(&system, rail as usize, len as usize);
+                let hosts = [0, system.nodes - 1];
+                let measured = one_write(&system, hosts, rail as usize, len as usize);
                 assert_eq!(
                     measured,
                     total(&table).picos(),
                     "{name}, rail {rail}, {len} bytes: {table:#?}"
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn within_a_host_a_processor_copies_and_another_sees_it() {
+    for name in systems() {
+        let system = system(&name);
+        let costs = Costs::of(&system, 0);
+        for rail in 0..system.rails {
+            for len in [8, 64, 1000, 5000] {
+                let bytes = Bytes(len);
+                let copy = costs.copy(bytes).max(costs.memory_of_copy(bytes));
+                let expected = CALL + (copy + costs.handover() + costs.poll()).picos();
+                let measured = one_write(&system, [1, 1], rail as usize, len as usize);
+                let short = costs.copy(bytes).picos() + expected - copy.picos();
+                let expected = if len <= 1024 { short } else { expected };
+                assert_eq!(measured, expected, "{name}, rail {rail}, {len} bytes");
             }
         }
     }

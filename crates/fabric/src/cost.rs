@@ -245,6 +245,11 @@ impl Costs {
             .time(payload.0 * u64::from(self.system.host.copy_traffic))
     }
 
+    /// From one core's store until another core can see it.
+    pub fn handover(&self) -> Nanos {
+        self.system.host.handover
+    }
+
     /// Processor: turn to another rail than the last.
     pub fn rail_switch(&self) -> Nanos {
         self.system.host.rail_switch

@@ -155,6 +155,7 @@ part! {
         value dma_read: Nanos, "The HCA reads one cache line: from request to data.";
         value dma_write: Nanos, "The HCA writes one cache line: until the processor can see it.";
         value poll: Nanos, "Processor: notice what has arrived.";
+        value handover: Nanos, "From one core's store until another core can see it.";
         value copy: GbPerSec, "Rate of a processor's copy.";
         value memory: GbPerSec, "Bandwidth of the memory, all users together.";
         value copy_traffic: u32, "Bytes that memory moves for each byte that a processor copies.";

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use device::model::IntraHost;
 use device::scene::Scene;
 use knobs::{Knobs, Seconds, Value};
 
@@ -66,6 +67,17 @@ pub struct Arguments {
     )]
     ppn: usize,
 
+    /// How ranks of one of its hosts reach each other
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAY",
+        default_value_t = Way::Memory,
+        requires = "fabric",
+        help_heading = "Modelled machines"
+    )]
+    intra_host: Way,
+
     /// What all that looks random there follows from
     #[arg(
         long,
@@ -96,6 +108,23 @@ pub struct Arguments {
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Way {
+    /// By its memory: a processor copies
+    Memory,
+    /// By its HCA, which turns the packets round
+    Hca,
+}
+
+impl From<Way> for IntraHost {
+    fn from(way: Way) -> IntraHost {
+        match way {
+            Way::Memory => IntraHost::Memory,
+            Way::Hca => IntraHost::Hca,
+        }
+    }
 }
 
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -132,6 +161,7 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
             if let Some(file) = &arguments.faults {
                 scene.faults = crate::faults::read(file)?;
             }
+            scene.intra_host = arguments.intra_host.into();
             Some(scene.encode())
         }
     };

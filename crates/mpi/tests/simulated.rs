@@ -7,7 +7,7 @@ mod programs;
 #[path = "common/stage.rs"]
 mod stage;
 
-use device::model::Faults;
+use device::model::{Faults, IntraHost};
 use device::scene::Scene;
 use sim::Random;
 use stage::{play, system};
@@ -30,11 +30,12 @@ fn simulate(seed: u64) -> (Vec<u64>, u64) {
     ];
     let per_host = 1 + pick(2);
     let mut scene = Scene::new(&system, ranks, per_host, seed).unwrap();
+    scene.intra_host = [IntraHost::Memory, IntraHost::Hca][pick(2)];
     scene.faults = faults(&mut random);
     if number("SEED").is_some() {
         eprintln!(
-            "{ranks} ranks, {per_host} on a host, {settings:?}, {:?}",
-            scene.faults
+            "{ranks} ranks, {per_host} on a host, by {:?}, {settings:?}, {:?}",
+            scene.intra_host, scene.faults
         );
     }
     play(scene, settings, move |rank| programs::play(rank, seed))

@@ -33,6 +33,8 @@ pub(super) struct Host {
 pub(super) struct Adapter {
     pub host: u32,
     pub rail: u32,
+    /// It stands for the host's memory.
+    pub within: bool,
     /// The bus: from memory, and to it. Where it is half duplex all is charged to `down`.
     down: Fifo,
     up: Fifo,
@@ -51,11 +53,12 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    pub fn new(host: u32, rail: u32) -> Adapter {
+    pub fn new(host: u32, rail: u32, within: bool) -> Adapter {
         let fifo = Fifo::default();
         Adapter {
             host,
             rail,
+            within,
             down: fifo,
             up: fifo,
             link: fifo,
@@ -72,6 +75,11 @@ impl Adapter {
 impl Net {
     pub(super) fn adapter(&self, host: u32, rail: u32) -> u32 {
         host * self.rails + rail
+    }
+
+    /// What stands for the memory of a host, for those who would use that rail.
+    pub(super) fn within(&self, host: u32, rail: u32) -> u32 {
+        self.adapters.len() as u32 / 2 + self.adapter(host, rail)
     }
 
     /// The bus to memory.

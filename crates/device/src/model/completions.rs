@@ -21,6 +21,8 @@ pub(super) struct CompletionQueue {
     first: u32,
     len: u32,
     visible: u32,
+    /// When the last of them becomes visible.
+    last: Time,
     /// More came than it holds: it can no longer be used (IBA 11.6.3.1).
     overrun: bool,
 }
@@ -47,6 +49,7 @@ impl Net {
             first: 0,
             len: 0,
             visible: 0,
+            last: 0,
             overrun: false,
         });
         Ok(Cq(self.cqs.len() as u32 - 1))
@@ -79,11 +82,13 @@ impl Net {
         let data = self.qps[completion.qp.0 as usize].visible;
         let end = self.up(adapter).take(at, time);
         self.note_rail(adapter, Resource::BusUp, end, time, Act::Completion, 0);
-        let visible = (end + latency).max(data);
         let own = &mut self.cqs[cq as usize];
         if own.overrun {
             return;
         }
+        // Nor does it overtake another of its queue.
+        let visible = (end + latency).max(data).max(own.last);
+        own.last = visible;
         if own.len == own.depth {
             own.overrun = true;
             return self.overrun(cq, clock);

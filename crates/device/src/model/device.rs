@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sim::Turn;
 
-use super::node::{CALL, deadlock, keep_busy};
+use super::node::{CALL, copy, deadlock, keep_busy};
 use super::requester::LONGEST;
 use super::trace::Act;
 use super::{Clocked, Net};
@@ -112,10 +112,21 @@ impl Device for ModelDevice {
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         let rank = self.turn.rank();
+        let (q, within) = self.turn.with(|net, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok((q, net.is_within(q)))
+        })?;
+        if within {
+            // No device: this rank copies what it writes, and what it reads.
+            let bytes = work.local.iter().map(|slice| slice.len as usize).sum();
+            copy(&self.turn, bytes);
+        }
         // Only this rank's own queue changes now, so nobody needs to go first: the doorbell is an event.
         let at = self.turn.with(|net, clock| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            let mut time = net.timings[0].post;
+            let mut time = match within {
+                true => CALL,
+                false => net.timings[0].post,
+            };
             let own = &mut net.ranks[rank as usize];
             if std::mem::replace(&mut own.rail, self.rail) != self.rail {
                 time += net.timings[0].rail_switch;

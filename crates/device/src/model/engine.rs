@@ -21,7 +21,7 @@ const ATOMIC: u64 = 28;
 impl Net {
     /// The processor's store is there.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        if self.system.hca.blueflame {
+        if self.system.hca.blueflame || self.is_within(q) {
             return self.fetched(q, clock);
         }
         let adapter = self.qps[q as usize].adapter;
@@ -95,7 +95,7 @@ impl Net {
         if is_fetched {
             qp.ahead += u64::from(message.len);
         }
-        if self.breaks(clock) {
+        if !self.is_within(q) && self.breaks(clock) {
             return self.fail_locally(q, number, Status::LocalQpOperation, clock);
         }
         if is_fetched && !self.capture(q, number) {
@@ -114,7 +114,7 @@ impl Net {
     }
 
     /// Reads the payload; false where that is not allowed.
-    fn capture(&mut self, q: u32, number: u32) -> bool {
+    pub(super) fn capture(&mut self, q: u32, number: u32) -> bool {
         let qp = &self.qps[q as usize];
         let place = (qp.rank, self.adapters[qp.adapter as usize].rail);
         let message = &mut self.messages[number];

@@ -100,6 +100,9 @@ impl Net {
         if to == NONE {
             return None;
         }
+        if self.is_within(from) {
+            return Some(there);
+        }
         let calm = self.faults.loss == 0 && self.faults.late == 0 && self.faults.outage.is_none();
         if calm {
             return Some(there);

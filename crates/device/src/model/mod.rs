@@ -31,6 +31,7 @@ use fabric::System;
 use sim::memory::{Shared, Vec};
 use sim::{Clock, Model};
 
+use crate::scene::Scene;
 use adapter::{Adapter, Host};
 use completions::CompletionQueue;
 use message::Messages;
@@ -59,10 +60,11 @@ pub struct Net {
     mtu: u32,
     /// Both ways of the bus are one.
     half_duplex: bool,
-    /// Of the first rail, and of the others.
+    /// Of the first rail, of the others, and of what stays within a host.
     timings: Vec<Timing>,
+    intra_host: IntraHost,
     hosts: Vec<Host>,
-    /// By host and rail.
+    /// By host and rail; behind them the same once more, for what stays within a host.
     adapters: Vec<Adapter>,
     ranks: Vec<Rank>,
     regions: Regions,
@@ -71,6 +73,16 @@ pub struct Net {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: trace::Record,
+}
+
+/// How ranks of one host reach each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntraHost {
+    /// By their host's memory: a processor copies, and what it has written is soon seen.
+    #[default]
+    Memory,
+    /// By their HCA, which turns the packets round.
+    Hca,
 }
 
 /// What can happen.
@@ -130,6 +142,7 @@ impl Net {
             mtu: system.hca.mtu.0 as u32,
             half_duplex: system.bus().half_duplex,
             timings: Vec::new_in(memory),
+            intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),
@@ -140,14 +153,16 @@ impl Net {
             messages: Messages::new(memory),
             record: trace::Record::new(memory),
         };
-        let kinds = 0..system.rails.min(2);
         net.timings
-            .extend(kinds.map(|rail| Timing::new(memory, system, rail)));
+            .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));
+        net.timings.push(Timing::within(memory, system));
         net.hosts.extend((0..system.nodes).map(|_| Host::default()));
-        let places =
-            (0..system.nodes).flat_map(|host| (0..system.rails).map(move |rail| (host, rail)));
-        net.adapters
-            .extend(places.map(|(host, rail)| Adapter::new(host, rail)));
+        for within in [false, true] {
+            let places =
+                (0..system.nodes).flat_map(|host| (0..system.rails).map(move |rail| (host, rail)));
+            net.adapters
+                .extend(places.map(|(host, rail)| Adapter::new(host, rail, within)));
+        }
         for &host in placement {
             assert!(
                 host < system.nodes,
@@ -160,13 +175,24 @@ impl Net {
         net
     }
 
+    /// The machine of a scene.
+    pub fn of(memory: Shared, scene: &Scene) -> Net {
+        Net {
+            intra_host: scene.intra_host,
+            ..Net::new(memory, &scene.system, &scene.hosts, scene.faults)
+        }
+    }
+
     pub fn system(&self) -> &System {
         &self.system
     }
 
     fn timing(&mut self, adapter: u32) -> &mut Timing {
-        let rail = self.adapters[adapter as usize].rail;
-        &mut self.timings[usize::from(rail > 0)]
+        let adapter = &self.adapters[adapter as usize];
+        match adapter.within {
+            true => &mut self.timings[2],
+            false => &mut self.timings[usize::from(adapter.rail > 0)],
+        }
     }
 }
 

@@ -38,35 +38,33 @@ impl ModelNode {
     pub fn turn(&self) -> &Turn<Net> {
         &self.turn
     }
+}
 
-    /// A copy: as fast as the processor copies, and as the memory lets it beside all others who use it.
-    fn copy(&self, len: usize) {
-        let mut left = len;
-        while left > 0 {
-            let part = left.min(SHARE);
-            left -= part;
-            let rank = self.turn.rank();
-            let before = self.turn.with(|net, _| {
-                let bytes = fabric::Bytes(part as u64);
-                let costs = &net.timings[0].costs;
-                let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
-                let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
-                let before = host.moved;
-                host.moved += traffic.picos();
-                (before, net.cpu(rank, own.picos()))
-            });
-            let (before, time) = before;
-            keep_busy(&self.turn, time, Act::Copy, part);
-            if part <= SHORT {
-                continue;
-            }
-            self.turn.settle().ok();
-            // All that moved meanwhile shares one memory.
-            let busy = self
-                .turn
-                .with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-            keep_busy(&self.turn, busy.saturating_sub(time), Act::Copy, 0);
+/// A rank's copy: as fast as the processor copies, and as the memory lets it beside all others who use it.
+pub(super) fn copy(turn: &Turn<Net>, len: usize) {
+    let mut left = len;
+    while left > 0 {
+        let part = left.min(SHARE);
+        left -= part;
+        let rank = turn.rank();
+        let (before, time) = turn.with(|net, _| {
+            let bytes = fabric::Bytes(part as u64);
+            let costs = &net.timings[0].costs;
+            let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
+            let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
+            let before = host.moved;
+            host.moved += traffic.picos();
+            (before, net.cpu(rank, own.picos()))
+        });
+        keep_busy(turn, time, Act::Copy, part);
+        if part <= SHORT {
+            continue;
         }
+        turn.settle().ok();
+        // All that moved meanwhile shares one memory.
+        let busy =
+            turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
+        keep_busy(turn, busy.saturating_sub(time), Act::Copy, 0);
     }
 }
 
@@ -136,7 +134,7 @@ impl Node for ModelNode {
         });
         keep_busy(&self.turn, time, act, 0);
         if let Effort::Copy(len) = effort {
-            self.copy(len);
+            copy(&self.turn, len);
         }
     }
 

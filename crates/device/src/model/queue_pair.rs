@@ -3,7 +3,7 @@
 use sim::Time;
 
 use super::receives::Queue;
-use super::{Clocked, NONE, Net};
+use super::{Clocked, IntraHost, NONE, Net};
 use crate::{Address, Ending, Error, Qp, QpWanted, Result, State, Transport};
 
 /// Work requests that one queue may hold.
@@ -175,9 +175,9 @@ impl Net {
 
     /// The queue pair, if it is this device's.
     pub(super) fn own_qp(&self, rank: u32, rail: u32, qp: Qp) -> Result<u32> {
-        let adapter = self.adapter(self.ranks[rank as usize].host, rail);
+        let on = |adapter: u32| self.adapters[adapter as usize].rail;
         match self.qps.get(qp.0 as usize) {
-            Some(own) if own.alive && own.rank == rank && own.adapter == adapter => Ok(qp.0),
+            Some(own) if own.alive && own.rank == rank && on(own.adapter) == rail => Ok(qp.0),
             _ => Err(Error::Invalid(format!(
                 "queue pair {} is not of this device",
                 qp.0
@@ -199,8 +199,9 @@ impl Net {
 
     /// The port's LID and the queue pair's number.
     pub(super) fn address(&self, qp: u32) -> Address {
+        let own = &self.adapters[self.qps[qp as usize].adapter as usize];
         Address {
-            port: u128::from(self.qps[qp as usize].adapter) + 1,
+            port: u128::from(self.adapter(own.host, own.rail)) + 1,
             qp,
         }
     }
@@ -213,8 +214,8 @@ impl Net {
                 qp.state
             )));
         }
-        let (number, way) = match (qp.transport, peer) {
-            (Transport::Ud, None) => (NONE, 0),
+        let number = match (qp.transport, peer) {
+            (Transport::Ud, None) => NONE,
             (Transport::Ud, Some(_)) => {
                 return Err(Error::Invalid(
                     "a datagram queue pair is tied to no peer".into(),
@@ -222,10 +223,15 @@ impl Net {
             }
             (_, None) => return Err(Error::Invalid("a connection needs a peer".into())),
             // As on a real port, nobody looks whether the peer is there; what is sent to nobody is lost.
-            (_, Some(peer)) => match self.number(peer) {
-                Some(number) => (number, self.way(q, number)),
-                None => (NONE, 0),
-            },
+            (_, Some(peer)) => self.number(peer).unwrap_or(NONE),
+        };
+        if number != NONE && self.stays_within(q, number) {
+            let own = &self.adapters[self.qps[q as usize].adapter as usize];
+            self.qps[q as usize].adapter = self.within(own.host, own.rail);
+        }
+        let way = match number {
+            NONE => 0,
+            number => self.way(q, number),
         };
         let qp = &mut self.qps[q as usize];
         qp.peer = number;
@@ -237,8 +243,20 @@ impl Net {
 
     /// The number of the queue pair at an address.
     pub(super) fn number(&self, address: Address) -> Option<u32> {
-        let qp = self.qps.get(address.qp as usize)?;
-        (address.port == u128::from(qp.adapter) + 1).then_some(address.qp)
+        self.qps.get(address.qp as usize)?;
+        (self.address(address.qp) == address).then_some(address.qp)
+    }
+
+    /// Do these two reach each other by their host's memory?
+    fn stays_within(&self, from: u32, to: u32) -> bool {
+        let [from, to] = [from, to].map(|q| &self.adapters[self.qps[q as usize].adapter as usize]);
+        let same = (from.host, from.rail) == (to.host, to.rail);
+        self.intra_host == IntraHost::Memory && same
+    }
+
+    /// Is this queue pair's way its host's memory?
+    pub(super) fn is_within(&self, q: u32) -> bool {
+        self.adapters[self.qps[q as usize].adapter as usize].within
     }
 
     /// From one queue pair's port to the other's, and in through its chip.
@@ -247,6 +265,9 @@ impl Net {
             self.qps[from as usize].adapter,
             self.qps[to as usize].adapter,
         );
+        if self.adapters[from as usize].within {
+            return self.timings[2].costs.handover().picos();
+        }
         let receive = self.timing(to).receive;
         if from == to {
             // It turns round inside the HCA.
@@ -294,7 +315,10 @@ impl Net {
             self.messages.unlist(message);
         }
         self.forget_answers(q);
+        let own = &self.adapters[self.qps[q as usize].adapter as usize];
+        let home = self.adapter(own.host, own.rail);
         let qp = &mut self.qps[q as usize];
+        qp.adapter = home;
         qp.state = State::Reset;
         qp.peer = NONE;
         (qp.to_begin, qp.to_send) = (NONE, NONE);

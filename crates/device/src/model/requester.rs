@@ -96,6 +96,10 @@ impl Net {
         }
         let adapter = qp.adapter;
         let inlined = if work.inline { len } else { 0 };
+        // What a processor copies has been read when it is posted. What it may not read fails as ever, in the engine.
+        if self.is_within(q) && self.messages[number].is_fetched() {
+            self.messages[number].inline = self.capture(q, number);
+        }
         let there = at + self.timing(adapter).mmio(inlined);
         let qp = &mut self.qps[q as usize];
         qp.last_doorbell = qp.last_doorbell.max(there);

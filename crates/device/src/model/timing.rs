@@ -33,6 +33,7 @@ pub(super) struct Timing {
     pieces: Vec<Piece>,
     /// By length on the link.
     wire: Vec<Time>,
+    within: bool,
 }
 
 /// What one packet's payload keeps busy, in picoseconds.
@@ -69,11 +70,38 @@ impl Timing {
             buffer: costs.wire(BUFFER.max(2 * (mtu + packet::PLAIN))).picos(),
             pieces,
             wire,
+            within: false,
         }
+    }
+
+    /// Of what goes through a host's own memory: processors copy, and nothing else takes time.
+    pub fn within(memory: Shared, system: &System) -> Timing {
+        let mut timing = Timing::new(memory, system, 0);
+        timing.pieces.fill(Piece {
+            known: true,
+            ..Piece::default()
+        });
+        timing.wire.fill(0);
+        for time in [
+            &mut timing.engine,
+            &mut timing.send,
+            &mut timing.receive,
+            &mut timing.matching,
+            &mut timing.read_latency,
+            &mut timing.write_latency,
+            &mut timing.completion,
+        ] {
+            *time = 0;
+        }
+        timing.within = true;
+        timing
     }
 
     /// From the processor's store until the HCA knows of a request.
     pub fn mmio(&self, inlined: u32) -> Time {
+        if self.within {
+            return 0;
+        }
         self.costs.mmio(Bytes(inlined.into())).picos()
     }
 
@@ -113,7 +141,7 @@ impl Timing {
     #[inline]
     pub fn wire(&mut self, bytes: u64) -> Time {
         let known = &mut self.wire[bytes as usize];
-        if *known == 0 {
+        if *known == 0 && !self.within {
             *known = self.costs.wire(bytes).picos();
         }
         *known

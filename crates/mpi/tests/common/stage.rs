@@ -25,13 +25,8 @@ pub fn play(
         seed: scene.seed,
         stack: 512 << 10,
     };
-    let Scene {
-        system,
-        hosts,
-        faults,
-        ..
-    } = scene;
-    let net = move |memory| Net::new(memory, &system, &hosts, faults);
+    let hosts = scene.hosts.clone();
+    let net = move |memory| Net::of(memory, &scene);
     run(plan, net, move |turn| {
         let rank = turn.rank() as usize;
         let settings = settings
@@ -40,7 +35,7 @@ pub fn play(
         let wiring = Wiring {
             rank,
             size,
-            hosts: Vec::new(),
+            hosts: hosts.clone(),
             segment: None,
             node: Some(Box::new(ModelNode::new(turn))),
             control: None,
