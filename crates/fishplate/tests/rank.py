@@ -66,6 +66,22 @@ def step(name, value):
         wait(value, 0)
     elif name == "moving":
         wait("op=MPI_Recv progress={progress}", 1)
+    elif name == "put":
+        say("put " + value)
+    elif name == "get":
+        say("get " + value)
+        while not (line := control.recv(1 << 14).decode()).startswith(f"value {value} "):
+            assert line == "report\n", line
+        print("got", RANK, line.split(" ")[2], end="", flush=True)
+    elif name == "ask":
+        count, _, key = value.partition(" ")
+        for _ in range(int(count)):
+            say("get " + key)
+    elif name == "answers":
+        count = 0
+        while count < int(value):
+            count += control.recv(1 << 14).decode().count("value ")
+        print("answers", count, flush=True)
     elif name == "exit":
         os._exit(int(value))
     elif name == "kill":

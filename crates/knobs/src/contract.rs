@@ -4,7 +4,9 @@
 pub const RANK: &str = "FISHPLATE_RANK";
 /// How many ranks the job has.
 pub const SIZE: &str = "FISHPLATE_SIZE";
-/// The number of the inherited descriptor of the job's shared segment.
+/// The host of each rank, such as `0*2,1*2`, in a job on several.
+pub const HOSTS: &str = "FISHPLATE_HOSTS";
+/// The number of the inherited descriptor of the segment that the job's ranks on this host share.
 pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
 /// The number of the inherited socket to the launcher.
 pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
@@ -31,8 +33,12 @@ pub const CONTRACT: &[Contract] = &[
         doc: "how many ranks the job has",
     },
     Contract {
+        env: HOSTS,
+        doc: "the host of each rank, such as 0*2,1*2 (in a job on several hosts)",
+    },
+    Contract {
         env: SEGMENT_FD,
-        doc: "number of the inherited descriptor of the job's shared segment",
+        doc: "number of the inherited descriptor of the job's shared segment on this host",
     },
     Contract {
         env: CONTROL_FD,

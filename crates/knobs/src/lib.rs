@@ -15,7 +15,9 @@ mod parse;
 mod table;
 mod value;
 
-pub use contract::{CONTRACT, CONTROL_FD, Contract, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
+pub use contract::{
+    CONTRACT, CONTROL_FD, Contract, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+};
 pub use error::Error;
 pub use overrides::{Override, Overrides};
 pub use parse::decode;

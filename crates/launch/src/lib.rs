@@ -18,6 +18,7 @@ mod output;
 mod processes;
 mod rank;
 mod signals;
+mod space;
 mod start;
 mod stuck;
 mod verdict;

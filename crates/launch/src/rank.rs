@@ -1,5 +1,6 @@
 //! One rank, as the launcher sees it.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use pmi::{FromLauncher, FromRank, Status};
@@ -13,6 +14,19 @@ use crate::verdict::Cause;
 /// Packets taken from one rank before others get their turn.
 const PACKETS_AT_ONCE: usize = 64;
 
+/// What a rank said that concerns the job.
+pub(crate) enum News {
+    /// Why the job has to end.
+    Failure(Cause),
+    Put {
+        key: String,
+        value: String,
+    },
+    Get {
+        key: String,
+    },
+}
+
 /// Lines of a status that are kept.
 const STATUS_LINES: usize = 4096;
 
@@ -23,6 +37,8 @@ pub(crate) struct Rank {
     pub own_group: bool,
     /// None once the rank has closed it.
     pub control: Option<OwnedFd>,
+    /// Packets for it that its socket had no room for.
+    outbox: VecDeque<String>,
     pub streams: Vec<Stream>,
     /// The process that came through MPI_Init: this rank's own, or one that a wrapper started.
     pub init: Option<Pid>,
@@ -52,6 +68,7 @@ impl Rank {
             pid,
             own_group,
             control: Some(control),
+            outbox: VecDeque::new(),
             streams,
             init: None,
             program: None,
@@ -95,20 +112,52 @@ impl Rank {
         }
     }
 
-    /// Takes what the rank said. Returns why the job has to end, if it has to.
-    pub fn listen(&mut self) -> Option<Cause> {
-        let mut packet = [0; 16 << 10];
+    /// Tells it something that it has to hear: what its socket has no room for now is sent later.
+    pub fn tell(&mut self, packet: String) {
+        self.outbox.push_back(packet);
+        self.flush();
+    }
+
+    pub fn has_more_to_hear(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Sends what its socket has room for.
+    pub fn flush(&mut self) {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        while let (Some(control), Some(packet)) = (&self.control, self.outbox.front()) {
+            match send(control, packet.as_bytes(), flags) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Or it is gone, and will hear nothing any more.
+                _ => drop(self.outbox.pop_front()),
+            }
+        }
+        if self.control.is_none() {
+            self.outbox.clear();
+        }
+    }
+
+    /// Takes what the rank said.
+    pub fn listen(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
         for _ in 0..PACKETS_AT_ONCE {
+            let Some(text) = self.receive() else { break };
+            news.extend(text.lines().filter_map(|line| self.take(line)));
+        }
+        news
+    }
+
+    /// A packet from the rank, if there is one.
+    fn receive(&mut self) -> Option<String> {
+        let mut packet = [0; 16 << 10];
+        loop {
             let control = self.control.as_ref()?;
             match recv(control, &mut packet[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => self.control = None,
                 Ok((_, length)) => {
-                    let text =
-                        String::from_utf8_lossy(&packet[..length.min(packet.len())]).into_owned();
-                    let mut causes = text.lines().filter_map(|line| self.take(line));
-                    if let Some(cause) = causes.next() {
-                        return Some(cause);
-                    }
+                    let packet = &packet[..length.min(packet.len())];
+                    return Some(String::from_utf8_lossy(packet).into_owned());
                 }
                 // A rank that ended without reading our last request: what it had said is still to be read.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
@@ -116,18 +165,19 @@ impl Rank {
                 Err(_) => self.control = None,
             }
         }
-        None
     }
 
-    fn take(&mut self, line: &str) -> Option<Cause> {
+    fn take(&mut self, line: &str) -> Option<News> {
         // A line that means nothing is passed over: a program may write to a descriptor that it does not know.
         match line.parse::<FromRank>().ok()? {
-            FromRank::Init { pid } => return self.enter_mpi(pid),
+            FromRank::Init { pid } => return self.enter_mpi(pid).map(News::Failure),
             FromRank::Finalize => {
                 self.finalized = true;
                 self.program = None;
             }
-            FromRank::Abort { code, message } => return Some(Cause::Abort { code, message }),
+            FromRank::Abort { code, message } => {
+                return Some(News::Failure(Cause::Abort { code, message }));
+            }
             FromRank::Fault { text } => self.fault = Some(text),
             FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),
             FromRank::Status { .. } => {}
@@ -135,6 +185,8 @@ impl Rank {
                 self.answer = self.lines.join("\n").parse().ok();
                 self.lines.clear();
             }
+            FromRank::Put { key, value } => return Some(News::Put { key, value }),
+            FromRank::Get { key } => return Some(News::Get { key }),
         }
         None
     }

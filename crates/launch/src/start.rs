@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use pmi::Hosts;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -38,6 +39,7 @@ pub(crate) fn start(
 
 struct Starter<'a> {
     options: &'a Options,
+    hosts: Hosts,
     /// Files of memory that all ranks inherit: the variable that names each, and the file.
     shared: Arc<[(&'static str, OwnedFd)]>,
     /// The limit on descriptors and the held-back signals that ranks get, where the launcher has changed its own.
@@ -68,6 +70,7 @@ impl<'a> Starter<'a> {
         })?;
         Ok(Starter {
             options,
+            hosts: Hosts::one(options.ranks),
             shared: shared.into(),
             descriptors,
             signals,
@@ -100,7 +103,11 @@ impl<'a> Starter<'a> {
         if let Some(path) = &self.library_path {
             command.env("LD_LIBRARY_PATH", path);
         }
-        command.envs(pmi::variables(number, options.ranks, theirs.as_raw_fd()));
+        // A launcher that is itself a rank has some of them.
+        for row in pmi::CONTRACT {
+            command.env_remove(row.env);
+        }
+        command.envs(pmi::variables(number, &self.hosts, theirs.as_raw_fd()));
         for (variable, file) in self.shared.iter() {
             command.env(variable, file.as_raw_fd().to_string());
         }

@@ -25,6 +25,8 @@ pub(crate) enum Cause {
     ProgramGone { pid: Pid, fault: Option<String> },
     /// A second program called MPI_Init within one rank.
     SecondProgram { pid: Pid },
+    /// It put what cannot be put into the job's key-value space, or asked for what cannot be there.
+    Space { why: String },
     /// MPI_Abort.
     Abort { code: i32, message: String },
     /// `--timeout`.
@@ -43,6 +45,7 @@ impl Cause {
             Cause::Timeout(_) => 124,
             Cause::NoFinalize { .. }
             | Cause::NoInit
+            | Cause::Space { .. }
             | Cause::ProgramGone { .. }
             | Cause::SecondProgram { .. } => 1,
         }
@@ -75,6 +78,7 @@ impl Cause {
                     "started a second MPI program (pid {pid}); each program needs a job of its own"
                 )
             }
+            Cause::Space { why } => format!("misused the job's key-value space: {why}"),
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")
             }

@@ -1,6 +1,6 @@
 //! Telling the launcher what this rank waits for, and noticing that the launcher is gone.
 
-use pmi::{End, FromLauncher, Unexpected, Wait};
+use pmi::{End, Unexpected, Wait};
 
 use crate::comm::{AGREEMENT, bare};
 use crate::rank::{Rank, State};
@@ -20,9 +20,9 @@ impl Rank {
             return Ok(());
         };
         let answered = loop {
-            match control.read() {
-                Ok(None) => break Ok(()),
-                Ok(Some(FromLauncher::Report)) => {
+            match control.report_asked() {
+                Ok(false) => break Ok(()),
+                Ok(true) => {
                     if let Err(gone) = control.status(&state.report(waiting)) {
                         break Err(gone);
                     }

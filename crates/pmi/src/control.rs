@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::line::{PACKET_LIMIT, packets};
-use crate::{FromLauncher, FromRank, Status};
+use crate::{FromLauncher, FromRank, Space, SpaceError, Status, check_key, check_value};
 
 /// The launcher is no more: the rank has nobody to tell and must end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,10 @@ impl std::error::Error for Gone {}
 #[derive(Debug)]
 pub struct Control {
     socket: OwnedFd,
-    arrived: VecDeque<FromLauncher>,
+    /// Requests for a report that have not been taken.
+    reports: usize,
+    /// Answers that have not been taken.
+    values: VecDeque<(String, String)>,
 }
 
 impl Control {
@@ -38,32 +41,44 @@ impl Control {
     pub fn new(socket: OwnedFd) -> Self {
         Control {
             socket,
-            arrived: VecDeque::new(),
+            reports: 0,
+            values: VecDeque::new(),
         }
     }
 
-    /// What the launcher wants next, if it wants anything. Never blocks.
-    pub fn read(&mut self) -> Result<Option<FromLauncher>, Gone> {
-        if let Some(request) = self.arrived.pop_front() {
-            return Ok(Some(request));
+    /// Does the launcher want to know what this rank is doing? True once for each time it asked. Never blocks.
+    pub fn report_asked(&mut self) -> Result<bool, Gone> {
+        while self.reports == 0 {
+            if !self.receive()? {
+                return Ok(false);
+            }
         }
-        let mut packet = [0; 1024];
+        self.reports -= 1;
+        Ok(true)
+    }
+
+    /// Takes a packet, if there is one.
+    fn receive(&mut self) -> Result<bool, Gone> {
+        let mut packet = [0; PACKET_LIMIT];
         let length = loop {
             match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => return Err(Gone),
                 Ok((_, length)) => break length.min(packet.len()),
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::AGAIN) => return Ok(false),
                 Err(_) => return Err(Gone),
             }
         };
-        // A line of a newer launcher that means nothing to us is passed over.
         let text = String::from_utf8_lossy(&packet[..length]);
-        self.arrived.extend(
-            text.lines()
-                .filter_map(|line| line.parse::<FromLauncher>().ok()),
-        );
-        Ok(self.arrived.pop_front())
+        for line in text.lines() {
+            match line.parse() {
+                Ok(FromLauncher::Report) => self.reports += 1,
+                Ok(FromLauncher::Value { key, value }) => self.values.push_back((key, value)),
+                // A line of a newer launcher that means nothing to us is passed over.
+                Err(()) => {}
+            }
+        }
+        Ok(true)
     }
 
     /// This rank has come through MPI_Init.
@@ -148,7 +163,32 @@ impl Control {
     }
 }
 
-/// To sleep until the launcher says something or is gone.
+/// The launcher keeps the space.
+impl Space for Control {
+    fn put(&mut self, key: &str, value: &str) -> Result<(), SpaceError> {
+        check_key(key)?;
+        check_value(key, value)?;
+        let (key, value) = (key.to_string(), value.to_string());
+        Ok(self.send(&[FromRank::Put { key, value }])?)
+    }
+
+    fn ask(&mut self, key: &str) -> Result<(), SpaceError> {
+        check_key(key)?;
+        Ok(self.send(&[FromRank::Get { key: key.into() }])?)
+    }
+
+    fn answer(&mut self) -> Result<Option<(String, String)>, SpaceError> {
+        while self.values.is_empty() {
+            if !self.receive()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.values.pop_front())
+    }
+}
+
+/// To sleep until the launcher says something or is gone. Whoever takes a request may find answers beside it, and the other
+/// way round: look at both before sleeping.
 impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use knobs::{RANK, SIZE};
+use knobs::{HOSTS, RANK, SIZE};
 
 /// Why this process cannot tell which rank it is. The text says what was seen and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Error {
     },
     /// The rank is not below the size.
     RankBeyondSize { rank: usize, size: usize },
+    /// The list of hosts is none, or not of this job.
+    Hosts { value: String, why: String },
     /// The segment and the socket cannot be one descriptor.
     SameDescriptor { number: String },
     /// A descriptor is not what its variable says.
@@ -62,6 +64,7 @@ impl fmt::Display for Error {
             Error::RankBeyondSize { rank, size } => {
                 write!(f, "{RANK}={rank} is not below {SIZE}={size}")?;
             }
+            Error::Hosts { value, why } => write!(f, "{HOSTS}={value}: {why}")?,
             Error::SameDescriptor { number } => {
                 write!(
                     f,

@@ -2,10 +2,10 @@
 
 use std::os::fd::{OwnedFd, RawFd};
 
-use knobs::{CONTROL_FD, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
+use knobs::{CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
 
 use crate::inherit::{Inherited, Kind};
-use crate::{Control, Error, foreign};
+use crate::{Control, Error, Hosts, foreign, hosts};
 
 /// What a launcher told this process.
 #[derive(Debug)]
@@ -14,7 +14,9 @@ pub struct Job {
     pub rank: usize,
     /// How many ranks the job has; more than `rank`.
     pub size: usize,
-    /// The memory that the ranks of this host share.
+    /// Which rank is on which host.
+    pub hosts: Hosts,
+    /// The memory that the ranks of this host share: a place for each of [`Hosts::beside`], in that order.
     pub segment: OwnedFd,
     /// The socket to the launcher.
     pub control: Control,
@@ -53,6 +55,10 @@ impl Job {
         if rank >= size {
             return Err(Error::RankBeyondSize { rank, size });
         }
+        let hosts = match find(HOSTS) {
+            None => Hosts::one(size),
+            Some(text) => Hosts::parse(text, size)?,
+        };
         let segment = want(SEGMENT_FD)?;
         let control = want(CONTROL_FD)?;
         if segment == control {
@@ -82,6 +88,7 @@ impl Job {
             stage,
             rank,
             size,
+            hosts,
             segment,
             control,
         }))
@@ -89,12 +96,13 @@ impl Job {
 }
 
 /// What the launcher tells a rank of itself: names and values. The files that all share come beside it.
-pub fn variables(rank: usize, size: usize, control: RawFd) -> [(&'static str, String); 3] {
-    [
+pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static str, String)> {
+    let always = [
         (RANK, rank.to_string()),
-        (SIZE, size.to_string()),
+        (SIZE, hosts.ranks().to_string()),
         (CONTROL_FD, control.to_string()),
-    ]
+    ];
+    always.into_iter().chain(hosts::variable(hosts)).collect()
 }
 
 fn number(variable: &'static str, value: &str) -> Result<usize, Error> {

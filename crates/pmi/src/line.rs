@@ -24,13 +24,19 @@ pub enum FromRank {
     Status { text: String },
     /// `status-end`: that was all of the status.
     StatusEnd,
+    /// `put KEY VALUE`: into the job's key-value space.
+    Put { key: String, value: String },
+    /// `get KEY`: it wants that value, now or when there is one.
+    Get { key: String },
 }
 
 /// What a launcher says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromLauncher {
     /// `report`: say what you wait for.
     Report,
+    /// `value KEY VALUE`: the answer to a `get`.
+    Value { key: String, value: String },
 }
 
 impl fmt::Display for FromRank {
@@ -42,6 +48,8 @@ impl fmt::Display for FromRank {
             FromRank::Fault { text } => write!(f, "fault {}", one_line(text)),
             FromRank::Status { text } => write!(f, "status {}", one_line(text)),
             FromRank::StatusEnd => write!(f, "status-end"),
+            FromRank::Put { key, value } => write!(f, "put {key} {value}"),
+            FromRank::Get { key } => write!(f, "get {key}"),
         }
     }
 }
@@ -70,6 +78,11 @@ impl FromStr for FromRank {
             "fault" => FromRank::Fault { text: text() },
             "status" => FromRank::Status { text: text() },
             "status-end" => FromRank::StatusEnd,
+            "put" => {
+                let (key, value) = key_and_value(rest);
+                FromRank::Put { key, value }
+            }
+            "get" => FromRank::Get { key: rest.into() },
             _ => return Err(()),
         })
     }
@@ -79,6 +92,7 @@ impl fmt::Display for FromLauncher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FromLauncher::Report => write!(f, "report"),
+            FromLauncher::Value { key, value } => write!(f, "value {key} {value}"),
         }
     }
 }
@@ -87,10 +101,22 @@ impl FromStr for FromLauncher {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
-        (line.trim_end() == "report")
-            .then_some(FromLauncher::Report)
-            .ok_or(())
+        let line = line.trim_end();
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("report", _) => Ok(FromLauncher::Report),
+            ("value", rest) => {
+                let (key, value) = key_and_value(rest);
+                Ok(FromLauncher::Value { key, value })
+            }
+            _ => Err(()),
+        }
     }
+}
+
+/// A value may be empty. What is wrong with either is found where they are used, so that it can be told.
+fn key_and_value(text: &str) -> (String, String) {
+    let (key, value) = text.split_once(' ').unwrap_or((text, ""));
+    (key.into(), value.into())
 }
 
 /// Lines, gathered into packets of whole lines.

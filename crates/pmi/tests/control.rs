@@ -2,7 +2,10 @@
 
 use std::os::fd::OwnedFd;
 
-use pmi::{Control, End, FromLauncher, FromRank, Gone, Status, Unexpected, Wait};
+use pmi::{
+    Control, End, FromRank, Gone, KEY_LIMIT, Space, SpaceError, Status, Unexpected, VALUE_LIMIT,
+    Wait,
+};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
@@ -159,11 +162,11 @@ fn a_line_that_is_no_status_is_named() {
 #[test]
 fn a_request_is_read_once_and_nonsense_is_passed_over() {
     let (launcher, mut control) = pair();
-    assert_eq!(control.read(), Ok(None));
+    assert_eq!(control.report_asked(), Ok(false));
     send(&launcher, b"dance\nreport\nreport\n", SendFlags::empty()).unwrap();
-    assert_eq!(control.read(), Ok(Some(FromLauncher::Report)));
-    assert_eq!(control.read(), Ok(Some(FromLauncher::Report)));
-    assert_eq!(control.read(), Ok(None));
+    assert_eq!(control.report_asked(), Ok(true));
+    assert_eq!(control.report_asked(), Ok(true));
+    assert_eq!(control.report_asked(), Ok(false));
 }
 
 #[test]
@@ -171,7 +174,8 @@ fn the_death_of_the_launcher_is_told_and_kills_nobody() {
     let (launcher, mut control) = pair();
     control.init().unwrap();
     drop(launcher);
-    assert_eq!(control.read(), Err(Gone));
+    assert_eq!(control.report_asked(), Err(Gone));
+    assert_eq!(control.answer(), Err(SpaceError::Gone(Gone)));
     assert_eq!(control.finalize(), Err(Gone));
 }
 
@@ -182,4 +186,81 @@ fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
         .map(|_| control.fault(&"x".repeat(4000)))
         .find(Result::is_err);
     assert_eq!(outcome, Some(Err(Gone)));
+}
+
+#[test]
+fn what_is_put_and_asked_arrives_up_to_the_limits() {
+    let (launcher, mut control) = pair();
+    let (key, value) = ("k".repeat(KEY_LIMIT), "v".repeat(VALUE_LIMIT));
+    control.put(&key, &value).unwrap();
+    control.put("empty", "").unwrap();
+    control.ask("a=b,c").unwrap();
+    let put = |key: &str, value: &str| FromRank::Put {
+        key: key.into(),
+        value: value.into(),
+    };
+    let expected = [
+        put(&key, &value),
+        put("empty", ""),
+        FromRank::Get {
+            key: "a=b,c".into(),
+        },
+    ];
+    assert_eq!(lines(&launcher), expected);
+}
+
+#[test]
+fn what_is_no_key_or_value_is_refused_with_the_reason() {
+    let (launcher, mut control) = pair();
+    let long = "x".repeat(VALUE_LIMIT + 1);
+    let cases = [
+        (control.put("", "v"), "printable"),
+        (control.put("a b", "v"), "\"a b\""),
+        (
+            control.put("key", "line\nline"),
+            "the value of the key \"key\"",
+        ),
+        (control.put("key", "größe"), "hexadecimal"),
+        (
+            control.put("key", &long),
+            "3073 bytes, and 3072 are possible",
+        ),
+        (control.ask(&long[..KEY_LIMIT + 1]), "129 bytes, and 128"),
+        (control.ask("tab\t"), "printable"),
+    ];
+    for (outcome, expected) in cases {
+        let message = outcome.expect_err(expected).to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(lines(&launcher), []);
+}
+
+#[test]
+fn answers_and_requests_do_not_hide_each_other() {
+    let (launcher, mut control) = pair();
+    assert_eq!(control.answer(), Ok(None));
+    let long = "v".repeat(VALUE_LIMIT);
+    let first = format!("report\nvalue a {long}\nvalue b\n");
+    for packet in [first.as_str(), "report\n", "value c 3\n"] {
+        send(&launcher, packet.as_bytes(), SendFlags::empty()).unwrap();
+    }
+    let answer = |key: &str, value: &str| Ok(Some((key.to_string(), value.to_string())));
+    assert_eq!(control.answer(), answer("a", &long));
+    assert_eq!(control.report_asked(), Ok(true));
+    assert_eq!(control.report_asked(), Ok(true));
+    assert_eq!(control.report_asked(), Ok(false));
+    assert_eq!(control.answer(), answer("b", ""));
+    assert_eq!(control.answer(), answer("c", "3"));
+    assert_eq!(control.answer(), Ok(None));
+}
+
+#[test]
+fn bytes_survive_as_digits() {
+    let all: Vec<u8> = (0..=255).collect();
+    assert_eq!(pmi::unhex(&pmi::hex(&all)), Some(all));
+    assert_eq!(pmi::hex(&[0, 0x7f, 0xff]), "007fff");
+    assert_eq!(pmi::unhex(""), Some(vec![]));
+    for wrong in ["0", "0g", "+1", "0x", "é"] {
+        assert_eq!(pmi::unhex(wrong), None, "{wrong}");
+    }
 }

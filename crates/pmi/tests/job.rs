@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
-use pmi::{Error, Job};
+use pmi::{Error, Hosts, Job};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -33,7 +33,7 @@ fn sockets() -> (OwnedFd, OwnedFd) {
 }
 
 fn job(segment: i32, control: i32) -> Vec<(&'static str, String)> {
-    let mut variables = pmi::variables(1, 4, control).to_vec();
+    let mut variables = pmi::variables(1, &Hosts::one(4), control);
     variables.push((pmi::SEGMENT_FD, segment.to_string()));
     variables
 }
@@ -49,6 +49,7 @@ fn the_contract_is_read_and_the_descriptors_are_close_on_exec() {
     let vars = job(segment().into_raw_fd(), rank.into_raw_fd());
     let job = read(&vars).unwrap().expect("a job");
     assert_eq!((job.rank, job.size), (1, 4));
+    assert_eq!(job.hosts, Hosts::one(4));
     assert_eq!(
         rustix::io::fcntl_getfd(&job.segment).unwrap(),
         rustix::io::FdFlags::CLOEXEC
@@ -250,5 +251,61 @@ fn a_rank_of_another_launcher_is_refused_and_a_lone_process_is_not() {
             }
             (other, _) => panic!("{vars:?}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn ranks_learn_who_shares_their_host() {
+    let (_launcher, rank) = sockets();
+    let hosts = Hosts::blocks(&[1, 3]);
+    let mut vars = pmi::variables(2, &hosts, rank.into_raw_fd());
+    vars.push((pmi::SEGMENT_FD, segment().into_raw_fd().to_string()));
+    assert!(vars.contains(&(pmi::HOSTS, "0,1*3".into())));
+    let job = read(&vars).unwrap().expect("a job");
+    assert_eq!((job.size, &job.hosts), (4, &hosts));
+    assert_eq!(hosts.beside(2).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((hosts.index(0), hosts.index(2)), (0, 1));
+    assert!(hosts.share(1, 3) && !hosts.share(0, 1));
+}
+
+#[test]
+fn hosts_are_written_as_they_are_read() {
+    let cases: [(&str, &[u32], &str); 4] = [
+        ("0*2,1*2", &[0, 0, 1, 1], "0*2,1*2"),
+        ("0,1,0*1", &[0, 1, 0], "0,1,0"),
+        ("0*1,0*2,1", &[0, 0, 0, 1], "0*3,1"),
+        ("0", &[0], "0"),
+    ];
+    for (text, expected, again) in cases {
+        let hosts = Hosts::parse(text, expected.len()).unwrap();
+        let of: Vec<u32> = (0..hosts.ranks()).map(|rank| hosts.of(rank)).collect();
+        assert_eq!(of, expected);
+        assert_eq!(hosts.to_string(), again);
+    }
+}
+
+#[test]
+fn a_list_of_hosts_that_is_not_of_this_job_is_refused() {
+    for (text, expected) in [
+        ("0*2,1", "it places 3 ranks, and the job has 4"),
+        ("0*2,1*3", "more ranks than the 4 of the job"),
+        ("0*4294967295", "more ranks"),
+        ("1*4", "host 1 comes before host 0"),
+        ("0*2,2*2", "host 2 comes before host 1"),
+        ("0*2,1*", "`1*` is neither"),
+        ("0*2,1*0", "`1*0` is neither"),
+        ("0*2,,1*2", "`` is neither"),
+        ("0*2,+1*2", "`+1*2` is neither"),
+        ("a*4", "`a*4` is neither"),
+        ("0*99999999999999999999", "is neither"),
+    ] {
+        let mut vars = job(7, 8);
+        vars.push((pmi::HOSTS, text.into()));
+        let message = message(&vars);
+        assert!(
+            message.contains(&format!("FISHPLATE_HOSTS={text}: ")),
+            "{message}"
+        );
+        assert!(message.contains(expected), "{message}");
     }
 }

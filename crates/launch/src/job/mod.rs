@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::output::{Sink, Stream, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
+use crate::space::Space;
 use crate::stuck::Stuck;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start};
@@ -46,6 +47,7 @@ struct Job<'a> {
     options: &'a Options,
     ranks: Vec<Rank>,
     signals: Signals,
+    space: Space,
     stdout: Sink,
     stderr: Sink,
     /// The first failure.
@@ -71,6 +73,7 @@ impl<'a> Job<'a> {
             stuck: patience.map(|patience| Stuck::new(patience, ranks.len(), now)),
             ranks,
             signals,
+            space: Space::default(),
             stdout: Sink::new(Target::Stdout),
             stderr: Sink::new(Target::Stderr),
             verdict: None,
@@ -122,24 +125,21 @@ impl<'a> Job<'a> {
         let mut owners = Vec::new();
         let mut wanted = Vec::new();
         for rank in &self.ranks {
-            wanted.extend(
-                [&rank.control, &rank.program]
-                    .into_iter()
-                    .flatten()
-                    .map(AsFd::as_fd),
-            );
+            let flags = match rank.has_more_to_hear() {
+                true => PollFlags::IN | PollFlags::OUT,
+                false => PollFlags::IN,
+            };
+            wanted.extend(rank.control.iter().map(|fd| PollFd::new(fd, flags)));
+            wanted.extend(rank.program.iter().map(readable));
             let streams = rank
                 .streams
                 .iter()
                 .filter(|stream| !self.sink(stream.target).is_full());
-            wanted.extend(streams.filter_map(Stream::reader));
+            let readers = streams.filter_map(Stream::reader);
+            wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             owners.resize(wanted.len(), rank.number);
         }
-        wanted.push(self.signals.as_fd());
-        let mut wanted: Vec<PollFd<'_>> = wanted
-            .into_iter()
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
+        wanted.push(readable(&self.signals));
         let sinks = [&self.stdout, &self.stderr]
             .into_iter()
             .filter(|sink| !sink.is_empty());
@@ -202,6 +202,10 @@ impl<'a> Job<'a> {
         self.stdout.flush();
         self.stderr.flush();
     }
+}
+
+fn readable(fd: &impl AsFd) -> PollFd<'_> {
+    PollFd::new(fd, PollFlags::IN)
 }
 
 /// In one write, so that the lines of ranks do not come between.

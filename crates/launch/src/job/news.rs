@@ -3,12 +3,13 @@
 use std::os::fd::OwnedFd;
 
 use nix::sys::signal::Signal;
+use pmi::FromLauncher;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::{Job, say};
-use crate::rank::Rank;
+use crate::rank::{News, Rank};
 use crate::verdict::{Cause, Verdict};
 
 impl Job<'_> {
@@ -17,11 +18,12 @@ impl Job<'_> {
             let rank = &mut self.ranks[number];
             let gone = rank.program.as_ref().is_some_and(is_readable);
             // What a process said just before it ended counts more than its end, so this comes after looking.
-            let cause = rank.listen().or_else(|| {
-                let gone = gone || rank.program_is_gone && !rank.finalized;
-                if gone { rank.program_ended() } else { None }
-            });
-            if let Some(cause) = cause {
+            let news = rank.listen();
+            rank.flush();
+            self.hear(number, news);
+            let rank = &mut self.ranks[number];
+            let gone = gone || rank.program_is_gone && !rank.finalized;
+            if gone && let Some(cause) = rank.program_ended() {
                 self.rank_failed(number, cause);
             }
         }
@@ -54,14 +56,43 @@ impl Job<'_> {
         }
     }
 
+    fn hear(&mut self, number: usize, news: Vec<News>) {
+        for news in news {
+            match news {
+                News::Failure(cause) => self.rank_failed(number, cause),
+                News::Put { key, value } => match self.space.put(number, &key, &value) {
+                    Ok(waiting) => waiting
+                        .into_iter()
+                        .for_each(|other| self.tell(other, &key, &value)),
+                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+                },
+                News::Get { key } => match self.space.get(number, &key) {
+                    Ok(Some(value)) => {
+                        let value = value.to_string();
+                        self.tell(number, &key, &value);
+                    }
+                    Ok(None) => {}
+                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+                },
+            }
+        }
+    }
+
+    fn tell(&mut self, number: usize, key: &str, value: &str) {
+        let (key, value) = (key.to_string(), value.to_string());
+        let line = FromLauncher::Value { key, value };
+        self.ranks[number].tell(format!("{line}\n"));
+    }
+
     fn rank_ended(&mut self, number: usize, status: WaitStatus) {
         let said = self.ranks[number].listen();
+        self.hear(number, said);
         let others_in_mpi = self
             .ranks
             .iter()
             .any(|rank| rank.number != number && rank.init.is_some());
         let cause = self.ranks[number].ended(status, others_in_mpi);
-        if let Some(cause) = said.or(cause) {
+        if let Some(cause) = cause {
             self.rank_failed(number, cause);
         }
     }
