@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use device::model::{ModelNode, Net};
 use device::scene::Scene;
 use mpi::Wiring;
+use pmi::Hosts;
 use sim::process::{LONG, Place};
 
 /// How the rank is tied to the others of its job: by shared memory, or on a modelled machine.
@@ -32,7 +33,7 @@ pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
         .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     let mut wiring = Wiring::from(job);
     wiring.segment = None;
-    wiring.hosts = scene.hosts;
+    wiring.hosts = Hosts::new(scene.hosts);
     wiring.node = Some(Box::new(ModelNode::new(turn)));
     Ok(wiring)
 }

@@ -11,7 +11,7 @@ use channel::shm::{Bell, Places, Segment, Shape, Shm};
 use datatype::{Buffer, Pool};
 use device::Node;
 use knobs::{Knobs, RdmaDesign};
-use pmi::{Control, Job};
+use pmi::{Control, Hosts, Job};
 
 use crate::attributes::Keyvals;
 use crate::buffered::Rooms;
@@ -46,8 +46,7 @@ pub struct Rank {
     pub(crate) watcher: OnceLock<Watcher>,
     rank: usize,
     size: usize,
-    /// The host of each rank; empty if all are on one.
-    hosts: Vec<u32>,
+    hosts: Hosts,
 }
 
 /// What the rank's lock protects.
@@ -88,8 +87,7 @@ pub struct State {
 pub struct Wiring {
     pub rank: usize,
     pub size: usize,
-    /// The host of each rank; empty if all are on one.
-    pub hosts: Vec<u32>,
+    pub hosts: Hosts,
     /// The memory that the ranks of this host share, if they do.
     pub segment: Option<OwnedFd>,
     /// The rank's place in a machine with RDMA devices: by them it reaches those with whom it shares no memory.
@@ -103,7 +101,7 @@ impl From<Job> for Wiring {
         Wiring {
             rank: job.rank,
             size: job.size,
-            hosts: Vec::new(),
+            hosts: job.hosts,
             segment: Some(job.segment),
             node: None,
             control: Some(job.control),
@@ -117,7 +115,7 @@ impl Wiring {
         Wiring {
             rank: 0,
             size: 1,
-            hosts: Vec::new(),
+            hosts: Hosts::one(1),
             segment: None,
             node: None,
             control: None,
@@ -147,10 +145,7 @@ impl Wiring {
     fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
         let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
         let segment = Segment::open(segment, shape)?;
-        let places = match self.hosts.len() {
-            0 => Places::all(self.size),
-            _ => Places::beside(self.rank, &self.hosts),
-        };
+        let places = Places::some(self.hosts.beside(self.rank), self.size);
         let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
         Ok(Shm::attach(segment, self.rank, places, single_copy)?)
     }
@@ -272,9 +267,9 @@ impl Rank {
         self.rank
     }
 
-    /// The number of the host that a rank is on, from 0.
-    pub fn host_of(&self, rank: usize) -> u32 {
-        self.hosts.get(rank).copied().unwrap_or_default()
+    /// Which rank is on which host.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
 
     /// How many ranks the job has.

@@ -163,8 +163,7 @@ fn a_split_by_type_gives_what_one_machine_has() {
             rank.comm_split_type("MPI_Comm_split_type", WORLD, kind, 0, &info(pairs))
                 .unwrap()
         };
-        let here = (0..3).filter(|&other| rank.host_of(other) == rank.host_of(rank.rank()));
-        let here = here.count();
+        let here = rank.hosts().beside(rank.rank()).count();
         let shared = split(split_type::SHARED, &[]);
         talk(rank, shared);
         assert_eq!(size(rank, shared), here);

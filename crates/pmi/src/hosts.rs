@@ -19,6 +19,11 @@ impl Hosts {
         Hosts { of: vec![0; ranks] }
     }
 
+    /// By the host of each rank.
+    pub fn new(of: Vec<u32>) -> Self {
+        Hosts { of }
+    }
+
     /// The first `counts[0]` ranks on host 0, the next on host 1. Nobody is on a host whose count is 0, so such a host
     /// must not be among them.
     pub fn blocks(counts: &[usize]) -> Self {

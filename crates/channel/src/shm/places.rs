@@ -21,17 +21,15 @@ impl Places {
         }
     }
 
-    /// The ranks that are where `rank` is, by the place in the world of each rank of the job.
-    pub fn beside(rank: usize, hosts: &[u32]) -> Places {
+    /// Some ranks of a job of so many, in order.
+    pub fn some(ranks: impl Iterator<Item = usize>, job: usize) -> Places {
         let mut places = Places {
-            of: vec![ELSEWHERE; hosts.len()],
+            of: vec![ELSEWHERE; job],
             ranks: Vec::new(),
         };
-        for (other, host) in hosts.iter().enumerate() {
-            if *host == hosts[rank] {
-                places.of[other] = places.ranks.len() as u32;
-                places.ranks.push(other as u32);
-            }
+        for rank in ranks {
+            places.of[rank] = places.ranks.len() as u32;
+            places.ranks.push(rank as u32);
         }
         places
     }

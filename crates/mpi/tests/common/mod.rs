@@ -11,6 +11,7 @@ use device::instant::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
+use pmi::Hosts;
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
 /// over devices that are as awkward as devices can be. Panics of a rank are the test's.
@@ -109,7 +110,7 @@ fn run_over(
                 let wiring = Wiring {
                     rank,
                     size,
-                    hosts: hosts.to_vec(),
+                    hosts: Hosts::new(hosts.to_vec()),
                     segment,
                     node: node.map(|node| node as Box<dyn Node>),
                     control: None,

@@ -7,6 +7,7 @@ use device::scene::Scene;
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};
+use pmi::Hosts;
 use sim::coroutines::{Plan, run};
 
 pub fn system(name: &str) -> System {
@@ -35,7 +36,7 @@ pub fn play(
         let wiring = Wiring {
             rank,
             size,
-            hosts: hosts.clone(),
+            hosts: Hosts::new(hosts.clone()),
             segment: None,
             node: Some(Box::new(ModelNode::new(turn))),
             control: None,
