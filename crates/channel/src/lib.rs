@@ -224,6 +224,9 @@ pub trait OneSided {
     /// A number by which a peer is to tell that it has written to memory of ours; `done` then gives the token.
     fn expect(&mut self, peer: usize, token: Head) -> u32;
 
+    /// The peer will not tell by this number.
+    fn forget(&mut self, notice: u32);
+
     /// The next transfer that is done. `get` takes note of them.
     fn done(&mut self) -> Option<Done>;
 }

@@ -132,7 +132,8 @@ knobs! {
     rdma_gather: bool = true, "FISHPLATE_RDMA_GATHER";
 
     /// Who moves a long message over RDMA with the design `zero-copy`: `read` lets the receiver read it from the sender's
-    /// memory, `write` lets the sender write it to the receiver's. `auto` reads.
+    /// memory, `write` lets the sender write it to the receiver's. `auto` reads, but where long messages come to receives
+    /// that wait for them, the receiver says beforehand where it wants them, and the sender writes.
     rendezvous: Rendezvous = Rendezvous::Auto, "FISHPLATE_RENDEZVOUS";
 
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::{ANY_SOURCE, ANY_TAG};
 
 /// What a message is matched by: the context, the sender's rank in the communicator, and the tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub context: u64,
     pub source: i32,
@@ -132,6 +132,19 @@ impl Posted {
             }
             _ => remove(bin, exact?),
         }
+    }
+
+    /// Is this receive, which names source and tag, posted, and does every earlier one that could take its message satisfy
+    /// `known`?
+    pub fn is_only_behind(&self, key: &Key, request: u32, known: impl Fn(u32) -> bool) -> bool {
+        let bin = &self.exact[key.bin()];
+        let Some(at) = bin.iter().position(|posted| posted.what == request) else {
+            return false;
+        };
+        let order = bin[at].order;
+        let mut earlier = bin.iter().take(at).filter(|posted| posted.key == *key);
+        let mut wild = self.wild.iter().take_while(|posted| posted.order < order);
+        earlier.all(|posted| known(posted.what)) && !wild.any(|posted| posted.key.takes(key))
     }
 
     /// Takes back a receive; false if it has been matched.
@@ -309,6 +322,20 @@ mod tests {
             1,
         );
         assert_eq!(posted.take(&key(0, 0)), None);
+    }
+
+    #[test]
+    fn a_receive_knows_what_stands_before_it() {
+        let mut posted = Posted::default();
+        posted.post(key(1, 5), 10);
+        posted.post(key(1, 5), 11);
+        posted.post(key(1, ANY_TAG), 12);
+        posted.post(key(1, 5), 13);
+        assert!(posted.is_only_behind(&key(1, 5), 10, |_| false));
+        assert!(!posted.is_only_behind(&key(1, 5), 11, |_| false));
+        assert!(posted.is_only_behind(&key(1, 5), 11, |earlier| earlier == 10));
+        assert!(!posted.is_only_behind(&key(1, 5), 13, |_| true));
+        assert!(!posted.is_only_behind(&key(1, 5), 99, |_| true));
     }
 
     #[test]

@@ -36,13 +36,21 @@ pub enum Kind {
     ClearToWrite,
     /// No packet: the device has moved a message. Token: the request.
     Moved,
+    /// Where the next message with this key is wanted, before it was offered. Body: where, and what the receiver had seen.
+    Ahead,
+    /// The message for a receive that was told ahead is being written. Token: the receiver's request. Body: its length.
+    Started,
+    /// The receiver would rather have that receive back. Token: its request.
+    Revoke,
+    /// The answer: nothing more will be written for it. Token: the receiver's request.
+    Revoked,
 }
 
 impl Kind {
     #[inline(always)]
     fn from_bits(bits: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 12] = [
+        const ALL: [Kind; 16] = [
             Eager,
             EagerSync,
             RequestToSend,
@@ -55,6 +63,10 @@ impl Kind {
             Invite,
             ClearToWrite,
             Moved,
+            Ahead,
+            Started,
+            Revoke,
+            Revoked,
         ];
         ALL.get(usize::from(bits).wrapping_sub(1)).copied()
     }
@@ -203,6 +215,33 @@ impl Target {
     }
 }
 
+/// Body of a [`Kind::Ahead`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    pub target: Target,
+    /// Packets of the sender's that the receiver had taken.
+    pub seen: u64,
+}
+
+impl Ahead {
+    pub const BYTES: usize = Target::BYTES + 8;
+
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..Target::BYTES].copy_from_slice(&self.target.encode());
+        bytes[Target::BYTES..].copy_from_slice(&self.seen.to_ne_bytes());
+        bytes
+    }
+
+    pub fn decode(body: &[u8]) -> Option<Ahead> {
+        let (target, seen) = body.split_at_checked(Target::BYTES)?;
+        Some(Ahead {
+            target: Target::decode(target)?,
+            seen: u64::from_ne_bytes(seen.try_into().ok()?),
+        })
+    }
+}
+
 /// Body of a [`Kind::Invite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invitation {
@@ -247,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_head_comes_back_as_it_was() {
-        for kind in (1..=12).filter_map(Kind::from_bits) {
+        for kind in (1..=16).filter_map(Kind::from_bits) {
             for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
                 let sent = Envelope {
                     kind,
@@ -262,7 +301,7 @@ mod tests {
             }
         }
         assert_eq!(Envelope::decode([0, 0, 0]), None);
-        assert_eq!(Envelope::decode([13, 0, 0]), None);
+        assert_eq!(Envelope::decode([17, 0, 0]), None);
     }
 
     #[test]
@@ -289,6 +328,24 @@ mod tests {
         }
         assert_eq!(Offer::decode(&[0; 15]), None);
         assert_eq!(Offer::decode(&[0; 17]), None);
+    }
+
+    #[test]
+    fn what_is_told_ahead_comes_back_as_it_was() {
+        let ahead = Ahead {
+            target: Target {
+                place: Place {
+                    address: 1 << 40,
+                    key: 9,
+                },
+                len: 3 << 20,
+                notice: 4,
+                receive: u32::MAX,
+            },
+            seen: u64::MAX - 1,
+        };
+        assert_eq!(Ahead::decode(&ahead.encode()), Some(ahead));
+        assert_eq!(Ahead::decode(&[0; Ahead::BYTES - 1]), None);
     }
 
     #[test]

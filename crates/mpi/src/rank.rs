@@ -342,8 +342,14 @@ impl Rank {
         buffer: &Buffer,
         key: Key,
     ) -> Result<Status> {
-        if let Some(status) = self.receive_soon(&mut state, buffer, &key)? {
-            return Ok(status);
+        if !state.messages.expects_long(&key) {
+            let waits = state.messages.probe(&key).is_none();
+            if let Some(status) = self.receive_soon(&mut state, buffer, &key)? {
+                return Ok(status);
+            }
+            if waits {
+                state.messages.waited_for(&key);
+            }
         }
         let id = state.receive_by_key(buffer.clone(), key)?;
         drop(state);
@@ -424,6 +430,9 @@ impl State {
     #[inline(always)]
     fn receive_by_key(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
         let id = self.messages.receive(buffer, key)?;
+        if self.messages.tells_ahead() {
+            self.messages.tell_ahead(&mut self.channels, id, key)?;
+        }
         // A sender may wait to hear that its message has been matched.
         self.messages.flush(&mut self.channels)?;
         Ok(id)

@@ -24,6 +24,11 @@ impl Status {
         dropped: 0,
         cancelled: false,
     };
+    /// Of an operation that was taken back.
+    pub const CANCELLED: Status = Status {
+        cancelled: true,
+        ..Status::EMPTY
+    };
     /// Of a receive from no one.
     pub const PROC_NULL: Status = Status {
         source: PROC_NULL,

@@ -7,8 +7,16 @@ mod programs;
 #[path = "common/stage.rs"]
 mod stage;
 
+use std::sync::{Arc, Mutex};
+
+use common::{out, pattern, room};
 use device::model::{Faults, IntraHost};
 use device::scene::Scene;
+use fabric::explain::{explain, total};
+use fabric::{Bytes, Costs};
+use mpi::Mode;
+use mpi::coll::Work;
+use mpi::comm::WORLD;
 use sim::Random;
 use stage::{play, system};
 
@@ -81,4 +89,51 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
             assert_eq!(first, simulate(seed), "seed {seed} did not repeat itself");
         }
     }
+}
+
+/// Virtual nanoseconds from the send of a long message to its receive's end, where the receive waits and both have met
+/// before, round after round.
+fn expected_message(rendezvous: &'static str) -> u64 {
+    const BYTES: usize = 64 << 10;
+    let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let seen = times.clone();
+    play(
+        scene,
+        vec![("FISHPLATE_RENDEZVOUS", rendezvous)],
+        move |rank| {
+            let bytes = pattern(BYTES, 3);
+            let barrier = || {
+                rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
+                    .unwrap()
+            };
+            for _ in 0..8 {
+                let mut body = vec![0; BYTES];
+                if rank.rank() == 1 {
+                    let id = rank.lock().receive(room(&mut body), 0, 5, WORLD).unwrap();
+                    barrier();
+                    rank.wait("MPI_Wait", id).unwrap();
+                    assert!(body == bytes);
+                } else {
+                    barrier();
+                    let begin = rank.now();
+                    rank.send("MPI_Send", Mode::Standard, out(&bytes), 1, 5, WORLD)
+                        .unwrap();
+                    seen.lock().unwrap().push(rank.now() - begin);
+                }
+                barrier();
+            }
+        },
+    );
+    let times = times.lock().unwrap();
+    *times.last().unwrap()
+}
+
+#[test]
+fn a_receive_that_waits_spares_the_sender_its_question() {
+    let [asked, told] = ["read", "auto"].map(expected_message);
+    let way = Costs::of(&system("qdr"), 0);
+    let way = total(&explain(&way, Bytes(8), fabric::Operation::Write, 1)).picos() / 1000;
+    eprintln!("{asked} ns by a question, {told} ns by what was told ahead, one way {way} ns");
+    assert!(told + way < asked, "{told} + {way} and {asked} ns");
 }

@@ -250,6 +250,10 @@ impl OneSided for Rdma {
         notice
     }
 
+    fn forget(&mut self, notice: u32) {
+        self.bulk.expected.remove(&notice);
+    }
+
     fn done(&mut self) -> Option<Done> {
         self.bulk.done.pop_front()
     }

@@ -87,7 +87,10 @@ impl Rdma {
         node.spend(Effort::Copy(SUBHEAD + len));
         gathering.len += SUBHEAD + padded(len);
         peer.out.gathering = Some(gathering);
-        Put::Taken
+        match std::mem::take(&mut peer.out.lapped) {
+            true => Put::TakenLap,
+            false => Put::Taken,
+        }
     }
 
     /// Posts what has been gathered, unless there is no room for it now.
@@ -104,6 +107,7 @@ impl Rdma {
         let start = lane.start(place.slot);
         let end = lane.end(place.slot);
         let taken = peer.out.take(place);
+        peer.out.lapped |= taken.lap;
         peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
         self.attention.deferred -= 1;
         self.post(to, start..start + len, end, taken)

@@ -54,6 +54,11 @@ impl Inbound {
         }
     }
 
+    /// Sequence number of the last packet taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// A completion says that one more packet is here.
     pub fn completion(&mut self) {
         if let Some(told) = &mut self.told {

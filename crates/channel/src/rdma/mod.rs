@@ -158,6 +158,19 @@ impl Rdma {
         Ok(self.node.wait(nanos)?)
     }
 
+    /// How many packets have left for a peer, at most: that which is gathering counts.
+    pub fn sent(&self, peer: usize) -> u64 {
+        self.peers[peer].as_ref().map_or(0, |peer| {
+            peer.out.last + u64::from(peer.out.gathering.is_some())
+        })
+    }
+
+    /// How many of a peer's packets have been handed on, counted as the peer counts them.
+    pub fn taken(&self, peer: usize) -> u64 {
+        let peer = self.peers[peer].as_ref();
+        peer.map_or(0, |peer| peer.inbound.taken())
+    }
+
     /// The next look is at everything, and what comes after it raises an event. False: packets may come without one.
     pub fn arm(&mut self) -> Result<bool> {
         self.attention.all = true;

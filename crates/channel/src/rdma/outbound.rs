@@ -33,6 +33,8 @@ pub struct Outbound {
     completed: u64,
     turns: [Turn; LANES],
     pub gathering: Option<Gathering>,
+    /// What was gathered has ended a lap, and the sender has not been told.
+    pub lapped: bool,
     /// A head pointer that is written once the data before it has been: of which packet, and where.
     pub head_due: Option<(u64, usize)>,
 }
@@ -58,6 +60,7 @@ impl Outbound {
             completed: 0,
             turns,
             gathering: None,
+            lapped: false,
             head_due: None,
         }
     }

@@ -2,11 +2,13 @@
 
 use channel::{Head, More};
 
+use super::ahead::Word;
 use super::fetch::Chore;
+use super::outbox::Mark;
 use super::rdma::Write;
 use super::{Body, Message, Messages};
 use crate::comm::AGREEMENT;
-use crate::packet::{Envelope, Invitation, Kind, Offer, Target};
+use crate::packet::{Ahead, Envelope, Invitation, Kind, Offer, Target};
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
@@ -62,6 +64,7 @@ impl Messages {
             Kind::RequestToSend => match (Offer::decode(body), self.posted.take(&key)) {
                 (None, _) => self.nonsense(peer, "an offer that cannot be read"),
                 (Some(offer), Some(receive)) => {
+                    self.was_early(peer, key, offer.len as usize);
                     self.accept(RequestId(receive), peer, key, token, offer)
                 }
                 (Some(offer), None) => self.keep(
@@ -98,13 +101,7 @@ impl Messages {
             Kind::Cancel => self.answer_cancel(peer, envelope),
             Kind::Cancelled if key.tag == 1 => {
                 self.release(request);
-                self.requests.complete(
-                    request,
-                    Status {
-                        cancelled: true,
-                        ..Status::EMPTY
-                    },
-                );
+                self.requests.complete(request, Status::CANCELLED);
             }
             // Too late: the message has been matched, and its own end is on the way.
             Kind::Cancelled => {}
@@ -129,11 +126,29 @@ impl Messages {
                 }
             }
             Kind::Moved => {
-                if !self.moved(peer, request) {
+                if !self.moved_ahead(peer, request) && !self.moved(peer, request) {
                     self.nonsense(peer, "the end of a transfer that was not begun");
                 }
             }
-            Kind::HeadersOnly => self.peer(peer).headers_only = key.tag == 1,
+            Kind::Ahead => match Ahead::decode(body) {
+                Some(ahead) => {
+                    let word = Word::Told { key, ahead };
+                    self.chores.push_back(Chore::Hear(peer, word));
+                }
+                None => self.nonsense(peer, "a place for a message that cannot be read"),
+            },
+            Kind::Started => {
+                if let Err(what) = self.started(peer, key, request, body) {
+                    self.nonsense(peer, what);
+                }
+            }
+            Kind::Revoke => {
+                let receive = token;
+                let word = Word::Revoked { key, receive };
+                self.chores.push_back(Chore::Hear(peer, word));
+            }
+            Kind::Revoked => self.revoked(peer, request),
+            Kind::HeadersOnly => self.peer(peer).mark(Mark::HeadersOnly, key.tag == 1),
         }
     }
 

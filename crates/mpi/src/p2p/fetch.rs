@@ -8,6 +8,7 @@ use channel::{Bulk, Channel, Channels, End, Exposure, OneSided};
 use datatype::Buffer;
 
 use super::Messages;
+use super::ahead::Word;
 use super::rdma::Write;
 use super::receive::received;
 use crate::matching::Key;
@@ -44,6 +45,10 @@ struct Together {
 pub(super) enum Chore {
     Help(Help),
     Write(Write),
+    /// What a peer has told ahead, or revokes.
+    Hear(usize, Word),
+    /// A number by which nobody will tell of a write.
+    Forget(u32),
     /// The device's access to a buffer ends.
     Retract(Exposure),
 }
@@ -74,6 +79,7 @@ impl Messages {
         request: u32,
         offer: Offer,
     ) {
+        self.met_otherwise(id, 2);
         let Some(receive) = self.requests.receive_mut(id) else {
             return;
         };
@@ -214,6 +220,12 @@ impl Messages {
             match chore {
                 Chore::Help(help) => return self.help(channels, help),
                 Chore::Write(write) => self.write_by_rdma(channels, &write)?,
+                Chore::Hear(peer, word) => self.hear_ahead(channels, peer, &word)?,
+                Chore::Forget(notice) => {
+                    if let Some(rdma) = channels.rdma_mut() {
+                        rdma.forget(notice);
+                    }
+                }
                 Chore::Retract(exposure) => {
                     if let Some(rdma) = channels.rdma_mut() {
                         rdma.retract(exposure)?;

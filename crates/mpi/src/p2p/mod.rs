@@ -3,6 +3,7 @@
 //! A short message travels whole (*eager*); a long one stays with its sender, who offers it (*rendezvous*), and the
 //! receiver fetches it: it reads the sender's memory where it can, and otherwise asks for it in packets.
 
+mod ahead;
 mod answers;
 mod fetch;
 mod here;
@@ -49,6 +50,8 @@ pub struct Messages {
     chores: VecDeque<Chore>,
     /// Buffers that a device has access to, by their request.
     transfers: HashMap<u32, Transfer>,
+    /// Which receives are told to their senders ahead.
+    ahead: ahead::Receiver,
     pub(crate) limits: Limits,
     /// A packet that made no sense ends the job at the next opportunity.
     pub broken: Option<crate::Error>,
@@ -150,6 +153,7 @@ impl Messages {
             fetches: VecDeque::new(),
             chores: VecDeque::new(),
             transfers: HashMap::new(),
+            ahead: ahead::Receiver::default(),
             limits,
             broken: None,
         }

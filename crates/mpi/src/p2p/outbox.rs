@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use channel::{Channel, Channels, Put};
 
-use super::Messages;
 use super::send::fill;
+use super::{Messages, ahead};
 use crate::packet::{Envelope, Kind};
 use crate::request::RequestId;
 use crate::{Result, Status};
@@ -17,11 +17,23 @@ pub struct Peer {
     queue: VecDeque<Outgoing>,
     /// Messages that leave in pieces, behind the queue: their order against messages of their own does not matter.
     streams: VecDeque<Stream>,
-    /// The peer has no room for our unexpected bytes: offer everything.
-    pub headers_only: bool,
+    /// Why messages to it are more than put, by [`Mark`].
+    marks: u8,
     /// Unexpected bytes of the peer that we hold, and whether we told it to stop.
     pub held: usize,
     pub told: bool,
+    /// Where the peer wants messages, once it has told any ahead.
+    pub(super) sender: Option<Box<ahead::Sender>>,
+}
+
+/// What is special about messages to a peer.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum Mark {
+    /// The peer has no room for our unexpected bytes: offer everything.
+    HeadersOnly = 1,
+    /// It tells where it wants messages, before they are offered.
+    Tells = 2,
 }
 
 enum Outgoing {
@@ -41,7 +53,21 @@ struct Stream {
 impl Peer {
     #[inline(always)]
     pub fn is_clear(&self) -> bool {
-        self.queue.is_empty() && !self.headers_only
+        self.queue.is_empty() && self.marks & Mark::HeadersOnly as u8 == 0
+    }
+
+    pub fn is(&self, mark: Mark) -> bool {
+        self.marks & mark as u8 != 0
+    }
+
+    pub fn mark(&mut self, mark: Mark, on: bool) {
+        self.marks = self.marks & !(mark as u8) | if on { mark as u8 } else { 0 };
+    }
+
+    /// And nothing is known of it beyond that.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.queue.is_empty() && self.marks == 0
     }
 
     fn is_idle(&self) -> bool {
@@ -54,6 +80,18 @@ impl Messages {
     #[inline(always)]
     pub(super) fn is_clear(&self, peer: usize) -> bool {
         self.peers[peer].as_ref().is_none_or(|peer| peer.is_clear())
+    }
+
+    /// The same, and the peer has not told where it wants messages.
+    #[inline(always)]
+    pub(super) fn is_plain(&self, peer: usize) -> bool {
+        self.peers[peer].as_ref().is_none_or(|peer| peer.is_plain())
+    }
+
+    /// The peer has told where it wants messages.
+    pub(super) fn is_tracked(&self, peer: usize) -> bool {
+        let peer = self.peers[peer].as_ref();
+        peer.is_some_and(|peer| peer.is(Mark::Tells))
     }
 
     pub(super) fn peer(&mut self, peer: usize) -> &mut Peer {
@@ -131,7 +169,8 @@ impl Messages {
         Ok(moved)
     }
 
-    /// `peer` is out of the table meanwhile, so nothing called from here may queue for it.
+    /// At most a lap: then it is time to hear whether the peer has enough. `peer` is out of the table meanwhile, so nothing
+    /// called from here may queue for it.
     fn flush_peer(&mut self, channels: &mut Channels, at: usize, peer: &mut Peer) -> Result<bool> {
         let mut moved = false;
         while let Some(next) = peer.queue.front() {
@@ -153,7 +192,7 @@ impl Messages {
                         peer.queue.pop_front();
                         continue;
                     };
-                    if peer.headers_only {
+                    if peer.is(Mark::HeadersOnly) {
                         send.envelope.kind = Kind::RequestToSend;
                         let (envelope, buffer) = (send.envelope, send.buffer.clone());
                         let offer = self.offer(channels, at, request, &buffer)?.encode();
@@ -178,6 +217,9 @@ impl Messages {
             }
             peer.queue.pop_front();
             moved = true;
+            if put == Put::TakenLap {
+                return Ok(moved);
+            }
         }
         while let Some(stream) = peer.streams.front_mut() {
             let Some(send) = self.requests.send_mut(stream.request) else {
@@ -200,6 +242,9 @@ impl Messages {
                 peer.streams.pop_front();
                 self.release(done);
                 self.requests.complete(done, Status::EMPTY);
+            }
+            if put == Put::TakenLap {
+                return Ok(moved);
             }
         }
         Ok(moved)

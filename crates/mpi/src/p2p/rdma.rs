@@ -3,7 +3,7 @@
 //! By *read*, the sender's offer says where the bytes lie; the receiver reads them and tells the sender that it has them.
 //! By *write*, the receiver answers the offer with where its buffer lies; the sender writes, and with the last byte the
 //! receiver's device tells of it. Where a buffer is not one run of memory, or cannot be registered, the message goes in
-//! packets.
+//! packets. For a receive that is posted before its message the receiver may say so beforehand (`ahead`).
 //!
 //! What must always hold: a buffer is registered for one transfer only, and access to it is taken back before the call
 //! that completes its request returns to the user.
@@ -22,12 +22,12 @@ use crate::{Result, Status};
 
 /// A buffer that the device has access to, by its request.
 pub(super) struct Transfer {
-    peer: usize,
+    pub peer: usize,
     exposure: Exposure,
-    stage: Stage,
+    pub stage: Stage,
 }
 
-enum Stage {
+pub(super) enum Stage {
     /// Ours, for the peer to read.
     Offered,
     /// Ours, on its way to the peer.
@@ -36,6 +36,13 @@ enum Stage {
     Reading { sender: u32 },
     /// The peer writes to it.
     Expecting,
+    /// The peer may write to it (see `ahead`): the number by which it tells, whether it has told, whether it has been asked
+    /// not to.
+    Ahead {
+        notice: u32,
+        written: bool,
+        revoking: bool,
+    },
 }
 
 /// Where the message of a request of ours is to be written.
@@ -161,11 +168,20 @@ impl Messages {
         if !self.transfers.is_empty()
             && let Some(transfer) = self.transfers.remove(&id.0)
         {
+            if let Stage::Ahead { notice, .. } = transfer.stage {
+                self.close_target(notice);
+            }
             self.chores.push_back(Chore::Retract(transfer.exposure));
         }
     }
 
-    fn begin_transfer(&mut self, peer: usize, id: RequestId, exposure: Exposure, stage: Stage) {
+    pub(super) fn begin_transfer(
+        &mut self,
+        peer: usize,
+        id: RequestId,
+        exposure: Exposure,
+        stage: Stage,
+    ) {
         let transfer = Transfer {
             peer,
             exposure,
@@ -176,12 +192,12 @@ impl Messages {
 }
 
 /// Do long messages go by RDMA at all?
-fn moves(rdma: &Rdma) -> bool {
+pub(super) fn moves(rdma: &Rdma) -> bool {
     rdma.config().design == Design::ZeroCopy
 }
 
 /// Registers the beginning of a buffer, if it is one run of memory and the device takes it.
-fn expose(
+pub(super) fn expose(
     rdma: &mut Rdma,
     buffer: &Buffer,
     len: usize,

@@ -71,6 +71,7 @@ impl Messages {
     /// A whole message has met its receive.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: RequestId, sent: Key, bytes: &[u8]) {
+        self.met_otherwise(id, 2);
         self.requests.complete_receive(id, |receive| {
             receive.buffer.unpack(0, bytes);
             received(&receive.buffer, sent, bytes.len())
@@ -107,14 +108,11 @@ impl Messages {
             return;
         };
         let key = receive.key;
+        if self.revoke(id, key) {
+            return;
+        }
         if self.posted.withdraw(&key, id.0) {
-            self.requests.complete(
-                id,
-                Status {
-                    cancelled: true,
-                    ..Status::EMPTY
-                },
-            );
+            self.requests.complete(id, Status::CANCELLED);
         }
     }
 }

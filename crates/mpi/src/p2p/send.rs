@@ -3,6 +3,7 @@
 use channel::{Channel, Channels, Put};
 use datatype::Buffer;
 
+use super::outbox::Mark;
 use super::{Limits, Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
@@ -21,7 +22,7 @@ impl Messages {
         key: Key,
     ) -> Result<RequestId> {
         let len = buffer.len();
-        if len <= self.limits.eager && mode != Mode::Synchronous && self.is_clear(peer) {
+        if len <= self.limits.eager && mode != Mode::Synchronous && self.is_plain(peer) {
             let envelope = Envelope {
                 kind: Kind::Eager,
                 key,
@@ -49,7 +50,7 @@ impl Messages {
     /// A program may send for long without a call that makes progress; what its peers have to say must reach it.
     #[cold]
     #[inline(never)]
-    fn listen(&mut self, channels: &mut Channels) -> Result<()> {
+    pub(super) fn listen(&mut self, channels: &mut Channels) -> Result<()> {
         if self.round(channels)?
             && let Some(shm) = channels.shm()
         {
@@ -69,7 +70,11 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
-        let offered = buffer.len() > self.limits.eager || self.peer(peer).headers_only;
+        let is_tracked = self.is_tracked(peer);
+        if is_tracked && let Some(id) = self.send_tracked(channels, mode, buffer, peer, key)? {
+            return Ok(id);
+        }
+        let offered = buffer.len() > self.limits.eager || self.peer(peer).is(Mark::HeadersOnly);
         let kind = match (offered, mode) {
             (true, _) => Kind::RequestToSend,
             (false, Mode::Synchronous) => Kind::EagerSync,
@@ -100,6 +105,9 @@ impl Messages {
             self.queue_eager(peer, id);
         }
         self.flush(channels)?;
+        if is_tracked {
+            self.has_left(channels, peer, &key);
+        }
         if !self.is_clear(peer) {
             self.listen(channels)?;
         }
@@ -117,13 +125,7 @@ impl Messages {
         send.cancelling = true;
         let (peer, envelope) = (send.peer, send.envelope);
         if self.unqueue_eager(peer, id) {
-            self.requests.complete(
-                id,
-                crate::Status {
-                    cancelled: true,
-                    ..crate::Status::EMPTY
-                },
-            );
+            self.requests.complete(id, crate::Status::CANCELLED);
             return Ok(());
         }
         self.queue_short(

@@ -18,8 +18,9 @@ use super::common::{elements, out, pattern, room};
 pub fn play(rank: &Arc<Rank>, seed: u64) {
     let mut random = Random::new(seed);
     for phase in 0..2 + random.below(4) {
-        let (kind, seed) = (random.below(8), random.word());
+        let (kind, seed) = (random.below(10), random.word());
         match kind {
+            8 | 9 => rounds(rank, WORLD, rank.rank(), rank.size(), seed),
             0 => collectives(rank, WORLD, rank.rank(), rank.size(), seed),
             1 => on_a_part(rank, seed, phase),
             2 => on_a_copy(rank, seed, phase),
@@ -234,6 +235,88 @@ fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: 
     }
     check(&mine, &bodies, &statuses, &messages, me);
     barrier(rank, comm);
+}
+
+/// Rounds in which everyone sends long and short messages with one tag to the right: receives that wait with the same names
+/// again and again, among others with wildcards, and some that are taken back.
+fn rounds(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut own = Random::new(seed ^ (me as u64 + 1).wrapping_mul(0x1234_5678_9abc_def1));
+    let (left, right) = ((me + size - 1) % size, (me + 1) % size);
+    for round in 0..3 + random.below(8) {
+        let tag = random.below(2) as i32;
+        let count = 1 + random.below(3) as usize;
+        let mut bodies = |_| -> Vec<Vec<u8>> {
+            let len = |random: &mut Random| match random.below(4) {
+                0 => random.below(2_000),
+                _ => 34_000 + random.below(80_000),
+            };
+            let lens = (0..count).map(|_| len(&mut random) as usize);
+            let lens: Vec<usize> = lens.collect();
+            let number = |at: usize| (round as usize * 8 + at) * 5;
+            let bodies = lens.iter().enumerate();
+            bodies.map(|(at, len)| pattern(*len, number(at))).collect()
+        };
+        let all: Vec<Vec<Vec<u8>>> = (0..size).map(&mut bodies).collect();
+        let taking_back = random.below(3) == 0;
+        let mut rooms = vec![vec![0u8; 120_000]; count];
+        let mut receives = Vec::new();
+        let mut sends = Vec::new();
+        let mut post = |own: &mut Random| {
+            for body in &mut rooms {
+                let source = if own.below(8) == 0 {
+                    ANY_SOURCE
+                } else {
+                    left as i32
+                };
+                let tag = if own.below(8) == 0 { ANY_TAG } else { tag };
+                receives.push(rank.lock().receive(room(body), source, tag, comm).unwrap());
+            }
+        };
+        let early = own.below(4) > 0;
+        if early {
+            post(&mut own);
+            progress(rank, &mut own);
+        }
+        for body in &all[me] {
+            let mode = [Mode::Standard, Mode::Synchronous][own.below(2) as usize];
+            let id = rank.lock().send(mode, &out(body), right as i32, tag, comm);
+            sends.push(id.unwrap());
+        }
+        if !early {
+            post(&mut own);
+        }
+        for (id, sent) in receives.iter().zip(&all[left]) {
+            let status = rank.wait("MPI_Wait", *id).unwrap();
+            assert_eq!((status.source, status.tag), (left as i32, tag));
+            assert_eq!(status.bytes as usize, sent.len());
+        }
+        for (room, sent) in rooms.iter().zip(&all[left]) {
+            assert!(room[..sent.len()] == sent[..], "round {round}");
+        }
+        for id in sends {
+            rank.wait("MPI_Wait", id).unwrap();
+        }
+        if taking_back {
+            let body = &mut rooms[0];
+            let mut state = rank.lock();
+            let id = state.receive(room(body), left as i32, tag, comm).unwrap();
+            drop(state);
+            progress(rank, &mut own);
+            rank.lock().cancel(id).unwrap();
+            let status = rank.wait("MPI_Wait", id).unwrap();
+            assert!(status.cancelled, "nobody has sent this");
+            barrier(rank, comm);
+        }
+    }
+    barrier(rank, comm);
+}
+
+/// Does something else for a while.
+fn progress(rank: &Arc<Rank>, own: &mut Random) {
+    for _ in 0..own.below(40) {
+        rank.progress().unwrap();
+    }
 }
 
 /// Everything came once, as it was sent, and what one receive could have taken before another came before it.
