@@ -8,11 +8,12 @@
 pub mod instant;
 pub mod model;
 pub mod scene;
-mod verbs;
+pub mod verbs;
+mod words;
 
 use std::os::fd::OwnedFd;
 
-pub use verbs::*;
+pub use words::*;
 
 /// A rank's place in a machine. It goes where its rank goes, to another thread too.
 pub trait Node: Send {
@@ -58,6 +59,12 @@ pub trait Node: Send {
 
     /// The next that a peer has told: who, and what.
     fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
+
+    /// What the devices have said of themselves since the last call, as that a port has gone down: for the error of a
+    /// request that fails.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One RDMA device, one port of it.
