@@ -4,6 +4,7 @@
 //! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
+mod check;
 #[cfg(feature = "instant")]
 pub mod instant;
 pub mod model;
@@ -84,7 +85,7 @@ pub trait Device {
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq>;
 
-    /// A queue pair in the state RESET.
+    /// A queue pair in the state RESET. Receives may be posted to it. One for datagrams has receives of its own.
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()>;
@@ -106,7 +107,8 @@ pub trait Device {
     /// The local memory of the request is registered, and as it must be until the request is complete.
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
 
-    /// Posts a buffer for a message of a peer's.
+    /// Posts a buffer for a message of a peer's. A datagram's payload begins where the buffer begins, and its completion
+    /// counts the payload: the 40 bytes of header that devices write in front go elsewhere.
     ///
     /// # Safety
     /// As for `post`.

@@ -13,6 +13,7 @@ use super::list::Listed;
 use super::memory;
 use super::port::{self, Context};
 use super::sys::*;
+use crate::check;
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Qp, QpWanted, ReceiveQueue,
     Region, Result, Slice, Srq, State, Transport, Work,
@@ -280,14 +281,7 @@ impl Device for VerbsDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        if (access.remote_write || access.remote_atomic) && !access.local_write {
-            // IBA 10.6.3: both are refused without local write.
-            return self
-                .invalid("remote write or remote atomic access without local write access".into());
-        }
-        if len == 0 {
-            return self.invalid(format!("0 bytes at {address:p} are no memory to register"));
-        }
+        check::register(address as u64, len, access).or_else(|why| self.invalid(why))?;
         let rights = [
             (access.local_write, IBV_ACCESS_LOCAL_WRITE),
             (access.remote_write, IBV_ACCESS_REMOTE_WRITE),
@@ -365,9 +359,7 @@ impl Device for VerbsDevice {
         if self.qps.len() == QUEUES {
             return self.invalid(format!("it has had {QUEUES} queue pairs"));
         }
-        if wanted.transport == Transport::Ud && wanted.srq.is_some() {
-            return self.invalid("a datagram queue pair has receives of its own".into());
-        }
+        check::shares(wanted.transport, wanted.srq.is_some()).or_else(|why| self.invalid(why))?;
         let depths = (wanted.sends as u32, wanted.receives as u32);
         let mut raw = self.qp_attributes(wanted.transport, depths, wanted.inline as u32);
         raw.send_cq = self.cq(wanted.send_cq)?;
@@ -425,21 +417,8 @@ impl Device for VerbsDevice {
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         let own = self.qp(qp)?;
         let (raw, transport, state) = (own.raw, own.transport, own.state);
-        match (transport, peer) {
-            _ if state != State::Reset => {
-                return self.invalid(format!(
-                    "queue pair {} is in the state {state:?}; only one in RESET can be connected",
-                    qp.0
-                ));
-            }
-            (Transport::Ud, Some(_)) => {
-                return self.invalid("a datagram queue pair is tied to no peer".into());
-            }
-            (Transport::Rc | Transport::Uc, None) => {
-                return self.invalid("a connection needs a peer".into());
-            }
-            _ => {}
-        }
+        check::connect(transport, state, peer)
+            .or_else(|why| self.invalid(format!("queue pair {}: {why}", qp.0)))?;
         let answer = connection::finish(&self.context, &self.way, raw, transport, peer);
         if answer.is_err() {
             // It may stand between two states.

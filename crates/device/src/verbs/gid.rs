@@ -32,9 +32,12 @@ impl Gid {
     }
 }
 
+/// Why a GID is taken, and which are meant.
+type Rule = (&'static str, fn(&Gid) -> bool);
+
 /// The GID by which an Ethernet port is reached, and why that one.
 pub fn choose_roce(table: &[Gid]) -> Option<(Gid, String)> {
-    let rules: [(&str, fn(&Gid) -> bool); 4] = [
+    let rules: [Rule; 4] = [
         (
             "RoCE v2 with the port's IPv4 address: it is routed, and what a network is set up for",
             |gid| gid.kind == GidKind::RoceV2 && gid.is_ipv4(),

@@ -3,7 +3,6 @@
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
 use std::path::{Path, PathBuf};
-use std::ptr;
 
 use super::gid::{Gid, GidKind};
 use super::library::{Library, check, library, refused};
@@ -134,7 +133,7 @@ impl Context {
 
     /// What a function has made, or why it has not.
     pub fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
-        match made == ptr::null_mut() {
+        match made.is_null() {
             true => Err(refused(&self.name, what)),
             false => Ok(made),
         }

@@ -8,9 +8,10 @@ use super::connection::Q_KEY;
 use super::device::{GRH, OwnQp, SLICES, VerbsDevice};
 use super::ledger::{Kind, Number, Sent};
 use super::sys::*;
+use crate::check;
 use crate::{
-    Completed, Completion, Cq, Error, Operation, Qp, ReceiveQueue, Result, Slice, State, Status,
-    Transport, Work,
+    Completed, Completion, Cq, Device, Error, Operation, Qp, ReceiveQueue, Result, Slice, State,
+    Status, Transport, Work,
 };
 
 /// Completions taken from the device at once.
@@ -59,8 +60,7 @@ impl VerbsDevice {
     /// As for [`Device::post`](crate::Device::post).
     #[inline]
     pub(super) unsafe fn post_work(&mut self, qp: Qp, work: &Work) -> Result<()> {
-        let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
-        self.may_post(qp, work, len)?;
+        let len = self.may_post(qp, work)?;
         let handle = match work.to {
             Some(to) if self.qp(qp)?.transport == Transport::Ud => self.handle(to.port)?,
             _ => ptr::null_mut(),
@@ -151,7 +151,7 @@ impl VerbsDevice {
             return self.not_posted(answer);
         }
         let bytes = match of {
-            Completed::Read | Completed::Atomic => len as u32,
+            Completed::Read | Completed::Atomic => len,
             _ => 0,
         };
         own.sends.post(Sent {
@@ -162,55 +162,26 @@ impl VerbsDevice {
         Ok(())
     }
 
-    /// What cannot be posted at all.
+    /// What cannot be posted at all; the length of what can.
     #[inline]
-    fn may_post(&self, qp: Qp, work: &Work, len: u64) -> Result<()> {
+    fn may_post(&self, qp: Qp, work: &Work) -> Result<u32> {
         let own = self.qp(qp)?;
-        if own.state == State::Reset {
-            return self.wrong(qp, "it is in the state RESET; connect it first".into());
-        }
-        if own.sends.is_full() {
+        if own.sends.is_full() && own.state != State::Reset {
             return Err(Error::Full);
         }
-        let sends = matches!(work.operation, Operation::Send { .. });
-        let answered = !sends && !matches!(work.operation, Operation::Write { .. });
-        match own.transport {
-            Transport::Ud if !sends => return self.wrong(qp, "datagrams can only be sent".into()),
-            Transport::Ud if work.to.is_none() => {
-                return self.wrong(qp, "a datagram needs an address".into());
-            }
-            Transport::Ud if len > crate::Device::attributes(self).mtu as u64 => {
-                let mtu = crate::Device::attributes(self).mtu;
-                return self.wrong(
-                    qp,
-                    format!("{len} bytes do not fit into one packet of {mtu}"),
-                );
-            }
-            Transport::Uc if answered => {
-                return self.wrong(qp, "reads and atomics need a reliable connection".into());
-            }
-            _ => {}
-        }
-        if work.inline && (answered || len > u64::from(own.inline)) {
-            let inline = own.inline;
-            return self.wrong(
-                qp,
-                format!("{len} bytes inline; it takes writes and sends of up to {inline}"),
-            );
-        }
-        let longest = crate::Device::attributes(self).longest;
-        let atomic = answered && !matches!(work.operation, Operation::Read { .. });
-        if len > longest || atomic && len != 8 {
-            return self.wrong(
-                qp,
-                format!("{len} bytes; valid are up to {longest}, 8 for atomics"),
-            );
-        }
-        Ok(())
+        let attributes = self.attributes();
+        let limits = check::Limits {
+            transport: own.transport,
+            state: own.state,
+            inline: own.inline.into(),
+            mtu: attributes.mtu as u64,
+            longest: attributes.longest,
+        };
+        check::work(work, &limits).or_else(|why| self.wrong(qp, why))
     }
 
     #[cold]
-    fn wrong(&self, qp: Qp, what: String) -> Result<()> {
+    fn wrong<T>(&self, qp: Qp, what: String) -> Result<T> {
         self.invalid(format!("queue pair {}: {what}", qp.0))
     }
 
@@ -367,7 +338,7 @@ impl VerbsDevice {
     fn overrun(&self, cq: Cq) -> Error {
         Error::System(format!(
             "{}: completion queue {} cannot be read; it has overrun, perhaps",
-            crate::Device::attributes(self).name,
+            self.attributes().name,
             cq.0
         ))
     }
