@@ -39,7 +39,8 @@ pub trait Node: Send {
     fn spend(&mut self, effort: Effort);
 
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
-    /// most so many nanoseconds (`u64::MAX`: however long that takes).
+    /// most so many nanoseconds (`u64::MAX`: however long that takes). It may return early. Between two calls the rank
+    /// looks at all that it waits for, as the first may only have asked to be woken.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
     /// From now on what arrives with a completion, and what peers tell, raises an event. Whoever wants to sleep calls this,

@@ -118,7 +118,8 @@ impl Rdma {
 
 fn advice(status: Status) -> &'static str {
     match status {
-        Status::RetryExceeded => {
+        // The second is what some devices say that find no way to the peer any more.
+        Status::RetryExceeded | Status::LocalQpOperation => {
             "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
         }
         Status::RnrRetryExceeded => {
@@ -128,7 +129,7 @@ fn advice(status: Status) -> &'static str {
             "do all ranks use the same version of the library, and did the program leave buffers alone that \
              were still in use?"
         }
-        Status::LocalProtection | Status::LocalLength | Status::LocalQpOperation => {
+        Status::LocalProtection | Status::LocalLength => {
             "did the program free or unmap a buffer that was still in use?"
         }
         Status::Flushed | Status::BadResponse | Status::Success => {

@@ -7,7 +7,7 @@
 //!
 //! What must always hold: a datagram is believed only if it repeats the receiver's secret and is undamaged.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of a datagram, at most.
 pub const DATAGRAM: usize = 1024;
@@ -28,6 +28,8 @@ pub struct Mail {
     /// What datagrams for this rank must repeat.
     secret: u64,
     peers: BTreeMap<usize, Peer>,
+    /// Of these, whoever has something to come: an answer, or fragments. The others cost nothing.
+    busy: BTreeSet<usize>,
     arrived: VecDeque<(usize, Vec<u8>)>,
 }
 
@@ -61,6 +63,7 @@ impl Mail {
             rank: rank as u32,
             secret,
             peers: BTreeMap::new(),
+            busy: BTreeSet::new(),
             arrived: VecDeque::new(),
         }
     }
@@ -70,6 +73,7 @@ impl Mail {
             self.arrived.push_back((peer, words.to_vec()));
             return;
         }
+        self.busy.insert(peer);
         let peer = self.peers.entry(peer).or_default();
         let mut rest = words;
         loop {
@@ -94,11 +98,16 @@ impl Mail {
         !self.arrived.is_empty()
     }
 
+    /// Peers that have something to come.
+    fn busy(&self) -> impl Iterator<Item = (usize, &Peer)> {
+        let busy = self.busy.iter().map(|rank| (*rank, &self.peers[rank]));
+        busy.filter(|(_, peer)| peer.is_busy())
+    }
+
     /// Ranks that something is for and whose secret is not known.
     pub fn strangers(&self) -> impl Iterator<Item = usize> {
-        let strange = |peer: &Peer| peer.secret.is_none() && (peer.owes || !peer.out.is_empty());
-        let strangers = self.peers.iter().filter(move |(_, peer)| strange(peer));
-        strangers.map(|(rank, _)| *rank)
+        let strangers = self.busy().filter(|(_, peer)| peer.secret.is_none());
+        strangers.map(|(rank, _)| rank)
     }
 
     pub fn introduce(&mut self, peer: usize, secret: u64) {
@@ -107,14 +116,13 @@ impl Mail {
 
     /// All that was told to ranks that are known has been taken, and they have been told so.
     pub fn is_settled(&self) -> bool {
-        let mut known = self.peers.values().filter(|peer| peer.secret.is_some());
-        known.all(|peer| peer.out.is_empty() && !peer.owes)
+        !self.busy().any(|(_, peer)| peer.secret.is_some())
     }
 
     /// When something is to be sent again, if nothing is heard before.
     pub fn due(&self) -> Option<u64> {
-        let waiting = self.peers.values().filter(|peer| peer.sent > 0);
-        waiting.map(|peer| peer.deadline).min()
+        let waiting = self.busy().filter(|(_, peer)| peer.sent > 0);
+        waiting.map(|(_, peer)| peer.deadline).min()
     }
 
     /// A datagram has come. What is not meant for this rank, or is damaged, is dropped.
@@ -133,6 +141,7 @@ impl Mail {
         }
         // What has come before, or too early, is answered all the same: the answer may have been lost.
         peer.owes = true;
+        self.busy.insert(from);
         if letter.number != peer.received.wrapping_add(1) {
             return;
         }
@@ -146,7 +155,14 @@ impl Mail {
 
     /// The next datagram to send: for whom, and its bytes. To be called until there is none.
     pub fn outgoing(&mut self, now: u64) -> Option<(usize, Vec<u8>)> {
-        for (&rank, peer) in &mut self.peers {
+        let mut next = self.busy.first().copied();
+        while let Some(rank) = next {
+            next = self.busy.range(rank + 1..).next().copied();
+            let peer = self.peers.get_mut(&rank)?;
+            if !peer.is_busy() {
+                self.busy.remove(&rank);
+                continue;
+            }
             let Some(secret) = peer.secret else { continue };
             if peer.sent > 0 && now >= peer.deadline {
                 peer.sent = 0;
@@ -179,6 +195,10 @@ impl Mail {
 }
 
 impl Peer {
+    fn is_busy(&self) -> bool {
+        self.owes || !self.out.is_empty()
+    }
+
     /// The peer has taken so many fragments.
     fn heard_taken(&mut self, taken: u32, now: u64) {
         let new = taken.wrapping_sub(self.taken) as usize;

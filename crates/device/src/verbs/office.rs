@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::mail::{DATAGRAM, Mail};
 use crate::{
-    Access, Address, Completed, Completion, Cq, Device, Error, Operation, Qp, QpWanted,
+    Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
     ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
 };
 
@@ -72,7 +72,6 @@ impl Office {
         };
         // SAFETY: the memory stays until `close`, and is read only where a completion says that it is ours.
         let region = unsafe { device.register(memory.as_mut_ptr(), memory.len(), access)? };
-        device.connect(qp, None)?;
         let secret = secret()?;
         let address = device.address(qp)?;
         let mut office = Office {
@@ -82,14 +81,12 @@ impl Office {
             qp,
             memory,
             region,
-            free: (RECEIVES..RECEIVES + SENDS).collect(),
+            free: Vec::new(),
             addresses: BTreeMap::new(),
             asked: BTreeMap::new(),
             directory: Box::new(Nobody),
         };
-        for place in 0..RECEIVES {
-            office.post_receive(device, place)?;
-        }
+        office.revive(device)?;
         directory.publish(&card(secret, address))?;
         office.directory = directory;
         Ok(office)
@@ -151,30 +148,47 @@ impl Office {
             let count = device.poll(self.cq, &mut some)?;
             for one in &some[..count] {
                 let place = one.id as usize;
-                if one.status != Status::Success {
-                    return Err(Error::System(format!(
-                        "{}: the queue pair by which ranks find each other has failed: {}",
-                        device.attributes().name,
-                        one.status.words()
-                    )));
+                match one.status {
+                    Status::Success if place >= RECEIVES => self.free.push(place),
+                    Status::Success => {
+                        self.take(place, one.bytes as usize, now);
+                        self.post_receive(device, place)?;
+                    }
+                    // There is no way out of this port now, perhaps because its link is down. A datagram that is lost is
+                    // sent again, and so is this one.
+                    Status::LocalQpOperation | Status::Flushed => return self.revive(device),
+                    status => {
+                        return Err(Error::System(format!(
+                            "{}: the queue pair by which ranks find each other has failed: {}",
+                            device.attributes().name,
+                            status.words()
+                        )));
+                    }
                 }
-                if place >= RECEIVES {
-                    self.free.push(place);
-                    continue;
-                }
-                let mut datagram = vec![0; (one.bytes as usize).min(DATAGRAM)];
-                // SAFETY: inside the memory, of which the completion says that the device is done with this place.
-                unsafe {
-                    let from = self.memory.as_ptr().add(place * DATAGRAM);
-                    ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
-                }
-                self.mail.incoming(&datagram, self.ranks, now);
-                self.post_receive(device, place)?;
             }
             if count < some.len() {
                 return Ok(());
             }
         }
+    }
+
+    /// A datagram has come.
+    fn take(&mut self, place: usize, len: usize, now: u64) {
+        let mut datagram = vec![0; len.min(DATAGRAM)];
+        // SAFETY: inside the memory, of which a completion has said that the device is done with this place.
+        unsafe {
+            let from = self.memory.as_ptr().add(place * DATAGRAM);
+            ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
+        }
+        self.mail.incoming(&datagram, self.ranks, now);
+    }
+
+    /// Begins, or begins anew with the same queue pair, which keeps its number: what was on its way is lost.
+    fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
+        device.modify(self.qp, Ending::Reset)?;
+        device.connect(self.qp, None)?;
+        self.free = (RECEIVES..RECEIVES + SENDS).collect();
+        (0..RECEIVES).try_for_each(|place| self.post_receive(device, place))
     }
 
     /// Asks for the cards of ranks that something is for.
