@@ -152,3 +152,21 @@ fn what_the_owner_adds_wakes_a_sleeper() {
         std::io::Read::read_exact(&mut reader, &mut [0]).unwrap();
     });
 }
+
+#[test]
+#[ignore = "needs RDMA devices"]
+fn a_receiver_that_is_never_ready_is_given_up() {
+    CABLE.run(
+        Wish::default(),
+        Arc::new(|node, end, rank| {
+            if rank == 0 {
+                let send = Operation::Send { immediate: None };
+                let before = node.now();
+                end.post(node, 1, send, &[end.slice(0, 8)], true, true)
+                    .unwrap();
+                assert_eq!(end.completion(node).status, Status::RnrRetryExceeded);
+                println!("after {} ms", (node.now() - before) / 1_000_000);
+            }
+        }),
+    );
+}

@@ -322,3 +322,5 @@ impl Drop for Rdma {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verbs_tests;

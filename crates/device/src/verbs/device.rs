@@ -42,7 +42,7 @@ pub struct VerbsDevice {
     pub(super) cqs: Vec<OwnCq>,
     pub(super) srqs: Vec<OwnSrq>,
     pub(super) qps: Vec<Option<Box<OwnQp>>>,
-    /// By the numbers that they have on the wire.
+    /// By the numbers that they have on the wire, or had: completions of shared receives come late.
     pub(super) numbers: HashMap<u32, u32>,
     regions: HashMap<u32, *mut ibv_mr>,
     /// Ways to the ports that datagrams went to.
@@ -58,6 +58,8 @@ pub(super) struct OwnCq {
     pub raw: *mut ibv_cq,
     /// It will say so when it has something new.
     pub armed: bool,
+    /// The device has said that completions are lost.
+    pub overrun: bool,
 }
 
 pub(super) struct OwnSrq {
@@ -330,7 +332,11 @@ impl Device for VerbsDevice {
             )
         };
         let raw = self.context.made(raw, "making a completion queue")?;
-        self.cqs.push(OwnCq { raw, armed: false });
+        self.cqs.push(OwnCq {
+            raw,
+            armed: false,
+            overrun: false,
+        });
         Ok(Cq(number as u32))
     }
 
@@ -391,16 +397,18 @@ impl Device for VerbsDevice {
         // SAFETY: just made.
         self.numbers.insert(unsafe { (*made).qp_num }, handle);
         self.qps.push(Some(Box::new(own)));
-        connection::begin(&self.context, &self.way, made, wanted.transport)?;
+        if let Err(error) = connection::begin(&self.context, &self.way, made, wanted.transport) {
+            self.destroy_qp(Qp(handle))?;
+            return Err(error);
+        }
         Ok(Qp(handle))
     }
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
         let raw = self.qp(qp)?.raw;
         // SAFETY: of this device, and not destroyed before.
-        let (number, answer) = unsafe { ((*raw).qp_num, (self.context.library.destroy_qp)(raw)) };
+        let answer = unsafe { (self.context.library.destroy_qp)(raw) };
         check(&self.attributes.name, "destroying a queue pair", answer)?;
-        self.numbers.remove(&number);
         self.qps[qp.0 as usize] = None;
         Ok(())
     }

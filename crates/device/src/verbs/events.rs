@@ -93,6 +93,12 @@ impl VerbsDevice {
                 }
                 notes.push_back(note);
             }
+            if event.event_type == IBV_EVENT_CQ_ERR {
+                // SAFETY: the kind of event says which part of the union holds.
+                let cq = unsafe { event.element.cq };
+                let own = self.cqs.iter_mut().find(|own| own.raw == cq);
+                own.into_iter().for_each(|own| own.overrun = true);
+            }
             // SAFETY: the event that has just been taken.
             unsafe { (library.ack_async_event)(&mut event) };
         }

@@ -71,6 +71,32 @@ impl VerbsNode {
         self.office.tend(&mut self.devices[0], now)
     }
 
+    /// Some descriptors are ready.
+    fn hear(&mut self) -> Result<()> {
+        let (events, owners) = self.fds.split_at_mut(2 * self.devices.len());
+        for (device, fds) in self.devices.iter_mut().zip(events.chunks(2)) {
+            if fds[0].revents != 0 {
+                device.hear_completions();
+            }
+            if fds[1].revents != 0 {
+                device.hear_device(&mut self.notes);
+            }
+            if fds.iter().any(is_over) {
+                let name = &device.attributes().name;
+                let notes: Vec<&str> = self.notes.iter().map(String::as_str).collect();
+                return Err(Error::System(format!(
+                    "{name} has gone away; {}",
+                    notes.join("; ")
+                )));
+            }
+        }
+        for fd in owners.iter_mut().filter(|fd| is_over(fd)) {
+            // The owner learns by its own look why; here it is not waited for any more.
+            fd.fd = -1;
+        }
+        Ok(())
+    }
+
     fn sleep(&mut self, nanos: u64) -> Result<()> {
         let time = libc::timespec {
             tv_sec: (nanos / 1_000_000_000) as libc::time_t,
@@ -92,18 +118,16 @@ impl VerbsNode {
                 _ => Err(Error::System(format!("waiting for events: {why}"))),
             };
         }
-        if ready > 0 {
-            for (device, fds) in self.devices.iter_mut().zip(self.fds.chunks(2)) {
-                if fds[0].revents != 0 {
-                    device.hear_completions();
-                }
-                if fds[1].revents != 0 {
-                    device.hear_device(&mut self.notes);
-                }
-            }
+        match ready {
+            0 => Ok(()),
+            _ => self.hear(),
         }
-        Ok(())
     }
+}
+
+/// Nothing more comes from a descriptor, so it would be ready for ever.
+fn is_over(fd: &libc::pollfd) -> bool {
+    fd.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
 }
 
 fn wait_for(fd: RawFd) -> libc::pollfd {

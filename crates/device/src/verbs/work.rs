@@ -331,13 +331,16 @@ impl VerbsDevice {
                 break;
             }
         }
+        if count == 0 && self.cqs[cq.0 as usize].overrun {
+            return Err(self.overrun(cq));
+        }
         Ok(count)
     }
 
     #[cold]
     fn overrun(&self, cq: Cq) -> Error {
         Error::System(format!(
-            "{}: completion queue {} cannot be read; it has overrun, perhaps",
+            "{}: completion queue {} has overrun, or cannot be read: completions are lost",
             self.attributes().name,
             cq.0
         ))
