@@ -59,4 +59,5 @@ on_every_device! {
     what_cannot_be_is_refused
     words_arrive_in_order_and_whole
     whoever_waits_is_woken
+    what_comes_after_arming_raises_an_event
 }

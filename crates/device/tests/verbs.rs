@@ -135,7 +135,8 @@ fn what_the_owner_adds_wakes_a_sleeper() {
     let mut nodes = verbs_nodes(devices(false));
     let mut node = nodes.swap_remove(0);
     let (mut reader, mut writer) = std::io::pipe().unwrap();
-    node.wake_on(std::os::fd::AsRawFd::as_raw_fd(&reader));
+    node.wake_on(std::os::fd::AsRawFd::as_raw_fd(&reader))
+        .unwrap();
     let written = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

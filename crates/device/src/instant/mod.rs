@@ -184,7 +184,9 @@ impl Node for InstantNode {
         let _ = rustix::io::read(file, &mut [0u8; 8]);
         self.shared.events().push(file.clone());
         // What is delayed goes on when somebody looks.
-        if self.shared.signs.due.load(Ordering::Acquire) > 0 {
+        let signs = &self.shared.signs;
+        let waiting = [&signs.due, &signs.words[self.rank]];
+        if waiting.iter().any(|sign| sign.load(Ordering::Acquire) > 0) {
             signal(file);
         }
         Ok(())

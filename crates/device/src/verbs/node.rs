@@ -1,14 +1,15 @@
 //! A rank's place on a real host.
 //!
-//! Sleeping, in [`Node::wait`]: an armed completion queue tells only of what comes after it was armed, so a call that has
-//! armed one returns at once, for the rank to look again; the next call, if nothing was found meanwhile, sleeps. A write
-//! that uses up no receive raises no event: where rings are polled in memory, a sleep is short.
+//! Sleeping: an armed completion queue tells only of what comes after it was armed. So a [`Node::wait`] that has armed one
+//! returns at once, for the rank to look again; the next, if nothing was found meanwhile, sleeps. A write that uses up no
+//! receive raises no event: where rings are polled in memory, a sleep is short.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::time::Instant;
 
+use super::alarm::Alarm;
 use super::device::VerbsDevice;
 use super::office::{Directory, Office};
 use crate::{Device, Effort, Error, Node, Placement, Result};
@@ -27,6 +28,8 @@ pub struct VerbsNode {
     /// Event descriptors of the devices, then those of the owner.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
+    /// For whoever waits in the rank's stead.
+    alarm: Option<Alarm>,
 }
 
 impl VerbsNode {
@@ -58,12 +61,17 @@ impl VerbsNode {
             start: Instant::now(),
             longest_sleep,
             notes: VecDeque::new(),
+            alarm: None,
         })
     }
 
     /// Wakes this rank also when this descriptor becomes readable. Whoever adds it reads it empty.
-    pub fn wake_on(&mut self, fd: RawFd) {
+    pub fn wake_on(&mut self, fd: RawFd) -> Result<()> {
         self.fds.push(wait_for(fd));
+        match &self.alarm {
+            Some(alarm) => alarm.watch(fd),
+            None => Ok(()),
+        }
     }
 
     fn tend(&mut self) -> Result<()> {
@@ -92,6 +100,9 @@ impl VerbsNode {
         }
         for fd in owners.iter_mut().filter(|fd| is_over(fd)) {
             // The owner learns by its own look why; here it is not waited for any more.
+            if let Some(alarm) = &self.alarm {
+                alarm.forget(fd.fd);
+            }
             fd.fd = -1;
         }
         Ok(())
@@ -171,6 +182,36 @@ impl Node for VerbsNode {
         let due = due.saturating_sub(self.now());
         self.sleep(nanos.min(due).min(self.longest_sleep))?;
         self.tend()
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        // What has been said until now is heard, or it would be said again.
+        self.sleep(0)?;
+        for device in &mut self.devices {
+            device.arm()?;
+        }
+        self.tend()?;
+        match &mut self.alarm {
+            Some(alarm) => {
+                let due = self.office.due();
+                alarm.ring_at(
+                    due.map(|due| due.saturating_sub(self.start.elapsed().as_nanos() as u64)),
+                )
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn events(&mut self) -> Result<Option<OwnedFd>> {
+        if self.alarm.is_none() {
+            let alarm = Alarm::new()?;
+            let fds = self.fds.iter().filter(|fd| fd.fd >= 0);
+            fds.into_iter().try_for_each(|fd| alarm.watch(fd.fd))?;
+            self.alarm = Some(alarm);
+            // When words are due is known to the alarm from here on.
+            self.arm()?;
+        }
+        self.alarm.as_ref().map(Alarm::handle).transpose()
     }
 
     fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {

@@ -313,3 +313,53 @@ pub fn whoever_waits_is_woken(maker: &dyn Maker) {
         }
     });
 }
+
+pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
+    two(maker, Wish::default(), |node, end, rank| {
+        let Some(events) = node.events().unwrap() else {
+            // In virtual time nobody sleeps.
+            return assert!(node.is_virtual());
+        };
+        end.receive(node, 0, &[]).unwrap();
+        meet(node, 1 - rank);
+        // Sleeps until there is something, and only an event ends a sleep.
+        let sleep_until = |node: &mut dyn Node, look: &dyn Fn(&mut dyn Node) -> bool| {
+            loop {
+                node.arm().unwrap();
+                if look(node) {
+                    return;
+                }
+                let mut fd = libc::pollfd {
+                    fd: std::os::fd::AsRawFd::as_raw_fd(&events),
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                // SAFETY: one entry.
+                let ready = unsafe { libc::poll(&mut fd, 1, 30_000) };
+                assert_eq!(ready, 1, "no event");
+            }
+        };
+        for round in 0..20u64 {
+            if round % 2 == rank as u64 {
+                end.post(node, 7, SEND, &[], true, false).unwrap();
+                node.tell(1 - rank, &[round as u8]).unwrap();
+                continue;
+            }
+            sleep_until(node, &|node| match end.poll(node).pop() {
+                Some(one) => {
+                    assert_eq!((one.id, one.of), (round / 2, Completed::Receive));
+                    true
+                }
+                None => false,
+            });
+            end.receive(node, round / 2 + 1, &[]).unwrap();
+            sleep_until(node, &|node| match node.told().unwrap() {
+                Some((from, word)) => {
+                    assert_eq!((from, word), (1 - rank, vec![round as u8]));
+                    true
+                }
+                None => false,
+            });
+        }
+    });
+}
