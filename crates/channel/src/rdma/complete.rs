@@ -105,7 +105,12 @@ impl Rdma {
     /// A request has failed, and with it the connection.
     #[cold]
     pub(super) fn lost(&mut self, peer: usize, status: Status) -> Error {
-        let device = self.node.rail(0).attributes().name.clone();
+        let mut device = self.node.rail(0).attributes().name.clone();
+        // What the devices have said of themselves tells why, perhaps.
+        let notes = self.node.notes();
+        if !notes.is_empty() {
+            device = format!("{device} ({})", notes.join("; "));
+        }
         Fault::Lost {
             peer,
             device,

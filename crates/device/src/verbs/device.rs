@@ -19,8 +19,10 @@ use crate::{
     Region, Result, Slice, Srq, State, Transport, Work,
 };
 
-/// Pieces of memory that one request may name.
-pub(super) const SLICES: usize = 8;
+/// Pieces of memory that a request may name. More would make every entry of a queue longer: with three, and a datagram's
+/// header, a receive is 64 bytes on devices that have rings of descriptors.
+pub(super) const SEND_SLICES: usize = 8;
+pub(super) const RECEIVE_SLICES: usize = 3;
 /// What stands before a datagram in the memory of its receive.
 pub(super) const GRH: u32 = 40;
 /// Sizes of inline payload that a new queue pair is tried with: no verb says what a device takes.
@@ -30,7 +32,7 @@ const READS: c_int = 16;
 
 /// One port of an RDMA device of this host.
 ///
-/// A request names at most 8 pieces of memory, fewer where the device takes fewer.
+/// A request names at most 8 pieces of memory, a receive 3.
 pub struct VerbsDevice {
     pub(super) context: Context,
     pub(super) way: Way,
@@ -188,18 +190,17 @@ impl VerbsDevice {
             Transport::Uc => IBV_QPT_UC,
             Transport::Ud => IBV_QPT_UD,
         };
-        let slices = self.slices() as u32;
         wanted.cap.max_send_wr = sends.max(1);
         wanted.cap.max_recv_wr = receives.max(1);
-        wanted.cap.max_send_sge = slices;
-        wanted.cap.max_recv_sge = slices;
+        wanted.cap.max_send_sge = self.slices(SEND_SLICES);
+        wanted.cap.max_recv_sge = self.slices(RECEIVE_SLICES + 1);
         wanted.cap.max_inline_data = inline;
         wanted
     }
 
-    /// Pieces of memory that a request may name at the device: one is for the header of datagrams.
-    fn slices(&self) -> usize {
-        (SLICES + 1).min(self.limits.max_sge.max(1) as usize)
+    /// So many pieces of memory, or as many as the device takes.
+    fn slices(&self, wanted: usize) -> u32 {
+        (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }
 
     pub(super) fn invalid<T>(&self, what: String) -> Result<T> {
@@ -345,7 +346,7 @@ impl Device for VerbsDevice {
         // SAFETY: numbers and a pointer that may be null.
         let mut wanted: ibv_srq_init_attr = unsafe { zeroed() };
         wanted.attr.max_wr = depth.max(1) as u32;
-        wanted.attr.max_sge = SLICES.min(self.limits.max_srq_sge.max(1) as usize) as u32;
+        wanted.attr.max_sge = (RECEIVE_SLICES as u32).min(self.limits.max_srq_sge.max(1) as u32);
         // SAFETY: a protection domain of this device.
         let raw = unsafe { (self.context.library.create_srq)(self.pd, &mut wanted) };
         let raw = self.context.made(raw, "making a shared receive queue")?;

@@ -159,8 +159,8 @@ pub struct Choice {
 pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
     if listed.is_empty() {
         return Err(Error::System(
-            "this host has no RDMA device (`ls /sys/class/infiniband` shows none): is its driver loaded, and is \
-             /dev/infiniband visible in this container?"
+            "this host has no RDMA device (`ls /sys/class/infiniband` shows none): are the modules ib_uverbs \
+             and that of the device loaded, and is /dev/infiniband visible in this container?"
                 .into(),
         ));
     }

@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
 
 use super::connection::Q_KEY;
-use super::device::{GRH, OwnQp, SLICES, VerbsDevice};
+use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
 use super::ledger::{Kind, Number, Sent};
 use super::sys::*;
 use crate::check;
@@ -19,7 +19,7 @@ const SOME: usize = 16;
 
 /// Pieces of memory, as the device wants them.
 struct Pieces {
-    list: [MaybeUninit<ibv_sge>; SLICES + 1],
+    list: [MaybeUninit<ibv_sge>; SEND_SLICES],
     count: usize,
 }
 
@@ -27,7 +27,7 @@ impl Pieces {
     #[inline]
     fn new() -> Pieces {
         Pieces {
-            list: [MaybeUninit::uninit(); SLICES + 1],
+            list: [MaybeUninit::uninit(); SEND_SLICES],
             count: 0,
         }
     }
@@ -38,11 +38,12 @@ impl Pieces {
         self.count += 1;
     }
 
-    /// Adds all but the empty ones, which some devices take for something else. False: there are too many.
+    /// Adds all but the empty ones, which some devices take for something else. False: there are more than `most`.
     #[inline]
-    fn add(&mut self, slices: &[Slice]) -> bool {
+    fn add(&mut self, slices: &[Slice], most: usize) -> bool {
+        let most = self.count + most;
         for slice in slices.iter().filter(|slice| slice.len > 0) {
-            if self.count == self.list.len() {
+            if self.count == most {
                 return false;
             }
             self.push(ibv_sge {
@@ -66,8 +67,8 @@ impl VerbsDevice {
             _ => ptr::null_mut(),
         };
         let mut pieces = Pieces::new();
-        if !pieces.add(work.local) {
-            return self.too_many(work.local.len());
+        if !pieces.add(work.local, SEND_SLICES) {
+            return self.too_many(work.local.len(), SEND_SLICES);
         }
         // SAFETY: numbers and pointers that may be null.
         let mut request: ibv_send_wr = unsafe { zeroed() };
@@ -186,9 +187,9 @@ impl VerbsDevice {
     }
 
     #[cold]
-    fn too_many(&self, pieces: usize) -> Result<()> {
+    fn too_many(&self, pieces: usize, most: usize) -> Result<()> {
         self.invalid(format!(
-            "a request with {pieces} pieces of memory; it takes at most {SLICES}"
+            "a request with {pieces} pieces of memory; it takes at most {most}"
         ))
     }
 
@@ -221,8 +222,8 @@ impl VerbsDevice {
             let header = self.header()?;
             pieces.push(header);
         }
-        if !pieces.add(into) {
-            return self.too_many(into.len());
+        if !pieces.add(into, RECEIVE_SLICES) {
+            return self.too_many(into.len(), RECEIVE_SLICES);
         }
         let (kind, index, life) = match queue {
             ReceiveQueue::Own(qp) => (Kind::Receive, qp.0, self.qp(qp)?.life),
