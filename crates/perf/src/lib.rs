@@ -1,0 +1,110 @@
+//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`] alone: on modelled machines
+//! in virtual time, and between two processes.
+//!
+//! What must always hold: both ends run the same code and the same plan; a benchmark sees of the place that it runs at only
+//! what [`place::Place`] shows, so figures of a modelled device and of a real one come from the same instructions.
+
+mod cli;
+mod end;
+mod latency;
+pub mod measure;
+mod memory;
+pub mod place;
+pub mod plan;
+pub mod show;
+pub mod stream;
+
+use std::cell::RefCell;
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use device::model::Faults;
+use fabric::System;
+use results::Console;
+
+pub use cli::Arguments;
+use cli::Options;
+use place::modelled::{self, Machine};
+use plan::Plan;
+use show::Outcome;
+
+/// How the words of the command line become machines: reading files is the command's.
+pub struct Readers {
+    /// A name of the catalogue or a file.
+    pub system: fn(&str) -> Result<System, String>,
+    /// A file.
+    pub faults: fn(&str) -> Result<Faults, String>,
+}
+
+/// `fishplate perf …`.
+pub fn main(arguments: &Arguments, readers: &Readers) -> ExitCode {
+    match run(arguments, readers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fishplate perf: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
+    let (benchmark, options) = arguments.what.benchmark();
+    let plan = options.plan(benchmark)?;
+    let plot = options.plot.as_deref();
+    // A name that cannot be drawn to is told before minutes are spent.
+    plot.map(results::plot::Kind::of).transpose()?;
+    let all = match &options.device {
+        Some(_) => bail!("no RDMA device can be opened yet: name a modelled machine with --fabric"),
+        None => modelled(&plan, options, readers)?,
+    };
+    let text = match options.json {
+        true => show::json(&plan, &all),
+        false => show::table(&plan, &all),
+    };
+    stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the results")?;
+    plot.map_or(Ok(()), |path| show::draw(&plan, &all, path))
+}
+
+fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Outcome>> {
+    let words = |why: String| anyhow!(why);
+    let faults = match &options.faults {
+        Some(file) => (readers.faults)(file).map_err(words)?,
+        None => Faults::default(),
+    };
+    let mut machines = Vec::new();
+    for name in &options.fabric {
+        let system = (readers.system)(name).map_err(words)?;
+        let seed = options.seed;
+        machines.push((
+            name,
+            Machine {
+                system,
+                faults,
+                seed,
+            },
+        ));
+    }
+    let steps = machines.iter().map(|(_, machine)| {
+        let mtu = plan.mtu.unwrap_or(machine.system.hca.mtu.0 as usize);
+        plan.sizes(mtu).map_or(0, |sizes| sizes.len())
+    });
+    let console = Rc::new(RefCell::new(Console::new(steps.sum())));
+    let mut all = Vec::new();
+    for (name, machine) in &machines {
+        console
+            .borrow_mut()
+            .doing(format!("{}, {name}", plan.benchmark.name()));
+        let samples =
+            modelled::run(machine, plan, console.clone()).with_context(|| (*name).clone())?;
+        all.push(Outcome {
+            label: (*name).clone(),
+            modelled: true,
+            samples,
+        });
+    }
+    Ok(all)
+}
