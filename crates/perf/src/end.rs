@@ -256,7 +256,7 @@ impl<'a> End<'a> {
         while self.lanes[lane].under_way() > 0 {
             match self.take_sent()? {
                 0 => self.place.idle(u64::MAX)?,
-                _ => self.place.found(),
+                _ => self.place.found()?,
             }
         }
         Ok(())
@@ -322,7 +322,7 @@ impl<'a> End<'a> {
         loop {
             self.place.look();
             if self.memory.byte(at) == value {
-                self.place.found();
+                self.place.found()?;
                 return Ok(());
             }
             self.place.idle(u64::MAX)?;

@@ -64,7 +64,7 @@ fn send(end: &mut End, size: usize, iterations: usize) -> Result<Vec<u64>> {
                 ready = end.take_received()?;
                 match ready {
                     0 => end.place.idle(u64::MAX)?,
-                    _ => end.place.found(),
+                    _ => end.place.found()?,
                 }
             }
             ready -= 1;

@@ -7,6 +7,7 @@
 mod cli;
 mod end;
 mod latency;
+pub mod link;
 pub mod measure;
 mod memory;
 pub mod place;

@@ -119,7 +119,7 @@ impl Flow {
                 found += self.listen(end)?;
             }
             if found > 0 {
-                end.place.found();
+                end.place.found()?;
                 silence = None;
                 continue;
             }

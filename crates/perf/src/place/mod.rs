@@ -1,6 +1,7 @@
 //! Where one end of a benchmark is: its device, its clock, and the way to the other end beside the device.
 
 pub mod modelled;
+pub mod remote;
 
 use anyhow::Result;
 use device::Device;
@@ -26,7 +27,9 @@ pub trait Place {
     fn idle(&mut self, nanos: u64) -> Result<()>;
 
     /// Something was found.
-    fn found(&mut self) {}
+    fn found(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Says something to the other end.
     fn tell(&mut self, words: &str) -> Result<()>;
@@ -41,7 +44,7 @@ pub trait Place {
     fn hear(&mut self) -> Result<String> {
         loop {
             if let Some(words) = self.told()? {
-                self.found();
+                self.found()?;
                 return Ok(words);
             }
             self.idle(u64::MAX)?;
