@@ -14,7 +14,7 @@ use crate::plan::{Benchmark, Plan, Transport};
 /// By the procedures of perftest (ib_write_lat and its sisters), below MPI.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  fishplate perf write-lat --fabric qdr,fdr\n  fishplate perf send-bw --fabric qdr --transport ud --plot ud.png"
+    after_help = "Example:\n  fishplate perf write-lat --fabric qdr,fdr\n  fishplate perf send-bw --fabric qdr --transport ud --plot ud.png\n  fishplate perf write-lat --device mlx5_0             (here)\n  fishplate perf write-lat --device mlx5_0 10.0.0.1    (there; 10.0.0.1 is here)"
 )]
 pub struct Arguments {
     #[command(subcommand)]

@@ -22,12 +22,15 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use device::model::Faults;
+use device::{Device, verbs};
 use fabric::System;
 use results::Console;
 
 pub use cli::Arguments;
 use cli::Options;
+use link::{Link, Listener};
 use place::modelled::{self, Machine};
+use place::remote;
 use plan::Plan;
 use show::Outcome;
 
@@ -38,6 +41,9 @@ pub struct Readers {
     /// A file.
     pub faults: fn(&str) -> Result<Faults, String>,
 }
+
+/// How many times as long who is started first waits for the other to begin as for everything else.
+const PATIENT: u32 = 30;
 
 /// `fishplate perf …`.
 pub fn main(arguments: &Arguments, readers: &Readers) -> ExitCode {
@@ -57,7 +63,10 @@ fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
     // A name that cannot be drawn to is told before minutes are spent.
     plot.map(results::plot::Kind::of).transpose()?;
     let all = match &options.device {
-        Some(_) => bail!("no RDMA device can be opened yet: name a modelled machine with --fabric"),
+        Some(device) => match real(&plan, options, device)? {
+            Some(found) => vec![found],
+            None => return Ok(()),
+        },
         None => modelled(&plan, options, readers)?,
     };
     let text = match options.json {
@@ -108,4 +117,35 @@ fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Out
         });
     }
     Ok(all)
+}
+
+/// Between this process and another; nothing if it is the other that shows what was found.
+fn real(plan: &Plan, options: &Options, name: &str) -> Result<Option<Outcome>> {
+    let timeout = options.timeout()?;
+    let mut devices = verbs::open(name)?;
+    let (Some(mut device), true) = (devices.pop(), devices.is_empty()) else {
+        bail!("--device {name}: name one port of one device, as mlx5_0 or mlx4_0:2");
+    };
+    if let Some(mtu) = plan.mtu {
+        device.limit_mtu(mtu)?;
+    }
+    let link = match &options.host {
+        Some(host) => Link::connect(host, options.port, plan, timeout, timeout)?,
+        None => Listener::new(options.port)?.accept(plan, timeout * PATIENT, timeout)?,
+    };
+    let client = options.host.is_some();
+    let steps = plan.sizes(device.attributes().mtu)?.len();
+    let mut console = Console::new(if client { steps } else { 0 });
+    console.doing(format!("{}, {name}", plan.benchmark.name()));
+    let mut step = |_| {
+        if client {
+            console.step();
+        }
+    };
+    let samples = remote::run(&mut device, link, client, timeout, plan, &mut step)?;
+    Ok(client.then(|| Outcome {
+        label: name.to_owned(),
+        modelled: false,
+        samples,
+    }))
 }

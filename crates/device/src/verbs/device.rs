@@ -36,7 +36,7 @@ const READS: c_int = 16;
 pub struct VerbsDevice {
     pub(super) context: Context,
     pub(super) way: Way,
-    attributes: Attributes,
+    pub(super) attributes: Attributes,
     limits: ibv_device_attr,
     pd: *mut ibv_pd,
     /// Where completion queues that are armed say that they have something.

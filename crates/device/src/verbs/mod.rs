@@ -20,6 +20,7 @@ mod library;
 mod list;
 mod mail;
 mod memory;
+mod mtu;
 mod node;
 mod office;
 mod port;
