@@ -249,6 +249,11 @@ impl Plan {
             (_, Some(0)) => bail!("--size 0: {name} needs at least one byte"),
             _ => {}
         }
+        if benchmark.is_latency() && self.iterations == Some(1) {
+            bail!(
+                "--iterations 1: a latency is the time from one message to the next; there must be two"
+            );
+        }
         if let (Some(depth), Some(every)) = (self.tx_depth, self.cq_mod)
             && every > depth
         {
