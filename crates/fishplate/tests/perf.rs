@@ -149,6 +149,10 @@ fn what_cannot_be_done_is_said_with_what_can() {
             "write-lat --fabric qdr --inline 1000",
             "at most 128 bytes in a work request",
         ),
+        (
+            "send-bw --fabric qdr --srq --transport ud",
+            "a datagram queue pair has receives of its own",
+        ),
         ("write-lat --fabric qdr --srq", "it posts no receives"),
         (
             "write-lat --fabric qdr --plot a.pdf",

@@ -10,8 +10,6 @@ use crate::memory::{Memory, Request};
 use crate::place::Place;
 use crate::plan::{Plan, Transport, Verb};
 
-/// Before the payload of a datagram stands room for a global route header (IBA 11.4.1.2).
-const GRH: usize = 40;
 /// Completions taken at once, as perftest does.
 const BATCH: usize = 16;
 /// Messages of a stream go through so many bytes of memory in turn, lest they all use one cache line.
@@ -89,7 +87,7 @@ impl<'a> End<'a> {
             Verb::Send => plan.rx_depth(iterations.unwrap_or(1)),
             _ => 1,
         };
-        let half = (largest + GRH).max(CYCLE).next_multiple_of(CYCLE);
+        let half = largest.next_multiple_of(CYCLE);
         let memory = Memory::new(device, 2 * half * plan.qps).context("cannot register memory")?;
         let send_cq = device.create_cq(tx_depth * plan.qps)?;
         let receive_cq = device.create_cq(rx_depth * plan.qps)?;
@@ -281,8 +279,6 @@ impl<'a> End<'a> {
 
     /// Posts receives until as many wait as there shall, one queue pair after the other.
     pub fn post_receives(&mut self, depth: usize) -> Result<()> {
-        let (len, datagram) = (self.half - GRH, self.plan.transport == Transport::Ud);
-        let len = if datagram { len + GRH } else { len };
         // A shared queue is the first lane's, for all of them.
         let (queues, depth) = match self.srq {
             Some(_) => (1, depth * self.lanes.len()),
@@ -296,7 +292,7 @@ impl<'a> End<'a> {
             let at = self.at(lane, true, 0);
             while self.lanes[lane].waiting < depth {
                 self.memory
-                    .post_receive(self.place.device(), queue, at, len)
+                    .post_receive(self.place.device(), queue, at, self.half)
                     .context("cannot post a receive")?;
                 self.lanes[lane].waiting += 1;
             }

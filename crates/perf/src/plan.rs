@@ -254,6 +254,9 @@ impl Plan {
                 "--iterations 1: a latency is the time from one message to the next; there must be two"
             );
         }
+        if self.srq && self.transport == Transport::Ud {
+            bail!("--srq is not for --transport ud: a datagram queue pair has receives of its own");
+        }
         if let (Some(depth), Some(every)) = (self.tx_depth, self.cq_mod)
             && every > depth
         {
