@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use results::Console;
 
-use crate::console::Console;
 use crate::ffi;
 use crate::library::Library;
 use crate::line::{Line, Sample, Start};

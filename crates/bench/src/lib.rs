@@ -7,7 +7,6 @@
 
 mod cli;
 mod collectives;
-mod console;
 mod ffi;
 mod job;
 mod library;
@@ -22,7 +21,6 @@ mod pt2pt;
 mod report;
 mod rounds;
 mod sizes;
-mod stats;
 mod table;
 mod thresholds;
 pub mod worker;
@@ -36,8 +34,8 @@ use anyhow::{Context, Result, bail};
 
 pub use cli::Arguments;
 use cli::{Options, OutputOptions, What};
-use console::Console;
 use plan::Benchmark;
+use results::Console;
 use rounds::{Measurement, Rounds, merge};
 
 /// `fishplate bench …`. The executable that calls this must also answer to [`worker::SUBCOMMAND`].
@@ -100,7 +98,7 @@ fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Ve
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
     let plot = output.plot.as_deref();
     // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(plot::Kind::of).transpose()?;
+    plot.map(results::plot::Kind::of).transpose()?;
     let all = measure()?;
     let text = if output.json {
         all.iter()

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use results::Console;
 
-use crate::console::Console;
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
 use crate::plan::{Benchmark, Plan};

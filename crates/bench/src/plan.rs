@@ -2,6 +2,7 @@
 //! [`Plan`], every worker is given the same one.
 
 use anyhow::{Result, bail};
+use results::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::sizes::SizeRange;
@@ -98,48 +99,6 @@ pub enum Family {
     Bandwidth,
     Collective,
     Start,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    Microseconds,
-    Milliseconds,
-    MegabytesPerSecond,
-    MessagesPerSecond,
-    Kibibytes,
-}
-
-impl Unit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Microseconds => "us",
-            Unit::Milliseconds => "ms",
-            Unit::MegabytesPerSecond => "MB/s",
-            Unit::MessagesPerSecond => "msg/s",
-            Unit::Kibibytes => "KiB",
-        }
-    }
-
-    /// For headings and axes.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Unit::Microseconds => "µs",
-            other => other.name(),
-        }
-    }
-
-    pub fn quantity(self) -> &'static str {
-        match self {
-            Unit::Microseconds | Unit::Milliseconds => "time",
-            Unit::MegabytesPerSecond => "bandwidth",
-            Unit::MessagesPerSecond => "message rate",
-            Unit::Kibibytes => "memory",
-        }
-    }
-
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Unit::MegabytesPerSecond | Unit::MessagesPerSecond)
-    }
 }
 
 /// Above this many bytes a message counts as large.

@@ -1,69 +1,19 @@
-//! Measurements as a picture: SVG or PNG, by the ending of the file's name.
-//!
-//! The letters come with this crate (`assets/`), so that a PNG has text on a machine without fonts.
+//! Measurements as pictures.
 
-use std::ops::Range;
 use std::path::Path;
-use std::sync::Once;
 
-use anyhow::{Context, Result, anyhow, bail};
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::prelude::*;
-use plotters::style::register_font;
+use anyhow::Result;
+use results::plot::{self, Across, Panel, Series};
+use results::table::distinct;
 
-use crate::plan::Unit;
 use crate::rounds::Measurement;
-use crate::sizes::size_label;
-use crate::table::{distinct, part_title, scaled, shown};
-
-const FONT: &[u8] = include_bytes!("../assets/roboto-subset.ttf");
-const FAMILY: &str = "sans-serif";
-/// Of one panel, before scaling.
-const PANEL: (u32, u32) = (800, 500);
-/// A bitmap has so many pixels for each unit, lest its letters be coarse.
-const PIXELS: u32 = 2;
-
-/// Colours that people with any colour vision tell apart (Okabe and Ito), strongest first.
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 0, 0),
-];
-const GRID: RGBColor = RGBColor(225, 225, 225);
-const INK: RGBColor = RGBColor(50, 50, 50);
-
-/// Which kind of file, before anything is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Svg,
-    Png,
-}
-
-impl Kind {
-    pub fn of(path: &Path) -> Result<Kind> {
-        match path.extension().and_then(|end| end.to_str()) {
-            Some("svg") => Ok(Kind::Svg),
-            Some("png") => Ok(Kind::Png),
-            _ => bail!(
-                "--plot {}: the name must end in .svg or .png",
-                path.display()
-            ),
-        }
-    }
-}
+use crate::table::part_title;
 
 /// One panel for each benchmark; for each of its numbers where it has several (`init`).
 pub fn draw(all: &[Measurement], path: &Path) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
-    draw_panels(
-        names.iter().map(|name| Panel::of(name, all)).collect(),
-        path,
-    )
+    let panels: Vec<Panel> = names.iter().map(|name| panel(name, all)).collect();
+    plot::draw(&panels, path)
 }
 
 /// One panel with a title, and a name for what goes across.
@@ -74,438 +24,57 @@ pub fn draw_titled(all: &[Measurement], title: &str, across: &str, path: &Path) 
     let panel = Panel {
         title: title.into(),
         quantity: across.into(),
-        ..Panel::of(&first.benchmark, all)
+        ..panel(&first.benchmark, all)
     };
-    draw_panels(vec![panel], path)
+    plot::draw(&[panel], path)
 }
 
-fn draw_panels(panels: Vec<Panel>, path: &Path) -> Result<()> {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        assert!(
-            register_font(FAMILY, FontStyle::Normal, FONT).is_ok(),
-            "the font is well formed"
-        );
-    });
-    let columns = if panels.len() > 1 { 2 } else { 1 };
-    let rows = panels.len().div_ceil(columns);
-    let size = |scale: u32| {
-        (
-            PANEL.0 * columns as u32 * scale,
-            PANEL.1 * rows as u32 * scale,
-        )
-    };
-    match Kind::of(path)? {
-        Kind::Svg => {
-            let area = SVGBackend::new(path, size(1)).into_drawing_area();
-            page(&area, &panels, (rows, columns), 1)
-        }
-        Kind::Png => {
-            let area = BitMapBackend::new(path, size(PIXELS)).into_drawing_area();
-            page(&area, &panels, (rows, columns), PIXELS)
-        }
-    }
-    .with_context(|| format!("cannot draw {}", path.display()))
-}
-
-fn page<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    panels: &[Panel],
-    grid: (usize, usize),
-    scale: u32,
-) -> Result<()> {
-    let drawn = |error: DrawingAreaErrorKind<B::ErrorType>| anyhow!("{error}");
-    area.fill(&WHITE).map_err(drawn)?;
-    for (panel, part) in panels.iter().zip(area.split_evenly(grid)) {
-        panel.draw(&part, scale).map_err(drawn)?;
-    }
-    area.present().map_err(drawn)
-}
-
-/// What one coordinate system shows.
-struct Panel {
-    title: String,
-    unit: Unit,
-    across: Across,
-    /// What goes across.
-    quantity: String,
-    series: Vec<Series>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Across {
-    /// Message sizes, on a scale of powers of two.
-    Sizes,
-    Ranks,
-    /// One number for each series.
-    Nothing,
-}
-
-struct Series {
-    name: String,
-    /// In the coordinates of the axes.
-    points: Vec<(f64, f64)>,
-}
-
-impl Panel {
-    fn of(name: &str, all: &[Measurement]) -> Panel {
-        let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == name).collect();
-        let ranks = distinct(own.iter().map(|m| m.ranks));
-        let across = if distinct(own.iter().map(|m| m.size)).len() > 1 {
-            Across::Sizes
-        } else if ranks.len() > 1 {
-            Across::Ranks
-        } else {
-            Across::Nothing
-        };
-        let split = across == Across::Sizes && ranks.len() > 1;
-        let mut series: Vec<Series> = Vec::new();
-        for m in own.iter().filter(|m| m.median() > 0.0) {
-            let value = scaled(m.median(), m.unit);
-            let point = match across {
-                // Messages of no bytes have no place on a scale of powers of two.
-                Across::Sizes if m.size == 0 => continue,
-                Across::Sizes => ((m.size as f64).log2(), value.log10()),
-                Across::Ranks => (m.ranks as f64, value.log10()),
-                Across::Nothing => (0.0, value),
-            };
-            let name = if split {
-                format!("{}, {} ranks", m.label, m.ranks)
-            } else {
-                m.label.clone()
-            };
-            match series.iter_mut().find(|series| series.name == name) {
-                Some(series) => series.points.push(point),
-                None => series.push(Series {
-                    name,
-                    points: vec![point],
-                }),
-            }
-        }
-        let mut title = part_title(name).to_owned();
-        if ranks.len() == 1 {
-            title += &format!(", {} ranks", ranks[0]);
-        }
-        Panel {
-            title,
-            unit: own[0].unit,
-            across,
-            quantity: match across {
-                Across::Sizes => "message size".into(),
-                _ => "ranks".into(),
-            },
-            series,
-        }
-    }
-
-    fn draw<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        scale: u32,
-    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-        if self.across == Across::Nothing {
-            self.bars(area, scale)
-        } else {
-            self.lines(area, scale)
-        }
-    }
-
-    fn lines<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        scale: u32,
-    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let (left, right) = range(points().map(|point| point.0));
-        let (low, high) = range(points().map(|point| point.1));
-        let room = (high - low) * 0.06 + 0.02;
-        let (low, high) = (low - room, high + room);
-        let x_ticks = match self.across {
-            Across::Sizes => doublings(left, right),
-            _ => distinct(points().map(|point| point.0)),
-        };
-        let margin = ((right - left) * 0.02).max(0.1);
-        let mut chart = self.frame(area, scale).build_cartesian_2d(
-            Axis {
-                range: left - margin..right + margin,
-                ticks: x_ticks.clone(),
-            },
-            Axis {
-                range: low..high,
-                ticks: decades(low, high),
-            },
-        )?;
-        let x_label = |x: &f64| match self.across {
-            Across::Sizes => size_label(x.exp2().round() as usize),
-            _ => x.round().to_string(),
-        };
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK.stroke_width(scale))
-            .label_style(font(13, scale))
-            .x_labels(x_ticks.len())
-            .x_label_formatter(&x_label)
-            .y_label_formatter(&|y: &f64| plain(10f64.powf(*y)))
-            .x_desc(&self.quantity)
-            .y_desc(format!("{}, {}", self.unit.quantity(), shown(self.unit)))
-            .axis_desc_style(font(15, scale))
-            .draw()?;
-        for (at, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[at % COLOURS.len()];
-            chart
-                .draw_series(LineSeries::new(
-                    series.points.iter().copied(),
-                    colour.stroke_width(2 * scale),
-                ))?
-                .label(&series.name)
-                .legend(move |(x, y)| {
-                    let width = 20 * scale as i32;
-                    PathElement::new([(x, y), (x + width, y)], colour.stroke_width(3 * scale))
-                });
-            let dots = series.points.iter();
-            chart.draw_series(dots.map(|&point| Circle::new(point, 3 * scale, colour.filled())))?;
-        }
-        let corner = if self.unit.more_is_better() {
-            SeriesLabelPosition::LowerRight
-        } else {
-            SeriesLabelPosition::UpperLeft
-        };
-        chart
-            .configure_series_labels()
-            .position(corner)
-            .margin(12 * scale)
-            .legend_area_size(26 * scale)
-            .background_style(WHITE.mix(0.85))
-            .border_style(GRID)
-            .label_font(font(14, scale))
-            .draw()
-    }
-
-    fn bars<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        scale: u32,
-    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-        let values: Vec<f64> = self
-            .series
-            .iter()
-            .filter_map(|series| Some(series.points.first()?.1))
-            .collect();
-        let highest = values
-            .iter()
-            .copied()
-            .fold(0.0, f64::max)
-            .max(f64::MIN_POSITIVE);
-        let places: Vec<f64> = (0..values.len()).map(|at| at as f64).collect();
-        let mut chart = self.frame(area, scale).build_cartesian_2d(
-            Axis {
-                range: -0.6..values.len() as f64 - 0.4,
-                ticks: places,
-            },
-            0.0..highest * 1.15,
-        )?;
-        let name = |x: &f64| match self.series.get(x.round() as usize) {
-            Some(series) if x.fract().abs() < 1e-6 => series.name.clone(),
-            _ => String::new(),
-        };
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(INK.stroke_width(scale))
-            .label_style(font(13, scale))
-            .x_labels(values.len())
-            .x_label_formatter(&name)
-            .y_label_formatter(&|y: &f64| plain(*y))
-            .y_desc(format!("{}, {}", self.unit.quantity(), shown(self.unit)))
-            .axis_desc_style(font(15, scale))
-            .draw()?;
-        for (at, &value) in values.iter().enumerate() {
-            let (x, colour) = (at as f64, COLOURS[at % COLOURS.len()]);
-            let bar = Rectangle::new([(x - 0.3, 0.0), (x + 0.3, value)], colour.filled());
-            let above = EmptyElement::at((x, value))
-                + Text::new(
-                    plain(value),
-                    (-12 * scale as i32, -18 * scale as i32),
-                    font(14, scale),
-                );
-            chart.draw_series([bar])?;
-            chart.draw_series([above])?;
-        }
-        Ok(())
-    }
-
-    /// Title and margins.
-    fn frame<'a, 'b, B: DrawingBackend>(
-        &self,
-        area: &'a DrawingArea<B, Shift>,
-        scale: u32,
-    ) -> ChartBuilder<'a, 'b, B> {
-        let mut frame = ChartBuilder::on(area);
-        frame
-            .caption(&self.title, font(19, scale))
-            .margin(14 * scale)
-            .margin_right(28 * scale)
-            .x_label_area_size(48 * scale)
-            .y_label_area_size(68 * scale);
-        frame
-    }
-}
-
-/// A straight scale with ticks where we want them.
-struct Axis {
-    range: Range<f64>,
-    ticks: Vec<f64>,
-}
-
-impl Ranged for Axis {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (low, high): (i32, i32)) -> i32 {
-        let share = (value - self.range.start) / (self.range.end - self.range.start);
-        low + (share * f64::from(high - low)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks.clone()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.clone()
-    }
-}
-
-fn font(size: u32, scale: u32) -> TextStyle<'static> {
-    (FAMILY, size * scale, &INK).into_text_style(&(1, 1))
-}
-
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let range = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), range);
-    if low <= high { (low, high) } else { (0.0, 1.0) }
-}
-
-/// Powers of two to label: at most a dozen, each the same number of doublings apart.
-fn doublings(left: f64, right: f64) -> Vec<f64> {
-    let (first, last) = (left.ceil() as i32, right.floor() as i32);
-    let apart = (last - first) / 12 + 1;
-    (first..=last)
-        .step_by(apart as usize)
-        .map(f64::from)
-        .collect()
-}
-
-/// 1, 2 and 5 of every power of ten; only the powers where that would be too many.
-fn decades(low: f64, high: f64) -> Vec<f64> {
-    let steps: &[f64] = if high - low > 3.5 {
-        &[1.0]
+fn panel(name: &str, all: &[Measurement]) -> Panel {
+    let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == name).collect();
+    let ranks = distinct(own.iter().map(|m| m.ranks));
+    let across = if distinct(own.iter().map(|m| m.size)).len() > 1 {
+        Across::Sizes
+    } else if ranks.len() > 1 {
+        Across::Ranks
     } else {
-        &[1.0, 2.0, 5.0]
+        Across::Nothing
     };
-    let decades = low.floor() as i32..=high.ceil() as i32;
-    let ticks = decades.flat_map(|decade| steps.iter().map(move |s| f64::from(decade) + s.log10()));
-    ticks.filter(|tick| (low..=high).contains(tick)).collect()
-}
-
-/// A number for an axis: no trailing zeros.
-fn plain(value: f64) -> String {
-    let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').into()
-    } else {
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rounds::tests::measured;
-
-    fn some() -> Vec<Measurement> {
-        let sizes = (0..=22).map(|bits| 1usize << bits);
-        let one = |size: usize, label, factor: f64| {
-            let value = (0.2 + size as f64 / 1e4) * factor;
-            measured(label, "latency", size, Unit::Microseconds, &[value])
+    let split = across == Across::Sizes && ranks.len() > 1;
+    let mut series: Vec<Series> = Vec::new();
+    for m in own.iter().filter(|m| m.median() > 0.0) {
+        let value = m.unit.scaled(m.median());
+        let point = match across {
+            // Messages of no bytes have no place on a scale of powers of two.
+            Across::Sizes if m.size == 0 => continue,
+            Across::Sizes => (m.size as f64, value),
+            Across::Ranks => (m.ranks as f64, value),
+            Across::Nothing => (0.0, value),
         };
-        sizes
-            .flat_map(|size| [one(size, "own", 1.0), one(size, "peer", 2.0)])
-            .collect()
-    }
-
-    fn drawn(all: &[Measurement], name: &str) -> Vec<u8> {
-        let file = std::env::temp_dir().join(format!("bench-plot-{}-{name}", std::process::id()));
-        draw(all, &file).unwrap();
-        let bytes = std::fs::read(&file).unwrap();
-        std::fs::remove_file(file).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn an_svg_names_axes_units_ticks_and_libraries() {
-        let svg = String::from_utf8(drawn(&some(), "a.svg")).unwrap();
-        let texts = [
-            "latency, 2 ranks",
-            "message size",
-            "time, µs",
-            "1 B",
-            "4 KiB",
-            "4 MiB",
-            "own",
-            "peer",
-        ];
-        for text in texts {
-            assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
-        }
-        assert!(svg.trim_end().ends_with("</svg>"));
-        assert_eq!(svg.matches("<circle").count(), 2 * 23);
-    }
-
-    /// Where no letter is drawn, the title's strip is white.
-    #[test]
-    fn a_png_has_letters_and_both_colours() {
-        let png = drawn(&some(), "a.png");
-        let image = image::load_from_memory(&png).unwrap().to_rgb8();
-        assert_eq!(image.dimensions(), (PANEL.0 * PIXELS, PANEL.1 * PIXELS));
-        let dark = |x, y| image.get_pixel(x, y).0.iter().all(|&part| part < 128);
-        let title = (0..image.width()).flat_map(|x| (0..60).map(move |y| (x, y)));
-        assert!(title.filter(|&(x, y)| dark(x, y)).count() > 100, "no title");
-        for RGBColor(r, g, b) in [COLOURS[0], COLOURS[1]] {
-            assert!(image.pixels().filter(|pixel| pixel.0 == [r, g, b]).count() > 500);
+        let name = if split {
+            format!("{}, {} ranks", m.label, m.ranks)
+        } else {
+            m.label.clone()
+        };
+        match series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series {
+                name,
+                points: vec![point],
+            }),
         }
     }
-
-    #[test]
-    fn one_number_each_becomes_bars() {
-        let all = [
-            measured("own", "init", 0, Unit::Milliseconds, &[12.0]),
-            measured("peer", "init", 0, Unit::Milliseconds, &[120.0]),
-        ];
-        let svg = String::from_utf8(drawn(&all, "b.svg")).unwrap();
-        assert!(svg.contains("\nown\n") && svg.contains("\n120\n"), "{svg}");
+    let mut title = part_title(name).to_owned();
+    if ranks.len() == 1 {
+        title += &format!(", {} ranks", ranks[0]);
     }
-
-    #[test]
-    fn other_endings_are_refused_and_folders_that_are_not_there_named() {
-        assert!(Kind::of(Path::new("a.pdf")).is_err());
-        let error = draw(&some(), Path::new("/nonexistent/a.png")).unwrap_err();
-        assert!(format!("{error:#}").contains("/nonexistent/a.png"));
-    }
-
-    #[test]
-    fn ticks_are_few_and_round() {
-        assert_eq!(doublings(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(doublings(0.0, 22.0).len(), 12);
-        let labels: Vec<String> = decades(-0.7, 1.1)
-            .iter()
-            .map(|y| plain(10f64.powf(*y)))
-            .collect();
-        assert_eq!(labels, ["0.2", "0.5", "1", "2", "5", "10"]);
-        assert_eq!(plain(20_000.0), "20000");
+    Panel {
+        title,
+        unit: own[0].unit,
+        across,
+        quantity: match across {
+            Across::Sizes => "message size".into(),
+            _ => "ranks".into(),
+        },
+        series,
     }
 }

@@ -5,10 +5,10 @@
 
 use anyhow::{Context, Result, bail};
 use memmap2::MmapMut;
+use results::sizes::size_label;
 
 use crate::ffi::Mpi;
 use crate::plan::Repeats;
-use crate::sizes::size_label;
 
 /// One iteration of a benchmark and what surrounds it.
 pub trait Iteration {

@@ -6,15 +6,16 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use results::sizes::size_label;
+use results::table::{distinct, number, ratio};
+use results::{Console, Unit, stats};
 
 use crate::cli::TableOptions;
-use crate::console::Console;
 use crate::limits;
-use crate::plan::{Benchmark, Plan, Unit};
+use crate::plan::{Benchmark, Plan};
 use crate::rounds::{Case, Measurement, Rounds};
-use crate::sizes::{SizeRange, size_label};
-use crate::stats;
-use crate::table::{best, distinct, number, ratio, shown};
+use crate::sizes::SizeRange;
+use crate::table::best;
 use crate::thresholds::{Verdict, judge};
 
 pub struct Report {
@@ -201,7 +202,7 @@ fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
         });
     format!(
         "\n## {benchmark}, 2 ranks, {}\n\n{}",
-        shown(unit),
+        unit.shown(),
         grid(&header, rows)
     )
 }
@@ -230,7 +231,7 @@ fn others(labels: &[&str], all: &[Measurement]) -> String {
             String::new()
         };
         let mut cells = vec![
-            format!("{benchmark}{size}, {}", shown(unit)),
+            format!("{benchmark}{size}, {}", unit.shown()),
             ranks.to_string(),
         ];
         cells.extend(medians.iter().map(|&value| number(value, unit)));
@@ -258,7 +259,7 @@ fn limits_table(all: &[Measurement]) -> String {
         .iter()
         .filter_map(|m| Some((m.benchmark.strip_prefix("limits/")?, m)));
     let rows = limits.map(|(name, m)| {
-        let show = |value| format!("{} {}", number(value, m.unit), shown(m.unit));
+        let show = |value| format!("{} {}", number(value, m.unit), m.unit.shown());
         let (least, most) = (stats::min(&m.rounds), stats::max(&m.rounds));
         vec![
             name.to_owned(),

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use results::stats::{self, digits};
+use results::{Console, Unit};
 use serde::Serialize;
 
-use crate::console::Console;
 use crate::job::Job;
 use crate::library::Library;
 use crate::line::Sample;
-use crate::plan::{Benchmark, Plan, Unit};
-use crate::stats;
+use crate::plan::{Benchmark, Plan};
 
 /// A plan on so many ranks.
 pub struct Case {
@@ -100,11 +100,6 @@ struct Object<'a> {
     unit: &'a str,
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     percentiles: serde_json::Map<String, serde_json::Value>,
-}
-
-/// Six significant digits: more than any of it is worth.
-fn digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// Adds a round's numbers to those known: to the same number of earlier rounds, or as a new one.

@@ -1,12 +1,11 @@
 //! Measurements as tables of text: one library with its spread, or several side by side with the
 //! ratios of the first to each of the others and to the best of them.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use results::sizes::size_label;
+use results::table::{distinct, lines, number, ratio};
+use results::{Unit, stats};
 
-use crate::plan::Unit;
 use crate::rounds::Measurement;
-use crate::sizes::size_label;
-use crate::stats;
 
 /// All tables for `all`, in the order in which the benchmarks first appear. The first library is
 /// the one that the others are compared with.
@@ -30,7 +29,6 @@ fn base(benchmark: &str) -> &str {
 fn one(benchmark: &str, all: &[&Measurement]) -> String {
     let labels: Vec<&str> = distinct(all.iter().map(|m| m.label.as_str()));
     let keys = Keys::of(all);
-    let mut table = Table::new();
     let mut header = keys.header();
     let alone = labels.len() == 1;
     if alone {
@@ -38,7 +36,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
     } else {
         comparison_header(&mut header, &labels)
     }
-    table.set_header(header);
+    let mut rows = Vec::new();
     for key in distinct(all.iter().map(|m| Keys::key(m))) {
         let row: Vec<&Measurement> = all
             .iter()
@@ -51,27 +49,10 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
         } else {
             comparison(&mut cells, &labels, &row)
         }
-        table.add_row(cells);
+        rows.push(cells);
     }
-    align(&mut table, keys.left());
-    let rows = table.lines().map(|row| row.trim_end().to_owned() + "\n");
-    let rows: String = rows.collect();
+    let rows = lines(header, rows, keys.left());
     format!("{}\n{rows}{}", title(benchmark, all, &keys), legend(all))
-}
-
-/// Numbers stand right, the words in the first `left` columns left.
-fn align(table: &mut Table, left: usize) {
-    let line = LineStyle::none().fill('─').junction('─');
-    table.load_style(TableStyle::new().header_separator(line));
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let side = if at < left {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        };
-        column.set_cell_alignment(side);
-    }
 }
 
 /// The columns that name a row: only those in which rows differ, or that say something.
@@ -119,7 +100,7 @@ impl Keys {
         let cells = [
             (
                 self.parts,
-                format!("{}, {}", part_title(&m.benchmark), shown(m.unit)),
+                format!("{}, {}", part_title(&m.benchmark), m.unit.shown()),
             ),
             (self.ranks, m.ranks.to_string()),
             (self.sizes, size_label(m.size)),
@@ -149,7 +130,7 @@ fn title(benchmark: &str, all: &[&Measurement], keys: &Keys) -> String {
         words.push(format!("{} ranks", all[0].ranks));
     }
     if !keys.parts {
-        words.push(shown(all[0].unit).into());
+        words.push(all[0].unit.shown().into());
     }
     let rounds = all.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
     if rounds > 1 {
@@ -227,60 +208,6 @@ pub fn best(peers: &[f64], unit: Unit) -> f64 {
     }
 }
 
-/// The unit in which [`number`] shows a value.
-pub fn shown(unit: Unit) -> &'static str {
-    match unit {
-        Unit::MessagesPerSecond => "M msg/s",
-        Unit::Kibibytes => "MiB",
-        other => other.symbol(),
-    }
-}
-
-/// A value in the unit of [`shown`].
-pub fn scaled(value: f64, unit: Unit) -> f64 {
-    match unit {
-        Unit::MessagesPerSecond => value / 1e6,
-        Unit::Kibibytes => value / 1024.0,
-        _ => value,
-    }
-}
-
-pub fn number(value: f64, unit: Unit) -> String {
-    significant(scaled(value, unit))
-}
-
-pub fn ratio(value: f64) -> String {
-    if value.is_finite() {
-        format!("{value:.2}")
-    } else {
-        "–".into()
-    }
-}
-
-/// Three significant digits, whole numbers from a hundred.
-fn significant(value: f64) -> String {
-    match value.abs() {
-        v if !v.is_finite() => "–".into(),
-        0.0 => "0".into(),
-        v if v >= 99.95 => format!("{value:.0}"),
-        v if v >= 9.995 => format!("{value:.1}"),
-        v if v >= 0.9995 => format!("{value:.2}"),
-        v if v >= 0.0995 => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
-/// Each once, in the order of first appearance.
-pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        }
-    }
-    seen
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,24 +270,6 @@ init, 2 ranks
  private after Init, MiB        1.50
 own: /opt/own/lib/libmpi_abi.so.1
 "
-        );
-    }
-
-    #[test]
-    fn digits_are_as_many_as_they_are_worth() {
-        let shown = [
-            0.0, 0.012_345, 0.123_45, 0.999_9, 9.999, 12.345, 99.99, 1234.5,
-        ];
-        let shown: Vec<String> = shown.into_iter().map(significant).collect();
-        assert_eq!(
-            shown,
-            [
-                "0", "0.0123", "0.123", "1.00", "10.0", "12.3", "100", "1234"
-            ]
-        );
-        assert_eq!(
-            (significant(f64::NAN), ratio(f64::INFINITY)),
-            ("–".into(), "–".into())
         );
     }
 }

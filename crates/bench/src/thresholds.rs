@@ -1,10 +1,12 @@
 //! How fast is fast enough: each rule compares the library measured with the others, or with what
 //! the machine allows, in medians of the same rounds.
 
-use crate::plan::Unit;
+use results::Unit;
+use results::sizes::size_label;
+use results::table::{number, ratio};
+
 use crate::rounds::Measurement;
-use crate::sizes::size_label;
-use crate::table::{best, number, ratio, shown};
+use crate::table::best;
 
 /// `ours` may be at most `factor` times the reference, or at least where more is better.
 struct Rule {
@@ -131,8 +133,8 @@ impl Rule {
         Some(Verdict {
             what: self.what(),
             wanted: self.wanted(unit),
-            ours: format!("{} {}", number(ours, unit), shown(unit)),
-            reference: format!("{} {}", number(theirs, unit), shown(unit)),
+            ours: format!("{} {}", number(ours, unit), unit.shown()),
+            reference: format!("{} {}", number(theirs, unit), unit.shown()),
             ratio: ratio(ours / theirs),
             remark,
             met: failing.is_empty(),
@@ -215,7 +217,7 @@ fn growth(all: &[Measurement], own: &str) -> Option<Verdict> {
         format!(
             "{} {}",
             number(kib, Unit::Kibibytes),
-            shown(Unit::Kibibytes)
+            Unit::Kibibytes.shown()
         )
     };
     Some(Verdict {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use results::stats;
 
 use crate::collectives;
 use crate::ffi::Mpi;
@@ -17,7 +18,6 @@ use crate::memory;
 use crate::plan::{Benchmark, Family, Plan, Repeats};
 use crate::procedure::{Procedure, synchronise};
 use crate::pt2pt;
-use crate::stats;
 
 /// The hidden subcommand that starts a worker; its arguments are those of [`main`].
 pub const SUBCOMMAND: &str = "bench-worker";

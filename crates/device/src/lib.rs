@@ -4,15 +4,17 @@
 //! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
+mod check;
 #[cfg(feature = "instant")]
 pub mod instant;
 pub mod model;
 pub mod scene;
-mod verbs;
+pub mod verbs;
+mod words;
 
 use std::os::fd::OwnedFd;
 
-pub use verbs::*;
+pub use words::*;
 
 /// A rank's place in a machine. It goes where its rank goes, to another thread too.
 pub trait Node: Send {
@@ -37,7 +39,8 @@ pub trait Node: Send {
     fn spend(&mut self, effort: Effort);
 
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
-    /// most so many nanoseconds (`u64::MAX`: however long that takes).
+    /// most so many nanoseconds (`u64::MAX`: however long that takes). It may return early. Between two calls the rank
+    /// looks at all that it waits for, as the first may only have asked to be woken.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
     /// From now on what arrives with a completion, and what peers tell, raises an event. Whoever wants to sleep calls this,
@@ -58,6 +61,12 @@ pub trait Node: Send {
 
     /// The next that a peer has told: who, and what.
     fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
+
+    /// What the devices have said of themselves since the last call, as that a port has gone down: for the error of a
+    /// request that fails.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One RDMA device, one port of it.
@@ -77,7 +86,7 @@ pub trait Device {
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq>;
 
-    /// A queue pair in the state RESET.
+    /// A queue pair in the state RESET. Receives may be posted to it. One for datagrams has receives of its own.
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()>;
@@ -99,7 +108,8 @@ pub trait Device {
     /// The local memory of the request is registered, and as it must be until the request is complete.
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
 
-    /// Posts a buffer for a message of a peer's.
+    /// Posts a buffer for a message of a peer's. A datagram's payload begins where the buffer begins, and its completion
+    /// counts the payload: the 40 bytes of header that devices write in front go elsewhere.
     ///
     /// # Safety
     /// As for `post`.

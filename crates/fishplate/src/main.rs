@@ -8,6 +8,7 @@ mod fabric;
 mod faults;
 mod info;
 mod mpiexec;
+mod perf;
 mod run;
 mod settings;
 
@@ -29,6 +30,7 @@ struct Cli {
 enum Command {
     Run(run::Arguments),
     Bench(bench::Arguments),
+    Perf(perf::Arguments),
     Fabric(fabric::Arguments),
     Study(study::Arguments),
     Knobs(settings::Arguments),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
     match command {
         Command::Run(arguments) => run::main(arguments),
         Command::Bench(arguments) => bench::main(arguments),
+        Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
         Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),

@@ -225,7 +225,7 @@ fn a_job_within_a_rank_is_a_job_of_its_own() {
 
 #[test]
 fn every_command_explains_itself_with_an_example() {
-    for command in ["run", "knobs", "info"] {
+    for command in ["run", "perf", "knobs", "info"] {
         let help = String::from_utf8(output(&[command, "--help"]).stdout).unwrap();
         assert!(
             help.contains(&format!("Example:\n  fishplate {command}")),

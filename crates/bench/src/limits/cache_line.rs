@@ -5,10 +5,9 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Result;
-
 use super::{Figure, pinned};
-use crate::plan::Unit;
+use anyhow::Result;
+use results::Unit;
 
 const TURNS: u64 = 100_000;
 const SKIP: u64 = 1_000;

@@ -6,12 +6,12 @@ use std::io::{BufRead, BufReader, IoSliceMut, Read, Write, stdin, stdout};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use super::{Figure, sizes, time};
 use anyhow::{Context, Result, bail};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv as read_from};
 use nix::unistd::Pid;
+use results::Unit;
 
-use super::{Figure, sizes, time};
-use crate::plan::Unit;
 use crate::worker;
 
 const FIRST: usize = 64;

@@ -13,9 +13,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use results::Console;
+use results::Unit;
 
-use crate::console::Console;
-use crate::plan::Unit;
 use crate::rounds::Measurement;
 
 pub use copy::lend_memory;

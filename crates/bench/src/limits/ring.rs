@@ -8,10 +8,9 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Result;
-
 use super::{Figure, pinned};
-use crate::plan::Unit;
+use anyhow::Result;
+use results::Unit;
 
 const SLOTS: u64 = 256;
 /// The receiver tells its tail after so many slots.

@@ -5,10 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-
 use super::{Figure, pinned};
-use crate::plan::Unit;
+use anyhow::{Context, Result, bail};
+use results::Unit;
 
 pub fn latency() -> Result<Vec<Figure>> {
     [8, 1 << 10, 64 << 10].into_iter().map(ping_pong).collect()

@@ -105,7 +105,12 @@ impl Rdma {
     /// A request has failed, and with it the connection.
     #[cold]
     pub(super) fn lost(&mut self, peer: usize, status: Status) -> Error {
-        let device = self.node.rail(0).attributes().name.clone();
+        let mut device = self.node.rail(0).attributes().name.clone();
+        // What the devices have said of themselves tells why, perhaps.
+        let notes = self.node.notes();
+        if !notes.is_empty() {
+            device = format!("{device} ({})", notes.join("; "));
+        }
         Fault::Lost {
             peer,
             device,
@@ -118,7 +123,8 @@ impl Rdma {
 
 fn advice(status: Status) -> &'static str {
     match status {
-        Status::RetryExceeded => {
+        // The second is what some devices say that find no way to the peer any more.
+        Status::RetryExceeded | Status::LocalQpOperation => {
             "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
         }
         Status::RnrRetryExceeded => {
@@ -128,7 +134,7 @@ fn advice(status: Status) -> &'static str {
             "do all ranks use the same version of the library, and did the program leave buffers alone that \
              were still in use?"
         }
-        Status::LocalProtection | Status::LocalLength | Status::LocalQpOperation => {
+        Status::LocalProtection | Status::LocalLength => {
             "did the program free or unmap a buffer that was still in use?"
         }
         Status::Flushed | Status::BadResponse | Status::Success => {

@@ -335,3 +335,5 @@ impl Drop for Rdma {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verbs_tests;

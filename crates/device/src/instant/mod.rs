@@ -22,6 +22,9 @@ use crate::{
 };
 use world::{Signs, World};
 
+const MTU: usize = 4096;
+const LONGEST: u64 = 1 << 30;
+
 /// What the devices are like.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -62,9 +65,9 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
             index: rank * setup.rails + rail,
             attributes: Attributes {
                 name: format!("instant{rank} rail {rail}"),
-                mtu: 4096,
+                mtu: MTU,
                 inline: setup.inline,
-                longest: 1 << 30,
+                longest: LONGEST,
                 placement: setup.placement,
             },
         };
@@ -181,7 +184,9 @@ impl Node for InstantNode {
         let _ = rustix::io::read(file, &mut [0u8; 8]);
         self.shared.events().push(file.clone());
         // What is delayed goes on when somebody looks.
-        if self.shared.signs.due.load(Ordering::Acquire) > 0 {
+        let signs = &self.shared.signs;
+        let waiting = [&signs.due, &signs.words[self.rank]];
+        if waiting.iter().any(|sign| sign.load(Ordering::Acquire) > 0) {
             signal(file);
         }
         Ok(())
@@ -235,11 +240,11 @@ impl Device for InstantDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        Ok(self.shared.with(|world| {
+        self.shared.with(|world| {
             world
                 .device(self.index)
                 .register(address as u64, len, access)
-        }))
+        })
     }
 
     fn deregister(&mut self, region: Region) -> Result<()> {
@@ -248,9 +253,8 @@ impl Device for InstantDevice {
     }
 
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {
-        Ok(self
-            .shared
-            .with(|world| world.device(self.index).create_cq(depth)))
+        self.shared
+            .with(|world| world.device(self.index).create_cq(depth))
     }
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq> {
@@ -266,9 +270,8 @@ impl Device for InstantDevice {
                 wanted.inline, self.attributes.name
             )));
         }
-        Ok(self
-            .shared
-            .with(|world| world.device(self.index).create_qp(wanted)))
+        self.shared
+            .with(|world| world.device(self.index).create_qp(wanted))
     }
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {

@@ -4,10 +4,13 @@ use std::collections::{HashMap, VecDeque};
 
 use super::memory;
 use super::world::scatter;
+use crate::check;
 use crate::{
     Access, Address, Completed, Completion, Cq, Error, Operation, Qp, QpWanted, ReceiveQueue,
     Region, Remote, Result, Slice, Srq, State, Status,
 };
+
+const MOST_COMPLETIONS: usize = 1 << 20;
 
 #[derive(Default)]
 pub struct DeviceState {
@@ -47,6 +50,8 @@ pub struct Request {
     pub local: Vec<Slice>,
     pub inline: Option<Vec<u8>>,
     pub signaled: bool,
+    /// Whom a datagram is for.
+    pub to: Option<Address>,
     /// Some of its bytes are visible already.
     pub begun: bool,
 }
@@ -61,7 +66,8 @@ impl DeviceState {
         self.next
     }
 
-    pub fn register(&mut self, address: u64, len: usize, access: Access) -> Region {
+    pub fn register(&mut self, address: u64, len: usize, access: Access) -> Result<Region> {
+        check::register(address, len, access).map_err(Error::Invalid)?;
         let key = self.number();
         let region = Region {
             address,
@@ -70,7 +76,7 @@ impl DeviceState {
             rkey: key.wrapping_mul(0x0100_0193),
         };
         self.regions.insert(region.lkey, (region, access));
-        region
+        Ok(region)
     }
 
     pub fn deregister(&mut self, region: Region) -> Result<()> {
@@ -79,13 +85,18 @@ impl DeviceState {
             .ok_or_else(|| invalid("a region that is not registered"))
     }
 
-    pub fn create_cq(&mut self, depth: usize) -> Cq {
+    pub fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+        if depth > MOST_COMPLETIONS {
+            return Err(invalid(format!(
+                "{depth} completions; a queue holds at most {MOST_COMPLETIONS}"
+            )));
+        }
         self.cqs.push(CqState {
             depth,
             completions: VecDeque::new(),
             overrun: false,
         });
-        Cq(self.cqs.len() as u32 - 1)
+        Ok(Cq(self.cqs.len() as u32 - 1))
     }
 
     pub fn create_srq(&mut self, depth: usize) -> Srq {
@@ -93,7 +104,8 @@ impl DeviceState {
         Srq(self.srqs.len() as u32 - 1)
     }
 
-    pub fn create_qp(&mut self, wanted: &QpWanted) -> Qp {
+    pub fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+        check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
         let number = self.number();
         self.qps.insert(
             number,
@@ -107,7 +119,7 @@ impl DeviceState {
                 receives: VecDeque::new(),
             },
         );
-        Qp(number)
+        Ok(Qp(number))
     }
 
     pub fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
@@ -125,9 +137,7 @@ impl DeviceState {
 
     pub fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         let state = self.qp_mut(qp)?;
-        if state.state != State::Reset {
-            return Err(invalid("a queue pair that is connected already"));
-        }
+        check::connect(state.wanted.transport, state.state, peer).map_err(Error::Invalid)?;
         (state.state, state.peer) = (State::Rts, peer);
         Ok(())
     }
@@ -148,6 +158,11 @@ impl DeviceState {
         }
         let into = into.to_vec();
         receives.push_back(Posted { id, into });
+        if let ReceiveQueue::Own(qp) = queue
+            && self.qp(qp)?.state == State::Error
+        {
+            self.flush_receives(qp);
+        }
         Ok(())
     }
 
@@ -211,6 +226,24 @@ impl DeviceState {
         };
         self.cqs[cq.0 as usize].push(completion, 0);
         fits
+    }
+
+    /// Receives of a queue pair in error.
+    pub fn flush_receives(&mut self, qp: Qp) {
+        let Ok(state) = self.qp_mut(qp) else { return };
+        let receives = std::mem::take(&mut state.receives);
+        let cq = state.wanted.receive_cq;
+        for posted in receives {
+            let completion = Completion {
+                id: posted.id,
+                qp,
+                status: Status::Flushed,
+                of: Completed::Receive,
+                bytes: 0,
+                immediate: None,
+            };
+            self.cqs[cq.0 as usize].push(completion, 0);
+        }
     }
 
     /// What a request carries, its local keys checked.

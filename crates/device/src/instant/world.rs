@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::queues::{DeviceState, Request, invalid};
-use super::{Setup, memory};
+use super::queues::{DeviceState, QpState, Request, invalid};
+use super::{LONGEST, MTU, Setup, memory};
+use crate::check;
 use crate::{
     Access, Address, Completed, Completion, Ending, Error, Operation, Placement, Qp, Result, Slice,
-    State, Status, Work,
+    State, Status, Transport, Work,
 };
 
 pub struct World {
@@ -53,6 +54,8 @@ enum Outcome {
     /// Bytes moved.
     Done(u32),
     Failed(Status),
+    /// It comes to nothing at the peer: for ever, as this says, or only for now.
+    Lost(Option<Status>),
 }
 
 impl World {
@@ -128,17 +131,18 @@ impl World {
 
     pub fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
         let state = self.devices[device].qp_mut(qp)?;
-        if state.state == State::Reset {
-            return Err(invalid("a request for a queue pair that is not connected"));
-        }
-        if state.held == state.wanted.sends {
+        if state.held == state.wanted.sends && state.state != State::Reset {
             return Err(Error::Full);
         }
-        let len: usize = work.local.iter().map(|slice| slice.len as usize).sum();
+        let limits = check::Limits {
+            transport: state.wanted.transport,
+            state: state.state,
+            inline: state.wanted.inline as u64,
+            mtu: MTU as u64,
+            longest: LONGEST,
+        };
+        check::work(work, &limits).map_err(Error::Invalid)?;
         let inline = if work.inline {
-            if len > state.wanted.inline {
-                return Err(invalid(format!("{len} bytes inline")));
-            }
             // SAFETY: the caller of `post` promises it.
             let bytes = work
                 .local
@@ -155,6 +159,7 @@ impl World {
             local: work.local.to_vec(),
             inline,
             signaled: work.signaled,
+            to: work.to,
             begun: false,
         });
         if state.state == State::Error {
@@ -168,10 +173,7 @@ impl World {
     pub fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
         let state = self.devices[device].qp_mut(qp)?;
         match to {
-            Ending::Error => {
-                state.state = State::Error;
-                self.flush(device, qp);
-            }
+            Ending::Error => self.break_qp(device, qp),
             Ending::Reset => {
                 state.state = State::Reset;
                 state.work.clear();
@@ -208,24 +210,50 @@ impl World {
         let (peer, Some(mut request)) = (state.peer, state.work.pop_front()) else {
             return true;
         };
-        match self.carry_out(device, qp, peer, &mut request) {
+        let transport = state.wanted.transport;
+        let peer = match transport {
+            Transport::Ud => request.to,
+            _ => peer,
+        };
+        let outcome = match self.carry_out(device, qp, peer, &mut request) {
+            // Nobody hears of what is lost on the way, or refused at its end.
+            Outcome::Lost(_) if transport != Transport::Rc => Outcome::Done(0),
+            Outcome::Lost(Some(status)) => Outcome::Failed(status),
+            Outcome::Lost(None) => Outcome::NotYet,
+            outcome => outcome,
+        };
+        match outcome {
             Outcome::NotYet => {
                 if let Ok(state) = self.devices[device].qp_mut(qp) {
                     state.work.push_front(request);
                 }
                 return false;
             }
+            Outcome::Lost(_) => unreachable!("told apart above"),
             Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
             Outcome::Failed(status) => {
                 self.complete(device, qp, &request, status, 0);
-                if let Ok(state) = self.devices[device].qp_mut(qp) {
-                    state.state = State::Error;
-                }
-                self.flush(device, qp);
+                self.break_qp(device, qp);
             }
         }
         self.news();
         true
+    }
+
+    fn break_qp(&mut self, device: usize, qp: Qp) {
+        if let Ok(state) = self.devices[device].qp_mut(qp) {
+            state.state = State::Error;
+        }
+        self.flush(device, qp);
+    }
+
+    /// The peer refuses a request: its end of a reliable connection breaks.
+    fn refused(&mut self, far: usize, far_qp: Qp, status: Status) -> Outcome {
+        let reliable = |state: &QpState| state.wanted.transport == Transport::Rc;
+        if self.devices[far].qp(far_qp).is_ok_and(reliable) {
+            self.break_qp(far, far_qp);
+        }
+        Outcome::Lost(Some(status))
     }
 
     fn flush(&mut self, device: usize, qp: Qp) {
@@ -235,6 +263,7 @@ impl World {
             self.complete(device, qp, &request, Status::Flushed, 0);
         }
         self.busy.retain(|busy| *busy != (device, qp));
+        self.devices[device].flush_receives(qp);
     }
 
     fn complete(&mut self, device: usize, qp: Qp, request: &Request, status: Status, bytes: u32) {
@@ -274,18 +303,17 @@ impl World {
             return Outcome::Failed(Status::LocalQpOperation);
         };
         let (far, far_qp) = (peer.port as usize, Qp(peer.qp));
-        let back = self.devices[far]
-            .qp(far_qp)
-            .ok()
-            .filter(|far| far.state == State::Rts)
-            .and_then(|far| far.peer);
-        if back
-            != Some(Address {
-                port: device as u128,
-                qp: qp.0,
-            })
-        {
-            return Outcome::Failed(Status::RetryExceeded);
+        let back = Address {
+            port: device as u128,
+            qp: qp.0,
+        };
+        let listens = |far: &QpState| match far.wanted.transport {
+            Transport::Ud => request.to.is_some(),
+            _ => far.peer == Some(back),
+        };
+        let far_state = self.devices.get(far).and_then(|far| far.qp(far_qp).ok());
+        if !far_state.is_some_and(|far| far.state == State::Rts && listens(far)) {
+            return Outcome::Lost(Some(Status::RetryExceeded));
         }
         let payload = match self.devices[device].payload(request) {
             Ok(payload) => payload,
@@ -295,11 +323,11 @@ impl World {
         match request.operation {
             Operation::Write { to, immediate } => {
                 if immediate.is_some() && !self.devices[far].has_receive(far_qp) {
-                    return Outcome::NotYet;
+                    return Outcome::Lost(None);
                 }
                 let allowed = |access: &Access| access.remote_write;
                 if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
-                    return Outcome::Failed(status);
+                    return self.refused(far, far_qp, status);
                 }
                 if !self.place(to.address, &payload, &mut request.begun) {
                     return Outcome::NotYet;
@@ -313,7 +341,7 @@ impl World {
             Operation::Read { from } => {
                 let allowed = |access: &Access| access.remote_read;
                 if let Err(status) = self.devices[far].check(from, len, allowed) {
-                    return Outcome::Failed(status);
+                    return self.refused(far, far_qp, status);
                 }
                 // SAFETY: inside a registered region, checked above.
                 let bytes = unsafe { memory::load(from.address, len) };
@@ -321,19 +349,25 @@ impl World {
                 Outcome::Done(len as u32)
             }
             Operation::Send { immediate } => {
-                let far = &mut self.devices[far];
-                if !far.has_receive(far_qp) {
-                    return Outcome::NotYet;
+                let there = &mut self.devices[far];
+                if !there.has_receive(far_qp) {
+                    return Outcome::Lost(None);
                 }
-                match far.received(far_qp, Completed::Receive, &payload, immediate) {
+                match there.received(far_qp, Completed::Receive, &payload, immediate) {
                     true => Outcome::Done(payload.len() as u32),
-                    false => Outcome::Failed(Status::RemoteInvalidRequest),
+                    false => {
+                        self.break_qp(far, far_qp);
+                        Outcome::Lost(Some(Status::RemoteInvalidRequest))
+                    }
                 }
             }
             Operation::CompareAndSwap { at, .. } | Operation::FetchAndAdd { at, .. } => {
+                if !at.address.is_multiple_of(8) {
+                    return self.refused(far, far_qp, Status::RemoteInvalidRequest);
+                }
                 let allowed = |access: &Access| access.remote_atomic;
                 if let Err(status) = self.devices[far].check(at, 8, allowed) {
-                    return Outcome::Failed(status);
+                    return self.refused(far, far_qp, status);
                 }
                 // SAFETY: inside a registered region, checked above.
                 let old = unsafe { memory::load(at.address, 8) };

@@ -4,6 +4,7 @@ use sim::Time;
 
 use super::receives::Queue;
 use super::{Clocked, IntraHost, NONE, Net};
+use crate::check;
 use crate::{Address, Ending, Error, Qp, QpWanted, Result, State, Transport};
 
 /// Work requests that one queue may hold.
@@ -106,6 +107,7 @@ impl Net {
                 )));
             }
         }
+        check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
         for cq in [wanted.send_cq, wanted.receive_cq] {
             self.own_cq(rank, rail, cq)?;
         }
@@ -208,23 +210,10 @@ impl Net {
 
     pub(super) fn connect(&mut self, q: u32, peer: Option<Address>) -> Result<()> {
         let qp = &self.qps[q as usize];
-        if qp.state != State::Reset {
-            return Err(Error::Invalid(format!(
-                "queue pair {q} is in the state {:?}; only one in RESET can be connected",
-                qp.state
-            )));
-        }
-        let number = match (qp.transport, peer) {
-            (Transport::Ud, None) => NONE,
-            (Transport::Ud, Some(_)) => {
-                return Err(Error::Invalid(
-                    "a datagram queue pair is tied to no peer".into(),
-                ));
-            }
-            (_, None) => return Err(Error::Invalid("a connection needs a peer".into())),
-            // As on a real port, nobody looks whether the peer is there; what is sent to nobody is lost.
-            (_, Some(peer)) => self.number(peer).unwrap_or(NONE),
-        };
+        check::connect(qp.transport, qp.state, peer)
+            .map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))?;
+        // As on a real port, nobody looks whether the peer is there; what is sent to nobody is lost.
+        let number = peer.and_then(|peer| self.number(peer)).unwrap_or(NONE);
         if number != NONE && self.stays_within(q, number) {
             let own = &self.adapters[self.qps[q as usize].adapter as usize];
             self.qps[q as usize].adapter = self.within(own.host, own.rail);

@@ -3,6 +3,7 @@
 
 use sim::memory::{Shared, Vec};
 
+use crate::check;
 use crate::{Access, Error, Region, Result};
 
 pub(super) struct Regions {
@@ -46,17 +47,7 @@ impl Regions {
         len: u64,
         access: Access,
     ) -> Result<Region> {
-        if (access.remote_write || access.remote_atomic) && !access.local_write {
-            // IBA 10.6.3: both are refused without local write.
-            return Err(Error::Invalid(
-                "remote write or remote atomic access without local write access".into(),
-            ));
-        }
-        if len == 0 || address.checked_add(len).is_none() {
-            return Err(Error::Invalid(format!(
-                "{len} bytes at {address:#x} are no memory to register"
-            )));
-        }
+        check::register(address, len as usize, access).map_err(Error::Invalid)?;
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
         let used = self.all.get(number as usize).map_or(0, |old| old.key + 1);
         let key = number << 8 | used & 0xff;

@@ -4,6 +4,7 @@ use sim::Time;
 
 use super::message::Kind;
 use super::{Clocked, Event, NONE, Net, Refusal};
+use crate::check;
 use crate::{Completed, Completion, Error, Operation, Qp, Result, State, Status, Transport, Work};
 
 /// The longest message (IBA 9.7.1).
@@ -110,49 +111,17 @@ impl Net {
     /// What cannot be posted at all; the length of what can.
     fn check(&self, q: u32, work: &Work) -> Result<u32> {
         let qp = &self.qps[q as usize];
-        let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
-        let wrong = |what: String| Err(Error::Invalid(format!("queue pair {q}: {what}")));
-        if qp.state == State::Reset {
-            return wrong("it is in the state RESET; connect it first".into());
-        }
-        if qp.posted.wrapping_sub(qp.freed) >= qp.sends {
+        if qp.posted.wrapping_sub(qp.freed) >= qp.sends && qp.state != State::Reset {
             return Err(Error::Full);
         }
-        let answered = !matches!(
-            work.operation,
-            Operation::Write { .. } | Operation::Send { .. }
-        );
-        match qp.transport {
-            Transport::Ud if !matches!(work.operation, Operation::Send { .. }) => {
-                return wrong("datagrams can only be sent".into());
-            }
-            Transport::Ud if work.to.is_none() => {
-                return wrong("a datagram needs an address".into());
-            }
-            Transport::Ud if len > u64::from(self.mtu) => {
-                return wrong(format!(
-                    "{len} bytes do not fit into one packet of {}",
-                    self.mtu
-                ));
-            }
-            Transport::Uc if answered => {
-                return wrong("reads and atomics need a reliable connection".into());
-            }
-            _ => {}
-        }
-        if work.inline && (answered || len > u64::from(qp.inline)) {
-            return wrong(format!(
-                "{len} bytes inline; it takes writes and sends of up to {}",
-                qp.inline
-            ));
-        }
-        let atomic = answered && !matches!(work.operation, Operation::Read { .. });
-        if len > LONGEST || atomic && len != 8 {
-            return wrong(format!(
-                "{len} bytes; valid are up to {LONGEST}, 8 for atomics"
-            ));
-        }
-        Ok(len as u32)
+        let limits = check::Limits {
+            transport: qp.transport,
+            state: qp.state,
+            inline: qp.inline.into(),
+            mtu: self.mtu.into(),
+            longest: LONGEST,
+        };
+        check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }
 
     /// Reports what stands first and is done.

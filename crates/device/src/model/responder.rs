@@ -14,7 +14,7 @@ use crate::{Completed, Completion, Qp, Slice, State, Status, Transport};
 #[derive(Clone, Copy)]
 pub(super) enum Into {
     Region { address: u64, key: u32 },
-    Receive { receive: u32, skip: u32 },
+    Receive { receive: u32 },
     Slices,
 }
 
@@ -117,12 +117,11 @@ impl Net {
             },
             _ => Into::Receive {
                 receive: self.qps[q as usize].receive,
-                skip: self.skip(q),
             },
         };
         let adapter = self.qps[q as usize].adapter;
         // A datagram has one packet.
-        let header = self.skip(q);
+        let header = self.header(q);
         let end = self.write(adapter, now, len + header);
         let visible = end + self.timing(adapter).write_latency;
         self.qps[q as usize].visible = visible;
@@ -145,8 +144,8 @@ impl Net {
         }
     }
 
-    /// What a datagram's receive holds in front of the payload.
-    fn skip(&self, q: u32) -> u32 {
+    /// What the HCA writes to memory in front of a datagram's payload, and the program never sees.
+    fn header(&self, q: u32) -> u32 {
         match self.qps[q as usize].transport {
             Transport::Ud => GRH as u32,
             _ => 0,
@@ -199,7 +198,7 @@ impl Net {
         let q = self.messages[number].to;
         let to = &self.qps[q as usize];
         let place = (to.rank, self.adapters[to.adapter as usize].rail);
-        let need = u64::from(self.messages[number].len + self.skip(q));
+        let need = u64::from(self.messages[number].len);
         let slices = &self.receives.get(receive).slices;
         let room: u64 = slices.iter().map(|slice| u64::from(slice.len)).sum();
         let allowed = slices.iter().all(|slice| {
@@ -264,7 +263,7 @@ impl Net {
             qp: Qp(q),
             status,
             of,
-            bytes: message.len + self.skip(q),
+            bytes: message.len,
             immediate: message.immediate,
         };
         self.receives.free(receive);
@@ -325,14 +324,11 @@ impl Net {
             return self.announce_bytes(rank, at, what, wakes, clock);
         }
         // Slices in a row: the part of each that these bytes fall into.
-        let (skip, mut index, mut passed) = match into {
-            Into::Receive { skip, .. } => (skip, 0, 0),
-            _ => (0, 0, 0),
-        };
-        let (start, end) = (from + skip, from + skip + len);
+        let (mut index, mut passed) = (0, 0);
+        let (start, end) = (from, from + len);
         while passed < end {
             let slices: &[Slice] = match into {
-                Into::Receive { receive, .. } => &self.receives.get(receive).slices,
+                Into::Receive { receive } => &self.receives.get(receive).slices,
                 _ => &self.messages[number].slices,
             };
             let Some(&slice) = slices.get(index) else {
@@ -342,7 +338,7 @@ impl Net {
             if low < high {
                 let what = What::Bytes {
                     message: number,
-                    from: low - skip,
+                    from: low,
                     len: high - low,
                     key: slice.lkey,
                     to: slice.address + u64::from(low - passed),

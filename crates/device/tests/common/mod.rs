@@ -1,5 +1,7 @@
-//! Ranks on a modelled machine that are connected with each other.
+//! Ranks that are connected with each other, on whatever device; and ranks on a modelled machine.
 #![allow(dead_code)]
+
+use std::time::{Duration, Instant};
 
 use device::model::{Faults, ModelNode, Net};
 use device::*;
@@ -81,14 +83,35 @@ impl Default for Wish {
     }
 }
 
-/// Waits for a word of a peer's.
-pub fn hear(node: &mut ModelNode) -> Vec<u8> {
+/// Waits until something is there. Where time is real, a test that waits this long has failed.
+pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> Option<R>) -> R {
+    let limit = Instant::now() + Duration::from_secs(60);
     loop {
-        if let Some((_, word)) = node.told().unwrap() {
-            return word;
+        if let Some(found) = look(node) {
+            return found;
         }
-        node.wait(u64::MAX).unwrap();
+        assert!(
+            node.is_virtual() || Instant::now() < limit,
+            "nothing has come"
+        );
+        node.wait(if node.is_virtual() {
+            u64::MAX
+        } else {
+            1_000_000_000
+        })
+        .unwrap();
     }
+}
+
+/// Waits for a word of a peer's.
+pub fn hear(node: &mut dyn Node) -> Vec<u8> {
+    wait_for(node, |node| node.told().unwrap()).1
+}
+
+/// Returns when the peer has called it too.
+pub fn meet(node: &mut dyn Node, peer: usize) {
+    node.tell(peer, b"here").unwrap();
+    assert_eq!(hear(node), b"here");
 }
 
 /// Connects this rank with a peer that does the same.
@@ -99,7 +122,7 @@ pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
 }
 
 /// The same, without time to settle down. Of several peers, who tells first must be connected first.
-pub fn connect_any(node: &mut ModelNode, wish: &Wish, peer: usize) -> End {
+pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let mut memory = vec![0; wish.bytes].into_boxed_slice();
     let device = node.rail(wish.rail);
     let cq = device.create_cq(2 * wish.depth).unwrap();
@@ -117,26 +140,21 @@ pub fn connect_any(node: &mut ModelNode, wish: &Wish, peer: usize) -> End {
     // SAFETY: the memory stays with the end, which the tests keep until they leave.
     let own = unsafe { device.register(memory.as_mut_ptr(), memory.len(), wish.access) }.unwrap();
     let address = device.address(qp).unwrap();
-    let words = [
-        address.port as u64,
-        address.qp.into(),
-        own.address,
-        own.len,
-        own.rkey.into(),
-    ];
-    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let words = [u64::from(address.qp), own.address, own.len, own.rkey.into()];
+    let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    bytes.extend(address.port.to_le_bytes());
     node.tell(peer, &bytes).unwrap();
     let heard = hear(node);
     let word = |at: usize| u64::from_le_bytes(heard[8 * at..8 * at + 8].try_into().unwrap());
     let peer = Address {
-        port: word(0).into(),
-        qp: word(1) as u32,
+        port: u128::from_le_bytes(heard[32..48].try_into().unwrap()),
+        qp: word(0) as u32,
     };
     let theirs = Region {
-        address: word(2),
-        len: word(3),
+        address: word(1),
+        len: word(2),
         lkey: 0,
-        rkey: word(4) as u32,
+        rkey: word(3) as u32,
     };
     let device = node.rail(wish.rail);
     let tied = (wish.transport != Transport::Ud).then_some(peer);
@@ -182,7 +200,7 @@ impl End {
 
     pub fn post(
         &self,
-        node: &mut ModelNode,
+        node: &mut dyn Node,
         id: u64,
         operation: Operation,
         local: &[Slice],
@@ -202,13 +220,13 @@ impl End {
     }
 
     /// Writes from the same place of our memory to the peer's.
-    pub fn write(&self, node: &mut ModelNode, at: usize, len: usize, inline: bool) {
+    pub fn write(&self, node: &mut dyn Node, at: usize, len: usize, inline: bool) {
         self.write_signaled(node, at, len, inline, false);
     }
 
     pub fn write_signaled(
         &self,
-        node: &mut ModelNode,
+        node: &mut dyn Node,
         at: usize,
         len: usize,
         inline: bool,
@@ -222,7 +240,7 @@ impl End {
             .unwrap();
     }
 
-    pub fn receive(&self, node: &mut ModelNode, id: u64, slices: &[Slice]) -> Result<()> {
+    pub fn receive(&self, node: &mut dyn Node, id: u64, slices: &[Slice]) -> Result<()> {
         // SAFETY: the memory stays with the end.
         unsafe {
             node.rail(self.rail)
@@ -240,30 +258,31 @@ impl End {
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Looks and waits until a byte of our memory has this value; when that was noticed.
-    pub fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time {
-        loop {
+    /// Looks and waits until a byte of our memory has this value.
+    pub fn see(&self, node: &mut dyn Node, at: usize, value: u8) {
+        wait_for(node, |node| {
             node.look();
-            if self.byte(at) == value {
-                return node.turn().now();
-            }
-            node.wait(u64::MAX).unwrap();
-        }
+            (self.byte(at) == value).then_some(())
+        });
+    }
+
+    /// The same; when that was noticed.
+    pub fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time {
+        self.see(node, at, value);
+        node.turn().now()
     }
 
     /// The next completion.
-    pub fn completion(&self, node: &mut ModelNode) -> Completion {
-        let mut one = [EMPTY];
-        loop {
-            if node.rail(self.rail).poll(self.cq, &mut one).unwrap() == 1 {
-                return one[0];
-            }
-            node.wait(u64::MAX).unwrap();
-        }
+    pub fn completion(&self, node: &mut dyn Node) -> Completion {
+        wait_for(node, |node| {
+            let mut one = [EMPTY];
+            let count = node.rail(self.rail).poll(self.cq, &mut one).unwrap();
+            (count == 1).then_some(one[0])
+        })
     }
 
     /// What there is at the moment.
-    pub fn poll(&self, node: &mut ModelNode) -> Vec<Completion> {
+    pub fn poll(&self, node: &mut dyn Node) -> Vec<Completion> {
         let mut some = [EMPTY; 64];
         let count = node.rail(self.rail).poll(self.cq, &mut some).unwrap();
         some[..count].to_vec()

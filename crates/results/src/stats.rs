@@ -1,4 +1,4 @@
-//! Medians and percentiles.
+//! Medians, percentiles, and how many digits are worth telling.
 
 /// The middle value, or the mean of the two in the middle. Of nothing: NaN.
 pub fn median(values: &[f64]) -> f64 {
@@ -25,6 +25,11 @@ pub fn min(values: &[f64]) -> f64 {
 
 pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
+}
+
+/// Six significant digits: more than any of it is worth.
+pub fn digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {

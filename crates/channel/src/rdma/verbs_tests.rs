@@ -1,0 +1,66 @@
+//! The promises of the channel over real devices of this host: the first, and the one that FISHPLATE_TEST_PEER names.
+
+use std::sync::{Arc, Mutex};
+
+use device::Device;
+use device::verbs::{self, Directory, VerbsNode};
+
+use super::*;
+use crate::suite;
+
+/// A board that all ranks see.
+struct Board {
+    cards: Arc<Mutex<Vec<Option<Vec<u8>>>>>,
+    rank: usize,
+}
+
+impl Directory for Board {
+    fn publish(&mut self, card: &[u8]) -> device::Result<()> {
+        self.cards.lock().unwrap()[self.rank] = Some(card.to_vec());
+        Ok(())
+    }
+
+    fn find(&mut self, peer: usize) -> device::Result<Option<Vec<u8>>> {
+        Ok(self.cards.lock().unwrap()[peer].clone())
+    }
+}
+
+/// Ranks that take turns on the two devices.
+fn all(ranks: usize, config: Config) -> Vec<Rdma> {
+    let cards = Arc::new(Mutex::new(vec![None; ranks]));
+    let first = verbs::open("").unwrap()[0].attributes().name.clone();
+    let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
+    let node = |rank| {
+        let name = if rank % 2 == 0 { &first } else { &peer };
+        let board = Board {
+            cards: cards.clone(),
+            rank,
+        };
+        VerbsNode::new(verbs::open(name).unwrap(), rank, ranks, Box::new(board)).unwrap()
+    };
+    let attach = |rank| Rdma::attach(Box::new(node(rank)), rank, ranks, config).unwrap();
+    (0..ranks).map(attach).collect()
+}
+
+#[test]
+#[ignore = "needs RDMA devices"]
+fn it_keeps_the_promises_of_a_channel() {
+    for design in [
+        Design::Basic,
+        Design::Piggyback,
+        Design::Pipeline,
+        Design::ZeroCopy,
+    ] {
+        for (ring_bytes, gather, rings) in [(256 << 10, true, 64), (16 << 10, true, 2)] {
+            let config = Config {
+                design,
+                ring_bytes,
+                gather,
+                rings,
+                ..Config::default()
+            };
+            println!("{config:?}");
+            suite::promises(|ranks| all(ranks, config));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Real RDMA devices, through libibverbs: InfiniBand and RoCE.
+//!
+//! [`list`] says what there is and what of it can be used, [`choose`] picks, [`VerbsDevice`] is one port of one device,
+//! [`VerbsNode`] a rank's place on this host. The library is opened when it is first asked for (`library`), so whatever
+//! does not use it runs without it.
+//!
+//! What must always hold:
+//! - no retry count means for ever: a dead way gives an error after about half a second (`connection`);
+//! - a request's number at the device is ours (`ledger`), so a completion, failed ones too, says exactly which request
+//!   it is about, and a queue gives room back only with completions that have been taken, as the trait says;
+//! - what was made of a device is unmade before it is closed, in the order that libibverbs asks for (`device`).
+
+mod alarm;
+mod connection;
+mod device;
+mod events;
+mod gid;
+mod ledger;
+mod library;
+mod list;
+mod mail;
+mod memory;
+mod mtu;
+mod node;
+mod office;
+mod port;
+mod rules;
+mod sys;
+mod work;
+
+pub use self::device::VerbsDevice;
+pub use gid::{Gid, GidKind};
+pub use list::{Choice, Listed, choose, list, open};
+pub use node::VerbsNode;
+pub use office::Directory;
+pub use port::{Rate, Surroundings};

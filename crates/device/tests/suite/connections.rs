@@ -1,0 +1,131 @@
+//! Queue pairs: their states, how they fail, how they go.
+
+use super::*;
+
+pub fn a_peer_that_has_failed_is_given_up(maker: &dyn Maker) {
+    two(maker, Wish::default(), |node, end, rank| {
+        if rank == 1 {
+            node.rail(0).modify(end.qp, Ending::Error).unwrap();
+            meet(node, 0);
+            return;
+        }
+        meet(node, 1);
+        end.write(node, 0, 8, true);
+        end.write_signaled(node, 0, 8, true, true);
+        let expected = [(0, Status::RetryExceeded), (0, Status::Flushed)];
+        assert_eq!(statuses(node, end, 2), expected);
+        comes_to(node, end, State::Error);
+    });
+}
+
+pub fn what_is_posted_to_a_queue_pair_in_error_is_flushed(maker: &dyn Maker) {
+    two(maker, Wish::default(), |node, end, rank| {
+        if rank == 1 {
+            return;
+        }
+        end.receive(node, 1, &[end.slice(0, 8)]).unwrap();
+        end.receive(node, 2, &[]).unwrap();
+        node.rail(0).modify(end.qp, Ending::Error).unwrap();
+        assert_eq!(node.rail(0).state(end.qp).unwrap(), State::Error);
+        let mut done = statuses(node, end, 2);
+        end.post(node, 3, write_to(end, 0), &[end.slice(0, 8)], true, false)
+            .unwrap();
+        done.extend(statuses(node, end, 1));
+        assert_eq!(done, [1, 2, 3].map(|id| (id, Status::Flushed)));
+    });
+}
+
+pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
+    two(maker, Wish::default(), |node, end, rank| {
+        let address = node.rail(0).address(end.qp).unwrap();
+        end.receive(node, 1, &[]).unwrap();
+        node.rail(0).modify(end.qp, Ending::Error).unwrap();
+        node.rail(0).modify(end.qp, Ending::Reset).unwrap();
+        assert_eq!(node.rail(0).state(end.qp).unwrap(), State::Reset);
+        assert_eq!(node.rail(0).address(end.qp).unwrap(), address);
+        let refused = end.post(node, 0, write_to(end, 0), &[end.slice(0, 8)], true, true);
+        assert!(matches!(refused, Err(Error::Invalid(_))));
+        // What was flushed before may still be found; of what was forgotten nothing comes.
+        let peer = end.peer;
+        node.rail(0).connect(end.qp, Some(peer)).unwrap();
+        meet(node, 1 - rank);
+        end.poll(node);
+        if rank == 0 {
+            end.fill(0, &[6]);
+            end.write_signaled(node, 0, 8, true, true);
+            assert_eq!(end.completion(node).status, Status::Success);
+        }
+        meet(node, 1 - rank);
+        if rank == 1 {
+            node.look();
+            assert_eq!(end.byte(0), 6);
+        }
+    });
+}
+
+pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
+    two(maker, Wish::default(), |node, end, rank| {
+        meet(node, 1 - rank);
+        if rank == 0 {
+            for _ in 0..8 {
+                end.write_signaled(node, 0, 8, true, true);
+            }
+        }
+        node.rail(0).destroy_qp(end.qp).unwrap();
+        // Those that were done before may be found.
+        while !end.poll(node).is_empty() {}
+        let wish = Wish::default();
+        let new = connect_any(node, &wish, 1 - rank);
+        meet(node, 1 - rank);
+        if rank == 0 {
+            new.post(node, 9, write_to(&new, 0), &[new.slice(0, 8)], true, true)
+                .unwrap();
+            let done = new.completion(node);
+            assert_eq!(
+                (done.id, done.status, done.qp),
+                (9, Status::Success, new.qp)
+            );
+        }
+        assert_eq!(end.poll(node).len(), 0);
+        meet(node, 1 - rank);
+        node.rail(0).destroy_qp(new.qp).unwrap();
+        node.rail(0).deregister(new.own).unwrap();
+    });
+}
+
+pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
+    let wish = Wish {
+        transport: Transport::Uc,
+        bytes: 10_000,
+        ..Wish::default()
+    };
+    two(maker, wish, |node, end, rank| {
+        if rank == 1 {
+            end.see(node, 9_999, 3);
+            end.receive(node, 2, &[end.slice(0, 100)]).unwrap();
+            meet(node, 0);
+            let done = end.completion(node);
+            assert_eq!((done.bytes, done.immediate), (7, Some(5)));
+            return;
+        }
+        end.fill(9_999, &[3]);
+        // Nobody has posted a receive for it: it is lost, and nobody hears of that.
+        end.post(node, 1, SEND, &[end.slice(0, 5)], true, true)
+            .unwrap();
+        end.write_signaled(node, 0, 10_000, false, true);
+        assert_eq!(
+            statuses(node, end, 2),
+            [(1, Status::Success), (0, Status::Success)]
+        );
+        meet(node, 1);
+        let send = Operation::Send { immediate: Some(5) };
+        end.post(node, 2, send, &[end.slice(0, 7)], true, true)
+            .unwrap();
+        let read = Operation::Read {
+            from: end.remote(0),
+        };
+        let refused = end.post(node, 1, read, &[end.slice(0, 7)], false, true);
+        assert!(matches!(refused, Err(Error::Invalid(_))));
+        assert_eq!(end.completion(node).id, 2);
+    });
+}

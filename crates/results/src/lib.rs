@@ -1,0 +1,13 @@
+//! How measurements are shown: tables of text, plots, sizes, units and percentiles, and a bar while work is under way.
+//!
+//! What must always hold: nothing here measures, and nothing here knows what was measured.
+
+pub mod console;
+pub mod plot;
+pub mod sizes;
+pub mod stats;
+pub mod table;
+pub mod unit;
+
+pub use console::Console;
+pub use unit::Unit;

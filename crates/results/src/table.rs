@@ -1,0 +1,89 @@
+//! Tables of text, and how numbers stand in them.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::unit::Unit;
+
+/// A table as lines. Numbers stand right, the words in the first `left` columns left.
+pub fn lines(header: Vec<String>, rows: Vec<Vec<String>>, left: usize) -> String {
+    let mut table = Table::new();
+    table.set_header(header);
+    table.add_rows(rows);
+    align(&mut table, left);
+    let lines = table.lines().map(|row| row.trim_end().to_owned() + "\n");
+    lines.collect()
+}
+
+fn align(table: &mut Table, left: usize) {
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line));
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let side = if at < left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        };
+        column.set_cell_alignment(side);
+    }
+}
+
+pub fn number(value: f64, unit: Unit) -> String {
+    significant(unit.scaled(value))
+}
+
+/// Of a quotient, where there is one.
+pub fn ratio(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:.2}")
+    } else {
+        "–".into()
+    }
+}
+
+/// Three significant digits, whole numbers from a hundred.
+pub fn significant(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "–".into(),
+        0.0 => "0".into(),
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.9995 => format!("{value:.2}"),
+        v if v >= 0.0995 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Each once, in the order of first appearance.
+pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_as_many_as_they_are_worth() {
+        let shown = [
+            0.0, 0.012_345, 0.123_45, 0.999_9, 9.999, 12.345, 99.99, 1234.5,
+        ];
+        let shown: Vec<String> = shown.into_iter().map(significant).collect();
+        assert_eq!(
+            shown,
+            [
+                "0", "0.0123", "0.123", "1.00", "10.0", "12.3", "100", "1234"
+            ]
+        );
+        assert_eq!(
+            (significant(f64::NAN), ratio(f64::INFINITY)),
+            ("–".into(), "–".into())
+        );
+    }
+}
