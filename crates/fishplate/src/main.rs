@@ -10,6 +10,7 @@ mod info;
 mod mpiexec;
 mod run;
 mod settings;
+mod stage;
 
 use std::ffi::OsString;
 use std::path::Path;

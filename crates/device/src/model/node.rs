@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sim::{Deadlock, Time, Turn};
 
-use super::trace::Act;
+use super::record::{Act, Doing};
 use super::{ModelDevice, Net};
 use crate::{Device, Effort, Error, Node, Result};
 
@@ -23,6 +23,8 @@ const SHORT: usize = 1 << 10;
 pub struct ModelNode {
     turn: Rc<Turn<Net>>,
     rails: Vec<ModelDevice>,
+    /// The call that the program is in, and since when, where a record is kept.
+    call: Option<(&'static str, Time)>,
 }
 
 impl ModelNode {
@@ -32,7 +34,11 @@ impl ModelNode {
         let rails = (0..rails)
             .map(|rail| ModelDevice::new(turn.clone(), rail))
             .collect();
-        ModelNode { turn, rails }
+        ModelNode {
+            turn,
+            rails,
+            call: None,
+        }
     }
 
     pub fn turn(&self) -> &Turn<Net> {
@@ -56,7 +62,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
             host.moved += traffic.picos();
             (before, net.cpu(rank, own.picos()))
         });
-        keep_busy(turn, time, Act::Copy, part);
+        keep_busy(turn, time, Act::Copy.alone(part));
         if part <= SHORT {
             continue;
         }
@@ -64,7 +70,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
         // All that moved meanwhile shares one memory.
         let busy =
             turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-        keep_busy(turn, busy.saturating_sub(time), Act::Copy, 0);
+        keep_busy(turn, busy.saturating_sub(time), Act::Memory.alone(0));
     }
 }
 
@@ -101,7 +107,7 @@ impl Node for ModelNode {
         let now = self.turn.now();
         let rank = self.turn.rank();
         let time = self.turn.with(|net, _| net.cpu(rank, CALL));
-        keep_busy(&self.turn, time, Act::Call, 0);
+        keep_busy(&self.turn, time, Act::Clock.alone(0));
         now / 1000
     }
 
@@ -112,11 +118,11 @@ impl Node for ModelNode {
             let seen = std::mem::take(&mut net.ranks[rank as usize].written);
             let (time, act) = match seen {
                 true => (net.timings[0].poll, Act::Notice),
-                false => (CALL, Act::Call),
+                false => (CALL, Act::Look),
             };
             (net.cpu(rank, time), act)
         });
-        keep_busy(&self.turn, time, act, 0);
+        keep_busy(&self.turn, time, act.alone(0));
     }
 
     fn spend(&mut self, effort: Effort) {
@@ -128,13 +134,34 @@ impl Node for ModelNode {
                 Effort::Receive => (software.receive.picos(), Act::Receive),
                 Effort::Control => (software.control.picos(), Act::Control),
                 Effort::Copy(_) => (0, Act::Copy),
-                Effort::Call => (CALL, Act::Call),
+                Effort::Call => (CALL, Act::Short),
             };
             (net.cpu(rank, time), act)
         });
-        keep_busy(&self.turn, time, act, 0);
+        keep_busy(&self.turn, time, act.alone(0));
         if let Effort::Copy(len) = effort {
             copy(&self.turn, len);
+        }
+    }
+
+    fn enter(&mut self, call: &'static str, computed: u64) {
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            net.keep_computed(rank, call, computed);
+            net.cpu(rank, computed.saturating_mul(1000))
+        });
+        keep_busy(&self.turn, time, Act::Compute.alone(0));
+        self.call = Some((call, self.turn.now()));
+    }
+
+    fn leave(&mut self) {
+        if let Some((call, since)) = self.call.take() {
+            let rank = self.turn.rank();
+            self.turn.with(|net, clock| {
+                if net.is_recording() {
+                    net.note_call(rank, since, clock.of(rank), call);
+                }
+            });
         }
     }
 
@@ -156,9 +183,18 @@ impl Node for ModelNode {
             (Some(until), Some(next)) => Some(until.min(next)),
             (until, next) => until.or(next),
         };
-        turn.wait(until).map_err(deadlock)?;
-        turn.with(|net, _| net.ranks[rank].fresh = false);
-        Ok(())
+        let since = turn.now();
+        let answer = turn.wait(until).map_err(deadlock);
+        turn.with(|net, clock| {
+            net.ranks[rank].fresh = false;
+            let rank = turn.rank();
+            net.note_rank(rank, since, clock.of(rank) - since, Act::Wait.alone(0));
+        });
+        if answer.is_err() {
+            // It will not come back from this call.
+            self.leave();
+        }
+        answer
     }
 
     fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
@@ -176,21 +212,22 @@ impl Node for ModelNode {
         let (word, time) = self
             .turn
             .with(|net, _| (net.told(rank), net.cpu(rank, CALL)));
-        keep_busy(&self.turn, time, Act::Call, 0);
+        keep_busy(&self.turn, time, Act::Listen.alone(0));
         Ok(word)
     }
 }
 
 impl Drop for ModelNode {
     fn drop(&mut self) {
+        self.leave();
         let rank = self.turn.rank();
         self.turn.with(|net, _| net.leave(rank));
     }
 }
 
 /// A rank's processor is busy.
-pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, act: Act, bytes: usize) {
-    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, act, bytes));
+pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, doing: Doing) {
+    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, doing));
     turn.spend(time);
 }
 
