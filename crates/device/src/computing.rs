@@ -162,7 +162,10 @@ impl Replay {
         packed.read_exact_at(&mut ends, rank as u64 * 8)?;
         let (words, _) = ends.as_chunks::<8>();
         let [from, to] = [0, 1].map(|at| u64::from_ne_bytes(words[at]));
-        let mut lines = vec![0; to.saturating_sub(from) as usize];
+        if from > to || to > packed.metadata()?.len() {
+            return Err(io::Error::other(format!("it has no part for rank {rank}")));
+        }
+        let mut lines = vec![0; (to - from) as usize];
         packed.read_exact_at(&mut lines, from)?;
         let lines = String::from_utf8(lines).map_err(io::Error::other)?;
         Ok(Replay {
