@@ -8,18 +8,30 @@ use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};
 use pmi::Hosts;
-use sim::coroutines::{Plan, run};
+use sim::Turn;
+use sim::coroutines::{Plan, run_then};
 
 pub fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
-/// Runs a program on all ranks; the virtual time at the end of each, in nanoseconds, and how many events there were.
+/// How a run went. Two are the same only if all that happened in them was.
+#[derive(Debug, PartialEq)]
+pub struct Run {
+    /// When each rank ended, in nanoseconds.
+    pub times: Vec<u64>,
+    pub events: u64,
+    /// Of the record of what every processor, bus and link did, and when; 0 if there was none.
+    pub digest: u64,
+}
+
+/// Runs a program on all ranks.
 pub fn play(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,
+    digested: bool,
     program: impl Fn(&Arc<Rank>) + 'static,
-) -> (Vec<u64>, u64) {
+) -> Run {
     let size = scene.hosts.len();
     let plan = Plan {
         ranks: size as u32,
@@ -27,8 +39,11 @@ pub fn play(
         stack: 512 << 10,
     };
     let hosts = scene.hosts.clone();
-    let net = move |memory| Net::of(memory, &scene);
-    run(plan, net, move |turn| {
+    let net = move |memory| {
+        let net = Net::of(memory, &scene);
+        if digested { net.digesting() } else { net }
+    };
+    let body = move |turn: Turn<Net>| {
         let rank = turn.rank() as usize;
         let settings = settings
             .iter()
@@ -47,6 +62,11 @@ pub fn play(
         program(&rank);
         rank.finish("MPI_Finalize").unwrap();
         rank.now()
-    })
-    .unwrap()
+    };
+    let (times, events, digest) = run_then(plan, net, body, |net| net.digest()).unwrap();
+    Run {
+        times,
+        events,
+        digest,
+    }
 }
