@@ -16,21 +16,24 @@ use mpi::op::Operation;
 #[path = "../tests/common/stage.rs"]
 mod stage;
 
-use stage::{play, system};
+use stage::{Keep, play, system};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let digested = words.iter().any(|word| word == "digest");
+    let keep = match words.iter().any(|word| word == "digest") {
+        true => Keep::Digest,
+        false => Keep::Nothing,
+    };
     let ranks = words.iter().find_map(|word| word.parse().ok());
-    ping_pong(digested);
-    allreduce(ranks.unwrap_or(1024), digested);
+    ping_pong(keep);
+    allreduce(ranks.unwrap_or(1024), keep);
 }
 
-fn ping_pong(digested: bool) {
+fn ping_pong(keep: Keep) {
     const ROUNDS: usize = 500_000;
     let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
     let start = Instant::now();
-    let run = play(scene, Vec::new(), digested, |rank| {
+    let run = play(scene, Vec::new(), keep, |rank| {
         let peer = 1 - rank.rank() as i32;
         let mut bytes = [0u8; 8];
         // SAFETY: the bytes stay until each call is complete, and nobody else uses them.
@@ -54,10 +57,10 @@ fn ping_pong(digested: bool) {
     );
 }
 
-fn allreduce(ranks: usize, digested: bool) {
+fn allreduce(ranks: usize, keep: Keep) {
     let scene = Scene::new(&system("azure-hbv3"), ranks, 16, 1).unwrap();
     let start = Instant::now();
-    let run = play(scene, Vec::new(), digested, |rank| {
+    let run = play(scene, Vec::new(), keep, |rank| {
         let mut sum = 1u64.to_ne_bytes();
         // SAFETY: as above.
         let elements = unsafe { Elements::new(sum.as_mut_ptr(), 1, &Predefined::UINT64_T.into()) };

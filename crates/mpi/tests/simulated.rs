@@ -13,7 +13,7 @@ use device::scene::Scene;
 use mpi::Mode;
 use mpi::comm::WORLD;
 use sim::Random;
-use stage::{Run, play, system};
+use stage::{Keep, Run, play, system};
 
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
 const DESIGNS: [&str; 4] = ["basic", "piggyback", "pipeline", "zero-copy"];
@@ -41,7 +41,7 @@ fn simulate(seed: u64) -> Run {
             scene.intra_host, scene.faults
         );
     }
-    play(scene, settings, true, move |rank| {
+    play(scene, settings, Keep::Digest, move |rank| {
         programs::play(rank, seed)
     })
 }
@@ -91,7 +91,7 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
 fn a_byte_more_gives_another_digest() {
     let run = |bytes: usize| {
         let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
-        play(scene, Vec::new(), true, move |rank| {
+        play(scene, Vec::new(), Keep::Digest, move |rank| {
             let mut buffer = vec![0; bytes];
             match rank.rank() {
                 0 => rank.send("MPI_Send", Mode::Standard, out(&buffer), 1, 0, WORLD),

@@ -44,7 +44,7 @@ use timing::Timing;
 
 pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
-pub use node::{CALL, ModelNode, TELL};
+pub use node::{CALL, ModelNode, TELL, effort};
 pub(crate) use trace::record_of_computing;
 
 /// The clock of a world with a `Net`.

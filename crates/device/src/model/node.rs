@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
 
 use super::record::{Act, Doing};
@@ -14,6 +15,28 @@ pub const CALL: Time = 20_000;
 
 /// One way of the slow path: TCP over a cluster's Ethernet for management, some 30 us. Assumed.
 pub const TELL: Time = 30_000_000;
+
+/// What an effort takes on a machine that does nothing else.
+pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
+    let software = &costs.system().software;
+    match effort {
+        Effort::Send => software.send,
+        Effort::Receive => software.receive,
+        Effort::Control => software.control,
+        Effort::Call => Nanos::from_picos(CALL),
+        Effort::Copy(len) => {
+            let parts = (0..len).step_by(SHARE).map(|from| {
+                let part = Bytes((len - from).min(SHARE) as u64);
+                let time = costs.copy(part);
+                match part.0 <= SHORT as u64 {
+                    true => time,
+                    false => time.max(costs.memory_of_copy(part)),
+                }
+            });
+            parts.sum()
+        }
+    }
+}
 
 /// A copy longer than this is shared out with whoever else uses the host's memory, so many bytes at a time.
 const SHARE: usize = 16 << 10;
@@ -54,7 +77,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
         left -= part;
         let rank = turn.rank();
         let (before, time) = turn.with(|net, _| {
-            let bytes = fabric::Bytes(part as u64);
+            let bytes = Bytes(part as u64);
             let costs = &net.timings[0].costs;
             let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
             let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
@@ -127,21 +150,18 @@ impl Node for ModelNode {
 
     fn spend(&mut self, effort: Effort) {
         let rank = self.turn.rank();
-        let (time, act) = self.turn.with(|net, _| {
-            let software = &net.system.software;
-            let (time, act) = match effort {
-                Effort::Send => (software.send.picos(), Act::Send),
-                Effort::Receive => (software.receive.picos(), Act::Receive),
-                Effort::Control => (software.control.picos(), Act::Control),
-                Effort::Copy(_) => (0, Act::Copy),
-                Effort::Call => (CALL, Act::Short),
-            };
-            (net.cpu(rank, time), act)
+        let act = match effort {
+            Effort::Send => Act::Send,
+            Effort::Receive => Act::Receive,
+            Effort::Control => Act::Control,
+            Effort::Call => Act::Short,
+            Effort::Copy(len) => return copy(&self.turn, len),
+        };
+        let time = self.turn.with(|net, _| {
+            let time = self::effort(&net.timings[0].costs, effort);
+            net.cpu(rank, time.picos())
         });
         keep_busy(&self.turn, time, act.alone(0));
-        if let Effort::Copy(len) = effort {
-            copy(&self.turn, len);
-        }
     }
 
     fn enter(&mut self, call: &'static str, computed: u64) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use device::model::trace::Span;
 use device::model::{ModelNode, Net};
 use device::scene::Scene;
 use fabric::System;
@@ -15,21 +16,39 @@ pub fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
+/// All of the catalogue.
+#[allow(dead_code, reason = "few tests want all")]
+pub fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// What is kept of a run.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "no test keeps all of them")]
+pub enum Keep {
+    Nothing,
+    Digest,
+    Record,
+}
+
 /// How a run went. Two are the same only if all that happened in them was.
 #[derive(Debug, PartialEq)]
 pub struct Run {
     /// When each rank ended, in nanoseconds.
     pub times: Vec<u64>,
     pub events: u64,
-    /// Of the record of what every processor, bus and link did, and when; 0 if there was none.
+    /// Of the record of what every processor, bus and link did, and when; 0 if only the record itself was kept, or nothing.
     pub digest: u64,
+    pub record: Vec<Span>,
 }
 
 /// Runs a program on all ranks.
 pub fn play(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,
-    digested: bool,
+    keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
 ) -> Run {
     let size = scene.hosts.len();
@@ -41,7 +60,11 @@ pub fn play(
     let hosts = scene.hosts.clone();
     let net = move |memory| {
         let net = Net::of(memory, &scene);
-        if digested { net.digesting() } else { net }
+        match keep {
+            Keep::Nothing => net,
+            Keep::Digest => net.digesting(),
+            Keep::Record => net.recording(),
+        }
     };
     let body = move |turn: Turn<Net>| {
         let rank = turn.rank() as usize;
@@ -63,10 +86,12 @@ pub fn play(
         rank.finish("MPI_Finalize").unwrap();
         rank.now()
     };
-    let (times, events, digest) = run_then(plan, net, body, |net| net.digest()).unwrap();
+    let last = |net: &mut Net| (net.digest(), net.take_record());
+    let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
     Run {
         times,
         events,
         digest,
+        record,
     }
 }
