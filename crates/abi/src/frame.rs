@@ -54,8 +54,8 @@ impl Deref for Running {
     }
 }
 
-/// The frame of a procedure that needs a running MPI. `announced` is the same call, which is announced first; `decode` checks and turns the
-/// arguments.
+/// The frame of a procedure that needs a running MPI. `announced` is the same call, which is announced
+/// first; `decode` checks and turns the arguments.
 #[inline(always)]
 pub fn running<A>(
     procedure: &'static str,

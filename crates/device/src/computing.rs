@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::model::record_of_computing;
+use crate::model::computed;
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
 const VERSION: &str = "version 1";
@@ -25,7 +25,7 @@ pub struct Computing {
 impl Computing {
     /// What the ranks of a world have left in its file. An error says why it cannot be had.
     pub fn kept(world: &File, program: String, ranks: usize) -> Result<Computing, String> {
-        let calls = record_of_computing(world).map_err(|why| why.to_string())?;
+        let calls = computed(world).map_err(|why| why.to_string())?;
         if calls.lost > 0 {
             return Err(format!(
                 "{} calls and more are too many to be kept; {} are missing",

@@ -16,6 +16,7 @@ mod completions;
 mod device;
 mod engine;
 mod faults;
+mod kept;
 mod message;
 mod node;
 mod queue_pair;
@@ -44,8 +45,8 @@ use timing::Timing;
 
 pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
+pub(crate) use kept::computed;
 pub use node::{CALL, ModelNode, TELL, effort};
-pub(crate) use trace::record_of_computing;
 
 /// The clock of a world with a `Net`.
 type Clocked = Clock<Event>;

@@ -3,13 +3,10 @@
 //! Arrows lead from where a message was posted to where its last packet reached memory.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 use std::io;
 
 use sim::Time;
-use sim::log;
 
-use super::record::{self, COMPUTED, NAME, NAMES, SPAN, SPANS};
 pub use super::record::{Act, Kind, Lane, MOST, Of, Part, Span};
 
 /// All that was recorded.
@@ -23,16 +20,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// What the ranks of a world have left in its file.
-    pub fn read(world: &File) -> io::Result<Record> {
-        let kept = log::read::<SPAN>(world, SPANS, record::MOST)?;
-        Ok(Record {
-            spans: kept.entries.into_iter().filter_map(Span::decode).collect(),
-            names: names(world)?,
-            lost: kept.lost,
-        })
-    }
-
     /// When the last of it ended.
     pub fn end(&self) -> Time {
         self.spans.iter().map(|span| span.end).max().unwrap_or(0)
@@ -169,44 +156,6 @@ impl Record {
         let name = self.names.get(number as usize);
         name.map_or("a call".into(), String::clone)
     }
-}
-
-/// The names of calls in the world of this file. They come from the memory of programs that may have done anything to it.
-fn names(world: &File) -> io::Result<Vec<String>> {
-    let kept = log::read::<NAME>(world, NAMES, record::MOST_NAMES)?;
-    let name = |words: [u64; NAME]| -> String {
-        let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
-        let named = bytes.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        named.map(char::from).collect()
-    };
-    Ok(kept.entries.into_iter().map(name).collect())
-}
-
-/// What a rank computed before a call.
-pub(crate) struct Computed {
-    pub rank: u32,
-    pub name: String,
-    pub nanos: u64,
-}
-
-pub(crate) struct AllComputed {
-    pub entries: Vec<Computed>,
-    pub lost: u64,
-}
-
-/// What ranks that keep it have left in the world of this file.
-pub(crate) fn record_of_computing(world: &File) -> io::Result<AllComputed> {
-    let names = names(world)?;
-    let kept = log::read::<2>(world, COMPUTED, record::MOST_CALLS)?;
-    let entry = |[who, nanos]: [u64; 2]| Computed {
-        rank: (who >> 32) as u32,
-        name: names.get(who as u32 as usize).cloned().unwrap_or_default(),
-        nanos,
-    };
-    Ok(AllComputed {
-        entries: kept.entries.into_iter().map(entry).collect(),
-        lost: kept.lost,
-    })
 }
 
 fn micros(time: Time) -> String {
