@@ -1,5 +1,8 @@
-"""Jobs on modelled machines: they end as other jobs do, and time that stands still is told."""
+"""Jobs on modelled machines: they end as other jobs do, and time that stands still is told. What is kept of them, the record
+of what resources did and what ranks computed, is whole and the same again."""
 
+import json
+import re
 import signal
 import time
 
@@ -76,6 +79,178 @@ def same_again(world):
         raise Problem(f"three runs gave {len(outputs)} outputs")
 
 
+def rounds(world, *arguments, options=(), ranks=RANKS, fabric="qdr", code=0, program="rounds") -> Job:
+    """A ring of ranks that compute and print their time at the end; it has ended."""
+    fishplate = world.mpiexec.parent / "fishplate"
+    words = [fishplate, "run", "-n", ranks, "--fabric", fabric, *options, world.work / program, *arguments]
+    with Job(world.work, words) as job:
+        if (ended := job.end(20)) != code:
+            raise Problem(f"exit status {ended}, not {code}: {job.err[-800:]}")
+        job.check_gone()
+        job.output, job.errors = job.out, job.err
+        job.times = dict(map(int_and_float, re.findall(r"^(\d+) ([\d.]+)$", job.output, re.M)))
+        return job
+
+
+def int_and_float(pair) -> tuple[int, float]:
+    return int(pair[0]), float(pair[1])
+
+
+def picos(micros: float) -> int:
+    return round(micros * 1_000_000)
+
+
+def lanes(file) -> dict[str, list[dict]]:
+    """The spans of each lane of a record, in order of time, each checked to begin after the one before."""
+    events = json.loads(file.read_text())["traceEvents"]
+    hosts = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    names = {event["tid"]: f'{hosts[event["pid"]]}, {event["args"]["name"]}'
+             for event in events if event["name"] == "thread_name"}
+    found = {name: [] for name in names.values()}
+    for event in events:
+        if event["ph"] == "X":
+            lane = found[names[event["tid"]]]
+            event["end"] = picos(event["ts"]) + picos(event["dur"])
+            if lane and picos(event["ts"]) < lane[-1]["end"]:
+                raise Problem(f"{names[event['tid']]}: {event} begins before {lane[-1]} ends")
+            lane.append(event)
+    arrows = [{event["id"] for event in events if event["ph"] == end} for end in "sf"]
+    if not arrows[1] or not arrows[1] <= arrows[0]:
+        raise Problem(f"{len(arrows[0])} arrows begin, {len(arrows[1])} end")
+    return found
+
+
+def record(world):
+    """It has a lane for each rank and each way of bus and link; what processors did adds up to the times of the run."""
+    file, texts = world.work / "trace.json", set()
+    for _ in range(2):
+        job = rounds(world, 3, 100_000, options=("--trace", file))
+        texts.add(file.read_bytes())
+    if len(texts) != 1:
+        raise Problem("two runs gave different records")
+    found = lanes(file)
+    parts = ["rank {}: calls", "rank {}: CPU", "rail 0: PCI, memory to HCA", "rail 0: PCI, HCA to memory",
+             "rail 0: link, out", "rail 0: link, in"]
+    wanted = {f"host {rank}, {part.format(rank)}" for rank in range(RANKS) for part in parts}
+    if found.keys() != wanted:
+        raise Problem(f"lanes are {sorted(found)}")
+    for rank, seconds in job.times.items():
+        cpu, calls = found[f"host {rank}, rank {rank}: CPU"], found[f"host {rank}, rank {rank}: calls"]
+        busy = sum(picos(span["dur"]) for span in cpu)
+        if not picos(cpu[0]["ts"]) + busy == cpu[-1]["end"] == calls[-1]["end"]:
+            raise Problem(f"rank {rank} did {busy} ps of something until {cpu[-1]['end']}, its calls end at {calls[-1]['end']}")
+        clock = [span for span in calls if span["name"] == "MPI_Wtime"]
+        if int(clock[0]["ts"] * 1000) != round(seconds * 1e9):
+            raise Problem(f"rank {rank} read {seconds} s at {clock[0]}")
+    sent = sum(span["args"]["bytes"] for span in found["host 1, rail 0: link, out"])
+    if sent < 3 * 100_000:
+        raise Problem(f"{sent} bytes left host 1")
+
+
+def record_of_a_crowd(world):
+    """Where ranks share hosts and packets are lost, everything still does one thing at a time."""
+    file, plan = world.work / "trace.json", world.work / "faults.toml"
+    plan.write_text('loss = 0.02\nscatter = "2us"\ntimeout = "100us"\nslow = { host = 1, percent = 300 }\n')
+    for way in ("memory", "hca"):
+        rounds(world, 4, 20_000, ranks=5, fabric="2xqdr",
+               options=("--ppn", 2, "--intra-host", way, "--faults", plan, "--trace", file))
+        found = lanes(file)
+        for rank in range(5):
+            cpu = found[f"host {rank // 2}, rank {rank}: CPU"]
+            if picos(cpu[0]["ts"]) + sum(picos(span["dur"]) for span in cpu) != cpu[-1]["end"]:
+                raise Problem(f"{way}: there are moments in which rank {rank} did nothing, not even wait")
+
+
+def record_of_a_deadlock(world):
+    """The calls that never ended are there."""
+    file = world.work / "trace.json"
+    rounds(world, 1, 8, "and wait", options=("--trace", file), code=16)
+    found = lanes(file)
+    for rank in range(RANKS):
+        call, busy = (found[f"host {rank}, rank {rank}: {lane}"][-1] for lane in ("calls", "CPU"))
+        if call["name"] != "MPI_Recv" or call["end"] != busy["end"]:
+            raise Problem(f"rank {rank} ends with {call} and {busy}")
+
+
+def record_without_room(world):
+    job = rounds(world, options=("--trace", "/dev/full"), code=1)
+    if not re.fullmatch(r"fishplate: --trace /dev/full: No space left on device.*\n", job.errors):
+        raise Problem(job.errors)
+
+
+def record_nowhere(world):
+    """Told before the job starts."""
+    for option in (("--trace", "/nowhere/t.json"), ("--compute", "record", "/nowhere/c.txt")):
+        job = rounds(world, options=option, code=2)
+        if job.output or len(job.errors.splitlines()) != 1 or "/nowhere/" not in job.errors:
+            raise Problem(f"{job.output}{job.errors}")
+
+
+def computing_left_out(world):
+    outputs = {str(sorted(rounds(world, 3, options=options).times.items())) for options in ((), ("--compute", "none"))}
+    if len(outputs) != 1:
+        raise Problem(f"without the option and with `none` they are {outputs}")
+
+
+def computing_measured(world):
+    """It takes time, and more of it on a larger scale; and is said to differ."""
+    times = [max(rounds(world, 3, options=("--compute", how)).times.values())
+             for how in ("none", "measured", "measured:1000")]
+    if not times[0] < times[1] < times[2]:
+        raise Problem(f"times at the end are {times}")
+    job = rounds(world, 1, options=("--compute", "measured"))
+    if len(job.errors.splitlines()) != 1 or "differ from run to run" not in job.errors:
+        raise Problem(job.errors)
+
+
+def computing_replayed(world):
+    """As it was recorded, each time; on another machine too."""
+    file, trace = world.work / "computing.txt", world.work / "trace.json"
+    first = rounds(world, 3, options=("--compute", "record", file))
+    seen = set()
+    for _ in range(2):
+        job = rounds(world, 3, options=("--compute", "replay", file, "--trace", trace))
+        if job.times != first.times or job.errors:
+            raise Problem(f"recorded {first.times}, replayed {job.times} {job.errors}")
+        seen.add(trace.read_bytes())
+    if len(seen) != 1:
+        raise Problem("two replays gave different records")
+    kept = [int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith("MPI_")]
+    shown = [picos(span["dur"]) for name, lane in lanes(trace).items() if name.endswith("CPU")
+             for span in lane if span["name"] == "compute"]
+    if sum(kept) * 1000 != sum(shown):
+        raise Problem(f"{sum(kept)} ns were recorded and {sum(shown)} ps are shown")
+    if rounds(world, 3, options=("--compute", "replay", file), fabric="fdr").times == first.times:
+        raise Problem("another machine takes the same time")
+
+
+def computing_of_another_run(world):
+    file, other = world.work / "computing.txt", world.work / "other.txt"
+    rounds(world, 2, options=("--compute", "record", file))
+    text = file.read_text()
+
+    def check(says, *arguments, text=text, **how):
+        other.write_text(text)
+        job = rounds(world, *(arguments or (2,)), options=("--compute", "replay", other), **how)
+        if not re.search(says, job.errors):
+            raise Problem(f"it does not say {says!r}: {job.errors}")
+
+    check("is of 3 ranks, and this job has 4", ranks=4, code=2)
+    check("is of `.*rounds 2`, and this is `.*rounds 5`", 5, code=2)
+    check("is of `.*rounds 2`, and this is `.*hello 2`", program="hello", code=2)
+    lines = text.splitlines(keepends=True)
+    for length in range(len(lines)):
+        if length % 5 == 0:
+            check("cut off", text="".join(lines[:length]), code=2)
+    check("line 2: wanted is `version 1`, and there is `version 7`", text=text.replace("version 1", "version 7"), code=2)
+    check("line [0-9]+: wanted is a call's name", text=text.replace("MPI_Wtime ", "MPI_Wtime"), code=2)
+    begin = text.index("rank 1 calls")
+    check("rank 1: its call 3 is MPI_Sendrecv, and MPI_Bcast was recorded there", code=16,
+          text=text[:begin] + text[begin:].replace("MPI_Sendrecv", "MPI_Bcast", 1))
+    check("rank 2: its call [0-9] is MPI_Finalize, and [0-9] calls were recorded", code=16,
+          text=re.sub(r"(?s)rank 2 calls 6(.*)MPI_Finalize [0-9]+\n", r"rank 2 calls 5\1", text))
+
+
 def refused(what: str, *options, says: str):
     def test(world):
         fishplate = world.mpiexec.parent / "fishplate"
@@ -95,6 +270,18 @@ def tests() -> list:
         ("a rank that spins on a modelled machine", spins),
         ("a modelled machine with faults", faulty_fabric),
         ("a modelled machine is the same again", same_again),
+        ("a record of a modelled machine", record),
+        ("a record of ranks that share hosts", record_of_a_crowd),
+        ("a record of a deadlock", record_of_a_deadlock),
+        ("a record that there is no room for", record_without_room),
+        ("a record in a folder that there is not", record_nowhere),
+        ("computing that takes no time", computing_left_out),
+        ("computing that is measured", computing_measured),
+        ("computing that is replayed", computing_replayed),
+        ("computing of another run", computing_of_another_run),
+        refused("computing in a way that there is not", "--fabric", "qdr", "--compute", "guessed", says="measured"),
+        refused("computing on a scale that is none", "--fabric", "qdr", "--compute", "measured:-1", says="-1 is no scale"),
+        refused("a record without a modelled machine", "--trace", "t.json", says="--fabric"),
         refused("a fabric that there is not", "--fabric", "qdrr", says="qdr"),
         refused("a fabric's file that there is not", "--fabric", "./nowhere.toml", says="nowhere.toml"),
         refused("a plan of faults that there is not", "--fabric", "qdr", "--faults", "nowhere.toml", says="nowhere.toml"),

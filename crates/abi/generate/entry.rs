@@ -42,6 +42,17 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         "#[inline(never)]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
     )
     .unwrap();
+    if procedure.is_announced() {
+        // With the arguments where they are, so that the way of a call that finds its rank is not longer for it.
+        let name = procedure.c_name("MPI_", large);
+        writeln!(
+            text,
+            "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
+             // SAFETY: the caller's promises are passed on unchanged.\n    \
+             frame::announced(\"{name}\", move || unsafe {{ {body}({arguments}) }})\n}}"
+        )
+        .unwrap();
+    }
     for prefix in ["MPI_", "PMPI_"] {
         let name = procedure.c_name(prefix, large);
         writeln!(
@@ -92,6 +103,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
         }
         write!(passed, ", {name}").unwrap();
     }
+    let body = procedure.c_name("", large).to_ascii_lowercase();
     let (object, frame) = match (procedure.is_tools(), procedure.early) {
         (true, _) => (String::new(), format!("tools(\"{c_name}\"")),
         (_, true) => (
@@ -100,7 +112,11 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
         ),
         _ => (
             error_object(procedure, large),
-            format!("running(\"{c_name}\", object"),
+            format!(
+                "running(\"{c_name}\", object, \
+                 // SAFETY: the caller's promises hold for the same call.\n        \
+                 move || unsafe {{ {body}_announced({arguments}) }}"
+            ),
         ),
     };
     format!(

@@ -78,6 +78,11 @@ impl Procedure {
         self.name.starts_with("T_")
     }
 
+    /// Who watches the program hears of its calls.
+    pub fn is_announced(&self) -> bool {
+        self.works() && !self.is_tools() && !self.early && self.returns.is_none()
+    }
+
     /// `[false]`, or `[false, true]` where there is a `_c` form.
     pub fn forms(&self) -> &'static [bool] {
         if self.large { &[false, true] } else { &[false] }

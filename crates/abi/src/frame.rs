@@ -54,16 +54,18 @@ impl Deref for Running {
     }
 }
 
-/// The frame of a procedure that needs a running MPI. `decode` checks and turns the arguments.
+/// The frame of a procedure that needs a running MPI. `announced` is the same call, which is announced
+/// first; `decode` checks and turns the arguments.
 #[inline(always)]
 pub fn running<A>(
     procedure: &'static str,
     object: Object,
+    announced: impl FnOnce() -> c_int,
     decode: impl FnOnce() -> Result<A, Error>,
     body: impl FnOnce(&Running, A) -> Result<(), Error>,
 ) -> c_int {
-    let Some(rank) = LIBRARY.rank() else {
-        return not_running(procedure);
+    let Some(rank) = LIBRARY.rank_in_call() else {
+        return announced();
     };
     let call = Running {
         call: Call {
@@ -126,6 +128,17 @@ fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
 #[inline(never)]
 fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
     raise(procedure, object, &error)
+}
+
+/// Makes a call once more that did not find its rank: somebody watches the program, or MPI is not running.
+#[inline(always)]
+pub fn announced(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
+    if !LIBRARY.enter(procedure) {
+        return not_running(procedure);
+    }
+    let code = again();
+    LIBRARY.leave();
+    code
 }
 
 #[cold]

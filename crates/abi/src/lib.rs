@@ -36,3 +36,4 @@ mod raise;
 mod stage;
 pub mod state;
 pub mod status;
+mod watch;

@@ -3,16 +3,19 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use device::computing::Replay;
 use device::model::{ModelNode, Net};
-use device::scene::Scene;
+use device::scene::{Compute, Scene};
 use mpi::Wiring;
 use pmi::Hosts;
 use sim::process::{LONG, Place};
 
-/// How the rank is tied to the others of its job: by shared memory, or on a modelled machine.
-pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
+use crate::watch::{Time, Watch};
+
+/// How the rank is tied to the others of its job: by shared memory, or on a modelled machine; and who watches it there.
+pub fn wiring(mut job: pmi::Job) -> Result<(Wiring, Option<Watch>), String> {
     let Some(stage) = job.stage.take() else {
-        return Ok(job.into());
+        return Ok((job.into(), None));
     };
     let bytes = contents(&File::from(stage.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
@@ -29,13 +32,25 @@ pub fn wiring(mut job: pmi::Job) -> Result<Wiring, String> {
         seed: scene.seed,
         stuck: say_who_is_stuck,
     };
+    let time = match (scene.compute, stage.computed) {
+        (Compute::Left, _) => Time::None,
+        (Compute::Measured(scale), _) => Time::Measured(scale),
+        (Compute::Recorded, _) => Time::Measured(1000),
+        (Compute::Replayed, Some(computed)) => {
+            let replay = Replay::open(&File::from(computed), job.rank);
+            let replay = replay.map_err(|why| format!("what is to be replayed: {why}"))?;
+            Time::Replayed(replay)
+        }
+        (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
+    };
+    let watched = scene.traced || scene.compute != Compute::Left;
     let turn = sim::process::join(&stage.world, place, |memory| Net::of(memory, &scene))
         .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     let mut wiring = Wiring::from(job);
     wiring.segment = None;
     wiring.hosts = Hosts::new(scene.hosts);
     wiring.node = Some(Box::new(ModelNode::new(turn)));
-    Ok(wiring)
+    Ok((wiring, watched.then(|| Watch::new(time))))
 }
 
 /// All ranks share the file and its position, so it is read by place.

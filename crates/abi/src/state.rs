@@ -7,6 +7,7 @@
 use crate::error::Error;
 use crate::frame::Object;
 use crate::info::InfoTable;
+use crate::watch::Watch;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -19,6 +20,8 @@ pub struct Rank {
     pub mpi: Arc<mpi::Rank>,
     /// It runs on a modelled machine.
     pub in_virtual_time: bool,
+    /// Somebody wants to know of the program's calls, or of the time between them.
+    pub watch: Option<Watch>,
     /// Calls the error handler of the object, and gives the code to return if it comes back.
     pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }
@@ -34,6 +37,8 @@ impl Deref for Rank {
 
 pub struct Library {
     rank: AtomicPtr<Rank>,
+    /// The rank, while the program computes and is watched: then `rank` is NULL.
+    outside: AtomicPtr<Rank>,
     initialised: AtomicBool,
     /// Info objects may be made and used at any time.
     infos: Mutex<InfoTable>,
@@ -43,6 +48,7 @@ pub struct Library {
 
 pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
+    outside: AtomicPtr::new(ptr::null_mut()),
     initialised: AtomicBool::new(false),
     infos: Mutex::new(InfoTable::new()),
     codes: Mutex::new(Codes::new()),
@@ -52,21 +58,68 @@ impl Library {
     /// The rank, while MPI is running.
     #[inline(always)]
     pub fn rank(&self) -> Option<&'static Rank> {
-        // SAFETY: only `start` stores a pointer, from a reference that lives for ever.
+        self.rank_in_call().or_else(|| self.rank_outside())
+    }
+
+    /// The rank, while MPI is running, unless this call must be announced first.
+    #[inline(always)]
+    pub fn rank_in_call(&self) -> Option<&'static Rank> {
+        // SAFETY: only `start` brings in a pointer, from a reference that lives for ever.
         unsafe { self.rank.load(Ordering::Acquire).as_ref() }
+    }
+
+    #[cold]
+    fn rank_outside(&self) -> Option<&'static Rank> {
+        // SAFETY: as above.
+        unsafe { self.outside.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Announces a call of a program that is watched; false if none is, or if it is in a call already.
+    #[cold]
+    pub fn enter(&self, call: &'static str) -> bool {
+        let Some(rank) = self.rank_outside() else {
+            return false;
+        };
+        if let Some(watch) = &rank.watch {
+            watch.enter(rank, call);
+        }
+        self.outside.store(ptr::null_mut(), Ordering::Release);
+        let rank = ptr::from_ref(rank).cast_mut();
+        self.rank.store(rank, Ordering::Release);
+        true
+    }
+
+    /// The announced call goes back, unless it was the last.
+    #[cold]
+    pub fn leave(&self) {
+        let Some(rank) = self.rank_in_call() else {
+            return;
+        };
+        let place = self.rank.swap(ptr::null_mut(), Ordering::AcqRel);
+        self.outside.store(place, Ordering::Release);
+        if let Some(watch) = &rank.watch {
+            watch.leave(rank);
+        }
     }
 
     /// MPI runs from now on. The rank stays in memory until the process ends, for another thread may
     /// still be looking at it when `stop` takes it back.
     pub fn start(&self, rank: &'static Rank) {
         self.initialised.store(true, Ordering::Relaxed);
-        self.rank
-            .store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
+        let place = match &rank.watch {
+            Some(watch) => {
+                watch.begin();
+                &self.outside
+            }
+            None => &self.rank,
+        };
+        place.store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
     }
 
     /// MPI runs no longer.
     pub fn stop(&self) {
         self.rank.store(ptr::null_mut(), Ordering::Release);
+        self.outside.store(ptr::null_mut(), Ordering::Release);
     }
 
     /// The info objects of the process.

@@ -18,6 +18,7 @@ static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let alone = mpi::Rank::new(None, knobs, |ranks| Box::new(mpi::RealHost::new(ranks)));
     Rank {
         in_virtual_time: false,
+        watch: None,
         mpi: Arc::new(alone.unwrap()),
         raise: remember,
     }
@@ -124,6 +125,7 @@ fn a_panic_ends_the_process_and_says_what_happened() {
         frame::running(
             "MPI_Send",
             Object::None,
+            || frame::announced("MPI_Send", || unreachable!()),
             || Ok(()),
             |_, ()| panic!("slot {} is lost", 7),
         )
@@ -157,6 +159,7 @@ fn the_face_can_say_whose_handler_is_to_hear() {
             frame::running(
                 "MPI_Wait",
                 Object::None,
+                || frame::announced("MPI_Wait", || unreachable!()),
                 || Ok(()),
                 |call, ()| {
                     call.raise_on(Object::Comm(MPI_COMM_WORLD));

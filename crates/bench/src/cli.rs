@@ -150,6 +150,9 @@ pub struct ChoiceOptions {
     /// What all that looks random on a modelled machine follows from
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
     pub seed: u64,
+    /// Write what the ranks, buses and links of a modelled machine did, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    pub trace: Option<PathBuf>,
     /// Rounds of all libraries; on a modelled machine one says all
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: u64,
@@ -166,6 +169,7 @@ impl ChoiceOptions {
                 names: self.fabric.clone(),
                 ppn: self.ppn,
                 seed: self.seed,
+                trace: self.trace.clone(),
             };
             return fabrics.libraries(command);
         }
@@ -213,6 +217,9 @@ pub struct OutputOptions {
 impl Options {
     pub fn cases(&self, benchmark: Benchmark) -> Result<Vec<Case>> {
         let plan = self.plan(benchmark)?;
+        if self.choice.trace.is_some() && self.ranks.len() * self.choice.fabric.len() > 1 {
+            bail!("--trace: a file holds one run; name one --fabric and one number of ranks");
+        }
         let case = |&ranks: &usize| {
             benchmark.check_ranks(ranks)?;
             Ok(Case {
@@ -313,6 +320,7 @@ mod tests {
             ("bench latency -n 3", "between 2 ranks"),
             ("bench latency -W 8", "no window"),
             ("bench latency -i 0", "0 is not in"),
+            ("bench latency --fabric qdr,fdr --trace t.json", "one run"),
             ("bench latency -z 101", "from 0 to 100"),
             ("bench init -i 3", "--rounds"),
             ("bench barrier -m 4", "no message sizes"),

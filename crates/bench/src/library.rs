@@ -150,6 +150,8 @@ pub struct Fabrics {
     /// Ranks on each host.
     pub ppn: usize,
     pub seed: u64,
+    /// Where to write what the machine did.
+    pub trace: Option<PathBuf>,
 }
 
 impl Fabrics {
@@ -159,12 +161,19 @@ impl Fabrics {
         let library = |name: &String| {
             let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
             let words = ["run", "--fabric", name, "--ppn", &ppn, "--seed", &seed];
-            let words = words.map(OsString::from);
+            let words = words.map(OsString::from).into_iter();
+            let trace = self.trace.iter();
+            let trace = trace.flat_map(|file| [OsString::from("--trace"), file.into()]);
             Library {
                 name: OWN.into(),
                 label: name.clone(),
                 path: path.clone(),
-                launcher: Launcher(std::iter::once(command.into()).chain(words).collect()),
+                launcher: Launcher(
+                    std::iter::once(command.into())
+                        .chain(words)
+                        .chain(trace)
+                        .collect(),
+                ),
                 environment: Vec::new(),
                 fabric: Some(name.clone()),
             }

@@ -96,6 +96,7 @@ fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
         names: vec![experiment.fabric.clone()],
         ppn: 1,
         seed: 1,
+        trace: None,
     };
     let mut library = fabrics.libraries(command)?.pop().context("one was named")?;
     library.label = experiment.label.clone();

@@ -5,6 +5,7 @@
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
 mod check;
+pub mod computing;
 #[cfg(feature = "instant")]
 pub mod instant;
 pub mod model;
@@ -37,6 +38,13 @@ pub trait Node: Send {
 
     /// Tells what the library does with the processor. On a real machine the work itself takes the time.
     fn spend(&mut self, effort: Effort);
+
+    /// The program calls the library, and has computed for so many nanoseconds since it last came back from it. Only
+    /// virtual time has to be told.
+    fn enter(&mut self, _call: &'static str, _computed: u64) {}
+
+    /// The call goes back to the program.
+    fn leave(&mut self) {}
 
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
     /// most so many nanoseconds (`u64::MAX`: however long that takes). It may return early. Between two calls the rank

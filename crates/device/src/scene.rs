@@ -14,6 +14,23 @@ pub struct Scene {
     pub seed: u64,
     pub faults: Faults,
     pub intra_host: IntraHost,
+    /// A record of what resources do is kept.
+    pub traced: bool,
+    pub compute: Compute,
+}
+
+/// How much virtual time the ranks' own computing takes, between the library's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compute {
+    /// None.
+    #[default]
+    Left,
+    /// So many thousandths of what it takes here.
+    Measured(u64),
+    /// What it takes here, and that is kept.
+    Recorded,
+    /// What was kept.
+    Replayed,
 }
 
 /// Bytes that are no scene.
@@ -55,14 +72,22 @@ impl Scene {
             seed,
             faults: Faults::default(),
             intra_host: IntraHost::default(),
+            traced: false,
+            compute: Compute::Left,
         })
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let system = self.system.encode();
         let by_hca = u64::from(self.intra_host == IntraHost::Hca);
-        let ranks = self.hosts.len() as u64;
-        let head = [self.seed, by_hca, ranks, system.len() as u64];
+        let head = [
+            self.seed,
+            by_hca,
+            self.hosts.len() as u64,
+            system.len() as u64,
+            self.traced.into(),
+            self.compute.encode(),
+        ];
         let words = head.into_iter().chain(words(&self.faults));
         let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
@@ -79,7 +104,8 @@ impl Scene {
             rest = others;
             Ok(u64::from_le_bytes(*first))
         };
-        let [seed, by_hca, ranks, system] = [word()?, word()?, word()?, word()?];
+        let [seed, by_hca, ranks, system, traced, compute] =
+            [word()?, word()?, word()?, word()?, word()?, word()?];
         let mut planned = [0; FAULT_WORDS];
         for place in &mut planned {
             *place = word()?;
@@ -110,7 +136,29 @@ impl Scene {
                     0 => IntraHost::Memory,
                     _ => IntraHost::Hca,
                 },
+                traced: traced != 0,
+                compute: Compute::decode(compute),
             }),
+        }
+    }
+}
+
+impl Compute {
+    fn encode(self) -> u64 {
+        match self {
+            Compute::Left => 0,
+            Compute::Recorded => 1,
+            Compute::Replayed => 2,
+            Compute::Measured(scale) => scale.saturating_add(3),
+        }
+    }
+
+    fn decode(word: u64) -> Compute {
+        match word {
+            0 => Compute::Left,
+            1 => Compute::Recorded,
+            2 => Compute::Replayed,
+            scale => Compute::Measured(scale - 3),
         }
     }
 }
@@ -185,6 +233,8 @@ mod tests {
         scene.intra_host = IntraHost::Hca;
         scene.faults.scatter = Some(7);
         scene.faults.slow = Some((1, 300));
+        scene.traced = true;
+        scene.compute = Compute::Measured(1500);
         scene.faults.outage = Some(Outage {
             host: 1,
             rail: 2,

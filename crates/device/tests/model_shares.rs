@@ -6,7 +6,7 @@ use common::*;
 use device::model::{Faults, ModelNode, Net, trace};
 use device::*;
 use fabric::limits::{both_ways, limits};
-use fabric::{Bytes, Costs, Resource};
+use fabric::{Bytes, Costs};
 use sim::coroutines::{Plan, run};
 
 /// Writes of `len`, one after the other, until all have completed; bytes a second.
@@ -199,11 +199,11 @@ fn the_record_shows_who_was_busy_and_when() {
     .unwrap();
     let spans = records.pop().unwrap();
     let on = |lane| spans.iter().filter(move |span| span.lane == lane);
-    let link = on(trace::Lane::Rail(0, Resource::Link));
+    let link = on(trace::Lane::Rail(0, trace::Part::LinkOut));
     let packets: Vec<_> = link.filter(|span| span.act == trace::Act::Packet).collect();
     assert_eq!(packets.len(), 2);
     assert_eq!(packets[1].bytes, 2048 + 28);
-    assert!(on(trace::Lane::Rank(0)).any(|span| span.act == trace::Act::Post));
+    assert!(on(trace::Lane::Processor(0)).any(|span| span.act == trace::Act::Post));
     // Each does one thing at a time.
     for span in &spans {
         let mut last = 0;
@@ -212,10 +212,20 @@ fn the_record_shows_who_was_busy_and_when() {
             last = one.end;
         }
     }
+    let record = trace::Record {
+        spans,
+        ..trace::Record::default()
+    };
     let mut file = Vec::new();
-    trace::write(&spans, &mut file).unwrap();
+    record.write(&mut file).unwrap();
     let text = String::from_utf8(file).unwrap();
-    assert!(text.contains(r#""name":"rail 0: link""#), "{text}");
+    for words in [
+        "rail 0: link, out",
+        "write 4 KiB to rank 1",
+        "write 4 KiB from rank 0",
+    ] {
+        assert!(text.contains(&format!("\"name\":\"{words}\"")), "{text}");
+    }
     let balance =
         |open: char, close: char| text.matches(open).count() == text.matches(close).count();
     assert!(balance('{', '}') && balance('[', ']') && !text.contains(",\n]"));

@@ -26,8 +26,19 @@ pub struct Row {
 /// A write ends when a processor that polls its memory has seen it; a send, when its completion is seen; a read, when the
 /// asking processor sees the last byte.
 pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
     let inline = operation != Operation::Read && costs.fits_inline(payload);
+    explain_posted(costs, payload, operation, inline, hops)
+}
+
+/// The same, where the poster says whether the payload stands in the work request.
+pub fn explain_posted(
+    costs: &Costs,
+    payload: Bytes,
+    operation: Operation,
+    inline: bool,
+    hops: u32,
+) -> Vec<Row> {
+    let mut rows = Rows(Vec::new());
     let inlined = if inline { payload } else { Bytes(0) };
     rows.one("post", Some(Resource::Cpu), costs.post());
     rows.add(

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use ::fabric::catalogue::{Catalogue, Entry, Held, KINDS, Sheet};
-use ::fabric::explain::{explain, total};
+use ::fabric::explain::{Row, explain, total};
 use ::fabric::limits::{both_ways, limits, one_way};
 use ::fabric::{Bytes, Costs, Operation, System};
 use clap::{Args, Subcommand, ValueEnum};
@@ -71,6 +71,9 @@ enum Action {
         /// What moves the payload
         #[arg(long, value_enum, default_value = "write")]
         operation: Word,
+        /// The whole way of a message of MPI, from MPI_Send to the return of an MPI_Recv that waits
+        #[arg(long, conflicts_with_all = ["operation", "rail"])]
+        mpi: bool,
         /// Switches on the way; without it those between the hosts furthest apart
         #[arg(long, value_parser = clap::value_parser!(u32).range(0..=5))]
         hops: Option<u32>,
@@ -114,10 +117,19 @@ pub fn main(arguments: Arguments) -> ExitCode {
             name,
             size,
             operation,
+            mpi,
             hops,
             rail,
             json,
-        } => explained(&name, Bytes(size), operation, hops, rail, json),
+        } => {
+            let what = match (mpi, operation) {
+                (true, _) => What::Mpi,
+                (_, Word::Write) => What::Device(Operation::Write, "RDMA write"),
+                (_, Word::Send) => What::Device(Operation::Send, "send"),
+                (_, Word::Read) => What::Device(Operation::Read, "RDMA read"),
+            };
+            explained(&name, Bytes(size), what, hops, rail, json)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -238,7 +250,7 @@ fn check(file: &str) -> Result<(), String> {
 fn explained(
     name: &str,
     size: Bytes,
-    operation: Word,
+    what: What,
     hops: Option<u32>,
     rail: u32,
     json: bool,
@@ -259,14 +271,14 @@ fn explained(
         });
     }
     let costs = Costs::of(&system, rail);
-    let (operation, verb) = match operation {
-        Word::Write => (Operation::Write, "RDMA write"),
-        Word::Send => (Operation::Send, "send"),
-        Word::Read => (Operation::Read, "RDMA read"),
+    let (rows, verb, limits) = match what {
+        What::Device(operation, verb) => {
+            let rows = explain(&costs, size, operation, hops);
+            (rows, verb, limits(&costs, size))
+        }
+        What::Mpi => (packet(&costs, size, hops)?, "message of MPI", Vec::new()),
     };
-    let rows = explain(&costs, size, operation, hops);
     let sum = total(&rows);
-    let limits = limits(&costs, size);
     if json {
         let rows: Vec<Value> = rows
             .iter()
@@ -323,6 +335,23 @@ fn explained(
     }
     print(&most);
     Ok(())
+}
+
+/// What is explained.
+enum What {
+    Device(Operation, &'static str),
+    Mpi,
+}
+
+fn packet(costs: &Costs, size: Bytes, hops: u32) -> Result<Vec<Row>, String> {
+    let most = channel::rdma::explain::longest();
+    match usize::try_from(size.0) {
+        Ok(len) if len <= most => Ok(channel::rdma::explain::explain(costs, len, hops)),
+        _ => Err(format!(
+            "--mpi explains messages that go in one packet, of up to {most} B; longer ones are agreed upon first and then moved \
+             by RDMA read, as --operation read explains"
+        )),
+    }
 }
 
 /// The system that a word names: one of the catalogue, or the one that a file holds.

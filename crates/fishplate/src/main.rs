@@ -11,6 +11,7 @@ mod mpiexec;
 mod perf;
 mod run;
 mod settings;
+mod stage;
 
 use std::ffi::OsString;
 use std::path::Path;

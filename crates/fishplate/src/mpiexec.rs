@@ -30,6 +30,7 @@ pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
 }
 
 const PPN: &str = "--ppn";
+const COMPUTE: &str = "--compute";
 
 /// Spellings with one dash, and ours.
 const SPELLINGS: &[(&str, &str)] = &[
@@ -46,6 +47,8 @@ const WITH_VALUE: &[&str] = &[
     PPN,
     "--seed",
     "--faults",
+    COMPUTE,
+    "--trace",
     "-n",
     "--np",
     "--ranks",
@@ -110,7 +113,17 @@ pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
             break;
         }
         if takes_next {
-            translated.extend(words.next());
+            let mut value = words.next();
+            // Two words are one there.
+            if ours == COMPUTE
+                && let Some(how) = &mut value
+                && ["record", "replay"].contains(&how.to_str().unwrap_or_default())
+                && let Some(file) = words.next()
+            {
+                how.push(":");
+                how.push(file);
+            }
+            translated.extend(value);
         }
     }
     let rest: Vec<OsString> = words.collect();

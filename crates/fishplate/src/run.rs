@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use device::model::IntraHost;
-use device::scene::Scene;
+use clap::Args;
 use knobs::{Knobs, Seconds, Value};
 
 use crate::refuse;
+use crate::stage::{self, Stage};
 
 /// Start a program on several ranks of this machine.
 ///
@@ -53,49 +52,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
-    /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
-    #[arg(long, value_name = "NAME|FILE", help_heading = "Modelled machines")]
-    fabric: Option<String>,
-
-    /// Ranks on each of its hosts
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 1,
-        requires = "fabric",
-        help_heading = "Modelled machines"
-    )]
-    ppn: usize,
-
-    /// How ranks of one of its hosts reach each other
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAY",
-        default_value_t = Way::Memory,
-        requires = "fabric",
-        help_heading = "Modelled machines"
-    )]
-    intra_host: Way,
-
-    /// What all that looks random there follows from
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1,
-        requires = "fabric",
-        help_heading = "Modelled machines"
-    )]
-    seed: u64,
-
-    /// What goes wrong there: a plan in TOML (see docs/modelled.md)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "fabric",
-        help_heading = "Modelled machines"
-    )]
-    faults: Option<String>,
+    #[command(flatten)]
+    modelled: stage::Arguments,
 
     /// Always so here: more ranks than cores are fine
     #[arg(long, hide = true)]
@@ -110,77 +68,54 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Way {
-    /// By its memory: a processor copies
-    Memory,
-    /// By its HCA, which turns the packets round
-    Hca,
-}
-
-impl From<Way> for IntraHost {
-    fn from(way: Way) -> IntraHost {
-        match way {
-            Way::Memory => IntraHost::Memory,
-            Way::Hca => IntraHost::Hca,
-        }
-    }
-}
-
 pub fn main(arguments: Arguments) -> ExitCode {
-    let options = match options(arguments) {
-        Ok(options) => options,
+    let (options, stage) = match options(arguments) {
+        Ok(both) => both,
         Err(why) => return refuse(&why),
     };
-    match launch::run(&options) {
-        Ok(code) => ExitCode::from(code),
+    let code = match launch::run(&options) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("fishplate: {error}");
-            ExitCode::from(error.exit_code())
+            error.exit_code()
         }
-    }
+    };
+    drop(options);
+    let lost = stage.finish().map_err(|why| eprintln!("fishplate: {why}"));
+    ExitCode::from(match lost {
+        Err(()) if code == 0 => 1,
+        _ => code,
+    })
 }
 
-fn options(arguments: Arguments) -> Result<launch::Options, String> {
+fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
     let variables = variables(&arguments.variables)?;
     // Here, so that a misspelt setting is told once, and not by every rank.
     let environment =
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
     let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
     let knobs = knobs.map_err(|error| error.to_string())?;
-    let scene = match &arguments.fabric {
-        None => None,
-        Some(word) => {
-            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
-            if ppn == 0 {
-                return Err("--ppn 0: a host needs at least one rank".into());
-            }
-            let system = crate::fabric::system(word)?;
-            let mut scene = Scene::new(&system, ranks, ppn, arguments.seed)
-                .map_err(|why| format!("--fabric {word}: {why}"))?;
-            if let Some(file) = &arguments.faults {
-                scene.faults = crate::faults::read(file)?;
-            }
-            scene.intra_host = arguments.intra_host.into();
-            Some(scene.encode())
-        }
-    };
     let mut words = arguments.program.into_iter();
     let program = words.next().ok_or("no program given")?;
-    Ok(launch::Options {
+    let words: Vec<OsString> = words.collect();
+    let stage = arguments
+        .modelled
+        .stage(arguments.ranks, &program, &words)?;
+    let options = launch::Options {
         ranks: arguments.ranks,
         program,
-        arguments: words.collect(),
+        arguments: words,
         variables,
         directory: arguments.directory,
-        scene,
+        stage: stage.launched.clone(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()
             .and_then(|command| launch::library_directory(&command)),
-    })
+    };
+    Ok((options, stage))
 }
 
 fn variables(words: &[OsString]) -> Result<Vec<(OsString, OsString)>, String> {

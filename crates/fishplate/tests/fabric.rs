@@ -87,12 +87,47 @@ fn an_explanation_adds_up() {
 }
 
 #[test]
+fn a_message_of_mpi_is_a_write_with_what_the_library_does() {
+    let total = |words: &[&str]| object(&good(words))["total_ns"].as_f64().unwrap();
+    // A body of 24 bytes and the trailer are a write of 64.
+    let mpi = object(&good(&[
+        "explain",
+        "mpich2-2003",
+        "--mpi",
+        "--size",
+        "24",
+        "--json",
+    ]));
+    let write = total(&["explain", "mpich2-2003", "--size", "64", "--json"]);
+    let rows = mpi["rows"].as_array().unwrap();
+    let own = [
+        "send: prepare a packet",
+        "copy into the packet",
+        "copy out of the ring",
+        "receive: take the packet",
+    ];
+    let of = |step: &str| {
+        rows.iter().find(|row| row["step"] == step).unwrap()["ns"]
+            .as_f64()
+            .unwrap()
+    };
+    let software: f64 = own.iter().map(|step| of(step)).sum();
+    assert!((mpi["total_ns"].as_f64().unwrap() - write - software).abs() < 1e-6);
+}
+
+#[test]
 fn what_cannot_be_explained_is_told() {
     assert!(bad(&["explain", "qrd"]).contains("no system named qrd; did you mean qdr?"));
     assert!(bad(&["explain", "qdr", "--rail", "1"]).contains("--rail 1: qdr has 1 rail,"));
     assert!(bad(&["explain", "qdr", "--hops", "0"]).contains("valid are 1 to 5"));
     assert!(bad(&["explain", "lanl-qdr", "--hops", "1"]).contains("valid is 0"));
     assert!(bad(&["explain", "qdr", "--size", "5G"]).contains("up to 4G"));
+    assert!(
+        bad(&["explain", "qdr", "--mpi", "--size", "64K"]).contains("go in one packet, of up to")
+    );
+    assert!(
+        bad(&["explain", "qdr", "--mpi", "--operation", "read"]).contains("cannot be used with")
+    );
     assert!(bad(&["explain", "./no-such.toml"]).contains("./no-such.toml: No such file"));
 }
 

@@ -15,6 +15,9 @@ pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
 /// The number of the inherited descriptor of the memory in which virtual time passes, in such a job.
 pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 
+/// The number of the inherited descriptor of what ranks computed when that was recorded, in a job that replays it.
+pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
+
 /// A variable of the contract, described.
 #[derive(Debug, Clone, Copy)]
 pub struct Contract {
@@ -51,5 +54,9 @@ pub const CONTRACT: &[Contract] = &[
     Contract {
         env: WORLD_FD,
         doc: "number of the inherited descriptor of the memory of virtual time (with --fabric)",
+    },
+    Contract {
+        env: COMPUTED_FD,
+        doc: "number of the inherited descriptor of what ranks computed (with --compute replay)",
     },
 ];

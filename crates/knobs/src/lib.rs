@@ -16,7 +16,7 @@ mod table;
 mod value;
 
 pub use contract::{
-    CONTRACT, CONTROL_FD, Contract, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    COMPUTED_FD, CONTRACT, CONTROL_FD, Contract, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use error::Error;
 pub use overrides::{Override, Overrides};

@@ -29,7 +29,9 @@ pub use library::library_directory;
 pub use limits::MOST_RANKS;
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What to start, and how.
@@ -52,6 +54,17 @@ pub struct Options {
     pub report_stuck: Option<Duration>,
     /// The folder of the MPI library that programs are to load; see [`library_directory`].
     pub library: Option<PathBuf>,
-    /// The modelled machine on which the ranks run in virtual time, as they are to read it; None is this machine.
-    pub scene: Option<Vec<u8>>,
+    /// The modelled machine on which the ranks run in virtual time; None is this machine.
+    pub stage: Option<Stage>,
+}
+
+/// What ranks in virtual time share.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// The machine, as they are to read it.
+    pub scene: Vec<u8>,
+    /// The memory that it all happens in. It is there still when the job is over.
+    pub world: Arc<OwnedFd>,
+    /// What they compute between their calls, if that is to be as it was once, as they are to read it.
+    pub computed: Option<Vec<u8>>,
 }

@@ -221,17 +221,25 @@ fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
         pmi::SEGMENT_FD,
         channel::shm::Segment::create(options.ranks)?,
     )];
-    if let Some(scene) = &options.scene {
-        let file = rustix::fs::memfd_create("fishplate-scene", rustix::fs::MemfdFlags::CLOEXEC)?;
-        let mut file = File::from(file);
-        file.write_all(scene)?;
-        files.push((pmi::SCENE_FD, file.into()));
-        files.push((pmi::WORLD_FD, sim::memory::Memory::create()?));
+    if let Some(stage) = &options.stage {
+        files.push((pmi::SCENE_FD, memory("fishplate-scene", &stage.scene)?));
+        files.push((pmi::WORLD_FD, stage.world.try_clone()?));
+        if let Some(computed) = &stage.computed {
+            files.push((pmi::COMPUTED_FD, memory("fishplate-computed", computed)?));
+        }
     }
     for (_, file) in &files {
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }
     Ok(files)
+}
+
+/// A file of memory with these contents.
+fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(contents)?;
+    Ok(file.into())
 }
 
 const PAST_CACHE_LIMIT: &str = "FISHPLATE_PAST_CACHE_LIMIT";
@@ -243,7 +251,7 @@ fn past_cache_limit(options: &Options) -> Option<&'static str> {
         .iter()
         .any(|(name, _)| name == PAST_CACHE_LIMIT)
         || std::env::var_os(PAST_CACHE_LIMIT).is_some();
-    let talks_here = options.ranks > 1 && options.scene.is_none();
+    let talks_here = options.ranks > 1 && options.stage.is_none();
     (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("8K")
 }
 

@@ -1,6 +1,8 @@
 //! How fast ranks on a modelled machine are simulated, as coroutines of this process.
 //!
-//!     cargo run --release -p mpi --example simulated [RANKS]
+//!     cargo run --release -p mpi --example simulated [RANKS] [digest]
+//!
+//! With `digest` a digest of all that happens is kept, as the tests do.
 
 use std::time::Instant;
 
@@ -14,22 +16,24 @@ use mpi::op::Operation;
 #[path = "../tests/common/stage.rs"]
 mod stage;
 
-use stage::{play, system};
+use stage::{Keep, play, system};
 
 fn main() {
-    ping_pong();
-    let ranks: usize = std::env::args()
-        .nth(1)
-        .and_then(|word| word.parse().ok())
-        .unwrap_or(1024);
-    allreduce(ranks);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let keep = match words.iter().any(|word| word == "digest") {
+        true => Keep::Digest,
+        false => Keep::Nothing,
+    };
+    let ranks = words.iter().find_map(|word| word.parse().ok());
+    ping_pong(keep);
+    allreduce(ranks.unwrap_or(1024), keep);
 }
 
-fn ping_pong() {
+fn ping_pong(keep: Keep) {
     const ROUNDS: usize = 500_000;
     let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
     let start = Instant::now();
-    let (times, events) = play(scene, Vec::new(), |rank| {
+    let run = play(scene, Vec::new(), keep, |rank| {
         let peer = 1 - rank.rank() as i32;
         let mut bytes = [0u8; 8];
         // SAFETY: the bytes stay until each call is complete, and nobody else uses them.
@@ -45,17 +49,18 @@ fn ping_pong() {
         }
     });
     let rate = 2.0 * ROUNDS as f64 / start.elapsed().as_secs_f64();
-    let one_way = times[0] as f64 / (2.0 * ROUNDS as f64);
+    let one_way = run.times[0] as f64 / (2.0 * ROUNDS as f64);
     println!(
-        "8 B ping-pong: {:.0} thousand messages a second, {one_way:.0} ns of virtual time each, {events} events",
-        rate / 1e3
+        "8 B ping-pong: {:.0} thousand messages a second, {one_way:.0} ns of virtual time each, {} events",
+        rate / 1e3,
+        run.events
     );
 }
 
-fn allreduce(ranks: usize) {
+fn allreduce(ranks: usize, keep: Keep) {
     let scene = Scene::new(&system("azure-hbv3"), ranks, 16, 1).unwrap();
     let start = Instant::now();
-    let (times, events) = play(scene, Vec::new(), |rank| {
+    let run = play(scene, Vec::new(), keep, |rank| {
         let mut sum = 1u64.to_ne_bytes();
         // SAFETY: as above.
         let elements = unsafe { Elements::new(sum.as_mut_ptr(), 1, &Predefined::UINT64_T.into()) };
@@ -68,11 +73,12 @@ fn allreduce(ranks: usize) {
             .unwrap();
         assert_eq!(u64::from_ne_bytes(sum), rank.size() as u64);
     });
-    let last = times.iter().max().copied().unwrap_or(0);
+    let last = run.times.iter().max().copied().unwrap_or(0);
     println!(
-        "8 B allreduce on {ranks} ranks: {:.2} s of wall time, {:.0} us of virtual time with its connections, {events} events, {} MiB",
+        "8 B allreduce on {ranks} ranks: {:.2} s of wall time, {:.0} us of virtual time with its connections, {} events, {} MiB",
         start.elapsed().as_secs_f64(),
         last as f64 / 1e3,
+        run.events,
         most_memory() >> 10
     );
 }

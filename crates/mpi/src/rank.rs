@@ -256,6 +256,20 @@ impl Rank {
         state.channels.node().map_or(0, |node| node.now())
     }
 
+    /// The program makes a call, and has computed for so many nanoseconds before it.
+    pub fn enter(&self, call: &'static str, computed: u64) {
+        if let Some(node) = self.lock().channels.node() {
+            node.enter(call, computed);
+        }
+    }
+
+    /// The call goes back to the program.
+    pub fn leave(&self) {
+        if let Some(node) = self.lock().channels.node() {
+            node.leave();
+        }
+    }
+
     /// Time is virtual: the rank runs on a modelled machine.
     pub fn is_virtual(&self) -> bool {
         let mut state = self.lock();

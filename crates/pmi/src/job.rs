@@ -2,7 +2,7 @@
 
 use std::os::fd::{OwnedFd, RawFd};
 
-use knobs::{CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
+use knobs::{COMPUTED_FD, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
 
 use crate::inherit::{Inherited, Kind};
 use crate::{Control, Error, Hosts, foreign, hosts};
@@ -31,6 +31,8 @@ pub struct Stage {
     pub scene: OwnedFd,
     /// What happens on it.
     pub world: OwnedFd,
+    /// What the ranks compute between their calls, if that is to be as it was once.
+    pub computed: Option<OwnedFd>,
 }
 
 impl Job {
@@ -73,15 +75,17 @@ impl Job {
             (None, None) => None,
             _ => {
                 let memory = |name| Inherited::find(name, want(name)?, Kind::Memory);
-                Some((memory(SCENE_FD)?, memory(WORLD_FD)?))
+                let computed = find(COMPUTED_FD).map(|_| memory(COMPUTED_FD));
+                Some((memory(SCENE_FD)?, memory(WORLD_FD)?, computed.transpose()?))
             }
         };
         let (control, segment) = (Control::new(control.take()?), segment.take()?);
         let stage = match stage {
             None => None,
-            Some((scene, world)) => Some(Stage {
+            Some((scene, world, computed)) => Some(Stage {
                 scene: scene.take()?,
                 world: world.take()?,
+                computed: computed.map(Inherited::take).transpose()?,
             }),
         };
         Ok(Some(Job {

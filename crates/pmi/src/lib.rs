@@ -23,7 +23,9 @@ pub use error::Error;
 pub use foreign::launchers_seen;
 pub use hosts::Hosts;
 pub use job::{Job, Stage, variables};
-pub use knobs::{CONTRACT, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
+pub use knobs::{
+    COMPUTED_FD, CONTRACT, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+};
 pub use line::{FromLauncher, FromRank, LINE_LIMIT};
 pub use space::{KEY_LIMIT, Space, SpaceError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use status::{BadStatus, End, Status, Unexpected, Wait};

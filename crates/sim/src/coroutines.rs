@@ -28,6 +28,17 @@ pub fn run<M: Model + 'static, R: 'static>(
     model: impl FnOnce(Shared) -> M,
     body: impl Fn(Turn<M>) -> R + 'static,
 ) -> io::Result<(Vec<R>, u64)> {
+    let (answers, handled, ()) = run_then(plan, model, body, |_| ())?;
+    Ok((answers, handled))
+}
+
+/// The same, with a last look at what the ranks shared.
+pub fn run_then<M: Model + 'static, R: 'static, T>(
+    plan: Plan,
+    model: impl FnOnce(Shared) -> M,
+    body: impl Fn(Turn<M>) -> R + 'static,
+    then: impl FnOnce(&mut M) -> T,
+) -> io::Result<(Vec<R>, u64, T)> {
     let memory = Memory::private()?;
     let mut world = Box::new(World {
         clock: Clock::new(memory.shared(), plan.ranks, plan.seed),
@@ -66,8 +77,9 @@ pub fn run<M: Model + 'static, R: 'static>(
     }
     let handled = world.clock.handled;
     let answers = ranks.into_iter().filter_map(|(_, answer)| answer).collect();
+    let last = then(&mut world.model);
     drop(world);
-    Ok((answers, handled))
+    Ok((answers, handled, last))
 }
 
 struct Switch {

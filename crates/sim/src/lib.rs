@@ -15,6 +15,7 @@
 #[cfg(feature = "coroutines")]
 pub mod coroutines;
 mod heap;
+pub mod log;
 pub mod memory;
 pub mod process;
 mod random;

@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicU32;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
+use crate::log::{SLOTS, Slot};
+
 /// A vector in the memory of a world.
 pub type Vec<T> = allocator_api2::vec::Vec<T, Shared>;
 /// A box in the memory of a world.
@@ -21,7 +23,7 @@ pub type Box<T> = allocator_api2::boxed::Box<T, Shared>;
 /// Where processes map it: far from where the system puts anything by itself.
 const ADDRESS: usize = 0x1000_0000_0000;
 /// The most that a world can grow to, in bytes. Only what is used takes memory.
-const ROOM: usize = 64 << 30;
+pub(crate) const ROOM: usize = 64 << 30;
 /// The smallest piece.
 const LEAST: usize = 16;
 const CLASSES: usize = 40;
@@ -38,6 +40,7 @@ pub(crate) struct Header {
     next: Cell<usize>,
     end: usize,
     free: [Cell<*mut Free>; CLASSES],
+    pub(crate) logs: [Slot; SLOTS],
 }
 
 struct Free {
@@ -52,6 +55,19 @@ impl Shared {
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: the header stands there for as long as the memory is mapped.
         unsafe { self.0.as_ref() }
+    }
+
+    /// What lies so many bytes behind the beginning; `offset` the other way round.
+    pub(crate) fn at(&self, offset: u64) -> *mut u64 {
+        self.0
+            .as_ptr()
+            .cast::<u8>()
+            .wrapping_add(offset as usize)
+            .cast()
+    }
+
+    pub(crate) fn offset(&self, place: *const u64) -> u64 {
+        (place as usize - self.0.as_ptr() as usize) as u64
     }
 }
 

@@ -5,7 +5,7 @@ use crate::args::{Flag, Out, OutText};
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::frame::{Call, Running};
 use crate::info::host_name;
-use crate::state::LIBRARY;
+use crate::state::{LIBRARY, Rank};
 use std::ffi::c_int;
 
 pub fn get_version(_: &Call, version: Out<c_int>, subversion: Out<c_int>) -> Done {
@@ -53,7 +53,7 @@ pub fn wtime() -> f64 {
 
 #[inline]
 pub fn wtick() -> f64 {
-    if virtual_time().is_some() {
+    if virtual_rank().is_some() {
         return 1e-9;
     }
     seconds(|time| {
@@ -62,11 +62,21 @@ pub fn wtick() -> f64 {
     })
 }
 
+#[inline]
+fn virtual_rank() -> Option<&'static Rank> {
+    LIBRARY.rank().filter(|rank| rank.in_virtual_time)
+}
+
 /// The time of the modelled machine that the rank runs on, if it does.
 #[inline]
 fn virtual_time() -> Option<f64> {
-    let rank = LIBRARY.rank().filter(|rank| rank.in_virtual_time)?;
-    Some(rank.now() as f64 * 1e-9)
+    let rank = virtual_rank()?;
+    let announced = LIBRARY.enter("MPI_Wtime");
+    let now = rank.now();
+    if announced {
+        LIBRARY.leave();
+    }
+    Some(now as f64 * 1e-9)
 }
 
 #[inline]

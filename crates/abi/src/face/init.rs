@@ -51,7 +51,12 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
-    let wiring = job.map(stage::wiring).transpose().map_err(unusable)?;
+    let (wiring, watch) = job
+        .map(stage::wiring)
+        .transpose()
+        .map_err(unusable)?
+        .unzip();
+    let watch = watch.flatten();
     let in_virtual_time = wiring.as_ref().is_some_and(|wiring| wiring.node.is_some());
     let rank = mpi::Rank::new(wiring, knobs, |ranks| Box::new(RealHost::new(ranks)))?;
     let levels = [
@@ -81,6 +86,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     LIBRARY.start(Box::leak(Box::new(Rank {
         mpi: Arc::new(rank),
         in_virtual_time,
+        watch,
         raise: crate::raise::raise,
     })));
     Ok(provided)

@@ -19,6 +19,7 @@ pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
     alone.allow_threads();
     Rank {
         in_virtual_time: false,
+        watch: None,
         mpi: Arc::new(alone),
         raise: remember,
     }

@@ -17,6 +17,9 @@ pub const SIGNAL: u32 = 8;
 /// Requests that are posted and not known to be done, at most.
 pub const DEPTH: u32 = 128;
 
+/// The longest request that takes its payload along, where the device can.
+pub const INLINE: usize = 256;
+
 /// What a queue pair is for. In the number of each of its requests, so that completions find their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -78,7 +81,7 @@ impl Link {
         queues: Queues,
     ) -> Result<Link> {
         let device = node.rail(rail);
-        let inline = device.attributes().inline.min(256);
+        let inline = device.attributes().inline.min(INLINE);
         let wanted = QpWanted {
             transport: Transport::Rc,
             send_cq: queues.cq,

@@ -20,6 +20,7 @@ mod bulk;
 mod complete;
 mod config;
 mod connect;
+pub mod explain;
 mod gather;
 mod inbound;
 mod layout;

@@ -1,11 +1,10 @@
 //! What is busy: of a host its memory, of an HCA its bus, its link and its buffer, each first come, first served.
 
-use fabric::Resource;
 use sim::Time;
 
 use super::queue_pair::Stream;
+use super::record::{Act, Doing, Part};
 use super::timing::Piece;
-use super::trace::Act;
 use super::{Clocked, Event, NONE, Net};
 
 /// Does one thing at a time.
@@ -99,54 +98,40 @@ impl Net {
 
     /// What is read or written goes through the HCA's buffer and keeps the host's memory busy: when both are done with it.
     #[inline]
-    fn pass_through(&mut self, adapter: u32, at: Time, piece: &Piece, act: Act, len: u32) -> Time {
+    fn pass_through(&mut self, adapter: u32, at: Time, piece: &Piece, doing: Doing) -> Time {
         let own = &mut self.adapters[adapter as usize];
         let buffer = own.internal.take(at, piece.internal);
         let host = &mut self.hosts[own.host as usize];
         host.moved += piece.memory;
         let moved = host.memory.take(at, piece.memory);
-        self.note_rail(
-            adapter,
-            Resource::Internal,
-            buffer,
-            piece.internal,
-            act,
-            len.into(),
-        );
+        self.note_rail(adapter, Part::Buffer, buffer, piece.internal, doing);
         buffer.max(moved)
     }
 
-    /// An HCA writes to memory, in pieces of at most a packet: when the last is on the bus.
+    /// An HCA writes a packet of a message to memory: when it is on the bus.
     #[inline]
-    pub(super) fn write(&mut self, adapter: u32, at: Time, len: u32) -> Time {
+    pub(super) fn write(
+        &mut self,
+        adapter: u32,
+        at: Time,
+        len: u32,
+        message: u32,
+        packet: u32,
+    ) -> Time {
+        let doing = Act::Write.packet(len.into(), message, packet);
         let piece = self.timing(adapter).piece(len);
         let bus = self.up(adapter).take(at, piece.write);
-        self.note_rail(
-            adapter,
-            Resource::BusUp,
-            bus,
-            piece.write,
-            Act::Write,
-            len.into(),
-        );
-        bus.max(self.pass_through(adapter, at, &piece, Act::Write, len))
+        self.note_rail(adapter, Part::BusUp, bus, piece.write, doing);
+        bus.max(self.pass_through(adapter, at, &piece, doing))
     }
 
-    /// Puts so many bytes on the link towards another adapter: when they are there. `extra` is on top of the way through
+    /// Puts bytes on the link towards another adapter: when they are there. `extra` is on top of the way through
     /// cables and switches.
     #[inline]
-    pub(super) fn fly(
-        &mut self,
-        from: u32,
-        to: u32,
-        at: Time,
-        bytes: u64,
-        way: Time,
-        act: Act,
-    ) -> Time {
-        let time = self.timing(from).wire(bytes);
+    pub(super) fn fly(&mut self, from: u32, to: u32, at: Time, way: Time, doing: Doing) -> Time {
+        let time = self.timing(from).wire(doing.bytes.into());
         let gone = self.adapters[from as usize].link.take(at, time);
-        self.note_rail(from, Resource::Link, gone, time, act, bytes);
+        self.note_rail(from, Part::LinkOut, gone, time, doing);
         if from == to {
             return gone + way;
         }
@@ -154,6 +139,7 @@ impl Net {
         let there = self.adapters[to as usize]
             .port
             .take(gone - time + way, time);
+        self.note_rail(to, Part::LinkIn, there, time, doing);
         there.max(gone + way)
     }
 
@@ -208,27 +194,28 @@ impl Net {
                 self.stream(stream).joined = false;
                 continue;
             };
-            let end = self.read(adapter, now, len);
+            let end = self.read(adapter, now, len, stream);
             self.adapters[adapter as usize].reading = stream;
             clock.at(end, Event::Pump { adapter });
         }
     }
 
-    /// An HCA reads at most a packet from memory: when it has it.
-    fn read(&mut self, adapter: u32, at: Time, len: u32) -> Time {
+    /// An HCA reads a stream's next packet from memory: when it has it.
+    fn read(&mut self, adapter: u32, at: Time, len: u32, stream: u32) -> Time {
+        let qp = &self.qps[stream as usize / 2];
+        let (message, packet) = match stream % 2 {
+            0 => (qp.to_send, self.messages[qp.to_send].sent),
+            _ => (qp.answer, self.messages[qp.answer].answers_sent),
+        };
+        let doing = Act::Read.packet(len.into(), message, packet);
         let piece = self.timing(adapter).piece(len);
-        self.up(adapter).take(at, piece.ask);
+        let asked = self.up(adapter).take(at, piece.ask);
+        let ask = Act::Ask.packet(0, message, packet);
+        self.note_rail(adapter, Part::BusUp, asked, piece.ask, ask);
         let own = &mut self.adapters[adapter as usize];
         let bus = own.down.take(at, piece.read);
-        self.note_rail(
-            adapter,
-            Resource::BusDown,
-            bus,
-            piece.read,
-            Act::Read,
-            len.into(),
-        );
-        bus.max(self.pass_through(adapter, at, &piece, Act::Read, len))
+        self.note_rail(adapter, Part::BusDown, bus, piece.read, doing);
+        bus.max(self.pass_through(adapter, at, &piece, doing))
     }
 
     /// A packet has been read, or the link has caught up.

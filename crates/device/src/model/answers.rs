@@ -3,9 +3,9 @@
 use fabric::packet::{AETH, PLAIN};
 
 use super::message::Kind;
+use super::record::Act;
 use super::regions::Use;
 use super::responder::Into;
-use super::trace::Act;
 use super::{Clocked, Event, NONE, Net, Refusal};
 use crate::{State, Status};
 
@@ -113,7 +113,7 @@ impl Net {
         // SAFETY: as for the read of it; it is aligned and within the region, which may be changed.
         unsafe { (address as *mut u64).write_volatile(new) };
         let (rank, adapter) = (self.qps[q as usize].rank, self.qps[q as usize].adapter);
-        self.write(adapter, clock.now(), 8);
+        self.write(adapter, clock.now(), 8, number, 0);
         self.ranks[rank as usize].written = true;
         self.ranks[rank as usize].fresh = true;
         clock.wake(rank);
@@ -172,7 +172,8 @@ impl Net {
             self.qps[q as usize].adapter,
             self.qps[from as usize].adapter,
         );
-        let there = self.fly(here, there, clock.now(), bytes, way, Act::Packet);
+        let doing = Act::Answer.packet(bytes, number, packet);
+        let there = self.fly(here, there, clock.now(), way, doing);
         match self.fate(q, from, there, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
@@ -245,7 +246,7 @@ impl Net {
                 self.fail_locally(q, number, Status::LocalProtection, clock);
             } else {
                 self.progressed(q, now);
-                let end = self.write(adapter, now, len);
+                let end = self.write(adapter, now, len, number, packet);
                 let visible = end + self.timing(adapter).write_latency;
                 self.qps[q as usize].visible = visible;
                 self.place(q, number, (from, len), Into::Slices, visible, last, clock);

@@ -1,11 +1,10 @@
 //! Completion queues. An entry is there from when the HCA's write of it is visible.
 
-use fabric::Resource;
 use sim::Time;
 use sim::memory::Vec;
 
 use super::rank::What;
-use super::trace::Act;
+use super::record::{Act, Part};
 use super::{Clocked, Net};
 use crate::{Completion, Cq, Error, Result, State};
 
@@ -81,7 +80,7 @@ impl Net {
         // No completion overtakes the data that it speaks of.
         let data = self.qps[completion.qp.0 as usize].visible;
         let end = self.up(adapter).take(at, time);
-        self.note_rail(adapter, Resource::BusUp, end, time, Act::Completion, 0);
+        self.note_rail(adapter, Part::BusUp, end, time, Act::Completion.alone(0));
         let own = &mut self.cqs[cq as usize];
         if own.overrun {
             return;

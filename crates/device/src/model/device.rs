@@ -5,8 +5,8 @@ use std::rc::Rc;
 use sim::Turn;
 
 use super::node::{CALL, copy, deadlock, keep_busy};
+use super::record::Act;
 use super::requester::LONGEST;
-use super::trace::Act;
 use super::{Clocked, Net};
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Qp, QpWanted, ReceiveQueue,
@@ -122,7 +122,7 @@ impl Device for ModelDevice {
             copy(&self.turn, bytes);
         }
         // Only this rank's own queue changes now, so nobody needs to go first: the doorbell is an event.
-        let at = self.turn.with(|net, clock| {
+        let (at, message) = self.turn.with(|net, clock| {
             let mut time = match within {
                 true => CALL,
                 false => net.timings[0].post,
@@ -133,9 +133,10 @@ impl Device for ModelDevice {
             }
             let at = clock.of(rank) + net.cpu(rank, time);
             // SAFETY: the caller says that the slices are its memory.
-            unsafe { net.post(q, work, at, clock) }.map(|()| at)
+            unsafe { net.post(q, work, at, clock) }.map(|message| (at, message))
         })?;
-        keep_busy(&self.turn, at - self.turn.now(), Act::Post, 0);
+        let doing = Act::Post.packet(0, message, 0);
+        keep_busy(&self.turn, at - self.turn.now(), doing);
         Ok(())
     }
 
@@ -149,7 +150,7 @@ impl Device for ModelDevice {
             net.receives.post(queue, id, into)?;
             Ok(net.cpu(rank, net.timings[0].post))
         })?;
-        keep_busy(&self.turn, time, Act::PostReceive, 0);
+        keep_busy(&self.turn, time, Act::PostReceive.alone(0));
         Ok(())
     }
 
@@ -159,12 +160,12 @@ impl Device for ModelDevice {
             let cq = net.own_cq(rank, rail, cq)?;
             let count = net.poll_cq(cq, into)?;
             let (time, act) = match count {
-                0 => (CALL, Act::Call),
+                0 => (CALL, Act::Look),
                 count => (net.timings[0].poll * count as u64, Act::Notice),
             };
             Ok((count, net.cpu(rank, time), act))
         })?;
-        keep_busy(&self.turn, time, act, 0);
+        keep_busy(&self.turn, time, act.alone(0));
         Ok(count)
     }
 }

@@ -3,12 +3,11 @@
 //! A queue pair's requests leave in the order in which they were posted. The engine takes them one after the other and
 //! asks for their payloads ahead of time; the packets of all queue pairs of an HCA are read in turns.
 
-use fabric::Resource;
 use fabric::packet::{DETH, IMMEDIATE, PLAIN, READ_REQUEST, RETH};
 
 use super::message::Kind;
+use super::record::{Act, Part};
 use super::regions::Use;
-use super::trace::Act;
 use super::{Clocked, Event, NONE, Net};
 use crate::{State, Status, Transport};
 
@@ -34,14 +33,8 @@ impl Net {
         let adapter = self.qps[q as usize].adapter;
         let time = self.timing(adapter).fetch(inlined);
         let end = self.down(adapter).take(clock.now(), time);
-        self.note_rail(
-            adapter,
-            Resource::BusDown,
-            end,
-            time,
-            Act::WorkRequest,
-            inlined.into(),
-        );
+        let doing = Act::WorkRequest.alone(inlined as usize);
+        self.note_rail(adapter, Part::BusDown, end, time, doing);
         clock.at(end, Event::Fetched { qp: q });
     }
 
@@ -234,7 +227,8 @@ impl Net {
             NONE => adapter,
             to => self.qps[to as usize].adapter,
         };
-        let there = self.fly(adapter, target, now, bytes, way, Act::Packet);
+        let doing = Act::Packet.packet(bytes, number, packet);
+        let there = self.fly(adapter, target, now, way, doing);
         match self.fate(q, to, there, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;

@@ -7,8 +7,9 @@ use sim::memory::{Shared, Vec};
 use super::NONE;
 use crate::{Slice, Status};
 
+/// What a work request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Write,
     Send,
     Read,
@@ -53,6 +54,8 @@ pub(super) struct Message {
     /// Counts a queue pair's messages.
     pub sequence: u32,
     pub id: u64,
+    /// Counts the messages of a run.
+    pub number: u64,
     pub immediate: Option<u32>,
     pub address: u64,
     pub rkey: u32,
@@ -149,6 +152,7 @@ impl Messages {
             life: 0,
             sequence: 0,
             id: 0,
+            number: 0,
             immediate: None,
             address: 0,
             rkey: 0,

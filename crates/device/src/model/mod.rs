@@ -16,11 +16,13 @@ mod completions;
 mod device;
 mod engine;
 mod faults;
+mod kept;
 mod message;
 mod node;
 mod queue_pair;
 mod rank;
 mod receives;
+mod record;
 mod regions;
 mod requester;
 mod responder;
@@ -31,7 +33,7 @@ use fabric::System;
 use sim::memory::{Shared, Vec};
 use sim::{Clock, Model};
 
-use crate::scene::Scene;
+use crate::scene::{Compute, Scene};
 use adapter::{Adapter, Host};
 use completions::CompletionQueue;
 use message::Messages;
@@ -43,7 +45,8 @@ use timing::Timing;
 
 pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
-pub use node::{CALL, ModelNode, TELL};
+pub(crate) use kept::computed;
+pub use node::{CALL, ModelNode, TELL, effort};
 
 /// The clock of a world with a `Net`.
 type Clocked = Clock<Event>;
@@ -72,7 +75,7 @@ pub struct Net {
     receives: Receives,
     qps: Vec<QueuePair>,
     messages: Messages,
-    record: trace::Record,
+    record: record::Record,
 }
 
 /// How ranks of one host reach each other.
@@ -151,7 +154,7 @@ impl Net {
             receives: Receives::new(memory),
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
-            record: trace::Record::new(memory),
+            record: record::Record::new(memory),
         };
         net.timings
             .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));
@@ -177,9 +180,17 @@ impl Net {
 
     /// The machine of a scene.
     pub fn of(memory: Shared, scene: &Scene) -> Net {
-        Net {
+        let net = Net {
             intra_host: scene.intra_host,
             ..Net::new(memory, &scene.system, &scene.hosts, scene.faults)
+        };
+        let net = match scene.traced {
+            true => net.recording(),
+            false => net,
+        };
+        match scene.compute {
+            Compute::Recorded => net.keeping_computing(),
+            _ => net,
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
 
-use super::trace::Act;
+use super::record::{Act, Doing};
 use super::{ModelDevice, Net};
 use crate::{Device, Effort, Error, Node, Result};
 
@@ -15,6 +16,28 @@ pub const CALL: Time = 20_000;
 /// One way of the slow path: TCP over a cluster's Ethernet for management, some 30 us. Assumed.
 pub const TELL: Time = 30_000_000;
 
+/// What an effort takes on a machine that does nothing else.
+pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
+    let software = &costs.system().software;
+    match effort {
+        Effort::Send => software.send,
+        Effort::Receive => software.receive,
+        Effort::Control => software.control,
+        Effort::Call => Nanos::from_picos(CALL),
+        Effort::Copy(len) => {
+            let parts = (0..len).step_by(SHARE).map(|from| {
+                let part = Bytes((len - from).min(SHARE) as u64);
+                let time = costs.copy(part);
+                match part.0 <= SHORT as u64 {
+                    true => time,
+                    false => time.max(costs.memory_of_copy(part)),
+                }
+            });
+            parts.sum()
+        }
+    }
+}
+
 /// A copy longer than this is shared out with whoever else uses the host's memory, so many bytes at a time.
 const SHARE: usize = 16 << 10;
 /// Shorter copies are over before others matter.
@@ -23,6 +46,8 @@ const SHORT: usize = 1 << 10;
 pub struct ModelNode {
     turn: Rc<Turn<Net>>,
     rails: Vec<ModelDevice>,
+    /// The call that the program is in, and since when, where a record is kept.
+    call: Option<(&'static str, Time)>,
 }
 
 impl ModelNode {
@@ -32,7 +57,11 @@ impl ModelNode {
         let rails = (0..rails)
             .map(|rail| ModelDevice::new(turn.clone(), rail))
             .collect();
-        ModelNode { turn, rails }
+        ModelNode {
+            turn,
+            rails,
+            call: None,
+        }
     }
 
     pub fn turn(&self) -> &Turn<Net> {
@@ -48,7 +77,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
         left -= part;
         let rank = turn.rank();
         let (before, time) = turn.with(|net, _| {
-            let bytes = fabric::Bytes(part as u64);
+            let bytes = Bytes(part as u64);
             let costs = &net.timings[0].costs;
             let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
             let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
@@ -56,7 +85,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
             host.moved += traffic.picos();
             (before, net.cpu(rank, own.picos()))
         });
-        keep_busy(turn, time, Act::Copy, part);
+        keep_busy(turn, time, Act::Copy.alone(part));
         if part <= SHORT {
             continue;
         }
@@ -64,7 +93,7 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
         // All that moved meanwhile shares one memory.
         let busy =
             turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-        keep_busy(turn, busy.saturating_sub(time), Act::Copy, 0);
+        keep_busy(turn, busy.saturating_sub(time), Act::Memory.alone(0));
     }
 }
 
@@ -101,7 +130,7 @@ impl Node for ModelNode {
         let now = self.turn.now();
         let rank = self.turn.rank();
         let time = self.turn.with(|net, _| net.cpu(rank, CALL));
-        keep_busy(&self.turn, time, Act::Call, 0);
+        keep_busy(&self.turn, time, Act::Clock.alone(0));
         now / 1000
     }
 
@@ -112,29 +141,47 @@ impl Node for ModelNode {
             let seen = std::mem::take(&mut net.ranks[rank as usize].written);
             let (time, act) = match seen {
                 true => (net.timings[0].poll, Act::Notice),
-                false => (CALL, Act::Call),
+                false => (CALL, Act::Look),
             };
             (net.cpu(rank, time), act)
         });
-        keep_busy(&self.turn, time, act, 0);
+        keep_busy(&self.turn, time, act.alone(0));
     }
 
     fn spend(&mut self, effort: Effort) {
         let rank = self.turn.rank();
-        let (time, act) = self.turn.with(|net, _| {
-            let software = &net.system.software;
-            let (time, act) = match effort {
-                Effort::Send => (software.send.picos(), Act::Send),
-                Effort::Receive => (software.receive.picos(), Act::Receive),
-                Effort::Control => (software.control.picos(), Act::Control),
-                Effort::Copy(_) => (0, Act::Copy),
-                Effort::Call => (CALL, Act::Call),
-            };
-            (net.cpu(rank, time), act)
+        let act = match effort {
+            Effort::Send => Act::Send,
+            Effort::Receive => Act::Receive,
+            Effort::Control => Act::Control,
+            Effort::Call => Act::Short,
+            Effort::Copy(len) => return copy(&self.turn, len),
+        };
+        let time = self.turn.with(|net, _| {
+            let time = self::effort(&net.timings[0].costs, effort);
+            net.cpu(rank, time.picos())
         });
-        keep_busy(&self.turn, time, act, 0);
-        if let Effort::Copy(len) = effort {
-            copy(&self.turn, len);
+        keep_busy(&self.turn, time, act.alone(0));
+    }
+
+    fn enter(&mut self, call: &'static str, computed: u64) {
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            net.keep_computed(rank, call, computed);
+            net.cpu(rank, computed.saturating_mul(1000))
+        });
+        keep_busy(&self.turn, time, Act::Compute.alone(0));
+        self.call = Some((call, self.turn.now()));
+    }
+
+    fn leave(&mut self) {
+        if let Some((call, since)) = self.call.take() {
+            let rank = self.turn.rank();
+            self.turn.with(|net, clock| {
+                if net.is_recording() {
+                    net.note_call(rank, since, clock.of(rank), call);
+                }
+            });
         }
     }
 
@@ -156,9 +203,18 @@ impl Node for ModelNode {
             (Some(until), Some(next)) => Some(until.min(next)),
             (until, next) => until.or(next),
         };
-        turn.wait(until).map_err(deadlock)?;
-        turn.with(|net, _| net.ranks[rank].fresh = false);
-        Ok(())
+        let since = turn.now();
+        let answer = turn.wait(until).map_err(deadlock);
+        turn.with(|net, clock| {
+            net.ranks[rank].fresh = false;
+            let rank = turn.rank();
+            net.note_rank(rank, since, clock.of(rank) - since, Act::Wait.alone(0));
+        });
+        if answer.is_err() {
+            // It will not come back from this call.
+            self.leave();
+        }
+        answer
     }
 
     fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
@@ -176,21 +232,22 @@ impl Node for ModelNode {
         let (word, time) = self
             .turn
             .with(|net, _| (net.told(rank), net.cpu(rank, CALL)));
-        keep_busy(&self.turn, time, Act::Call, 0);
+        keep_busy(&self.turn, time, Act::Listen.alone(0));
         Ok(word)
     }
 }
 
 impl Drop for ModelNode {
     fn drop(&mut self) {
+        self.leave();
         let rank = self.turn.rank();
         self.turn.with(|net, _| net.leave(rank));
     }
 }
 
 /// A rank's processor is busy.
-pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, act: Act, bytes: usize) {
-    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, act, bytes));
+pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, doing: Doing) {
+    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, doing));
     turn.spend(time);
 }
 

@@ -11,7 +11,7 @@ use crate::{Completed, Completion, Error, Operation, Qp, Result, State, Status, 
 pub(super) const LONGEST: u64 = 1 << 31;
 
 impl Net {
-    /// Takes a work request; the processor has it ready at `at`.
+    /// Takes a work request; the processor has it ready at `at`. The answer is the message's number.
     ///
     /// # Safety
     /// Inline slices are memory of this rank.
@@ -21,7 +21,7 @@ impl Net {
         work: &Work,
         at: Time,
         clock: &mut Clocked,
-    ) -> Result<()> {
+    ) -> Result<u32> {
         let len = self.check(q, work)?;
         let (mut to, mut way) = (self.qps[q as usize].peer, self.qps[q as usize].way);
         if let Some(address) = work.to {
@@ -42,6 +42,8 @@ impl Net {
         (message.from, message.to, message.way) = (q, to, way);
         (message.life, message.sequence) = (qp.life, qp.posted);
         message.id = work.id;
+        self.record.posted += 1;
+        message.number = self.record.posted;
         message.immediate = None;
         message.len = len;
         (message.sent, message.answers_sent, message.answers) = (0, 0, 0);
@@ -93,7 +95,7 @@ impl Net {
         }
         if qp.state == State::Error {
             self.flush(q, at, clock);
-            return Ok(());
+            return Ok(number);
         }
         let adapter = qp.adapter;
         let inlined = if work.inline { len } else { 0 };
@@ -105,7 +107,7 @@ impl Net {
         let qp = &mut self.qps[q as usize];
         qp.last_doorbell = qp.last_doorbell.max(there);
         clock.at(qp.last_doorbell, Event::Doorbell { qp: q, inlined });
-        Ok(())
+        Ok(number)
     }
 
     /// What cannot be posted at all; the length of what can.

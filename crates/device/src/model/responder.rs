@@ -5,8 +5,8 @@ use sim::Time;
 
 use super::message::Kind;
 use super::rank::What;
+use super::record::Act;
 use super::regions::Use;
-use super::trace::Act;
 use super::{Clocked, Event, NONE, Net, Refusal};
 use crate::{Completed, Completion, Qp, Slice, State, Status, Transport};
 
@@ -122,7 +122,7 @@ impl Net {
         let adapter = self.qps[q as usize].adapter;
         // A datagram has one packet.
         let header = self.header(q);
-        let end = self.write(adapter, now, len + header);
+        let end = self.write(adapter, now, len + header, number, packet);
         let visible = end + self.timing(adapter).write_latency;
         self.qps[q as usize].visible = visible;
         // A receiver of sends waits for completions.
@@ -389,8 +389,8 @@ impl Net {
         let (from, to, way) = (message.from, message.to, message.way);
         let here = self.qps[to as usize].adapter;
         let there = self.qps[from as usize].adapter;
-        let (now, act) = (clock.now(), Act::Acknowledgement);
-        self.fly(here, there, now, ACKNOWLEDGEMENT, way, act)
+        let doing = Act::Acknowledgement.packet(ACKNOWLEDGEMENT, number, 0);
+        self.fly(here, there, clock.now(), way, doing)
     }
 
     /// A message cannot be taken. Only a reliable connection says so.

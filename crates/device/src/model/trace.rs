@@ -1,195 +1,199 @@
-//! What resources did and when, for people to look at.
-//!
-//! A [`Net`] that records keeps one [`Span`] for each time that a processor, a bus, a link or an HCA's buffer was busy.
-//! [`write`] makes a file of them that Perfetto and Chrome's `about:tracing` open: a process for each host, in it a lane for
-//! each rank's processor and for each resource of its HCAs.
+//! A record as a file for people to look at: JSON in the trace event format, which Perfetto (ui.perfetto.dev) opens. Each
+//! host is a process; in it are a lane for each part of its HCAs and two for each rank, its calls and its processor.
+//! Arrows lead from where a message was posted to where its last packet reached memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
-use fabric::Resource;
 use sim::Time;
-use sim::memory::{Shared, Vec};
 
-use super::Net;
+pub use super::record::{Act, Kind, Lane, MOST, Of, Part, Span};
 
-/// Something was busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub start: Time,
-    pub end: Time,
-    pub host: u32,
-    pub lane: Lane,
-    pub act: Act,
-    pub bytes: u32,
-}
-
-/// What was busy, on a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
-    /// The processor of a rank.
-    Rank(u32),
-    /// Part of the HCA of a rail.
-    Rail(u32, Resource),
-}
-
-/// With what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    Call,
-    Send,
-    Receive,
-    Control,
-    Copy,
-    Post,
-    PostReceive,
-    Notice,
-    WorkRequest,
-    Read,
-    Write,
-    Completion,
-    Packet,
-    Acknowledgement,
-}
-
-impl Act {
-    pub fn name(self) -> &'static str {
-        match self {
-            Act::Call => "call",
-            Act::Send => "send",
-            Act::Receive => "receive",
-            Act::Control => "control packet",
-            Act::Copy => "copy",
-            Act::Post => "post",
-            Act::PostReceive => "post a receive",
-            Act::Notice => "notice",
-            Act::WorkRequest => "work request",
-            Act::Read => "read",
-            Act::Write => "write",
-            Act::Completion => "completion",
-            Act::Packet => "packet",
-            Act::Acknowledgement => "acknowledgement",
-        }
-    }
-}
-
-pub(super) struct Record {
-    on: bool,
-    spans: Vec<Span>,
+/// All that was recorded.
+#[derive(Debug, Default)]
+pub struct Record {
+    pub spans: Vec<Span>,
+    /// Of calls.
+    pub names: Vec<String>,
+    /// Spans that came when the record was full.
+    pub lost: u64,
 }
 
 impl Record {
-    pub fn new(memory: Shared) -> Record {
-        Record {
-            on: false,
-            spans: Vec::new_in(memory),
+    /// When the last of it ended.
+    pub fn end(&self) -> Time {
+        self.spans.iter().map(|span| span.end).max().unwrap_or(0)
+    }
+
+    /// Writes it. Times in the file are microseconds, to the picosecond.
+    pub fn write(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        let mut spans: Vec<&Span> = self.spans.iter().collect();
+        spans.sort_by_key(|span| (span.host, order(span.lane), span.start, span.end));
+        // Their numbers begin with 1: viewers take 0 for the system's.
+        let mut lanes = BTreeMap::new();
+        for span in &spans {
+            let number = lanes.len() + 1;
+            let lane = (span.host, order(span.lane));
+            lanes.entry(lane).or_insert((number, span.lane));
+        }
+        // Both ways of a bus that is half duplex are noted as one.
+        let up = |(_, lane): &(usize, Lane)| matches!(lane, Lane::Rail(_, Part::BusUp));
+        let full_duplex = lanes.values().any(up);
+        write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        let mut first = true;
+        let mut event = |text: std::fmt::Arguments| {
+            let comma = if std::mem::take(&mut first) { "" } else { "," };
+            write!(to, "{comma}\n{text}")
+        };
+        let mut last_host = None;
+        for (&(host, _), &(number, lane)) in &lanes {
+            let (pid, name) = (host + 1, lane_name(lane, full_duplex));
+            if last_host.replace(host) != Some(host) {
+                event(format_args!(
+                    r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":"host {host}"}}}}"#
+                ))?;
+                event(format_args!(
+                    r#"{{"ph":"M","name":"process_sort_index","pid":{pid},"args":{{"sort_index":{host}}}}}"#
+                ))?;
+            }
+            event(format_args!(
+                r#"{{"ph":"M","name":"thread_name","pid":{pid},"tid":{number},"args":{{"name":"{name}"}}}}"#
+            ))?;
+            event(format_args!(
+                r#"{{"ph":"M","name":"thread_sort_index","pid":{pid},"tid":{number},"args":{{"sort_index":{number}}}}}"#
+            ))?;
+        }
+        let posted = spans.iter().filter(|span| span.act == Act::Post);
+        let posted: HashSet<u64> = posted.filter_map(|span| Some(span.of?.message)).collect();
+        let mut arrived = HashSet::new();
+        for span in spans {
+            let (start, time) = (micros(span.start), micros(span.end - span.start));
+            let number = lanes
+                .get(&(span.host, order(span.lane)))
+                .map_or(0, |&(number, _)| number);
+            let (pid, name) = (span.host + 1, self.title(span));
+            let place = format_args!(r#""pid":{pid},"tid":{number},"ts":{start}"#);
+            match span.of {
+                None if span.bytes == 0 => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time}}}"#
+                ))?,
+                None => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time},"args":{{"bytes":{}}}}}"#,
+                    span.bytes
+                ))?,
+                Some(of) => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time},"args":{{"message":{},"packet":{},"bytes":{}}}}}"#,
+                    of.message, of.packet, span.bytes
+                ))?,
+            }
+            let Some(of) = span.of else { continue };
+            let id = of.message;
+            if span.act == Act::Post {
+                event(format_args!(
+                    r#"{{"ph":"s","cat":"message","name":"message","id":{id},{place}}}"#
+                ))?;
+            } else if span.act == Act::Write && posted.contains(&id) && arrived.insert(id) {
+                event(format_args!(
+                    r#"{{"ph":"f","bp":"e","cat":"message","name":"message","id":{id},{place}}}"#
+                ))?;
+            }
+        }
+        writeln!(to, "\n]}}")
+    }
+
+    /// What a span says to a person.
+    fn title(&self, span: &Span) -> String {
+        let plain = match span.act {
+            Act::Call => return self.name(span.name),
+            Act::Copy => return format!("copy {}", size(span.bytes)),
+            Act::Compute => "compute",
+            Act::Clock => "read the clock",
+            Act::Look => "look",
+            Act::Listen => "listen for new peers",
+            Act::Short => "short call",
+            Act::Send => "prepare a packet",
+            Act::Receive => "take a packet",
+            Act::Control => "take a control packet",
+            Act::Memory => "wait for memory that others use",
+            Act::PostReceive => "post a receive",
+            Act::Notice => "notice",
+            Act::Wait => "wait",
+            Act::Completion => "completion",
+            Act::WorkRequest => "fetch a work request",
+            Act::Post
+            | Act::Ask
+            | Act::Read
+            | Act::Write
+            | Act::Packet
+            | Act::Answer
+            | Act::Acknowledgement => "",
+        };
+        let Some(of) = span.of.filter(|_| plain.is_empty()) else {
+            return plain.into();
+        };
+        let to = of.to.map_or("nobody".into(), |rank| format!("rank {rank}"));
+        let what = match of.kind {
+            Kind::Write => format!("write {}", size(of.len)),
+            Kind::Send => format!("send {}", size(of.len)),
+            Kind::Read => format!("read {}", size(of.len)),
+            Kind::CompareAndSwap => "compare and swap".into(),
+            Kind::FetchAndAdd => "fetch and add".into(),
+        };
+        let asks = of.kind.is_answered();
+        let towards = if asks { "from" } else { "to" };
+        match span.act {
+            Act::Post => format!("post: {what} {towards} {to}"),
+            Act::Acknowledgement => format!("acknowledge to rank {}", of.from),
+            Act::Answer => format!("answer rank {}: {what}", of.from),
+            Act::Ask | Act::Read if asks => format!("answer rank {}: {what}", of.from),
+            Act::Ask => format!("ask memory: {what} {towards} {to}"),
+            Act::Write if !asks => format!("{what} from rank {}", of.from),
+            _ => format!("{what} {towards} {to}"),
         }
     }
-}
 
-impl Net {
-    /// The same machine, which keeps a record of what its resources do.
-    pub fn recording(mut self) -> Net {
-        self.record.on = true;
-        self
+    fn name(&self, number: u32) -> String {
+        let name = self.names.get(number as usize);
+        name.map_or("a call".into(), String::clone)
     }
-
-    /// What has happened since the last time; it is forgotten here.
-    pub fn take_record(&mut self) -> std::vec::Vec<Span> {
-        let spans = self.record.spans.to_vec();
-        self.record.spans = Vec::new_in(self.memory);
-        spans
-    }
-
-    #[inline]
-    pub(super) fn note_rail(
-        &mut self,
-        adapter: u32,
-        resource: Resource,
-        end: Time,
-        time: Time,
-        act: Act,
-        bytes: u64,
-    ) {
-        if self.record.on && time > 0 {
-            let own = &self.adapters[adapter as usize];
-            let (host, rail) = (own.host, own.rail);
-            let resource = match resource {
-                Resource::BusUp if self.half_duplex => Resource::BusDown,
-                other => other,
-            };
-            self.record.spans.push(Span {
-                start: end - time,
-                end,
-                host,
-                lane: Lane::Rail(rail, resource),
-                act,
-                bytes: bytes as u32,
-            });
-        }
-    }
-
-    #[inline]
-    pub(super) fn note_rank(&mut self, rank: u32, start: Time, time: Time, act: Act, bytes: usize) {
-        if self.record.on && time > 0 {
-            self.record.spans.push(Span {
-                start,
-                end: start + time,
-                host: self.ranks[rank as usize].host,
-                lane: Lane::Rank(rank),
-                act,
-                bytes: bytes as u32,
-            });
-        }
-    }
-}
-
-/// Writes spans in the JSON trace event format. Times in it are microseconds, to the picosecond.
-pub fn write(spans: &[Span], to: &mut dyn io::Write) -> io::Result<()> {
-    let lanes: BTreeSet<(u32, Lane)> = spans.iter().map(|span| (span.host, span.lane)).collect();
-    let hosts: BTreeSet<u32> = lanes.iter().map(|&(host, _)| host).collect();
-    writeln!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-    for host in hosts {
-        writeln!(
-            to,
-            r#"{{"ph":"M","name":"process_name","pid":{host},"args":{{"name":"host {host}"}}}},"#
-        )?;
-    }
-    for (host, lane) in lanes {
-        let (number, name) = (number(lane), name(lane));
-        writeln!(
-            to,
-            r#"{{"ph":"M","name":"thread_name","pid":{host},"tid":{number},"args":{{"name":"{name}"}}}},"#
-        )?;
-    }
-    for (at, span) in spans.iter().enumerate() {
-        let (start, time) = (micros(span.start), micros(span.end - span.start));
-        let (name, host, lane) = (span.act.name(), span.host, number(span.lane));
-        let comma = if at + 1 < spans.len() { "," } else { "" };
-        writeln!(
-            to,
-            r#"{{"ph":"X","name":"{name}","pid":{host},"tid":{lane},"ts":{start},"dur":{time},"args":{{"bytes":{}}}}}{comma}"#,
-            span.bytes
-        )?;
-    }
-    writeln!(to, "]}}")
 }
 
 fn micros(time: Time) -> String {
     format!("{}.{:06}", time / 1_000_000, time % 1_000_000)
 }
 
-/// Lanes of a host in the order in which they are to be shown: rails first, then ranks.
-fn number(lane: Lane) -> u64 {
-    match lane {
-        Lane::Rail(rail, resource) => u64::from(rail) * 16 + resource as u64,
-        Lane::Rank(rank) => 1000 + u64::from(rank),
+/// Bytes as a person says them.
+fn size(bytes: u32) -> String {
+    match bytes {
+        0 => "0 B".into(),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
     }
 }
 
-fn name(lane: Lane) -> String {
+/// Lanes of a host in the order in which they are to be shown: ranks first, then rails.
+fn order(lane: Lane) -> (bool, u32, u32) {
     match lane {
-        Lane::Rank(rank) => format!("rank {rank}"),
-        Lane::Rail(rail, resource) => format!("rail {rail}: {}", resource.name()),
+        Lane::Calls(rank) => (false, rank, 0),
+        Lane::Processor(rank) => (false, rank, 1),
+        Lane::Rail(rail, part) => (true, rail, part as u32),
     }
+}
+
+fn lane_name(lane: Lane, full_duplex: bool) -> String {
+    let (rail, part) = match lane {
+        Lane::Calls(rank) => return format!("rank {rank}: calls"),
+        Lane::Processor(rank) => return format!("rank {rank}: CPU"),
+        Lane::Rail(rail, part) => (rail, part),
+    };
+    let part = match part {
+        Part::BusDown if full_duplex => "PCI, memory to HCA",
+        Part::BusDown => "PCI, both ways",
+        Part::BusUp => "PCI, HCA to memory",
+        Part::LinkOut => "link, out",
+        Part::LinkIn => "link, in",
+        Part::Buffer => "HCA buffer",
+    };
+    format!("rail {rail}: {part}")
 }

@@ -2,24 +2,55 @@
 
 use std::sync::Arc;
 
+use device::model::trace::Span;
 use device::model::{ModelNode, Net};
 use device::scene::Scene;
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};
 use pmi::Hosts;
-use sim::coroutines::{Plan, run};
+use sim::Turn;
+use sim::coroutines::{Plan, run_then};
 
 pub fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
-/// Runs a program on all ranks; the virtual time at the end of each, in nanoseconds, and how many events there were.
+/// All of the catalogue.
+#[allow(dead_code, reason = "few tests want all")]
+pub fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// What is kept of a run.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "no test keeps all of them")]
+pub enum Keep {
+    Nothing,
+    Digest,
+    Record,
+}
+
+/// How a run went. Two are the same only if all that happened in them was.
+#[derive(Debug, PartialEq)]
+pub struct Run {
+    /// When each rank ended, in nanoseconds.
+    pub times: Vec<u64>,
+    pub events: u64,
+    /// Of the record of what every processor, bus and link did, and when; 0 if only the record itself was kept, or nothing.
+    pub digest: u64,
+    pub record: Vec<Span>,
+}
+
+/// Runs a program on all ranks.
 pub fn play(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
-) -> (Vec<u64>, u64) {
+) -> Run {
     let size = scene.hosts.len();
     let plan = Plan {
         ranks: size as u32,
@@ -27,8 +58,15 @@ pub fn play(
         stack: 512 << 10,
     };
     let hosts = scene.hosts.clone();
-    let net = move |memory| Net::of(memory, &scene);
-    run(plan, net, move |turn| {
+    let net = move |memory| {
+        let net = Net::of(memory, &scene);
+        match keep {
+            Keep::Nothing => net,
+            Keep::Digest => net.digesting(),
+            Keep::Record => net.recording(),
+        }
+    };
+    let body = move |turn: Turn<Net>| {
         let rank = turn.rank() as usize;
         let settings = settings
             .iter()
@@ -47,6 +85,13 @@ pub fn play(
         program(&rank);
         rank.finish("MPI_Finalize").unwrap();
         rank.now()
-    })
-    .unwrap()
+    };
+    let last = |net: &mut Net| (net.digest(), net.take_record());
+    let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
+    Run {
+        times,
+        events,
+        digest,
+        record,
+    }
 }

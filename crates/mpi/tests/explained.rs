@@ -1,0 +1,104 @@
+//! `fabric explain --mpi` says where the time of a message goes: its rows add up to what each message of a ping-pong takes, to
+//! the picosecond. Only where the receiver is busy with other looks (for a completion, for a new peer) when it could see the
+//! message, these come on top.
+
+#[allow(dead_code)]
+mod common;
+#[path = "common/stage.rs"]
+mod stage;
+
+use channel::rdma::explain;
+use common::{out, room};
+use device::model::trace::{Act, Lane, Span};
+use device::scene::Scene;
+use fabric::explain::total;
+use fabric::{Costs, Nanos};
+use mpi::Mode;
+use mpi::comm::WORLD;
+use stage::{Keep, play, system};
+
+const ROUNDS: usize = 60;
+
+/// What the ranks' processors do in a ping-pong.
+fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
+    let system = system(name);
+    let mut scene = Scene::new(&system, 2, 1, 1).unwrap();
+    scene.hosts[1] = system.nodes - 1;
+    let run = play(scene, Vec::new(), Keep::Record, move |rank| {
+        let mut bytes = vec![0; len];
+        let peer = 1 - rank.rank() as i32;
+        for turn in 0..2 * ROUNDS {
+            if turn % 2 == rank.rank() {
+                rank.send("MPI_Send", Mode::Standard, out(&bytes), peer, 0, WORLD)
+                    .unwrap();
+            } else {
+                rank.receive("MPI_Recv", room(&mut bytes), peer, 0, WORLD)
+                    .unwrap();
+            }
+        }
+    });
+    [0, 1].map(|rank| {
+        let own = run.record.iter();
+        own.filter(|span| span.lane == Lane::Processor(rank))
+            .copied()
+            .collect()
+    })
+}
+
+/// From the beginning of each send to that of the next, which answers it; and for how much of that the receiver looks, once
+/// the message can be seen: `before` after the send.
+fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
+    let starts = |rank: usize| {
+        let sends = ranks[rank].iter().filter(|span| span.act == Act::Send);
+        sends.map(|span| span.start)
+    };
+    let mut sends: Vec<(u64, usize)> = starts(0).map(|start| (start, 0)).collect();
+    sends.extend(starts(1).map(|start| (start, 1)));
+    sends.sort_unstable();
+    let step = |pair: &[(u64, usize)]| {
+        let [(from, sender), (to, _)] = [pair[0], pair[1]];
+        let visible = from + before;
+        let receiver = &ranks[1 - sender];
+        let took = |span: &&Span| span.act == Act::Receive && span.start > visible;
+        let taken = receiver.iter().find(took).map_or(to, |span| span.start);
+        let looks = receiver.iter().filter(|span| {
+            let looking = [Act::Look, Act::Listen, Act::Notice].contains(&span.act);
+            looking && span.start < taken && span.end > visible
+        });
+        let looks = looks.map(|span| span.end - span.start.max(visible));
+        (to - from, looks.sum())
+    };
+    sends.windows(2).map(step).collect()
+}
+
+#[test]
+fn a_message_takes_what_its_rows_say() {
+    for name in stage::systems() {
+        let system = system(&name);
+        let costs = Costs::of(&system, 0);
+        if system.software.send == Nanos::ZERO {
+            eprintln!("{name}: no software");
+            continue;
+        }
+        for len in [0, 8, 200, 2048, 10_000, explain::longest()] {
+            let rows = explain::explain(&costs, len, system.most_hops());
+            let until = rows.iter().position(|row| row.step == "poll").unwrap();
+            let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
+            let all_but_looks = (before + after).picos();
+            let poll = rows[until].time.picos();
+            let steps = steps(&ping_pong(&name, len), before.picos());
+            assert_eq!(steps.len(), 2 * ROUNDS - 1);
+            let mut usual = 0;
+            for (at, (time, looking)) in steps.into_iter().enumerate() {
+                let what = format!("{name}, {len} bytes, message {at}: {rows:#?}");
+                assert_eq!(time, all_but_looks + looking, "{what}");
+                usual += usize::from(looking == poll);
+            }
+            // The one look that finds it is all, but for those that it interrupts.
+            assert!(
+                usual > 9 * (2 * ROUNDS - 1) / 10,
+                "{name}, {len} bytes: {usual}"
+            );
+        }
+    }
+}
