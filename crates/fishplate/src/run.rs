@@ -13,14 +13,15 @@ use knobs::{Knobs, Seconds, Value};
 
 use crate::refuse;
 
-/// Start a program on several ranks of this machine.
+/// Start a program on several ranks, of this machine or of several.
 ///
 /// Input goes to rank 0. The exit code is that of the first rank that failed, 128 plus the signal's number if a signal
 /// ended it. Ctrl-\ (SIGQUIT) prints what every rank waits for.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
-                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program"
+                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --hosts a,b \
+                        --launch-with 'ssh {host}' ./program"
 )]
 pub struct Arguments {
     /// How many ranks
@@ -53,19 +54,31 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
+    /// Run on these hosts, filled in order: NAME, or NAME:RANKS for how many ranks it takes
+    #[arg(
+        long,
+        value_name = "NAME[:RANKS],...",
+        conflicts_with = "fabric",
+        help_heading = "Several hosts"
+    )]
+    hosts: Option<String>,
+
+    /// What starts a command on one of them, followed by that command [default: ssh, asking nothing]
+    #[arg(
+        long,
+        value_name = "COMMAND WITH {host}",
+        requires = "hosts",
+        help_heading = "Several hosts"
+    )]
+    launch_with: Option<String>,
+
+    /// Ranks on each host (also of a modelled machine: there 1 if nothing is said)
+    #[arg(long, value_name = "COUNT", help_heading = "Several hosts")]
+    ppn: Option<usize>,
+
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE", help_heading = "Modelled machines")]
     fabric: Option<String>,
-
-    /// Ranks on each of its hosts
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 1,
-        requires = "fabric",
-        help_heading = "Modelled machines"
-    )]
-    ppn: usize,
 
     /// How ranks of one of its hosts reach each other
     #[arg(
@@ -151,7 +164,7 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
     let scene = match &arguments.fabric {
         None => None,
         Some(word) => {
-            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
+            let (ranks, ppn) = (arguments.ranks, arguments.ppn.unwrap_or(1));
             if ppn == 0 {
                 return Err("--ppn 0: a host needs at least one rank".into());
             }
@@ -165,6 +178,18 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
             Some(scene.encode())
         }
     };
+    let hosts = match &arguments.hosts {
+        None if arguments.ppn.is_some() && scene.is_none() => {
+            return Err(
+                "--ppn says how many ranks each host gets: it needs --hosts or --fabric".into(),
+            );
+        }
+        None => Vec::new(),
+        Some(list) => {
+            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
+            launch::place(list, ranks, ppn, arguments.launch_with.as_deref())?
+        }
+    };
     let mut words = arguments.program.into_iter();
     let program = words.next().ok_or("no program given")?;
     Ok(launch::Options {
@@ -173,6 +198,7 @@ fn options(arguments: Arguments) -> Result<launch::Options, String> {
         arguments: words.collect(),
         variables,
         directory: arguments.directory,
+        hosts,
         scene,
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
