@@ -19,7 +19,9 @@ pub(crate) fn to_group(leader: Pid, signal: Signal) {
 /// To all ranks of this host, and what they started. A rank that shares the launcher's process group may have had it from
 /// the terminal.
 pub(crate) fn to_ranks(ranks: &[Rank], signal: Signal, had: bool) {
-    for rank in ranks.iter().filter(|rank| rank.is_running()) {
+    // The number of a process on another host means nothing here.
+    let here = ranks.iter().filter(|rank| rank.host.is_none());
+    for rank in here.filter(|rank| rank.is_running()) {
         match (rank.pid, rank.own_group) {
             (Some(pid), true) => to_group(pid, signal),
             (Some(pid), false) if !had => to_process(pid, signal),

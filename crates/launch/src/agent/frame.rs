@@ -80,6 +80,8 @@ pub(crate) enum Up {
         why: String,
         code: u8,
     },
+    /// It ends all that there is, for this reason, which the launcher does not know.
+    Leaving(String),
     /// A packet from this rank.
     Said(usize, String),
     /// The program that came through MPI_Init in this rank is gone, and a wrapper is left.

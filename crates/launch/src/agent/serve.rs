@@ -178,9 +178,14 @@ impl Served {
                 received.signal,
                 Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP
             ) {
-                self.end(vec![Signal::SIGKILL], true);
+                self.leave(format!("was ended by {}", received.signal));
             }
         }
+    }
+
+    fn leave(&mut self, why: String) {
+        self.link.post(&Up::Leaving(why));
+        self.end(vec![Signal::SIGKILL], true);
     }
 
     fn obey(&mut self) -> Result<(), Error> {
@@ -195,9 +200,9 @@ impl Served {
                 }
             }
         }
-        // Nobody is left to serve.
+        // Nobody is left to serve. That there is still somebody to hear it is possible.
         if self.link.is_at_end() && !self.hurry {
-            self.end(vec![Signal::SIGKILL], true);
+            self.leave("does not hear the launcher any more".into());
         }
         Ok(())
     }

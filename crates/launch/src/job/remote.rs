@@ -124,6 +124,7 @@ impl Job<'_> {
                 self.lose(host);
                 self.host_failed(host, why, code);
             }
+            Up::Leaving(why) => self.host_failed(host, format!("its agent {why}"), 1),
             Up::Said(number, packet) if is_there(&number) => {
                 let news = self.ranks[number].hear(&packet);
                 self.hear(number, news);
@@ -212,6 +213,8 @@ impl Job<'_> {
         if !agent.link.is_at_end() {
             return;
         }
+        // A command between here and the agent ends when it sees the end.
+        agent.link.close();
         let since = *agent.ended.get_or_insert(now);
         let open = self
             .ranks
