@@ -82,6 +82,8 @@ pub(crate) enum Up {
     },
     /// It ends all that there is, for this reason, which the launcher does not know.
     Leaving(String),
+    /// That was all.
+    Done,
     /// A packet from this rank.
     Said(usize, String),
     /// The program that came through MPI_Init in this rank is gone, and a wrapper is left.

@@ -140,6 +140,7 @@ impl Served {
             self.take_steps();
             self.link.flush();
         }
+        self.link.post(&Up::Done);
         Ok(0)
     }
 

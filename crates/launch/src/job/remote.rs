@@ -125,6 +125,8 @@ impl Job<'_> {
                 self.host_failed(host, why, code);
             }
             Up::Leaving(why) => self.host_failed(host, format!("its agent {why}"), 1),
+            // A command between here and the agent ends when it sees the end.
+            Up::Done => self.agents[host].link.close(),
             Up::Said(number, packet) if is_there(&number) => {
                 let news = self.ranks[number].hear(&packet);
                 self.hear(number, news);
@@ -213,8 +215,6 @@ impl Job<'_> {
         if !agent.link.is_at_end() {
             return;
         }
-        // A command between here and the agent ends when it sees the end.
-        agent.link.close();
         let since = *agent.ended.get_or_insert(now);
         let open = self
             .ranks
