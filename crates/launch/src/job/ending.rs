@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::Job;
 use super::questions::{Inquiry, Purpose};
+use super::{Job, say};
 use crate::rank::Rank;
 use crate::steps::{GRACE, Steps};
 use crate::verdict::Verdict;
@@ -54,7 +54,15 @@ impl Job<'_> {
         let now = Instant::now();
         self.ending = Some(Steps::new(steps.iter().copied(), now));
         self.hopeless = Some(now + GRACE * steps.len() as u32 + HOPELESS);
-        self.inquiry = None;
+        // Whoever is in a hurry does not wait for what ranks would have said.
+        if let Some(Inquiry {
+            purpose: Purpose::End(verdict, _),
+            ..
+        }) = self.inquiry.take()
+        {
+            say(&self.line(&verdict, false));
+            self.verdict.get_or_insert(verdict);
+        }
         self.hurry = hurry;
         self.end_agents(steps, hurry);
         self.take_steps();

@@ -130,7 +130,6 @@ impl<'a> Job<'a> {
             // Signals before deaths: a rank that the terminal's Ctrl-C killed has not failed by itself.
             self.take_signals();
             self.listen(&ready);
-            self.serve_agents();
             self.reap();
             self.move_output(&ready);
             self.look_at_the_clock();

@@ -30,14 +30,17 @@ impl Job<'_> {
 
     pub(super) fn reap(&mut self) {
         match self.is_remote() {
-            true => self.reap_agents(),
+            true => {
+                self.reap_agents();
+                self.serve_agents();
+            }
             false => self.reap_ranks(),
         }
         if self.childless {
             return;
         }
         // What ranks left running after they ended, ends too.
-        if self.ending.is_none() && self.ranks.iter().all(|rank| !rank.is_running()) {
+        if !self.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
             self.end_in_order(&[Signal::SIGTERM, Signal::SIGKILL]);
         }
     }

@@ -9,10 +9,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::Job;
-use crate::agent::contact::PATIENCE;
+use crate::agent::contact::{Agent, PATIENCE};
 use crate::agent::frame::{Down, PIECE, Up, WINDOW};
 use crate::output::{Sink, Stream, Target};
 use crate::processes;
+use crate::rank::Rank;
 use crate::steps::GRACE;
 use crate::verdict::{Cause, Verdict};
 
@@ -89,6 +90,9 @@ impl Job<'_> {
         }
         self.move_input();
         self.miss_early_leavers();
+        let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
+        // An agent that is gone has been missed first.
+        self.childless = !self.agents.iter().any(open) && !self.ranks.iter().any(Rank::is_running);
     }
 
     fn take_frames(&mut self, host: usize) {
@@ -268,10 +272,6 @@ impl Job<'_> {
                 self.host_failed(host, why, 1);
             }
         }
-        self.childless = self
-            .agents
-            .iter()
-            .all(|agent| agent.exit.is_some() && agent.link.is_at_end());
     }
 
     /// Agents end their ranks, and then themselves.
