@@ -1,11 +1,10 @@
 # Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
 
+.PHONY: test test-all test-verbs lint unit loom simulate programs robust verbs foreign foreign-all counts documents bench
 
-.PHONY: test test-all lint unit loom simulate programs robust foreign foreign-all counts documents bench
+test: needs lint unit loom programs robust verbs counts documents foreign
 
-test: needs lint unit loom programs robust counts documents foreign
-
-test-all: needs lint unit loom programs robust counts documents foreign-all
+test-all: needs lint unit loom programs robust test-verbs counts documents foreign-all
 
 .PHONY: needs
 needs:
@@ -34,6 +33,18 @@ programs: stage
 # What must not happen: killed ranks, full disks, wrong environments, things left behind.
 robust: stage
 	python3 tests/robust/run.py --prefix build
+
+# On a real verbs stack, in a virtual machine (scripts/verbs-vm --help): `verbs` is what takes a minute or two, `test-verbs`
+# all. Where no machine can be started, this is said loudly and the rest still counts.
+verbs: stage
+	@$(call machine,--short)
+
+test-verbs: stage
+	@$(call machine,)
+
+machine = python3 tests/verbs/run.py --prefix build $(1); status=$$?; \
+	if [ $$status = 3 ]; then echo '*** verbs NOT RUN: the virtual machine could not be started, see above ***'; \
+	else exit $$status; fi
 
 # Every command that README.md and docs/ show.
 documents: stage
