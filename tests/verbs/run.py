@@ -5,7 +5,7 @@
 
 vm.py tests the machine itself, from outside. All else runs within one start of it (inside.py), from the modules that
 inside.py lists. `--short` leaves out what takes long where the processor is computed. The last line is
-`N passed, N failed, N skipped`. Status 3: there is no machine here, and the line before says why.
+`N passed, N failed, N skipped`. Status 3: there is no machine here, and the lines before say why.
 """
 
 import argparse
@@ -43,8 +43,8 @@ def outside(options) -> tuple[int, int]:
     return passed, failed
 
 
-def inside(options) -> tuple[int, int]:
-    """The tests within the machine; one of the machine's own failures counts as one."""
+def inside(options) -> tuple[int, int] | None:
+    """The tests within the machine; its own failure counts as one. None: there is no machine."""
     work = options.prefix / "tests" / "verbs"
     work.mkdir(parents=True, exist_ok=True)
     words = [HERE / "inside.py", "--prefix", options.prefix, "--only", options.only, *(["--short"] if options.short else [])]
@@ -57,6 +57,8 @@ def inside(options) -> tuple[int, int]:
         else:
             print(line, end="", flush=True)
     status = process.wait()
+    if counts is None and status == vm.NO_MACHINE:
+        return None
     if counts is None or status not in (0, 1):
         print(f"FAIL the machine: ended with {status} before its tests did")
         return 0, 1
@@ -76,11 +78,10 @@ def main() -> int:
             print(case.name if case.short else f"{case.name} (not in --short)")
         return 0
     options.prefix = harness.checked_prefix(options.prefix)
-    if trouble := vm.trouble():
-        print(trouble)
+    counts = inside(options)
+    if counts is None:
         return NO_MACHINE
-    counts = outside(options), inside(options)
-    passed, failed = (sum(column) for column in zip(*counts))
+    passed, failed = (sum(column) for column in zip(counts, outside(options)))
     return harness.closing_line(passed, failed, 0)
 
 

@@ -13,6 +13,8 @@ from case import Case, Problem
 ROOT = Path(__file__).resolve().parent.parent.parent
 VM = ROOT / "scripts" / "verbs-vm"
 MARK = "VERBS_VM_TEST"
+# How it says that it could not be started.
+NO_MACHINE = 125
 
 
 class Run:
@@ -63,12 +65,6 @@ class Run:
         return found[0]
 
 
-def trouble() -> str:
-    """Why there is no machine here; nothing if there is one."""
-    done = subprocess.run([str(VM), "--timeout", "120", "--", "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return "" if done.returncode == 0 else done.stderr.strip() or f"verbs-vm ended with {done.returncode}"
-
-
 def passes_all_on() -> None:
     """Status, both streams, environment, folder, arguments as they are; what is written stays in shared folders only."""
     with tempfile.TemporaryDirectory(prefix="verbs vm, ", dir=ROOT / "build") as name:
@@ -111,7 +107,7 @@ def ended_by(number: signal.Signals):
 def qemu_dies() -> None:
     run = Run("--", "sleep", "1000")
     os.kill(run.wait_for_qemu(), signal.SIGKILL)
-    _, err = run.end(125, seconds=20)
+    _, err = run.end(NO_MACHINE, seconds=20)
     if "the machine ended before the command did" not in err:
         raise Problem(err)
 
@@ -119,7 +115,7 @@ def qemu_dies() -> None:
 def wrong_words() -> None:
     for words, expected in [(["--share", "/nowhere", "--", "true"], "/nowhere: no such file"),
                             (["--module", "/nowhere.ko", "--", "true"], "/nowhere.ko: no such file")]:
-        _, err = Run(*words).end(125)
+        _, err = Run(*words).end(NO_MACHINE)
         if expected not in err:
             raise Problem(err)
 
