@@ -53,6 +53,7 @@ const WITH_VALUE: &[&str] = &[
     "--ppn",
     "--seed",
     "--faults",
+    "--intra-host",
     "-n",
     "--np",
     "--ranks",
