@@ -154,7 +154,7 @@ class Machine:
 class Running:
     def __init__(self, arguments: list, descriptors: list, streams: dict, first: int):
         self.arguments, self.descriptors, self.streams, self.first = arguments, descriptors, streams, first
-        self.libc = ctypes.CDLL(None)
+        self.libc, self.parent = ctypes.CDLL(None), os.getpid()
 
     def __enter__(self) -> subprocess.Popen:
         try:
@@ -170,6 +170,9 @@ class Running:
 
     def die_with_parent(self) -> None:
         self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # It may be dead by now.
+        if os.getppid() != self.parent:
+            os._exit(1)
 
     def __exit__(self, *_) -> None:
         if self.process.poll() is None:

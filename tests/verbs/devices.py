@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+import harness
 from case import Case, Problem
 
 # A message of its own for each exchange, and few of them: each takes milliseconds where the processor is computed.
@@ -14,21 +15,22 @@ def traffic(port: str) -> int:
     return sum(int((counters / name).read_text()) for name in ("tx_packets", "rx_packets"))
 
 
-def exchange(rail: int, seconds: float = 30) -> bool:
+def exchange(rail: int, seconds: float = 60) -> bool:
     """Messages between the hosts over one rail, by the verbs library's own example. Did they arrive?"""
     common = ["ibv_rc_pingpong", "-g", "1", "-n", str(EXCHANGES), "-p", str(18515 + rail)]
-    # The server goes on listening for as long as the client tries.
-    server = subprocess.Popen(["timeout", str(seconds), "on-host", "1", *common, "-d", f"rxe{2 + rail}"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    server = subprocess.Popen(["on-host", "1", *common, "-d", f"rxe{2 + rail}"], **quiet)
+    # The words beforehand go over TCP; a client that finds nobody listening yet tries again.
+    script = 'until "$@"; do sleep 0.3; done'
+    client = subprocess.Popen(["on-host", "0", "sh", "-c", script, "sh", *common, "-d", f"rxe{rail}", "127.0.0.1"], **quiet)
     try:
-        # Which rail carries the words about it beforehand does not matter.
-        script = 'for try in 1 2 3 4 5 6 7 8; do "$@" && exit 0; sleep 0.5; kill -0 $0 || exit 1; done; exit 1'
-        client = subprocess.run(["timeout", str(seconds), "on-host", "0", "bash", "-c", script, str(server.pid), *common,
-                                 "-d", f"rxe{rail}", "127.0.0.1"], capture_output=True)
-        return client.returncode == 0 and server.wait(seconds) == 0
+        return client.wait(seconds) == 0 and server.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        return False
     finally:
-        server.kill()
-        server.wait()
+        for process in (client, server):
+            harness.kill_session(process.pid)
+            process.wait()
 
 
 def state(host: int, device: str, world) -> str:

@@ -17,6 +17,21 @@ MARK = "VERBS_VM_TEST"
 NO_MACHINE = 125
 
 
+started: list["Run"] = []
+
+
+def clean_up() -> None:
+    """What a test that failed has left."""
+    while started:
+        run = started.pop()
+        for pid in run.members():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        run.process.communicate()
+
+
 class Run:
     """One start of the machine, all of whose processes are found by a variable of its own."""
 
@@ -24,6 +39,8 @@ class Run:
         self.mark = secrets.token_hex(8)
         self.process = subprocess.Popen([str(VM), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, cwd=cwd, env=os.environ | {MARK: self.mark} | (env or {}))
+
+        started.append(self)
 
     def end(self, status: int, seconds: float = 180) -> tuple[str, str]:
         try:
@@ -36,18 +53,19 @@ class Run:
         self.check_gone()
         return out, err
 
-    def members(self) -> list[int]:
-        mark, found = f"{MARK}={self.mark}".encode(), []
+    def members(self) -> dict[int, str]:
+        """Their names, by process id."""
+        mark, found = f"{MARK}={self.mark}".encode(), {}
         for entry in Path("/proc").iterdir():
             try:
                 if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
+                    found[int(entry.name)] = (entry / "comm").read_text().strip()
             except OSError:
                 continue
         return found
 
     def qemu(self) -> list[int]:
-        return [pid for pid in self.members() if Path(f"/proc/{pid}/comm").read_text().startswith("qemu")]
+        return [pid for pid, name in self.members().items() if name.startswith("qemu")]
 
     def check_gone(self) -> None:
         end = time.monotonic() + 5
