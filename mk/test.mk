@@ -2,9 +2,18 @@
 
 .PHONY: test test-all test-verbs lint unit loom simulate programs robust verbs foreign foreign-all counts documents bench
 
-test: needs lint unit loom programs robust verbs counts documents foreign
+test: begin needs lint unit loom programs robust verbs counts documents foreign
+	@cat build/not-run
 
-test-all: needs lint unit loom programs robust test-verbs counts documents foreign-all
+test-all: begin needs lint unit loom programs robust test-verbs counts documents foreign-all
+	@cat build/not-run
+
+# What could not be run here is said where it happens, and once more at the end.
+.PHONY: begin
+begin:
+	@mkdir -p build && : > build/not-run
+
+not_run = echo "*** $(1) NOT RUN: $(2) ***" | tee -a build/not-run
 
 .PHONY: needs
 needs:
@@ -43,7 +52,7 @@ test-verbs: stage
 	@$(call machine,)
 
 machine = python3 tests/verbs/run.py --prefix build $(1); status=$$?; \
-	if [ $$status = 3 ]; then echo '*** verbs NOT RUN: the virtual machine could not be started, see above ***'; \
+	if [ $$status = 3 ]; then $(call not_run,verbs,$$(cat build/tests/verbs/why-not)); \
 	else exit $$status; fi
 
 # Every command that README.md and docs/ show.
@@ -61,7 +70,7 @@ foreign-all: stage
 
 # Their sources are fetched, from PyPI and Debian; where that cannot be (status 3) the rest still counts, and it is said loudly.
 suite = python3 tests/foreign/$(1).py --prefix build $(2); status=$$?; \
-	if [ $$status = 3 ]; then echo '*** $(1) NOT RUN: its source could not be fetched ***'; else exit $$status; fi
+	if [ $$status = 3 ]; then $(call not_run,$(1),its source could not be fetched); else exit $$status; fi
 
 # Instructions of the hot paths, against the counts in tests/counts.
 counts: stage

@@ -5,7 +5,7 @@
 
 vm.py tests the machine itself, from outside. All else runs within one start of it (inside.py), from the modules that
 inside.py lists. `--short` leaves out what takes long where the processor is computed. The last line is
-`N passed, N failed, N skipped`. Status 3: there is no machine here, and the lines before say why.
+`N passed, N failed, N skipped`. Status 3: there is no machine here; the lines before, and tests/verbs/why-not in the prefix, say why.
 """
 
 import argparse
@@ -51,9 +51,12 @@ def inside(options) -> tuple[int, int] | None:
     work.mkdir(parents=True, exist_ok=True)
     words = [HERE / "inside.py", "--prefix", options.prefix, "--only", options.only, *(["--short"] if options.short else [])]
     command = [vm.VM, "--timeout", INSIDE_SECONDS, "--share", work, "--", "python3", *words]
-    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
     counts = None
     for line in process.stdout:
+        if line.startswith("verbs-vm: "):
+            (work / "why-not").write_text(line.strip())
         if found := re.fullmatch(r"(\d+) passed, (\d+) failed, \d+ skipped\n", line):
             counts = int(found[1]), int(found[2])
         else:

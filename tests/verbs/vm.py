@@ -131,7 +131,7 @@ def qemu_dies() -> None:
 
 
 def wrong_words() -> None:
-    for words, expected in [(["--share", "/nowhere", "--", "true"], "/nowhere: no such file"),
+    for words, expected in [(["--share", "/nowhere", "--", "true"], "verbs-vm: /nowhere: no such file"),
                             (["--module", "/nowhere.ko", "--", "true"], "/nowhere.ko: no such file")]:
         _, err = Run(*words).end(NO_MACHINE)
         if expected not in err:
