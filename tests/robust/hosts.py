@@ -356,6 +356,20 @@ def fails_before_it_answers(what: str, launch_with: str, code: int, *patterns: s
     return f"the command for a host {what}", test
 
 
+def reached_by_ssh(world):
+    """Where nothing else is said; but this machine is reached without. As ssh does, the stand-in hands a shell one line."""
+    folder = world.work / "ssh"
+    folder.mkdir(exist_ok=True)
+    stand_in = folder / "ssh"
+    stand_in.write_text(f'#!/bin/sh\n[ "$1 $2" = "-o BatchMode=yes" ] || exit 255\nshift 2\n'
+                        f'name=$1\nshift\nexec {HERE / "as-host"} "$name" sh -c "$*"\n')
+    stand_in.chmod(0o755)
+    own = os.uname().nodename
+    command = [world.mpiexec, "-n", 3, "--hosts", f"elsewhere,{own},localhost", "sh", "-c", "hostname"]
+    with Job(world.work, command, env={"PATH": f"{folder}:{os.environ['PATH']}"}) as job:
+        expect(job, 0, ["elsewhere", own, own])
+
+
 def noise_before_the_answer(world):
     noisy = f"sh -c 'echo welcome; echo \"to $1\"; exec {HERE / 'as-host'} \"$@\"' noisy {{host}}"
     with shell(world, "echo ready", launch_with=noisy) as job:
@@ -427,6 +441,7 @@ def tests() -> list:
         fails_before_it_answers("finds no fishplate", "AS_HOST env /nowhere/fishplate", 127,
                                 "No such file", "same path on every host"),
         fails_before_it_answers("ends without a word", "true {host}", 1, "ended with code 0 before its agent answered"),
+        ("hosts are reached by ssh", reached_by_ssh),
         ("the command for a host says something first", noise_before_the_answer),
         ("the command for a host never answers", silent_command),
         ("the command for a host is another version", another_version),
