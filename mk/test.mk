@@ -1,11 +1,19 @@
 # Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
 
+.PHONY: test test-all test-verbs lint unit loom simulate programs robust verbs foreign foreign-all counts documents bench
 
-.PHONY: test test-all lint unit loom simulate programs robust foreign foreign-all counts documents bench
+test: begin needs lint unit loom programs robust verbs counts documents foreign
+	@cat build/not-run
 
-test: needs lint unit loom programs robust counts documents foreign
+test-all: begin needs lint unit loom programs robust test-verbs counts documents foreign-all
+	@cat build/not-run
 
-test-all: needs lint unit loom programs robust counts documents foreign-all
+# What could not be run here is said where it happens, and once more at the end.
+.PHONY: begin
+begin:
+	@mkdir -p build && : > build/not-run
+
+not_run = echo "*** $(1) NOT RUN: $(2) ***" | tee -a build/not-run
 
 .PHONY: needs
 needs:
@@ -35,6 +43,18 @@ programs: stage
 robust: stage
 	python3 tests/robust/run.py --prefix build
 
+# On a real verbs stack, in a virtual machine (scripts/verbs-vm --help): `verbs` is what takes a minute or two, `test-verbs`
+# all. Where no machine can be started, this is said loudly and the rest still counts.
+verbs: stage
+	@$(call machine,--short)
+
+test-verbs: stage
+	@$(call machine,)
+
+machine = python3 tests/verbs/run.py --prefix build $(1); status=$$?; \
+	if [ $$status = 3 ]; then $(call not_run,verbs,$$(cat build/tests/verbs/why-not)); \
+	else exit $$status; fi
+
 # Every command that README.md and docs/ show.
 documents: stage
 	python3 tests/docs/run.py
@@ -50,7 +70,7 @@ foreign-all: stage
 
 # Their sources are fetched, from PyPI and Debian; where that cannot be (status 3) the rest still counts, and it is said loudly.
 suite = python3 tests/foreign/$(1).py --prefix build $(2); status=$$?; \
-	if [ $$status = 3 ]; then echo '*** $(1) NOT RUN: its source could not be fetched ***'; else exit $$status; fi
+	if [ $$status = 3 ]; then $(call not_run,$(1),its source could not be fetched); else exit $$status; fi
 
 # Instructions of the hot paths, against the counts in tests/counts.
 counts: stage

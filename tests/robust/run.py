@@ -3,7 +3,7 @@
 
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--list]
 
-The subjects are in deaths.py, launcher.py and surroundings.py; job.py watches a job. The tests run
+The subjects are in deaths.py, launcher.py, hosts.py, modelled.py and surroundings.py; job.py watches a job. The tests run
 in a mount namespace of their own (unshare), with an empty /tmp and /dev/shm, so that whatever is
 found there was left by the job at hand. They are written for our prefix only: another library's
 launcher says other things. The seed of the random moments is printed and can be given.
@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 import deaths  # noqa: E402
+import hosts  # noqa: E402
 import launcher  # noqa: E402
 import modelled  # noqa: E402
 import surroundings  # noqa: E402
@@ -76,7 +77,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
-    tests = [test for module in (deaths, launcher, modelled, surroundings) for test in module.tests()
+    tests = [test for module in (deaths, launcher, hosts, modelled, surroundings) for test in module.tests()
              if options.only in test[0]]
     if options.list:
         print("\n".join(name for name, _ in tests))

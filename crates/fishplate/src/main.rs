@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// MPI programs on this machine: start them, and see why they behave as they do.
+/// MPI programs: start them, and see why they behave as they do.
 #[derive(Parser)]
 #[command(name = "fishplate", version, arg_required_else_help = true)]
 struct Cli {
@@ -51,6 +51,9 @@ fn main() -> ExitCode {
     }
     if words.get(1).is_some_and(|word| word == bench::WORKER) {
         return bench::worker(words.split_off(2));
+    }
+    if words.get(1).is_some_and(|word| word == launch::AGENT) {
+        return ExitCode::from(launch::agent());
     }
     let Cli { command } = match words.get(1).is_some_and(|word| word == "run") {
         true => match mpiexec::translate(words.split_off(2)) {

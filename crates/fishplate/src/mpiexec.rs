@@ -29,7 +29,6 @@ pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
     }
 }
 
-const PPN: &str = "--ppn";
 const COMPUTE: &str = "--compute";
 
 /// Spellings with one dash, and ours.
@@ -39,16 +38,26 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("-wd", "--wdir"),
     ("-tag-output", "--tag-output"),
     ("-timeout", "--timeout"),
+    ("-H", "--hosts"),
+    ("-host", "--hosts"),
+    ("--host", "--hosts"),
+    ("-hosts", "--hosts"),
+    ("-ppn", "--ppn"),
+    ("-npernode", "--ppn"),
+    ("--npernode", "--ppn"),
 ];
 
 /// Options that take the next word.
 const WITH_VALUE: &[&str] = &[
     "--fabric",
-    PPN,
+    "--hosts",
+    "--launch-with",
+    "--ppn",
     "--seed",
     "--faults",
     COMPUTE,
     "--trace",
+    "--intra-host",
     "-n",
     "--np",
     "--ranks",
@@ -58,23 +67,14 @@ const WITH_VALUE: &[&str] = &[
     "--report-stuck",
 ];
 
-/// Options about other hosts, and about which rank runs where.
-const HOSTS: &[&str] = &[
-    "-H",
-    "-host",
-    "--host",
-    "-hosts",
-    "--hosts",
+/// Options about hosts in files, and about which rank runs where in ways that do not exist here.
+const PLACES: &[&str] = &[
     "-f",
     "-hostfile",
     "--hostfile",
     "-machinefile",
     "--machinefile",
     "-machine",
-    "-ppn",
-    PPN,
-    "-npernode",
-    "--npernode",
     "--map-by",
     "-map-by",
     "-configfile",
@@ -84,18 +84,13 @@ const HOSTS: &[&str] = &[
 /// Rewrites the options before the program; an error says what cannot be done.
 pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let mut translated = Vec::with_capacity(words.len());
-    let modelled = words
-        .iter()
-        .any(|word| word.as_encoded_bytes().starts_with(b"--fabric"));
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let text = word.to_str().unwrap_or_default();
         let name = text.split('=').next().unwrap_or_default();
-        // A modelled machine has hosts.
-        let possible = name == PPN && modelled;
-        if HOSTS.contains(&name) && !possible {
+        if PLACES.contains(&name) {
             return Err(format!(
-                "{name}: all ranks run on this machine; options about hosts do not exist here"
+                "{name}: hosts are named by --hosts a,b:2, and filled with ranks in that order"
             ));
         }
         let ours = SPELLINGS

@@ -12,14 +12,15 @@ use knobs::{Knobs, Seconds, Value};
 use crate::refuse;
 use crate::stage::{self, Stage};
 
-/// Start a program on several ranks of this machine.
+/// Start a program on several ranks, of this machine or of several.
 ///
 /// Input goes to rank 0. The exit code is that of the first rank that failed, 128 plus the signal's number if a signal
 /// ended it. Ctrl-\ (SIGQUIT) prints what every rank waits for.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
-                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program"
+                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --hosts a,b \
+                        --launch-with 'ssh {host}' ./program"
 )]
 pub struct Arguments {
     /// How many ranks
@@ -51,6 +52,28 @@ pub struct Arguments {
     /// After this many seconds without progress, print what every rank waits for
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
+
+    /// Run on these hosts, filled in order: NAME, or NAME:RANKS for how many ranks it takes
+    #[arg(
+        long,
+        value_name = "NAME[:RANKS],...",
+        conflicts_with = "fabric",
+        help_heading = "Several hosts"
+    )]
+    hosts: Option<String>,
+
+    /// What starts a command on one of them, followed by that command [default: ssh, asking nothing]
+    #[arg(
+        long,
+        value_name = "COMMAND WITH {host}",
+        requires = "hosts",
+        help_heading = "Several hosts"
+    )]
+    launch_with: Option<String>,
+
+    /// Ranks on each host (also of a modelled machine: there 1 if nothing is said)
+    #[arg(long, value_name = "COUNT", help_heading = "Several hosts")]
+    ppn: Option<usize>,
 
     #[command(flatten)]
     modelled: stage::Arguments,
@@ -95,18 +118,35 @@ fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
     let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
     let knobs = knobs.map_err(|error| error.to_string())?;
+    let modelled = &arguments.modelled;
+    let hosts = match &arguments.hosts {
+        None if arguments.ppn.is_some() && !modelled.is_wanted() => {
+            return Err(
+                "--ppn says how many ranks each host gets: it needs --hosts or --fabric".into(),
+            );
+        }
+        None => Vec::new(),
+        Some(list) => {
+            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
+            launch::place(list, ranks, ppn, arguments.launch_with.as_deref())?
+        }
+    };
     let mut words = arguments.program.into_iter();
     let program = words.next().ok_or("no program given")?;
     let words: Vec<OsString> = words.collect();
-    let stage = arguments
-        .modelled
-        .stage(arguments.ranks, &program, &words)?;
+    let stage = arguments.modelled.stage(
+        arguments.ranks,
+        arguments.ppn.unwrap_or(1),
+        &program,
+        &words,
+    )?;
     let options = launch::Options {
         ranks: arguments.ranks,
         program,
         arguments: words,
         variables,
         directory: arguments.directory,
+        hosts,
         stage: stage.launched.clone(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,

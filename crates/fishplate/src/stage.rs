@@ -20,10 +20,6 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
 
-    /// Ranks on each of its hosts
-    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric")]
-    ppn: usize,
-
     /// How ranks of one of its hosts reach each other
     #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Memory, requires = "fabric")]
     intra_host: Way,
@@ -107,21 +103,27 @@ pub struct Stage {
 }
 
 impl Arguments {
+    /// Does the job run on a modelled machine?
+    pub fn is_wanted(&self) -> bool {
+        self.fabric.is_some()
+    }
+
     /// Whatever can be wrong before the job starts is told here.
     pub fn stage(
         &self,
         ranks: usize,
+        per_host: usize,
         program: &OsStr,
         arguments: &[impl AsRef<OsStr>],
     ) -> Result<Stage, String> {
         let Some(word) = &self.fabric else {
             return Ok(Stage::default());
         };
-        if self.ppn == 0 {
+        if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
         let system = crate::fabric::system(word)?;
-        let mut scene = Scene::new(&system, ranks, self.ppn, self.seed)
+        let mut scene = Scene::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;

@@ -174,10 +174,15 @@ fn the_other_names_take_the_other_spelling() {
         job.code(0).silent();
         assert_eq!(job.stdout, "-np 2\n-np 2\n");
         command(&link)
-            .arguments(&["-hosts", "a,b", "true"])
+            .arguments(&["-hostfile", "hosts", "true"])
             .finish()
             .code(2)
-            .one_line(&["-hosts", "this machine"]);
+            .one_line(&["-hostfile", "--hosts a,b:2"]);
+        command(&link)
+            .arguments(&["-np", "2", "-hosts", "a,b:0", "true"])
+            .finish()
+            .code(2)
+            .one_line(&["--hosts a,b:0", "b:0"]);
         command(&link)
             .arguments(&["-n", "1", "true", ":", "-n", "1", "true"])
             .finish()

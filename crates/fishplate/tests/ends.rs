@@ -162,6 +162,14 @@ fn what_ranks_leave_running_ends_with_them() {
 }
 
 #[test]
+fn what_a_rank_leaves_running_does_not_hide_its_failure() {
+    ranks(&["-n", "1"], &["daemon", "exit=3"])
+        .finish()
+        .code(3)
+        .one_line(&["rank 0 ", "exited with code 3"]);
+}
+
+#[test]
 fn a_launcher_that_is_killed_takes_its_ranks_along() {
     let mut job = ranks(
         &["-n", "3"],

@@ -6,6 +6,22 @@ use common::ranks;
 use nix::sys::signal::Signal;
 
 #[test]
+fn two_interrupts_at_once_end_the_job_with_the_code_of_one() {
+    let mut job = ranks(
+        &["-n", "2"],
+        &["init", "ignore=SIGINT", "pid", "sleep=1000"],
+    )
+    .start();
+    job.pids(2);
+    job.signal(Signal::SIGTERM);
+    job.signal(Signal::SIGINT);
+    let done = job.finish();
+    let code = done.status.code().unwrap_or_default();
+    assert!([130, 143].contains(&code), "{code}");
+    done.code(code).one_line(&["ended by SIG"]);
+}
+
+#[test]
 fn an_interrupt_ends_the_job_and_says_what_it_was_at() {
     for (signal, code) in [
         (Signal::SIGINT, 130),

@@ -25,6 +25,16 @@ pub enum Error {
         ranks: usize,
         why: io::Error,
     },
+    /// The command that reaches a host cannot be started.
+    Host {
+        host: String,
+        program: String,
+        why: io::Error,
+    },
+    /// An agent that nobody needs.
+    AgentByHand,
+    /// What an agent is told makes no sense to it.
+    BadFrame { why: String },
     /// The system refused something else.
     System { what: &'static str, why: io::Error },
 }
@@ -33,7 +43,8 @@ impl Error {
     /// The exit code of the launcher: what a shell gives for the same failure.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::NoProgram { .. } | Error::Directory { .. } => 127,
+            Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
+            Error::AgentByHand => 2,
             Error::NotExecutable { .. } => 126,
             _ => 1,
         }
@@ -77,6 +88,17 @@ impl fmt::Display for Error {
                     )?;
                 }
                 Ok(())
+            }
+            Error::Host { host, program, why } => write!(
+                f,
+                "host {host}: cannot start {program}: {why}; --launch-with names the command that starts a program there"
+            ),
+            Error::AgentByHand => write!(
+                f,
+                "`fishplate agent` is what `fishplate run --hosts` starts on each host; there is nothing to type to it"
+            ),
+            Error::BadFrame { why } => {
+                write!(f, "what comes from the launcher cannot be read: {why}")
             }
             Error::System { what, why } => write!(f, "cannot {what}: {why}"),
         }

@@ -1,6 +1,6 @@
 //! Starting ranks, watching them, and ending the job cleanly.
 //!
-//! [`run`] starts a job on this machine and comes back with its exit code when nothing of it is left. One thread does
+//! [`run`] starts a job on this machine, or on several through an agent on each, and comes back with its exit code when nothing of it is left. One thread does
 //! all: a loop over `poll` that takes signals, lines from the ranks, their deaths, their output and the clock, in that
 //! order.
 //!
@@ -8,8 +8,10 @@
 //! decides the exit code, and one line on stderr says who, how, and what the others were doing; a rank never outlives
 //! its launcher, not even when that is killed with SIGKILL.
 
+mod agent;
 mod describe;
 mod error;
+mod hosts;
 mod job;
 mod library;
 mod limits;
@@ -20,10 +22,13 @@ mod rank;
 mod signals;
 mod space;
 mod start;
+mod steps;
 mod stuck;
 mod verdict;
 
+pub use agent::serve::{NAME as AGENT, main as agent};
 pub use error::Error;
+pub use hosts::{Host, place};
 pub use job::run;
 pub use library::library_directory;
 pub use limits::MOST_RANKS;
@@ -32,7 +37,9 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
 
 /// What to start, and how.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +61,8 @@ pub struct Options {
     pub report_stuck: Option<Duration>,
     /// The folder of the MPI library that programs are to load; see [`library_directory`].
     pub library: Option<PathBuf>,
+    /// The hosts to run on, through agents; none means this machine, without any.
+    pub hosts: Vec<Host>,
     /// The modelled machine on which the ranks run in virtual time; None is this machine.
     pub stage: Option<Stage>,
 }
@@ -67,4 +76,13 @@ pub struct Stage {
     pub world: Arc<OwnedFd>,
     /// What they compute between their calls, if that is to be as it was once, as they are to read it.
     pub computed: Option<Vec<u8>>,
+}
+
+/// How long it is until then, for the system.
+fn timespec(time: Instant) -> Timespec {
+    let left = time.saturating_duration_since(Instant::now());
+    Timespec {
+        tv_sec: left.as_secs() as i64,
+        tv_nsec: left.subsec_nanos().into(),
+    }
 }

@@ -10,13 +10,17 @@ pub const MOST_RANKS: usize = 4096;
 /// Beside those for ranks: the standard streams, signals, the segment, and what a library may hold.
 const OTHER_DESCRIPTORS: u64 = 64;
 
+pub(crate) fn check(ranks: usize) -> Result<(), Error> {
+    match (1..=MOST_RANKS).contains(&ranks) {
+        true => Ok(()),
+        false => Err(Error::Ranks { ranks }),
+    }
+}
+
 /// Raises the soft limit on descriptors where the job needs it. Returns the limit that ranks are to get, if it was
 /// raised: programs that use select(2) rely on a low one.
 pub(crate) fn make_room(ranks: usize, tag_output: bool) -> Result<Option<Rlimit>, Error> {
-    if !(1..=MOST_RANKS).contains(&ranks) {
-        return Err(Error::Ranks { ranks });
-    }
-    // A socket and a watch on a program below a wrapper; two pipes.
+    // A socket and a watch on a program below a wrapper; two pipes. For another host, three pipes.
     let per_rank = if tag_output { 4 } else { 2 };
     let needed = ranks as u64 * per_rank + OTHER_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 /// A line that grows beyond this is written in pieces.
 const LINE_LIMIT: usize = 64 << 10;
@@ -20,7 +21,7 @@ const PENDING_LIMIT: usize = 256 << 10;
 const PIECE: usize = 4096;
 
 /// Which of the launcher's own streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Target {
     Stdout,
     Stderr,
@@ -28,9 +29,10 @@ pub(crate) enum Target {
 
 /// One rank's stdout or stderr.
 pub(crate) struct Stream {
-    tag: Vec<u8>,
+    /// What each line begins with; none for output that is passed on as it comes.
+    tag: Option<Vec<u8>>,
     pub target: Target,
-    /// None once the rank has closed it.
+    /// None once the rank has closed it, and for a rank on another host.
     reader: Option<File>,
     /// The beginning of a line.
     partial: Vec<u8>,
@@ -38,18 +40,23 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub fn stdout(rank: usize, reader: File) -> Self {
-        Self::new(rank, Target::Stdout, reader)
+        Self::new(rank, Target::Stdout, Some(reader), true)
     }
 
     pub fn stderr(rank: usize, reader: File) -> Self {
-        Self::new(rank, Target::Stderr, reader)
+        Self::new(rank, Target::Stderr, Some(reader), true)
     }
 
-    fn new(rank: usize, target: Target, reader: File) -> Self {
+    /// Of a rank on another host, whose agent reads it.
+    pub fn remote(rank: usize, target: Target, tagged: bool) -> Self {
+        Self::new(rank, target, None, tagged)
+    }
+
+    fn new(rank: usize, target: Target, reader: Option<File>, tagged: bool) -> Self {
         Stream {
-            tag: format!("[{rank}] ").into_bytes(),
+            tag: tagged.then(|| format!("[{rank}] ").into_bytes()),
             target,
-            reader: Some(reader),
+            reader,
             partial: Vec::new(),
         }
     }
@@ -61,25 +68,53 @@ impl Stream {
 
     /// Moves what has arrived.
     pub fn pull(&mut self, sink: &mut Sink) {
+        match self.read(16 << 10) {
+            Piece::Bytes(bytes) => self.feed(&bytes, sink),
+            Piece::Nothing => {}
+            Piece::End => self.close(sink),
+        }
+    }
+
+    /// Reads what has arrived, as it is.
+    pub fn read(&mut self, most: usize) -> Piece {
         let Some(reader) = &mut self.reader else {
-            return;
+            return Piece::Nothing;
         };
-        let mut bytes = [0; 16 << 10];
+        let mut bytes = vec![0; most];
         match reader.read(&mut bytes) {
-            Ok(0) => self.close(sink),
-            Ok(length) => self.split(&bytes[..length], sink),
+            Ok(0) => Piece::End,
+            Ok(length) => {
+                bytes.truncate(length);
+                Piece::Bytes(bytes)
+            }
             Err(why)
                 if matches!(
                     why.kind(),
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) => {}
-            Err(_) => self.close(sink),
+                ) =>
+            {
+                Piece::Nothing
+            }
+            Err(_) => Piece::End,
         }
     }
 
-    /// Reads no more; a rank that goes on writing gets SIGPIPE.
-    pub fn close(&mut self, sink: &mut Sink) {
+    /// Takes what the rank wrote.
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut Sink) {
+        match self.tag {
+            Some(_) => self.split(bytes, sink),
+            None => sink.push(&[bytes]),
+        }
+    }
+
+    /// A rank that goes on writing gets SIGPIPE.
+    pub fn stop_reading(&mut self) {
         self.reader = None;
+    }
+
+    /// Reads no more, and ends the last line.
+    pub fn close(&mut self, sink: &mut Sink) {
+        self.stop_reading();
         if !self.partial.is_empty() {
             self.write_line(b"\n", sink);
         }
@@ -99,9 +134,18 @@ impl Stream {
     }
 
     fn write_line(&mut self, end: &[u8], sink: &mut Sink) {
-        sink.push(&[&self.tag, &self.partial, end]);
+        let tag = self.tag.as_deref().unwrap_or_default();
+        sink.push(&[tag, &self.partial, end]);
         self.partial.clear();
     }
+}
+
+/// What a read gave.
+pub(crate) enum Piece {
+    Bytes(Vec<u8>),
+    /// For now.
+    Nothing,
+    End,
 }
 
 /// One of the launcher's own streams.
@@ -120,7 +164,7 @@ impl Sink {
         }
     }
 
-    fn push(&mut self, parts: &[&[u8]]) {
+    pub fn push(&mut self, parts: &[&[u8]]) {
         if !self.closed {
             parts
                 .iter()

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use pmi::{FromLauncher, FromRank, Status};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::process::{Pid, PidfdFlags, WaitStatus, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::output::Stream;
+use crate::agent::frame::Exit;
+use crate::output::{Stream, Target};
 use crate::verdict::Cause;
 
 /// Packets taken from one rank before others get their turn.
@@ -32,7 +34,12 @@ const STATUS_LINES: usize = 4096;
 
 pub(crate) struct Rank {
     pub number: usize,
-    pub pid: Pid,
+    /// None until an agent has started it.
+    pub pid: Option<Pid>,
+    /// The host it is on, by its place among the agents; None is this one.
+    pub host: Option<usize>,
+    /// Where what it is to read is written, if that is not the launcher's own input.
+    pub input: Option<OwnedFd>,
     /// It leads a process group; otherwise it is in the launcher's, where the terminal lets it read.
     pub own_group: bool,
     /// None once the rank has closed it.
@@ -48,7 +55,9 @@ pub(crate) struct Rank {
     pub program_is_gone: bool,
     pub finalized: bool,
     /// How the process ended.
-    pub exit: Option<WaitStatus>,
+    pub exit: Option<Exit>,
+    /// Nobody will say how it ended: its agent is gone.
+    pub lost: bool,
     /// What it waits for, as it answered to the last request.
     pub answer: Option<Status>,
     fault: Option<String>,
@@ -65,7 +74,9 @@ impl Rank {
     ) -> Self {
         Rank {
             number,
-            pid,
+            pid: Some(pid),
+            host: None,
+            input: None,
             own_group,
             control: Some(control),
             outbox: VecDeque::new(),
@@ -75,14 +86,52 @@ impl Rank {
             program_is_gone: false,
             finalized: false,
             exit: None,
+            lost: false,
             answer: None,
             fault: None,
             lines: Vec::new(),
         }
     }
 
+    /// One that an agent is to start.
+    pub fn remote(number: usize, host: usize, tag_output: bool) -> Self {
+        let streams = [Target::Stdout, Target::Stderr]
+            .map(|target| Stream::remote(number, target, tag_output));
+        Rank {
+            number,
+            pid: None,
+            host: Some(host),
+            input: None,
+            own_group: true,
+            control: None,
+            outbox: VecDeque::new(),
+            streams: streams.into(),
+            init: None,
+            program: None,
+            program_is_gone: false,
+            finalized: false,
+            exit: None,
+            lost: false,
+            answer: None,
+            fault: None,
+            lines: Vec::new(),
+        }
+    }
+
+    /// It has not ended, as far as anybody knows.
     pub fn is_running(&self) -> bool {
-        self.exit.is_none()
+        self.exit.is_none() && !self.lost
+    }
+
+    /// What to poll to hear of it, its output left out.
+    pub fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let flags = match self.outbox.is_empty() {
+            true => PollFlags::IN,
+            false => PollFlags::IN | PollFlags::OUT,
+        };
+        let control = self.control.iter().map(move |fd| PollFd::new(fd, flags));
+        let program = self.program.iter();
+        control.chain(program.map(|fd| PollFd::new(fd, PollFlags::IN)))
     }
 
     /// What it was doing when it ended by a fault, if it said so before.
@@ -118,10 +167,6 @@ impl Rank {
         self.flush();
     }
 
-    pub fn has_more_to_hear(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
     /// Sends what its socket has room for.
     pub fn flush(&mut self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -143,9 +188,24 @@ impl Rank {
         let mut news = Vec::new();
         for _ in 0..PACKETS_AT_ONCE {
             let Some(text) = self.receive() else { break };
-            news.extend(text.lines().filter_map(|line| self.take(line)));
+            news.extend(self.hear(&text));
         }
         news
+    }
+
+    /// Takes one packet of what it said.
+    pub fn hear(&mut self, packet: &str) -> Vec<News> {
+        packet.lines().filter_map(|line| self.take(line)).collect()
+    }
+
+    /// What the rank said, for somebody else to judge.
+    pub fn relay(&mut self) -> Vec<String> {
+        let packets = std::iter::from_fn(|| self.receive()).take(PACKETS_AT_ONCE);
+        let packets: Vec<String> = packets.collect();
+        for packet in &packets {
+            self.hear(packet);
+        }
+        packets
     }
 
     /// A packet from the rank, if there is one.
@@ -197,7 +257,8 @@ impl Rank {
             return Some(Cause::SecondProgram { pid });
         }
         self.init = Some(pid);
-        if pid != self.pid {
+        // Its agent watches it on another host.
+        if self.host.is_none() && self.pid != Some(pid) {
             let watched = pidfd_open(pid, PidfdFlags::empty());
             self.program_is_gone = matches!(watched, Err(Errno::SRCH));
             self.program = watched.ok();
@@ -207,16 +268,17 @@ impl Rank {
 
     /// Takes note of the end of the process. Returns what was wrong with it; `others_in_mpi` says whether other ranks
     /// wait for this one.
-    pub fn ended(&mut self, status: WaitStatus, others_in_mpi: bool) -> Option<Cause> {
-        self.exit = Some(status);
+    pub fn ended(&mut self, exit: Exit, others_in_mpi: bool) -> Option<Cause> {
+        self.exit = Some(exit);
         self.program = None;
-        if let Some(signal) = status.terminating_signal() {
-            return Some(Cause::Signal {
-                signal,
-                fault: self.fault.take(),
-            });
-        }
-        match status.exit_status().unwrap_or(0) {
+        let code = match exit {
+            Exit::Code(code) => code,
+            Exit::Signal(signal) => {
+                let fault = self.fault.take();
+                return Some(Cause::Signal { signal, fault });
+            }
+        };
+        match code {
             0 if self.init.is_some() && !self.finalized => Some(Cause::NoFinalize {
                 fault: self.fault.take(),
             }),
@@ -227,6 +289,15 @@ impl Rank {
                 fault: self.fault.take(),
             }),
         }
+    }
+
+    /// The program below a wrapper is gone. What it said before is still to be heard.
+    pub fn program_has_ended(&self) -> bool {
+        let readable = |fd| {
+            let now = Timespec::default();
+            poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        };
+        self.program.as_ref().is_some_and(readable)
     }
 
     /// The program below a wrapper is gone, and the wrapper is not.

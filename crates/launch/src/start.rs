@@ -21,15 +21,38 @@ use crate::output::Stream;
 use crate::rank::Rank;
 use crate::{Error, Options};
 
-/// Starts all ranks. With an error come the ranks that had been started before it.
+/// The ranks of a job that start here.
+pub(crate) struct Share {
+    pub first: usize,
+    pub count: usize,
+    /// The host of each rank of the job.
+    pub hosts: Hosts,
+    /// Rank 0 reads what is written to [`Rank::input`], not what this process would read.
+    pub input: bool,
+}
+
+impl Share {
+    pub fn all(ranks: usize) -> Self {
+        Share {
+            first: 0,
+            count: ranks,
+            hosts: Hosts::one(ranks),
+            input: false,
+        }
+    }
+}
+
+/// Starts these ranks. With an error come the ranks that had been started before it.
 pub(crate) fn start(
     options: &Options,
+    share: Share,
     descriptors: Option<Rlimit>,
     signals: SigSet,
 ) -> (Vec<Rank>, Result<(), Error>) {
-    let mut ranks = Vec::with_capacity(options.ranks);
-    let outcome = Starter::new(options, descriptors, signals).and_then(|starter| {
-        (0..options.ranks).try_for_each(|number| {
+    let mut ranks = Vec::with_capacity(share.count);
+    let numbers = share.first..share.first + share.count;
+    let outcome = Starter::new(options, share, descriptors, signals).and_then(|starter| {
+        numbers.clone().try_for_each(|number| {
             ranks.push(starter.start(number)?);
             Ok(())
         })
@@ -39,7 +62,7 @@ pub(crate) fn start(
 
 struct Starter<'a> {
     options: &'a Options,
-    hosts: Hosts,
+    share: Share,
     /// Files of memory that all ranks inherit: the variable that names each, and the file.
     shared: Arc<[(&'static str, OwnedFd)]>,
     /// The limit on descriptors and the held-back signals that ranks get, where the launcher has changed its own.
@@ -55,6 +78,7 @@ struct Starter<'a> {
 impl<'a> Starter<'a> {
     fn new(
         options: &'a Options,
+        share: Share,
         descriptors: Option<Rlimit>,
         signals: SigSet,
     ) -> Result<Self, Error> {
@@ -64,19 +88,19 @@ impl<'a> Starter<'a> {
                 why,
             })?;
         }
-        let shared = shared_files(options).map_err(|why| Error::System {
+        let shared = shared_files(options, share.count).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
         })?;
         Ok(Starter {
             options,
-            hosts: Hosts::one(options.ranks),
+            past_cache_limit: past_cache_limit(options, share.count),
+            share,
             shared: shared.into(),
             descriptors,
             signals,
             terminal: io::stdin().is_terminal(),
             library_path: library_path(options),
-            past_cache_limit: past_cache_limit(options),
         })
     }
 
@@ -107,15 +131,26 @@ impl<'a> Starter<'a> {
         for row in pmi::CONTRACT {
             command.env_remove(row.env);
         }
-        command.envs(pmi::variables(number, &self.hosts, theirs.as_raw_fd()));
+        command.envs(pmi::variables(
+            number,
+            &self.share.hosts,
+            theirs.as_raw_fd(),
+        ));
         for (variable, file) in self.shared.iter() {
             command.env(variable, file.as_raw_fd().to_string());
         }
         if let Some(directory) = &options.directory {
             command.current_dir(directory);
         }
+        let mut input = None;
         if number > 0 {
             command.stdin(Stdio::null());
+        } else if self.share.input {
+            let (reader, writer) =
+                pipe_with(PipeFlags::CLOEXEC).map_err(|why| failed(why.into()))?;
+            rustix::io::ioctl_fionbio(&writer, true).map_err(|why| failed(why.into()))?;
+            command.stdin(reader);
+            input = Some(writer);
         }
         let mut streams = Vec::new();
         if options.tag_output {
@@ -145,7 +180,9 @@ impl<'a> Starter<'a> {
         unsafe { command.pre_exec(move || legacy.settle()) };
         let child = command.spawn().map_err(|why| self.explain(number, why))?;
         let pid = Pid::from_child(&child);
-        Ok(Rank::new(number, pid, !shares_group, control, streams))
+        let mut rank = Rank::new(number, pid, !shares_group, control, streams);
+        rank.input = input;
+        Ok(rank)
     }
 
     /// What the system's answer to exec means for the one who typed the command.
@@ -216,11 +253,8 @@ impl Legacy {
 }
 
 /// The memory that ranks share. Only their own processes will inherit it.
-fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    let mut files = vec![(
-        pmi::SEGMENT_FD,
-        channel::shm::Segment::create(options.ranks)?,
-    )];
+fn shared_files(options: &Options, ranks: usize) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![(pmi::SEGMENT_FD, channel::shm::Segment::create(ranks)?)];
     if let Some(stage) = &options.stage {
         files.push((pmi::SCENE_FD, memory("fishplate-scene", &stage.scene)?));
         files.push((pmi::WORLD_FD, stage.world.try_clone()?));
@@ -245,13 +279,13 @@ fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
 const PAST_CACHE_LIMIT: &str = "FISHPLATE_PAST_CACHE_LIMIT";
 
 /// The setting for cores that share a cache, if that is what ranks will run on and nobody has set it.
-fn past_cache_limit(options: &Options) -> Option<&'static str> {
+fn past_cache_limit(options: &Options, ranks: usize) -> Option<&'static str> {
     let given = options
         .variables
         .iter()
         .any(|(name, _)| name == PAST_CACHE_LIMIT)
         || std::env::var_os(PAST_CACHE_LIMIT).is_some();
-    let talks_here = options.ranks > 1 && options.stage.is_none();
+    let talks_here = ranks > 1 && options.stage.is_none();
     (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("8K")
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use rustix::process::Pid;
 
+use crate::agent::frame::Exit;
+
 /// What ended the job, or will decide its exit code.
 pub(crate) struct Verdict {
     /// Whose doing it was; None if it came from outside.
@@ -27,6 +29,8 @@ pub(crate) enum Cause {
     SecondProgram { pid: Pid },
     /// It put what cannot be put into the job's key-value space, or asked for what cannot be there.
     Space { why: String },
+    /// Its host is not reached, or not any more; or cannot start ranks.
+    Host { host: String, why: String, code: u8 },
     /// MPI_Abort.
     Abort { code: i32, message: String },
     /// `--timeout`.
@@ -43,6 +47,7 @@ impl Cause {
             Cause::Signal { signal, .. } => low_byte(128 + signal),
             Cause::Interrupt(signal) => low_byte(128 + *signal as i32),
             Cause::Timeout(_) => 124,
+            Cause::Host { code, .. } => *code,
             Cause::NoFinalize { .. }
             | Cause::NoInit
             | Cause::Space { .. }
@@ -78,6 +83,7 @@ impl Cause {
                     "started a second MPI program (pid {pid}); each program needs a job of its own"
                 )
             }
+            Cause::Host { host, why, .. } => format!("host {host}: {why}"),
             Cause::Space { why } => format!("misused the job's key-value space: {why}"),
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")
@@ -106,6 +112,14 @@ fn with(fault: &Option<String>, what: String) -> String {
 fn low_byte(code: i32) -> u8 {
     let byte = code as u8;
     if byte == 0 && code != 0 { 1 } else { byte }
+}
+
+/// How a process ended, to be read behind its name.
+pub(crate) fn exit_text(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited with code {code}"),
+        Exit::Signal(signal) => format!("was killed by {}", signal_text(signal)),
+    }
 }
 
 fn signal_text(number: i32) -> String {

@@ -4,18 +4,15 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::Job;
 use super::questions::{Inquiry, Purpose};
+use super::{Job, say};
 use crate::rank::Rank;
+use crate::steps::{GRACE, Steps};
 use crate::verdict::Verdict;
 use crate::{describe, processes};
 
 /// How long ranks have to say what they wait for before the job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
-/// Between a signal that asks a rank to end and a stronger one.
-const GRACE: Duration = Duration::from_millis(300);
-/// Between looks for processes that appeared while others were killed.
-const AGAIN: Duration = Duration::from_millis(20);
 /// A process that SIGKILL does not end within this time waits in the system, for a device or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
 
@@ -45,50 +42,62 @@ impl Job<'_> {
 
     /// Sends these signals, one after the other, until nothing is left.
     pub(super) fn end(&mut self, steps: &[Signal]) {
+        self.end_by(steps, true);
+    }
+
+    /// The same for what ranks left running when they had ended as they should: their output is waited for.
+    pub(super) fn end_in_order(&mut self, steps: &[Signal]) {
+        self.end_by(steps, false);
+    }
+
+    fn end_by(&mut self, steps: &[Signal], hurry: bool) {
         let now = Instant::now();
-        let times = (0..).map(|step| now + GRACE * step);
-        self.ending = Some(times.zip(steps.iter().copied()).collect());
+        self.ending = Some(Steps::new(steps.iter().copied(), now));
         self.hopeless = Some(now + GRACE * steps.len() as u32 + HOPELESS);
-        self.inquiry = None;
+        // Whoever is in a hurry does not wait for what ranks would have said.
+        if let Some(Inquiry {
+            purpose: Purpose::End(verdict, _),
+            ..
+        }) = self.inquiry.take()
+        {
+            say(&self.line(&verdict, false));
+            self.verdict.get_or_insert(verdict);
+        }
+        self.hurry = hurry;
+        self.end_agents(steps, hurry);
         self.take_steps();
     }
 
     pub(super) fn take_steps(&mut self) {
         let now = Instant::now();
-        while let Some(&(time, signal)) = self.ending.as_ref().and_then(|steps| steps.front()) {
-            if time > now {
-                break;
-            }
-            self.take_step(signal);
-            let Some(steps) = &mut self.ending else { break };
-            steps.pop_front();
-            if signal == Signal::SIGKILL && !self.childless {
-                steps.push_back((now + AGAIN, signal));
-            }
-        }
-    }
-
-    fn take_step(&self, signal: Signal) {
-        if self.childless {
+        let had = self.had;
+        let Some(steps) = &mut self.ending else {
             return;
+        };
+        while let Some(signal) = steps.take(now) {
+            // Agents take the steps of a job on several hosts.
+            if self.childless || !self.agents.is_empty() {
+                continue;
+            }
+            processes::to_all(&self.ranks, signal, had == Some(signal));
+            if signal == Signal::SIGKILL {
+                steps.repeat(signal, now);
+            }
         }
-        self.pass_on(signal, self.had == Some(signal));
-        // A stopped process takes a signal only when it goes on.
-        self.pass_on(Signal::SIGCONT, false);
-        let orphans = processes::children()
-            .into_iter()
-            .filter(|&pid| self.ranks.iter().all(|rank| rank.pid != pid));
-        orphans.for_each(|pid| processes::to_process(pid, signal));
     }
 
     /// The one line about the end.
     pub(super) fn line(&self, verdict: &Verdict, with_others: bool) -> String {
         let who = verdict.rank.map_or(String::new(), |number| {
-            let host = rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned();
-            let pid = self.ranks[number].pid.as_raw_nonzero();
+            let rank = &self.ranks[number];
+            let host = match rank.host {
+                Some(host) => self.agents[host].name.clone(),
+                None => {
+                    let own = rustix::system::uname();
+                    own.nodename().to_string_lossy().into_owned()
+                }
+            };
+            let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
             format!(
                 "rank {number} (pid {pid}, {} on {host}) ",
                 self.options.program.to_string_lossy()

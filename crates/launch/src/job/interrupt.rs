@@ -51,15 +51,4 @@ impl Job<'_> {
         processes::to_process(rustix::process::getpid(), Signal::SIGSTOP);
         self.pass_on(Signal::SIGCONT, false);
     }
-
-    /// To all ranks, and what they started. A rank that shares the launcher's process group may have it already.
-    pub(super) fn pass_on(&self, signal: Signal, had: bool) {
-        for rank in self.ranks.iter().filter(|rank| rank.is_running()) {
-            match rank.own_group {
-                true => processes::to_group(rank.pid, signal),
-                false if had => {}
-                false => processes::to_process(rank.pid, signal),
-            }
-        }
-    }
 }

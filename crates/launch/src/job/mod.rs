@@ -4,24 +4,27 @@ mod ending;
 mod interrupt;
 mod news;
 mod questions;
+mod remote;
 
-use std::collections::VecDeque;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::agent::contact::{self, Agent};
 use crate::output::{Sink, Stream, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
 use crate::space::Space;
+use crate::start::Share;
+use crate::steps::Steps;
 use crate::stuck::Stuck;
 use crate::verdict::Verdict;
-use crate::{Error, Options, limits, start};
+use crate::{Error, Options, limits, start, timespec};
 use questions::Inquiry;
+use remote::Input;
 
 /// Runs the job. Returns the exit code: that of the first rank that failed, 128 and the signal's number if a signal
 /// ended it, 124 after the timeout.
@@ -29,12 +32,26 @@ use questions::Inquiry;
 /// The calling thread has to outlive the job, because the ranks die with the thread that started them; and the process
 /// must have no other children, because all are waited for.
 pub fn run(options: &Options) -> Result<u8, Error> {
-    let descriptors = limits::make_room(options.ranks, options.tag_output)?;
+    limits::check(options.ranks)?;
+    let descriptors = match options.hosts.len() {
+        0 => limits::make_room(options.ranks, options.tag_output)?,
+        hosts => limits::make_room(hosts, true)?,
+    };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
     let signals = Signals::take()?;
-    let (ranks, outcome) = start::start(options, descriptors, signals.before());
-    let mut job = Job::new(options, ranks, signals);
+    let (ranks, agents, outcome) = match options.hosts.is_empty() {
+        true => {
+            let share = Share::all(options.ranks);
+            let (ranks, outcome) = start::start(options, share, descriptors, signals.before());
+            (ranks, Vec::new(), outcome)
+        }
+        false => {
+            let (agents, outcome) = contact::start(options, signals.before());
+            (elsewhere(options, agents.len()), agents, outcome)
+        }
+    };
+    let mut job = Job::new(options, ranks, agents, signals);
     if outcome.is_err() {
         job.end(&[Signal::SIGKILL]);
     }
@@ -43,9 +60,22 @@ pub fn run(options: &Options) -> Result<u8, Error> {
     Ok(job.verdict.map_or(0, |verdict| verdict.cause.exit_code()))
 }
 
+/// The ranks that agents will start, on the hosts whose agents are under way.
+fn elsewhere(options: &Options, agents: usize) -> Vec<Rank> {
+    let hosts = options.hosts.iter().take(agents).enumerate();
+    let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));
+    let ranks = hosts.enumerate();
+    ranks
+        .map(|(number, host)| Rank::remote(number, host, options.tag_output))
+        .collect()
+}
+
 struct Job<'a> {
     options: &'a Options,
     ranks: Vec<Rank>,
+    /// One for each host of a job on several; none on one.
+    agents: Vec<Agent>,
+    input: Input,
     signals: Signals,
     space: Space,
     stdout: Sink,
@@ -54,24 +84,30 @@ struct Job<'a> {
     verdict: Option<Verdict>,
     inquiry: Option<Inquiry>,
     /// The signals still to be sent to end the job, and when; none while it runs.
-    ending: Option<VecDeque<(Instant, Signal)>>,
+    ending: Option<Steps>,
+    /// The job failed, or somebody wants it to end: nobody who reads its output is waited for.
+    hurry: bool,
     hopeless: Option<Instant>,
     /// The ranks that share the launcher's process group have had this signal from the terminal.
     had: Option<Signal>,
     timeout: Option<Instant>,
     stuck: Option<Stuck>,
+    /// When agents that have not ended are killed.
+    overdue: Option<Instant>,
     /// No process of the job is left.
     childless: bool,
 }
 
 impl<'a> Job<'a> {
-    fn new(options: &'a Options, ranks: Vec<Rank>, signals: Signals) -> Self {
+    fn new(options: &'a Options, ranks: Vec<Rank>, agents: Vec<Agent>, signals: Signals) -> Self {
         let now = Instant::now();
         let patience = options.report_stuck.filter(|time| !time.is_zero());
         Job {
             options,
             stuck: patience.map(|patience| Stuck::new(patience, ranks.len(), now)),
             ranks,
+            agents,
+            input: Input::default(),
             signals,
             space: Space::default(),
             stdout: Sink::new(Target::Stdout),
@@ -79,6 +115,8 @@ impl<'a> Job<'a> {
             verdict: None,
             inquiry: None,
             ending: None,
+            hurry: false,
+            overdue: None,
             hopeless: None,
             had: None,
             timeout: options.timeout.and_then(|time| now.checked_add(time)),
@@ -117,7 +155,7 @@ impl<'a> Job<'a> {
 
     /// Whoever does not read the output holds up the end of a failed job for no longer than its ranks do.
     fn ending_is_due(&self) -> bool {
-        self.ending.as_ref().is_some_and(VecDeque::is_empty)
+        self.hurry && self.ending.as_ref().is_some_and(Steps::is_empty)
     }
 
     /// Waits for something to do, at most until the clock says that there is. Returns the ranks that have something.
@@ -125,12 +163,7 @@ impl<'a> Job<'a> {
         let mut owners = Vec::new();
         let mut wanted = Vec::new();
         for rank in &self.ranks {
-            let flags = match rank.has_more_to_hear() {
-                true => PollFlags::IN | PollFlags::OUT,
-                false => PollFlags::IN,
-            };
-            wanted.extend(rank.control.iter().map(|fd| PollFd::new(fd, flags)));
-            wanted.extend(rank.program.iter().map(readable));
+            wanted.extend(rank.wanted());
             let streams = rank
                 .streams
                 .iter()
@@ -139,18 +172,13 @@ impl<'a> Job<'a> {
             wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             owners.resize(wanted.len(), rank.number);
         }
-        wanted.push(readable(&self.signals));
+        wanted.push(PollFd::new(&self.signals, PollFlags::IN));
+        wanted.extend(self.wanted_of_agents());
         let sinks = [&self.stdout, &self.stderr]
             .into_iter()
             .filter(|sink| !sink.is_empty());
         wanted.extend(sinks.map(|sink| PollFd::new(sink, PollFlags::OUT)));
-        let time = self
-            .next_deadline()
-            .map(|time| time.saturating_duration_since(Instant::now()));
-        let time = time.map(|time| Timespec {
-            tv_sec: time.as_secs() as i64,
-            tv_nsec: time.subsec_nanos().into(),
-        });
+        let time = self.next_deadline().map(timespec);
         match poll(&mut wanted, time.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(Error::system("wait for the ranks")(errno)),
@@ -175,9 +203,8 @@ impl<'a> Job<'a> {
         let idle = self.inquiry.is_none() && self.ending.is_none();
         let deadlines = [
             self.inquiry.as_ref().map(|inquiry| inquiry.until),
-            self.ending
-                .as_ref()
-                .and_then(|steps| Some(steps.front()?.0)),
+            self.ending.as_ref().and_then(Steps::next),
+            self.deadline_of_agents(),
             self.hopeless,
             self.timeout.filter(|_| self.ending.is_none()),
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
@@ -201,11 +228,8 @@ impl<'a> Job<'a> {
         }
         self.stdout.flush();
         self.stderr.flush();
+        self.acknowledge();
     }
-}
-
-fn readable(fd: &impl AsFd) -> PollFd<'_> {
-    PollFd::new(fd, PollFlags::IN)
 }
 
 /// In one write, so that the lines of ranks do not come between.

@@ -1,14 +1,12 @@
 //! What ranks say, and how they end: which of it is a failure of the job.
 
-use std::os::fd::OwnedFd;
-
 use nix::sys::signal::Signal;
 use pmi::FromLauncher;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, WaitStatus, wait};
+use rustix::process::{WaitOptions, wait};
 
 use super::{Job, say};
+use crate::agent::frame::{Down, Exit};
 use crate::rank::{News, Rank};
 use crate::verdict::{Cause, Verdict};
 
@@ -16,13 +14,13 @@ impl Job<'_> {
     pub(super) fn listen(&mut self, ready: &[usize]) {
         for &number in ready {
             let rank = &mut self.ranks[number];
-            let gone = rank.program.as_ref().is_some_and(is_readable);
+            let gone = rank.program_has_ended();
             // What a process said just before it ended counts more than its end, so this comes after looking.
             let news = rank.listen();
             rank.flush();
             self.hear(number, news);
             let rank = &mut self.ranks[number];
-            let gone = gone || rank.program_is_gone && !rank.finalized;
+            let gone = gone || rank.program_is_gone;
             if gone && let Some(cause) = rank.program_ended() {
                 self.rank_failed(number, cause);
             }
@@ -31,18 +29,35 @@ impl Job<'_> {
     }
 
     pub(super) fn reap(&mut self) {
+        match self.is_remote() {
+            true => {
+                self.reap_agents();
+                self.serve_agents();
+            }
+            false => self.reap_ranks(),
+        }
+        if self.childless {
+            return;
+        }
+        // What ranks left running after they ended, ends too.
+        if !self.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
+            self.end_in_order(&[Signal::SIGTERM, Signal::SIGKILL]);
+        }
+    }
+
+    fn reap_ranks(&mut self) {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     if let Some(number) = self
                         .ranks
                         .iter()
-                        .position(|rank| rank.pid == pid && rank.is_running())
+                        .position(|rank| rank.pid == Some(pid) && rank.is_running())
                     {
-                        self.rank_ended(number, status);
+                        self.rank_ended(number, status.into());
                     }
                 }
-                Ok(None) => break,
+                Ok(None) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.childless = true;
@@ -50,13 +65,9 @@ impl Job<'_> {
                 }
             }
         }
-        // What ranks left running after they ended, ends too.
-        if self.ending.is_none() && self.ranks.iter().all(|rank| !rank.is_running()) {
-            self.end(&[Signal::SIGTERM, Signal::SIGKILL]);
-        }
     }
 
-    fn hear(&mut self, number: usize, news: Vec<News>) {
+    pub(super) fn hear(&mut self, number: usize, news: Vec<News>) {
         for news in news {
             match news {
                 News::Failure(cause) => self.rank_failed(number, cause),
@@ -81,24 +92,28 @@ impl Job<'_> {
     fn tell(&mut self, number: usize, key: &str, value: &str) {
         let (key, value) = (key.to_string(), value.to_string());
         let line = FromLauncher::Value { key, value };
-        self.ranks[number].tell(format!("{line}\n"));
+        let packet = format!("{line}\n");
+        match self.ranks[number].host {
+            None => self.ranks[number].tell(packet),
+            Some(host) => self.agents[host].link.post(&Down::Tell(number, packet)),
+        }
     }
 
-    fn rank_ended(&mut self, number: usize, status: WaitStatus) {
+    pub(super) fn rank_ended(&mut self, number: usize, exit: Exit) {
         let said = self.ranks[number].listen();
         self.hear(number, said);
         let others_in_mpi = self
             .ranks
             .iter()
             .any(|rank| rank.number != number && rank.init.is_some());
-        let cause = self.ranks[number].ended(status, others_in_mpi);
+        let cause = self.ranks[number].ended(exit, others_in_mpi);
         if let Some(cause) = cause {
             self.rank_failed(number, cause);
         }
     }
 
     /// A rank that left before others showed that this is an MPI job, which waits for it in vain.
-    fn miss_early_leavers(&mut self) {
+    pub(super) fn miss_early_leavers(&mut self) {
         if self.is_ending() || !self.ranks.iter().any(Rank::is_in_mpi) {
             return;
         }
@@ -109,7 +124,7 @@ impl Job<'_> {
     }
 
     /// Only the first failure counts. Nobody depends on a rank that is past MPI_Finalize, so then the job goes on.
-    fn rank_failed(&mut self, number: usize, cause: Cause) {
+    pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
         if self.is_ending() {
             return;
         }
@@ -129,12 +144,4 @@ impl Job<'_> {
             self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
         }
     }
-}
-
-fn is_readable(descriptor: &OwnedFd) -> bool {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::{Job, say};
+use crate::agent::frame::Down;
 use crate::describe;
 use crate::rank::Rank;
 use crate::verdict::{Cause, Verdict};
@@ -32,10 +33,13 @@ impl Job<'_> {
         if self.is_ending() {
             return;
         }
-        self.ranks
-            .iter_mut()
-            .filter(|rank| rank.is_running() && !rank.finalized)
-            .for_each(Rank::ask);
+        let asked = self.ranks.iter_mut();
+        for rank in asked.filter(|rank| rank.is_running() && !rank.finalized) {
+            rank.ask();
+            if let Some(host) = rank.host.filter(|_| rank.pid.is_some()) {
+                self.agents[host].link.post(&Down::Ask(rank.number));
+            }
+        }
         self.inquiry = Some(Inquiry {
             purpose,
             until: Instant::now() + time,
@@ -45,6 +49,7 @@ impl Job<'_> {
     pub(super) fn look_at_the_clock(&mut self) {
         let now = Instant::now();
         self.take_steps();
+        self.end_overdue_agents(now);
         if self.timeout.is_some_and(|time| now >= time) && !self.is_ending() {
             self.timeout = None;
             let time = self.options.timeout.unwrap_or_default();

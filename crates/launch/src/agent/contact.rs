@@ -1,0 +1,280 @@
+//! The launcher's end: starting the command for each host, and what is known of each agent.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal};
+use pmi::Hosts;
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid, getppid};
+
+use super::frame::{Exit, Link, Order};
+use crate::verdict::exit_text;
+use crate::{Error, Host, Options, processes};
+
+/// An agent that has not answered by then never will.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Text of the command that is kept until its agent answers.
+const TEXT_LIMIT: usize = 8 << 10;
+
+/// Variables that go to every host, beside those that the user names: the settings.
+const SETTINGS: &str = "FISHPLATE_";
+
+/// One host, as the launcher sees it.
+pub(crate) struct Agent {
+    pub name: String,
+    /// The command that was started for it, for people.
+    pub command: String,
+    /// The command without the agent.
+    words: String,
+    pub pid: Pid,
+    pub link: Link,
+    stderr: Option<File>,
+    /// What came on its standard error, or on its standard output before the agent answered.
+    text: Vec<u8>,
+    /// What it is to be told once it has answered.
+    order: Option<Order>,
+    pub since: Instant,
+    /// It has answered.
+    pub is_there: bool,
+    /// Its ranks run.
+    pub has_started: bool,
+    pub exit: Option<Exit>,
+    /// When the end of what it says was seen.
+    pub ended: Option<Instant>,
+    /// Output that was taken and that it has not been told of.
+    pub taken: [usize; 2],
+    /// It knows that nobody reads this stream.
+    pub deaf: [bool; 2],
+}
+
+/// Starts the command of each host. With an error come those that had been started before it.
+pub(crate) fn start(options: &Options, signals: SigSet) -> (Vec<Agent>, Result<(), Error>) {
+    let mut agents = Vec::with_capacity(options.hosts.len());
+    let outcome = contact_all(options, signals, &mut agents);
+    (agents, outcome)
+}
+
+fn contact_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Result<(), Error> {
+    let own = std::env::current_exe().map_err(|why| Error::System {
+        what: "find this command's own path",
+        why,
+    })?;
+    let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
+    let hosts = Hosts::blocks(&counts);
+    let mut first = 0;
+    for host in &options.hosts {
+        let order = order(options, &hosts, first, host.ranks);
+        agents.push(contact(host, &own, order, signals)?);
+        first += host.ranks;
+    }
+    Ok(())
+}
+
+fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> Order {
+    let given = |name: &OsStr| options.variables.iter().any(|(other, _)| other == name);
+    let is_setting = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with(SETTINGS) && pmi::CONTRACT.iter().all(|row| row.env != name)
+    };
+    let settings = std::env::vars_os().filter(|(name, _)| is_setting(name) && !given(name));
+    // As on one host, ranks start where the launcher was started.
+    let here = std::env::current_dir().ok();
+    let directory = match (&options.directory, here) {
+        (Some(directory), Some(here)) => Some(here.join(directory)),
+        (directory, here) => directory.clone().or(here),
+    };
+    Order {
+        program: options.program.clone(),
+        arguments: options.arguments.clone(),
+        variables: settings.chain(options.variables.iter().cloned()).collect(),
+        directory: directory.map(PathBuf::into_os_string),
+        first,
+        count,
+        hosts: hosts.to_string(),
+        ranks: hosts.ranks(),
+    }
+}
+
+fn contact(host: &Host, own: &Path, order: Order, signals: SigSet) -> Result<Agent, Error> {
+    let words: Vec<&OsStr> = host.command.iter().map(OsString::as_os_str).collect();
+    let shown = |words: &[&OsStr]| {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        words.join(" ")
+    };
+    let all: Vec<&OsStr> = words
+        .iter()
+        .copied()
+        .chain([own.as_os_str(), OsStr::new(super::serve::NAME)])
+        .collect();
+    let mut command = Command::new(all[0]);
+    command
+        .args(&all[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // The terminal's Ctrl-C is the launcher's, which tells the agents.
+        .process_group(0);
+    let launcher = getpid();
+    // SAFETY: between fork and exec this makes system calls and nothing else.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+            if getppid() != Some(launcher) {
+                return Err(Errno::SRCH.into());
+            }
+            signals.thread_set_mask()?;
+            Ok(())
+        });
+    }
+    let failed = |why: io::Error| Error::Host {
+        host: host.name.clone(),
+        program: all[0].to_string_lossy().into_owned(),
+        why,
+    };
+    let mut child = command.spawn().map_err(failed)?;
+    let pid = Pid::from_child(&child);
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+        return Err(failed(Errno::BADF.into()));
+    };
+    let link = Link::new(OwnedFd::from(stdout), OwnedFd::from(stdin)).map_err(failed)?;
+    let stderr = OwnedFd::from(stderr);
+    rustix::io::ioctl_fionbio(&stderr, true).map_err(|errno| failed(errno.into()))?;
+    Ok(Agent {
+        name: host.name.clone(),
+        command: shown(&all),
+        words: shown(&words),
+        pid,
+        link,
+        stderr: Some(stderr.into()),
+        text: Vec::new(),
+        order: Some(order),
+        since: Instant::now(),
+        is_there: false,
+        has_started: false,
+        exit: None,
+        ended: None,
+        taken: [0; 2],
+        deaf: [false; 2],
+    })
+}
+
+impl Agent {
+    pub fn stderr(&self) -> Option<&File> {
+        self.stderr.as_ref()
+    }
+
+    /// Reads what its command wrote on standard error.
+    pub fn pull_text(&mut self) {
+        let mut bytes = [0; 4 << 10];
+        while let Some(stderr) = &mut self.stderr {
+            match stderr.read(&mut bytes) {
+                Ok(0) => self.stderr = None,
+                Ok(length) => self.text.extend_from_slice(&bytes[..length]),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.stderr = None,
+            }
+            if !self.is_there && self.text.len() > TEXT_LIMIT {
+                self.text.drain(..TEXT_LIMIT / 2);
+            }
+        }
+    }
+
+    /// What there is to be shown, once the agent has answered.
+    pub fn take_text(&mut self) -> Vec<u8> {
+        match self.is_there {
+            true => std::mem::take(&mut self.text),
+            false => Vec::new(),
+        }
+    }
+
+    /// Looks for the agent's answer among what the command's standard output begins with. An error says that it is of
+    /// another version.
+    pub fn meet(&mut self) -> Result<(), String> {
+        while let Some(line) = self.link.next_line().filter(|_| !self.is_there) {
+            if line == super::frame::HELLO {
+                self.is_there = true;
+                if let Some(order) = self.order.take() {
+                    self.link.post(&super::frame::Down::Start(order));
+                }
+                return Ok(());
+            }
+            if line.starts_with("fishplate agent ") {
+                return Err(format!(
+                    "`{}` is `{line}`, and this is `{}`: install the same version on all hosts",
+                    self.command,
+                    super::frame::HELLO
+                ));
+            }
+            self.text.extend_from_slice(line.as_bytes());
+            self.text.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Whatever still runs of its command ends.
+    pub fn kill(&self, signal: Signal) {
+        processes::to_group(self.pid, signal);
+    }
+
+    /// What its end means for the one who typed the command.
+    pub fn obituary(&self) -> String {
+        let how = match self.exit {
+            Some(Exit::Code(code)) => format!("ended with code {code}"),
+            Some(exit) => exit_text(exit),
+            None => "closed the connection".into(),
+        };
+        let command = &self.command;
+        if self.is_there {
+            return format!("its agent is gone: `{command}` {how}");
+        }
+        let advice = match self.exit {
+            Some(Exit::Code(126 | 127)) => {
+                "fishplate has to be at the same path on every host, as this one is here".into()
+            }
+            _ if self.words.is_empty() => String::new(),
+            _ => format!(
+                "`{} true` has to work from here, without asking for anything",
+                self.words
+            ),
+        };
+        let text = String::from_utf8_lossy(&self.text);
+        let lines: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let said = if lines.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", lines.join("; "))
+        };
+        let advice = if advice.is_empty() {
+            advice
+        } else {
+            format!(" ({advice})")
+        };
+        format!("`{command}` {how} before its agent answered{said}{advice}")
+    }
+
+    /// The exit code that its end gives the job.
+    pub fn exit_code(&self) -> u8 {
+        match self.exit {
+            Some(Exit::Code(code @ 1..=255)) => code as u8,
+            Some(Exit::Signal(signal)) => 128u8.wrapping_add(signal as u8),
+            _ => 1,
+        }
+    }
+}

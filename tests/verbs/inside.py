@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The tests that run within the machine: those of the modules named in `tests`, one after the other.
+
+A module has a function `tests` that gives a list of `Case`s; what each runs gets a `World`.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import devices  # noqa: E402
+import harness  # noqa: E402
+import launching  # noqa: E402
+from case import Case, Problem  # noqa: E402
+
+
+@dataclass
+class World:
+    """Where things are, and how to run them."""
+
+    prefix: Path
+
+    @property
+    def work(self) -> Path:
+        """What is written here is seen outside too."""
+        return self.prefix / "tests" / "verbs"
+
+    def run(self, *command, seconds: float = 60, env: dict | None = None) -> harness.Outcome:
+        return harness.run(list(map(str, command)), seconds=seconds, env=env)
+
+    def on_host(self, host: int, *command, **more) -> harness.Outcome:
+        return self.run("on-host", host, *command, **more)
+
+    def job(self, ranks: int, *command, options: tuple = (), **more) -> harness.Outcome:
+        """An MPI job over both hosts."""
+        launcher = [self.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", "0,1", "--launch-with", "on-host {host}"]
+        return self.run(*launcher, *options, *command, **more)
+
+
+def tests() -> list[Case]:
+    return [case for module in (devices, launching) for case in module.tests()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    world = World(harness.checked_prefix(options.prefix))
+    passed = failed = 0
+    for case in tests():
+        if not case.wanted(options):
+            continue
+        began, problem = time.monotonic(), ""
+        try:
+            case.run(world)
+        except Problem as found:
+            problem = str(found)
+        except Exception:
+            problem = traceback.format_exc()
+        # No test inherits a broken cable.
+        for rail in (0, 1):
+            subprocess.run(["rail", str(rail), "up"], check=True)
+        case.show(problem, time.monotonic() - began)
+        failed, passed = failed + bool(problem), passed + (not problem)
+    return harness.closing_line(passed, failed, 0)
+
+
+if __name__ == "__main__":
+    if os.getpid() == 1:
+        sys.exit("to be started by run.py")
+    sys.exit(main())

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Tests on a real verbs stack, in the virtual machine of scripts/verbs-vm.
+
+    tests/verbs/run.py [--prefix build] [--short] [--only TEXT] [--list]
+
+vm.py tests the machine itself, from outside. All else runs within one start of it (inside.py), from the modules that
+inside.py lists. `--short` leaves out what takes long where the processor is computed. The last line is
+`N passed, N failed, N skipped`. Status 3: there is no machine here; the lines before, and tests/verbs/why-not in the prefix, say why.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+import vm  # noqa: E402
+from case import Problem  # noqa: E402
+from inside import tests as tests_inside  # noqa: E402
+
+INSIDE_SECONDS = 1800
+NO_MACHINE = 3
+
+
+def outside(options) -> tuple[int, int]:
+    passed = failed = 0
+    for case in vm.tests():
+        if not case.wanted(options):
+            continue
+        began, problem = time.monotonic(), ""
+        try:
+            case.run()
+        except Problem as found:
+            problem = str(found)
+        except Exception:
+            problem = traceback.format_exc()
+        vm.clean_up()
+        case.show(problem, time.monotonic() - began)
+        failed, passed = failed + bool(problem), passed + (not problem)
+    return passed, failed
+
+
+def inside(options) -> tuple[int, int] | None:
+    """The tests within the machine; its own failure counts as one. None: there is no machine."""
+    work = options.prefix / "tests" / "verbs"
+    work.mkdir(parents=True, exist_ok=True)
+    words = [HERE / "inside.py", "--prefix", options.prefix, "--only", options.only, *(["--short"] if options.short else [])]
+    command = [vm.VM, "--timeout", INSIDE_SECONDS, "--share", work, "--", "python3", *words]
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    counts = None
+    for line in process.stdout:
+        if line.startswith("verbs-vm: "):
+            (work / "why-not").write_text(line.strip())
+        if found := re.fullmatch(r"(\d+) passed, (\d+) failed, \d+ skipped\n", line):
+            counts = int(found[1]), int(found[2])
+        else:
+            print(line, end="", flush=True)
+    status = process.wait()
+    if counts is None and status == vm.NO_MACHINE:
+        return None
+    if counts is None or status not in (0, 1):
+        print(f"FAIL the machine: ended with {status} before its tests did")
+        return 0, 1
+    return counts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--short", action="store_true", help="only what takes a minute or two in all")
+    parser.add_argument("--only", default="", metavar="TEXT", help="tests whose name holds this")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    options = parser.parse_args()
+    if options.list:
+        for case in [*vm.tests(), *tests_inside()]:
+            print(case.name if case.short else f"{case.name} (not in --short)")
+        return 0
+    options.prefix = harness.checked_prefix(options.prefix)
+    wanted = any(case.wanted(options) for case in tests_inside())
+    counts = inside(options) if wanted else (0, 0)
+    if counts is None:
+        return NO_MACHINE
+    passed, failed = (sum(column) for column in zip(counts, outside(options)))
+    return harness.closing_line(passed, failed, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
