@@ -33,6 +33,7 @@ pub mod frame;
 pub mod handle;
 mod info;
 mod raise;
+mod remote;
 mod stage;
 pub mod state;
 pub mod status;

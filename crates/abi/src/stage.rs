@@ -1,4 +1,4 @@
-//! A rank's place on a modelled machine, as its launcher describes it.
+//! A rank's place: on this host, on several, or on a modelled machine, as its launcher describes it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,16 +6,25 @@ use std::os::unix::fs::FileExt;
 use device::computing::Replay;
 use device::model::{ModelNode, Net};
 use device::scene::{Compute, Scene};
+use knobs::Knobs;
 use mpi::Wiring;
 use pmi::Hosts;
 use sim::process::{LONG, Place};
 
+use crate::remote;
 use crate::watch::{Time, Watch};
 
-/// How the rank is tied to the others of its job: by shared memory, or on a modelled machine; and who watches it there.
-pub fn wiring(mut job: pmi::Job) -> Result<(Wiring, Option<Watch>), String> {
+/// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
+/// it there.
+pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
     let Some(stage) = job.stage.take() else {
-        return Ok((job.into(), None));
+        let node = match job.hosts.count() {
+            0 | 1 => None,
+            _ => Some(remote::node(&job, "")?),
+        };
+        let mut wiring = Wiring::from(job);
+        wiring.node = node;
+        return Ok((wiring, None));
     };
     let bytes = contents(&File::from(stage.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;

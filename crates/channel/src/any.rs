@@ -128,6 +128,12 @@ impl Channels {
         self.rdma.as_mut().map(|rdma| rdma.node())
     }
 
+    /// The rank's devices are worked by this host's processors: whoever spins keeps them from it.
+    pub fn needs_processors(&mut self) -> bool {
+        self.node()
+            .is_some_and(|node| node.rail(0).attributes().by_processor)
+    }
+
     /// Leaves the machine: this rank talks to nobody any more.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();

@@ -16,6 +16,8 @@ pub struct Attributes {
     /// The longest message, in bytes.
     pub longest: u64,
     pub placement: Placement,
+    /// This host's processors do its work, so whoever spins keeps them from it.
+    pub by_processor: bool,
 }
 
 /// How the bytes of one RDMA write become visible.

@@ -159,7 +159,7 @@ impl Rank {
         host: impl FnOnce(usize) -> Box<dyn Host>,
     ) -> Result<Rank> {
         let mut job = job.unwrap_or_else(Wiring::alone);
-        let channels = job.channels(&knobs)?;
+        let mut channels = job.channels(&knobs)?;
         let Wiring {
             rank,
             size,
@@ -169,11 +169,12 @@ impl Rank {
         } = job;
         let here = channels.shm().map_or(size, |shm| shm.places().here());
         let host = host(here);
+        let may_spin = host.core_per_rank() && !channels.needs_processors();
         let limits = Limits {
             eager: knobs.eager_limit.0.min(channels.least_body()),
             past_cache: knobs.past_cache_limit.0,
             single_copy: knobs.single_copy_limit.0,
-            together: if host.core_per_rank() {
+            together: if may_spin {
                 knobs.together_limit.0
             } else {
                 usize::MAX
@@ -183,11 +184,7 @@ impl Rank {
         };
         let policy = match channels.waits_by_node() {
             true => Policy::by_node(),
-            false => Policy::new(
-                knobs.wait,
-                knobs.spin.as_nanos() as u64,
-                host.core_per_rank(),
-            ),
+            false => Policy::new(knobs.wait, knobs.spin.as_nanos() as u64, may_spin),
         };
         let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,13 +27,19 @@ impl std::fmt::Display for Gone {
 
 impl std::error::Error for Gone {}
 
-/// The rank's end of the socket.
-#[derive(Debug)]
+/// The rank's end of the socket. Clones share it.
+#[derive(Debug, Clone)]
 pub struct Control {
-    socket: OwnedFd,
-    /// Requests for a report that have not been taken.
+    socket: Arc<OwnedFd>,
+    arrived: Arc<Mutex<Arrived>>,
+}
+
+/// What has come and has not been taken.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// Requests for a report.
     reports: usize,
-    /// Answers that have not been taken.
+    /// Answers.
     values: VecDeque<(String, String)>,
 }
 
@@ -40,28 +47,32 @@ impl Control {
     /// For a connected socket that keeps packets apart.
     pub fn new(socket: OwnedFd) -> Self {
         Control {
-            socket,
-            reports: 0,
-            values: VecDeque::new(),
+            socket: Arc::new(socket),
+            arrived: Arc::default(),
         }
+    }
+
+    fn arrived(&self) -> MutexGuard<'_, Arrived> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does the launcher want to know what this rank is doing? True once for each time it asked. Never blocks.
     pub fn report_asked(&mut self) -> Result<bool, Gone> {
-        while self.reports == 0 {
-            if !self.receive()? {
+        let mut arrived = self.arrived();
+        while arrived.reports == 0 {
+            if !self.receive(&mut arrived)? {
                 return Ok(false);
             }
         }
-        self.reports -= 1;
+        arrived.reports -= 1;
         Ok(true)
     }
 
     /// Takes a packet, if there is one.
-    fn receive(&mut self) -> Result<bool, Gone> {
+    fn receive(&self, arrived: &mut Arrived) -> Result<bool, Gone> {
         let mut packet = [0; PACKET_LIMIT];
         let length = loop {
-            match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
+            match recv(&*self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => return Err(Gone),
                 Ok((_, length)) => break length.min(packet.len()),
                 Err(Errno::INTR) => continue,
@@ -72,8 +83,8 @@ impl Control {
         let text = String::from_utf8_lossy(&packet[..length]);
         for line in text.lines() {
             match line.parse() {
-                Ok(FromLauncher::Report) => self.reports += 1,
-                Ok(FromLauncher::Value { key, value }) => self.values.push_back((key, value)),
+                Ok(FromLauncher::Report) => arrived.reports += 1,
+                Ok(FromLauncher::Value { key, value }) => arrived.values.push_back((key, value)),
                 // A line of a newer launcher that means nothing to us is passed over.
                 Err(()) => {}
             }
@@ -132,7 +143,7 @@ impl Control {
         let patience = Instant::now() + Duration::from_secs(1);
         loop {
             match send(
-                &self.socket,
+                &*self.socket,
                 packet,
                 SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
             ) {
@@ -154,7 +165,7 @@ impl Control {
             tv_nsec: left.subsec_nanos().into(),
         };
         match poll(
-            &mut [PollFd::new(&self.socket, PollFlags::OUT)],
+            &mut [PollFd::new(&*self.socket, PollFlags::OUT)],
             Some(&left),
         ) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -178,12 +189,13 @@ impl Space for Control {
     }
 
     fn answer(&mut self) -> Result<Option<(String, String)>, SpaceError> {
-        while self.values.is_empty() {
-            if !self.receive()? {
+        let mut arrived = self.arrived();
+        while arrived.values.is_empty() {
+            if !self.receive(&mut arrived)? {
                 return Ok(None);
             }
         }
-        Ok(self.values.pop_front())
+        Ok(arrived.values.pop_front())
     }
 }
 

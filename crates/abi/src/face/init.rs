@@ -52,13 +52,13 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
     let (wiring, watch) = job
-        .map(stage::wiring)
+        .map(|job| stage::wiring(job, &knobs))
         .transpose()
         .map_err(unusable)?
         .unzip();
     let watch = watch.flatten();
-    let in_virtual_time = wiring.as_ref().is_some_and(|wiring| wiring.node.is_some());
     let rank = mpi::Rank::new(wiring, knobs, |ranks| Box::new(RealHost::new(ranks)))?;
+    let in_virtual_time = rank.is_virtual();
     let levels = [
         MPI_THREAD_SINGLE,
         MPI_THREAD_FUNNELED,

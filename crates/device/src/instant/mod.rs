@@ -69,6 +69,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
                 inline: setup.inline,
                 longest: LONGEST,
                 placement: setup.placement,
+                by_processor: false,
             },
         };
         Box::new(InstantNode {

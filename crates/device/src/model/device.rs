@@ -27,6 +27,7 @@ impl ModelDevice {
             inline: net.system.hca.inline.0 as usize,
             longest: LONGEST,
             placement: net.faults.placement(),
+            by_processor: false,
         });
         ModelDevice {
             turn,

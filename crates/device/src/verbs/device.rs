@@ -122,6 +122,7 @@ impl VerbsDevice {
             inline: 0,
             longest: u64::from(port.max_msg_sz),
             placement: listed.placement,
+            by_processor: listed.surroundings.driver.is_none(),
         };
         // From here on whatever fails, all is given back.
         let mut device = VerbsDevice {
