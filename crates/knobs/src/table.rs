@@ -103,6 +103,10 @@ knobs! {
     /// there is a core for each rank.
     together_limit: Bytes = Bytes::kib(128), "FISHPLATE_TOGETHER_LIMIT";
 
+    /// RDMA devices to use, by name, as `rxe0` or `mlx5_0:1`, with commas between; empty: what `fishplate info` says would
+    /// be used.
+    device: String = String::new(), "FISHPLATE_DEVICE";
+
     /// How packets and long messages go over RDMA. `basic` writes data and then the head pointer, and writes the tail back
     /// after every packet. `piggyback` does it in one write and returns the tail lazily. `pipeline` cuts long messages
     /// into chunks besides, so that one is copied while the one before it is written. `zero-copy` moves long messages

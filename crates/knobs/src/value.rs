@@ -106,6 +106,21 @@ impl Value for bool {
     }
 }
 
+/// A line of words that somebody else understands: what it means is checked where it is used.
+impl Value for String {
+    const KIND: &'static str = "text";
+    const EXPECTED: &'static str = "one line of text";
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.contains(char::is_control)).then(|| text.to_string())
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
+}
+
 /// A number with its unit. The unit is wanted even where one could be guessed: 50 µs and 50 s are far apart.
 impl Value for Duration {
     const KIND: &'static str = "duration";

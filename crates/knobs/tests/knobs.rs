@@ -34,6 +34,7 @@ fn each_type_is_read() {
         ("FISHPLATE_SPIN", "1.5ms"),
         ("FISHPLATE_REPORT_STUCK", "2"),
         ("FISHPLATE_COLLECTIVES", "bcast=binomial, allreduce@1K=ring"),
+        ("FISHPLATE_DEVICE", " rxe0, mlx5_0:1"),
     ])
     .unwrap();
     assert_eq!(knobs.eager_limit, Bytes::kib(64));
@@ -42,6 +43,7 @@ fn each_type_is_read() {
     assert_eq!(knobs.wait, Wait::Yield);
     assert_eq!(knobs.spin, Duration::from_micros(1500));
     assert_eq!(knobs.report_stuck, Seconds(Duration::from_secs(2)));
+    assert_eq!(knobs.device, "rxe0, mlx5_0:1");
     assert_eq!(knobs.collectives.choose("bcast", 0), Some("binomial"));
     assert_eq!(knobs.collectives.choose("allreduce", 1023), None);
     assert_eq!(knobs.collectives.choose("allreduce", 1024), Some("ring"));
@@ -84,6 +86,7 @@ fn a_bad_value_is_named_with_what_would_be_valid() {
         ("FISHPLATE_SPIN", "50", "50us"),
         ("FISHPLATE_SPIN", "us", "50us"),
         ("FISHPLATE_REPORT_STUCK", "inf", "seconds"),
+        ("FISHPLATE_DEVICE", "rxe0\nrxe1", "one line"),
         ("FISHPLATE_WAIT", "nap", "auto, spin, yield or sleep"),
         (
             "FISHPLATE_COLLECTIVES",
