@@ -20,7 +20,7 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
     let Some(stage) = job.stage.take() else {
         let node = match job.hosts.count() {
             0 | 1 => None,
-            _ => Some(remote::node(&job, "")?),
+            _ => Some(remote::node(&job, &knobs.device)?),
         };
         let mut wiring = Wiring::from(job);
         wiring.node = node;
