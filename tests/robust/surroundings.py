@@ -1,6 +1,8 @@
 """Poor surroundings: the job works, or ends at once with a message that names the cause."""
 
+import contextlib
 import errno
+import json
 import os
 import re
 import subprocess
@@ -171,6 +173,48 @@ def output_goes_nowhere(world):
         job.check_gone()
 
 
+NO_LIBRARY = r"no RDMA devices can be used: .*Install rdma-core"
+NO_DEVICE = r"this host has no RDMA device .*infiniband"
+
+
+def info(world, *words: str, **how) -> tuple[int, str, str]:
+    with Job(world.work, [world.mpiexec.parent / "fishplate", "info", *words], **how) as job:
+        return job.end(10), job.out, job.err
+
+
+def rdma_is_told(world, pattern: str) -> None:
+    """`fishplate info` says in one line what stands against RDMA. That is no fault, unless a device was asked for."""
+    code, out, err = info(world)
+    lines = re.findall(r"^RDMA devices  .*", out, re.M)
+    if code != 0 or err or len(lines) != 1 or not re.search(pattern, lines[0]):
+        raise Problem(f"exit status {code}, {err!r}, {out!r}")
+    code, out, _ = info(world, "--json")
+    rdma = json.loads(out)["rdma"]
+    if code != 0 or rdma["used"] or not re.search(pattern, rdma["problem"]):
+        raise Problem(f"exit status {code}, {rdma}")
+    code, _, err = info(world, env={"FISHPLATE_DEVICE": "nowhere0"})
+    if code != 2 or "FISHPLATE_DEVICE=nowhere0" not in err:
+        raise Problem(f"exit status {code} with FISHPLATE_DEVICE, {err!r}")
+
+
+def no_libibverbs(world):
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
+    with contextlib.ExitStack() as hidden:
+        for library in {os.path.realpath(name) for name in re.findall(r"libibverbs\.so\.1 .*=> (.*)", known)}:
+            hidden.enter_context(Mounted(library, "--bind", "/dev/null"))
+        rdma_is_told(world, NO_LIBRARY)
+
+
+def no_rdma_device(world):
+    devices = Path("/sys/class/infiniband")
+    if devices.is_dir() and os.listdir(devices):
+        _, out, _ = info(world)
+        if not all(name in out for name in os.listdir(devices)):
+            raise Problem(out)
+        return
+    rdma_is_told(world, f"{NO_DEVICE}|{NO_LIBRARY}")
+
+
 def tests() -> list:
     return [
         ("/dev/shm is full", full_dev_shm),
@@ -199,6 +243,8 @@ def tests() -> list:
         foreign_launcher("PMIx", {"PMIX_RANK": "1", "PMIX_NAMESPACE": "job"}),
         foreign_launcher("Slurm", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0",
                                    "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "5"}),
+        ("info without libibverbs", no_libibverbs),
+        ("info without an RDMA device", no_rdma_device),
         closed("standard input", "<&-"),
         closed("standard output", ">&-"),
         closed("standard error", "2>&-"),

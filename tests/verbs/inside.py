@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import devices  # noqa: E402
 import harness  # noqa: E402
+import info  # noqa: E402
 import launching  # noqa: E402
 from case import Case, Problem  # noqa: E402
 
@@ -45,7 +46,7 @@ class World:
 
 
 def tests() -> list[Case]:
-    return [case for module in (devices, launching) for case in module.tests()]
+    return [case for module in (devices, info, launching) for case in module.tests()]
 
 
 def main() -> int:

@@ -1,17 +1,27 @@
 //! `fishplate info`: what this machine offers to ranks.
 
+mod rdma;
+
 use std::io::IoSliceMut;
 use std::process::ExitCode;
 
 use clap::Args;
+use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::{Value, json};
 
-/// Show what this machine offers to ranks: cores, memory between ranks, limits, other launchers.
+use crate::refuse;
+
+/// Show what this machine offers to ranks: cores, memory between ranks, limits, other launchers, RDMA devices.
+///
+/// Of RDMA devices it says which a job would use and why not the rest, by which address each is reached, and what it
+/// shares with others. FISHPLATE_DEVICE names those to use.
 #[derive(Args)]
-#[command(after_help = "Example:\n  fishplate info\n  fishplate info --json")]
+#[command(
+    after_help = "Example:\n  fishplate info\n  fishplate info --json\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
+)]
 pub struct Arguments {
     /// Print one JSON object
     #[arg(long)]
@@ -22,19 +32,32 @@ pub struct Arguments {
 type Fact = (&'static str, &'static str, Value);
 
 pub fn main(arguments: Arguments) -> ExitCode {
+    let set = Knobs::parse(knobs::decode(std::env::vars_os()));
+    let wanted = set.clone().unwrap_or_default().device;
     let facts = facts();
+    let rdma = rdma::find(&wanted);
     if arguments.json {
-        let object: serde_json::Map<String, Value> = facts
+        let mut object: serde_json::Map<String, Value> = facts
             .into_iter()
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
+        object.insert("rdma".into(), rdma.object());
         println!("{:#}", Value::from(object));
     } else {
         for (_, words, value) in facts {
             println!("{words:22}{}", plain(&value));
         }
+        println!("{:22}{}", "RDMA devices", rdma.line());
+        rdma.print();
     }
-    ExitCode::SUCCESS
+    match set {
+        Err(error) => refuse(&error.to_string()),
+        // Having no device is no fault; not having the one that was asked for is.
+        Ok(_) => match rdma.problem().filter(|_| !wanted.is_empty()) {
+            Some(problem) => refuse(&format!("FISHPLATE_DEVICE={wanted}: {problem}")),
+            None => ExitCode::SUCCESS,
+        },
+    }
 }
 
 fn facts() -> Vec<Fact> {

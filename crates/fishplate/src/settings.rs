@@ -82,7 +82,7 @@ fn print(knob: &Knob, now: &Knobs) {
 }
 
 /// Lines of whole words.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -1,0 +1,362 @@
+//! The RDMA devices of this host: what each is, which would be used, and why not the rest.
+
+use device::Placement;
+use device::verbs::{Choice, Gid, GidKind, Listed, choose, list};
+use rustix::process::{Resource, getrlimit};
+use serde_json::{Value, json};
+
+use crate::settings::wrap;
+
+/// How wide the reasons are.
+const WIDTH: usize = 100;
+
+/// What was found, and what is made of it.
+pub struct Found {
+    ports: Vec<Port>,
+    /// The devices that were asked for by name.
+    wanted: String,
+    /// Why none is used.
+    problem: Option<String>,
+    /// How much memory a process may register, where that is limited.
+    memlock: Option<u64>,
+}
+
+struct Port {
+    listed: Listed,
+    /// Its number as a rail, or why it is none.
+    used: Result<usize, String>,
+}
+
+/// Looks for devices, and chooses as a job would with `wanted` for FISHPLATE_DEVICE.
+pub fn find(wanted: &str) -> Found {
+    let listed = list();
+    let choice = listed.clone().and_then(|ports| choose(ports, wanted));
+    let memlock = getrlimit(Resource::Memlock).current;
+    Found::new(listed.unwrap_or_default(), choice, wanted, memlock)
+}
+
+impl Found {
+    fn new(
+        all: Vec<Listed>,
+        choice: device::Result<Choice>,
+        wanted: &str,
+        memlock: Option<u64>,
+    ) -> Found {
+        let (choice, problem) = match choice {
+            Ok(choice) => (choice, None),
+            Err(why) => {
+                let left = all.iter().cloned().map(|one| {
+                    let why = one.unusable.clone();
+                    (one, why.unwrap_or("others were asked for".into()))
+                });
+                let left = left.collect();
+                let used = Vec::new();
+                (Choice { used, left }, Some(why.to_string()))
+            }
+        };
+        let port = |listed: Listed| {
+            let rail = choice.used.iter().position(|one| same(one, &listed));
+            let left = choice.left.iter().find(|(one, _)| same(one, &listed));
+            let why = left.map(|(_, why)| why.clone());
+            let used = rail.ok_or(why.unwrap_or_default());
+            Port { listed, used }
+        };
+        Found {
+            ports: all.into_iter().map(port).collect(),
+            wanted: wanted.to_string(),
+            problem,
+            memlock,
+        }
+    }
+
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    pub fn object(&self) -> Value {
+        let ports = self.ports.iter().map(|port| self.port_object(port));
+        json!({
+            "devices": ports.collect::<Vec<_>>(),
+            "used": self.used(),
+            "asked_for": self.wanted,
+            "problem": self.problem,
+            "memlock_bytes": self.memlock,
+        })
+    }
+
+    /// One line that says what would be used.
+    pub fn line(&self) -> String {
+        if let Some(problem) = &self.problem {
+            return problem.clone();
+        }
+        let why = match self.wanted.is_empty() {
+            true => "all of the fastest kind whose links are up",
+            false => "as FISHPLATE_DEVICE says",
+        };
+        format!("{} would be used: {why}", self.used().join(", "))
+    }
+
+    /// A table of the ports, and below it the reasons.
+    pub fn print(&self) {
+        if self.ports.is_empty() {
+            return;
+        }
+        let header = [
+            "device", "use", "state", "link", "rate", "on", "card", "shares", "NUMA", "packet",
+        ];
+        let rows = self.ports.iter().map(|port| self.row(port)).collect();
+        let header = header.map(String::from).to_vec();
+        let left = header.len() - 2;
+        print!("\n{}", results::table::lines(header, rows, left));
+        if let Some(bytes) = self.memlock {
+            println!(
+                "\nMemory that a device may touch is locked, and a process here may lock {bytes} bytes: if a rank says that \
+                 it could not\nregister memory, `ulimit -l unlimited` in the shell that starts the job, or what the rank \
+                 names."
+            );
+        }
+        for port in &self.ports {
+            println!();
+            for (at, (what, words)) in reasons(port).into_iter().enumerate() {
+                let name = if at == 0 {
+                    port.listed.words()
+                } else {
+                    String::new()
+                };
+                for (at, line) in wrap(&words, WIDTH - 22).into_iter().enumerate() {
+                    let (name, what) = if at == 0 {
+                        (name.as_str(), what)
+                    } else {
+                        ("", "")
+                    };
+                    println!("{name:10} {what:10} {line}");
+                }
+            }
+        }
+    }
+
+    fn row(&self, port: &Port) -> Vec<String> {
+        let listed = &port.listed;
+        let around = &listed.surroundings;
+        let shares = [
+            ("card", self.on_the_same_card(listed)),
+            ("NUMA node", self.on_the_same_node(listed)),
+        ];
+        let shares = shares.into_iter().filter(|(_, with)| !with.is_empty());
+        let shares: Vec<String> = shares
+            .map(|(what, with)| format!("{what} with {}", with.join(" ")))
+            .collect();
+        vec![
+            listed.words(),
+            match port.used {
+                Ok(rail) => format!("rail {rail}"),
+                Err(_) => "no".into(),
+            },
+            listed.state.into(),
+            listed.link_layer.into(),
+            listed.rate.to_string(),
+            or_dash(around.interface.clone()),
+            or_dash(around.pci.clone()),
+            or_dash(Some(shares.join(", ")).filter(|words| !words.is_empty())),
+            or_dash(around.numa.map(|node| node.to_string())),
+            listed.mtu.to_string(),
+        ]
+    }
+
+    fn port_object(&self, port: &Port) -> Value {
+        let listed = &port.listed;
+        let around = &listed.surroundings;
+        json!({
+            "name": listed.words(),
+            "device": listed.name,
+            "port": listed.port,
+            "rail": port.used.as_ref().ok(),
+            "why_not": port.used.as_ref().err(),
+            "state": listed.state,
+            "link_layer": listed.link_layer,
+            "rate": listed.rate.to_string(),
+            "gbit_per_second": listed.rate.gbit(),
+            "mtu_bytes": listed.mtu,
+            "lid": listed.lid,
+            "gid": listed.gid.as_ref().map(gid_object),
+            "address": listed.address,
+            "interface": around.interface,
+            "pci": around.pci,
+            "numa_node": around.numa,
+            "driver": around.driver,
+            "firmware": listed.firmware,
+            "shares_card_with": self.on_the_same_card(listed),
+            "shares_numa_node_with": self.on_the_same_node(listed),
+            "placement": placement(listed),
+            "why_placement": listed.why_placement,
+        })
+    }
+
+    fn used(&self) -> Vec<String> {
+        let mut used: Vec<(usize, String)> = Vec::new();
+        for port in &self.ports {
+            used.extend(port.used.iter().map(|rail| (*rail, port.listed.words())));
+        }
+        used.sort();
+        used.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn on_the_same_card(&self, one: &Listed) -> Vec<String> {
+        self.others(one, |other| {
+            one.card().is_some() && one.card() == other.card()
+        })
+    }
+
+    fn on_the_same_node(&self, one: &Listed) -> Vec<String> {
+        let node = one.surroundings.numa;
+        self.others(one, |other| {
+            node.is_some() && node == other.surroundings.numa
+        })
+    }
+
+    fn others(&self, one: &Listed, is: impl Fn(&Listed) -> bool) -> Vec<String> {
+        let others = self.ports.iter().map(|port| &port.listed);
+        let others = others.filter(|other| !same(one, other) && is(other));
+        others.map(Listed::words).collect()
+    }
+}
+
+/// What cannot be seen from the table: address and placement with their reasons, and what speaks against the port.
+fn reasons(port: &Port) -> Vec<(&'static str, String)> {
+    let listed = &port.listed;
+    let mut reasons = vec![
+        ("address", listed.address.clone()),
+        (
+            "placement",
+            format!("{}: {}", placement(listed), listed.why_placement),
+        ),
+    ];
+    reasons.extend(
+        port.used
+            .as_ref()
+            .err()
+            .map(|why| ("not used", why.clone())),
+    );
+    reasons
+}
+
+fn placement(listed: &Listed) -> &'static str {
+    match listed.placement {
+        Placement::Ordered => "ordered",
+        Placement::Completion => "completion",
+    }
+}
+
+fn gid_object(gid: &Gid) -> Value {
+    let kind = match gid.kind {
+        GidKind::InfiniBand => "InfiniBand",
+        GidKind::RoceV1 => "RoCE v1",
+        GidKind::RoceV2 => "RoCE v2",
+    };
+    json!({ "index": gid.index, "value": gid.words(), "kind": kind })
+}
+
+fn same(one: &Listed, other: &Listed) -> bool {
+    (&one.name, one.port) == (&other.name, other.port)
+}
+
+fn or_dash(words: Option<String>) -> String {
+    words.unwrap_or("–".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use device::verbs::{Rate, Surroundings};
+
+    use super::*;
+
+    fn port(number: u8, pci: &str, numa: Option<u32>, unusable: Option<&str>) -> Listed {
+        Listed {
+            name: format!("mlx5_{number}"),
+            port: 1,
+            only_port: true,
+            state: "active",
+            link_layer: "InfiniBand",
+            rate: Rate::of(2, 32),
+            mtu: 4096,
+            lid: 7,
+            gid: None,
+            address: "LID 7".into(),
+            surroundings: Surroundings {
+                numa,
+                pci: Some(pci.into()),
+                ..Surroundings::default()
+            },
+            firmware: "1.2".into(),
+            placement: Placement::Ordered,
+            why_placement: "its maker says so",
+            unusable: unusable.map(String::from),
+        }
+    }
+
+    fn found(wanted: &str) -> Found {
+        let ports = vec![
+            port(0, "0000:3b:00.0", Some(0), None),
+            port(1, "0000:3b:00.1", Some(0), Some("its link is down")),
+            port(2, "0000:5e:00.0", Some(0), None),
+            port(3, "0000:af:00.0", Some(1), None),
+        ];
+        Found::new(ports.clone(), choose(ports, wanted), wanted, None)
+    }
+
+    #[test]
+    fn what_ports_share_is_seen() {
+        let found = found("");
+        let shares: Vec<String> = found
+            .ports
+            .iter()
+            .map(|port| found.row(port)[7].clone())
+            .collect();
+        assert_eq!(
+            shares,
+            [
+                "card with mlx5_1, NUMA node with mlx5_1 mlx5_2",
+                "card with mlx5_0, NUMA node with mlx5_0 mlx5_2",
+                "NUMA node with mlx5_0 mlx5_1",
+                "–"
+            ]
+        );
+    }
+
+    #[test]
+    fn rails_are_numbered_and_the_rest_has_reasons() {
+        let found = found("");
+        let uses: Vec<String> = found
+            .ports
+            .iter()
+            .map(|port| found.row(port)[1].clone())
+            .collect();
+        assert_eq!(uses, ["rail 0", "no", "rail 1", "rail 2"]);
+        assert_eq!(found.object()["devices"][1]["why_not"], "its link is down");
+        assert!(
+            found
+                .line()
+                .starts_with("mlx5_0, mlx5_2, mlx5_3 would be used")
+        );
+    }
+
+    #[test]
+    fn rails_come_in_the_order_of_the_names_that_are_given() {
+        let found = found("mlx5_3,mlx5_0");
+        assert_eq!(found.object()["used"], json!(["mlx5_3", "mlx5_0"]));
+        assert_eq!(found.object()["devices"][0]["rail"], 1);
+        assert!(found.line().contains("FISHPLATE_DEVICE"));
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_used_still_shows_what_there_is() {
+        let found = found("mlx5_1");
+        assert!(
+            found.line().contains("its link is down"),
+            "{}",
+            found.line()
+        );
+        assert_eq!(found.ports.len(), 4);
+        assert_eq!(found.object()["used"], json!([]));
+    }
+}
