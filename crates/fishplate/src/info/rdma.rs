@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::settings::wrap;
 
+/// A job uses so many of the ports that can be used on each host.
+const RAILS: usize = 1;
+
 /// How wide the reasons are.
 const WIDTH: usize = 100;
 
@@ -23,7 +26,7 @@ pub struct Found {
 
 struct Port {
     listed: Listed,
-    /// Its number as a rail, or why it is none.
+    /// Its number among those used, or why it is not.
     used: Result<usize, String>,
 }
 
@@ -55,10 +58,23 @@ impl Found {
             }
         };
         let port = |listed: Listed| {
-            let rail = choice.used.iter().position(|one| same(one, &listed));
+            let chosen = choice.used.iter().position(|one| same(one, &listed));
+            if chosen.is_some_and(|at| at >= RAILS) {
+                let first = choice.used[..RAILS].iter().map(Listed::words);
+                let first: Vec<String> = first.collect();
+                let why = format!(
+                    "it could be, but a job uses one port of each host, and {} comes first; FISHPLATE_DEVICE={} takes this one",
+                    first.join(", "),
+                    listed.words()
+                );
+                return Port {
+                    listed,
+                    used: Err(why),
+                };
+            }
             let left = choice.left.iter().find(|(one, _)| same(one, &listed));
             let why = left.map(|(_, why)| why.clone());
-            let used = rail.ok_or(why.unwrap_or_default());
+            let used = chosen.ok_or(why.unwrap_or_default());
             Port { listed, used }
         };
         Found {
@@ -90,7 +106,7 @@ impl Found {
             return problem.clone();
         }
         let why = match self.wanted.is_empty() {
-            true => "all of the fastest kind whose links are up",
+            true => "the first of the fastest kind of those whose links are up",
             false => "as FISHPLATE_DEVICE says",
         };
         format!("{} would be used: {why}", self.used().join(", "))
@@ -148,10 +164,7 @@ impl Found {
             .collect();
         vec![
             listed.words(),
-            match port.used {
-                Ok(rail) => format!("rail {rail}"),
-                Err(_) => "no".into(),
-            },
+            if port.used.is_ok() { "yes" } else { "no" }.into(),
             listed.state.into(),
             listed.link_layer.into(),
             listed.rate.to_string(),
@@ -170,7 +183,7 @@ impl Found {
             "name": listed.words(),
             "device": listed.name,
             "port": listed.port,
-            "rail": port.used.as_ref().ok(),
+            "used": port.used.is_ok(),
             "why_not": port.used.as_ref().err(),
             "state": listed.state,
             "link_layer": listed.link_layer,
@@ -324,14 +337,14 @@ mod tests {
     }
 
     #[test]
-    fn rails_are_numbered_and_the_rest_has_reasons() {
+    fn one_is_used_and_the_rest_has_reasons() {
         let found = found("");
         let uses: Vec<String> = found
             .ports
             .iter()
             .map(|port| found.row(port)[1].clone())
             .collect();
-        assert_eq!(uses, ["rail 0", "no", "rail 1", "rail 2"]);
+        assert_eq!(uses, ["yes", "no", "no", "no"]);
         assert_eq!(found.object()["devices"][1]["why_not"], "its link is down");
         assert!(
             found
@@ -341,10 +354,9 @@ mod tests {
     }
 
     #[test]
-    fn rails_come_in_the_order_of_the_names_that_are_given() {
+    fn the_first_of_the_names_that_are_given_is_used() {
         let found = found("mlx5_3,mlx5_0");
-        assert_eq!(found.object()["used"], json!(["mlx5_3", "mlx5_0"]));
-        assert_eq!(found.object()["devices"][0]["rail"], 1);
+        assert_eq!(found.object()["used"], json!(["mlx5_3"]));
         assert!(found.line().contains("FISHPLATE_DEVICE"));
     }
 
