@@ -15,6 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import counts  # noqa: E402
 import devices  # noqa: E402
 import harness  # noqa: E402
 import info  # noqa: E402
@@ -46,7 +47,7 @@ class World:
 
 
 def tests() -> list[Case]:
-    return [case for module in (devices, info, launching) for case in module.tests()]
+    return [case for module in (counts, devices, info, launching) for case in module.tests()]
 
 
 def main() -> int:

@@ -15,6 +15,8 @@ use device::scene::{Compute, Scene};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
+// Flattened into a struct of the same name, and two groups cannot have one.
+#[group(skip)]
 pub struct Arguments {
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]

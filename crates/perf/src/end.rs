@@ -6,6 +6,7 @@ use device::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::counts::Asked;
 use crate::memory::{Memory, Request};
 use crate::place::Place;
 use crate::plan::{Plan, Transport, Verb};
@@ -32,6 +33,7 @@ pub struct End<'a> {
     theirs: Remote,
     inline: usize,
     sizes: Vec<usize>,
+    pub asked: Asked,
 }
 
 /// A queue pair, and what is under way on it.
@@ -169,6 +171,7 @@ impl<'a> End<'a> {
             },
             inline,
             sizes,
+            asked: Asked::default(),
         };
         end.meet()?;
         Ok(end)
@@ -202,6 +205,7 @@ impl<'a> End<'a> {
         };
         let own = &mut self.lanes[lane];
         own.posted += 1;
+        self.asked.work_requests += 1;
         own.silent += 1;
         let request = Request {
             // What its completion tells: whose it is, and how many are done with it.
@@ -239,6 +243,7 @@ impl<'a> End<'a> {
     pub fn take_sent(&mut self) -> Result<usize> {
         let mut some = [NONE; BATCH];
         let count = self.place.device().poll(self.send_cq, &mut some)?;
+        self.asked.completions += count as u64;
         let mut done = 0;
         for one in &some[..count] {
             self.succeeded(one)?;
@@ -264,6 +269,7 @@ impl<'a> End<'a> {
     pub fn take_received(&mut self) -> Result<usize> {
         let mut some = [NONE; BATCH];
         let count = self.place.device().poll(self.receive_cq, &mut some)?;
+        self.asked.completions += count as u64;
         for one in &some[..count] {
             self.succeeded(one)?;
             let lane = match self.srq {
@@ -295,6 +301,7 @@ impl<'a> End<'a> {
                     .post_receive(self.place.device(), queue, at, self.half)
                     .context("cannot post a receive")?;
                 self.lanes[lane].waiting += 1;
+                self.asked.receives += 1;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! what [`place::Place`] shows, so figures of a modelled device and of a real one come from the same instructions.
 
 mod cli;
+pub mod counts;
 mod end;
 mod latency;
 pub mod link;

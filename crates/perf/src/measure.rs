@@ -3,6 +3,7 @@
 use anyhow::Result;
 use results::stats;
 
+use crate::counts::{Before, Counts};
 use crate::end::End;
 use crate::latency::{self, rounds};
 use crate::place::Place;
@@ -15,6 +16,7 @@ pub struct Sample {
     pub size: usize,
     pub iterations: usize,
     pub found: Found,
+    pub counts: Counts,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +68,7 @@ pub fn measure(
     let mut samples = Vec::new();
     for size in end.sizes() {
         let iterations = plan.iterations(size, modelled);
+        let before = Before::new(&mut end);
         let found = match plan.benchmark.is_latency() {
             true => {
                 let rounds = rounds(&mut end, size, iterations)?;
@@ -77,6 +80,7 @@ pub fn measure(
             size,
             iterations,
             found,
+            counts: before.since(&mut end)?,
         });
         step(size);
     }

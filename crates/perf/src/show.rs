@@ -10,6 +10,7 @@ use results::table::{distinct, lines, number, ratio, significant};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::counts::Counts;
 use crate::measure::{Found, Sample};
 use crate::plan::{Plan, Transport, Verb};
 
@@ -256,6 +257,9 @@ struct Object<'a> {
     /// What of the median came, in its unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     received_rate: Option<f64>,
+    /// Of both ends together.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    counts: Map<String, Value>,
 }
 
 impl<'a> Object<'a> {
@@ -303,7 +307,27 @@ fn object(plan: &Plan, outcome: &Outcome, sample: &Sample) -> String {
                 .map(|(_, rate)| digits(sample.rate(plan, rate)));
         }
     }
+    object.counts = counts(&sample.counts);
     object.line()
+}
+
+fn counts(counts: &Counts) -> Map<String, Value> {
+    let asked = &counts.asked;
+    let mut all = vec![
+        ("work_requests", asked.work_requests),
+        ("receives", asked.receives),
+        ("completions", asked.completions),
+    ];
+    if let Some(traffic) = &counts.traffic {
+        all.extend([
+            ("packets", traffic.packets),
+            ("acknowledgements", traffic.acknowledgements),
+            ("wire_bytes", traffic.bytes),
+        ]);
+    }
+    all.into_iter()
+        .map(|(name, count)| (name.to_string(), count.into()))
+        .collect()
 }
 
 /// One line for each place, two where what is received differs from what is sent.

@@ -131,6 +131,7 @@ impl Net {
     pub(super) fn fly(&mut self, from: u32, to: u32, at: Time, way: Time, doing: Doing) -> Time {
         let time = self.timing(from).wire(doing.bytes.into());
         let gone = self.adapters[from as usize].link.take(at, time);
+        self.traffic.count(doing);
         self.note_rail(from, Part::LinkOut, gone, time, doing);
         if from == to {
             return gone + way;

@@ -28,6 +28,7 @@ mod requester;
 mod responder;
 mod timing;
 pub mod trace;
+mod traffic;
 
 use fabric::System;
 use sim::memory::{Shared, Vec};
@@ -47,6 +48,7 @@ pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
 pub(crate) use kept::computed;
 pub use node::{CALL, ModelNode, TELL, effort};
+pub use traffic::Traffic;
 
 /// The clock of a world with a `Net`.
 type Clocked = Clock<Event>;
@@ -76,6 +78,7 @@ pub struct Net {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: record::Record,
+    traffic: Traffic,
 }
 
 /// How ranks of one host reach each other.
@@ -155,6 +158,7 @@ impl Net {
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
             record: record::Record::new(memory),
+            traffic: Traffic::default(),
         };
         net.timings
             .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));

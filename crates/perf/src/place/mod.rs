@@ -5,6 +5,7 @@ pub mod remote;
 
 use anyhow::Result;
 use device::Device;
+use device::model::Traffic;
 
 /// One of two ends.
 pub trait Place {
@@ -15,6 +16,11 @@ pub trait Place {
 
     /// Time is virtual: every message takes the same, and few say all.
     fn is_modelled(&self) -> bool;
+
+    /// What has gone over the links of a modelled machine until now.
+    fn traffic(&mut self) -> Option<Traffic> {
+        None
+    }
 
     /// Picoseconds since some fixed moment. Where time is virtual, looking at the clock takes none.
     fn clock(&mut self) -> u64;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow};
-use device::model::{Faults, ModelNode, Net};
+use device::model::{Faults, ModelNode, Net, Traffic};
 use device::{Device, Node};
 use fabric::{Bytes, System};
 use results::Console;
@@ -44,6 +44,10 @@ impl Place for Modelled {
 
     fn is_modelled(&self) -> bool {
         true
+    }
+
+    fn traffic(&mut self) -> Option<Traffic> {
+        Some(self.node.turn().with(|net, _| net.traffic()))
     }
 
     fn clock(&mut self) -> u64 {
