@@ -337,3 +337,38 @@ fn the_same_words_find_the_same() {
         with_faults(&qdr(), &plan, faults)
     );
 }
+
+#[test]
+fn what_a_message_costs_is_counted() {
+    use fabric::packet::{ACKNOWLEDGEMENT, PLAIN, READ_REQUEST, RETH};
+    let mtu = qdr().hca.mtu.0;
+    for benchmark in [
+        Benchmark::WriteLat,
+        Benchmark::SendLat,
+        Benchmark::ReadLat,
+        Benchmark::WriteBw,
+    ] {
+        for size in [8, 5000, 100_000] {
+            let plan = of_size(benchmark, size);
+            let counts = measured(&qdr(), &plan)[0].counts;
+            let traffic = counts.traffic.unwrap();
+            let there_and_back = matches!(benchmark, Benchmark::WriteLat | Benchmark::SendLat);
+            let messages = if there_and_back { 80 } else { 40 };
+            let packets = fabric::packet::packets(Bytes(size as u64), Bytes(mtu));
+            let payload = size as u64 + packets * PLAIN;
+            let (packets, acknowledgements, bytes) = match benchmark {
+                // Answers have an extended header in the first packet, and in the last.
+                Benchmark::ReadLat => {
+                    let ends = packets.min(2) * fabric::packet::AETH;
+                    (packets + 1, 0, payload + READ_REQUEST + ends)
+                }
+                Benchmark::SendLat => (packets + 1, 1, payload + ACKNOWLEDGEMENT),
+                _ => (packets + 1, 1, payload + RETH + ACKNOWLEDGEMENT),
+            };
+            assert_eq!(traffic.packets, messages * packets, "{benchmark:?} {size}");
+            assert_eq!(traffic.acknowledgements, messages * acknowledgements);
+            assert_eq!(traffic.bytes, messages * bytes, "{benchmark:?} {size}");
+            assert_eq!(counts.asked.work_requests, messages);
+        }
+    }
+}

@@ -208,7 +208,7 @@ impl Found {
     fn used(&self) -> Vec<String> {
         let mut used: Vec<(usize, String)> = Vec::new();
         for port in &self.ports {
-            used.extend(port.used.iter().map(|rail| (*rail, port.listed.words())));
+            used.extend(port.used.iter().map(|at| (*at, port.listed.words())));
         }
         used.sort();
         used.into_iter().map(|(_, name)| name).collect()
@@ -346,11 +346,10 @@ mod tests {
             .collect();
         assert_eq!(uses, ["yes", "no", "no", "no"]);
         assert_eq!(found.object()["devices"][1]["why_not"], "its link is down");
-        assert!(
-            found
-                .line()
-                .starts_with("mlx5_0, mlx5_2, mlx5_3 would be used")
-        );
+        let why = found.object()["devices"][3]["why_not"].to_string();
+        let named = why.contains("FISHPLATE_DEVICE=mlx5_3");
+        assert!(why.contains("mlx5_0 comes first") && named, "{why}");
+        assert!(found.line().starts_with("mlx5_0 would be used"));
     }
 
     #[test]
