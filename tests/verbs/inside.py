@@ -15,6 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import benches  # noqa: E402
 import devices  # noqa: E402
 import harness  # noqa: E402
 import launching  # noqa: E402
@@ -51,7 +52,7 @@ class World:
 
 
 # Those that have a function `prepare` get it called before the machine starts.
-MODULES = (devices, suites, launching, programs, waiting)
+MODULES = (devices, suites, launching, programs, waiting, benches)
 
 
 def tests() -> list[Case]:
