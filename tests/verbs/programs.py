@@ -13,7 +13,7 @@ RANKS = range(2, 5)
 # Where the processor is computed, all takes longer than the table has thought.
 SLOWER = 4
 # One of each kind of work, for every run.
-SHORT = {("send_modes", 2), ("nonblocking", 3), ("coll_data", 4), ("abort wait", 2), ("fatal truncate", 3)}
+SHORT = {("cancel", 2), ("nonblocking", 3), ("coll_data", 4), ("abort wait", 2), ("fatal truncate", 3)}
 # What takes the paths that a design or a rendezvous has of its own.
 EVERY_WAY = [("send_modes", 2), ("nonblocking", 3), ("cancel", 2), ("coll_data", 4), ("full_rings", 4), ("flood", 2), ("threads", 2)]
 WAYS = [
