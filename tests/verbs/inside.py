@@ -15,11 +15,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import benches  # noqa: E402
 import counts  # noqa: E402
 import devices  # noqa: E402
 import harness  # noqa: E402
 import info  # noqa: E402
 import launching  # noqa: E402
+import programs  # noqa: E402
+import suites  # noqa: E402
+import waiting  # noqa: E402
 from case import Case, Problem  # noqa: E402
 
 
@@ -40,14 +44,21 @@ class World:
     def on_host(self, host: int, *command, **more) -> harness.Outcome:
         return self.run("on-host", host, *command, **more)
 
-    def job(self, ranks: int, *command, options: tuple = (), **more) -> harness.Outcome:
+    def launcher(self, ranks: int, *command) -> list[str]:
         """An MPI job over both hosts."""
-        launcher = [self.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", "0,1", "--launch-with", "on-host {host}"]
-        return self.run(*launcher, *options, *command, **more)
+        words = [self.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", "0,1", "--launch-with", "on-host {host}", *command]
+        return list(map(str, words))
+
+    def job(self, ranks: int, *command, **more) -> harness.Outcome:
+        return self.run(*self.launcher(ranks, *command), **more)
+
+
+# Those that have a function `prepare` get it called before the machine starts.
+MODULES = (devices, info, suites, launching, programs, waiting, benches, counts)
 
 
 def tests() -> list[Case]:
-    return [case for module in (counts, devices, info, launching) for case in module.tests()]
+    return [case for module in MODULES for case in module.tests()]
 
 
 def main() -> int:

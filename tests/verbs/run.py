@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 import vm  # noqa: E402
 from case import Problem  # noqa: E402
-from inside import tests as tests_inside  # noqa: E402
+import inside as machine  # noqa: E402
 
 INSIDE_SECONDS = 1800
 NO_MACHINE = 3
@@ -78,11 +78,14 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
     if options.list:
-        for case in [*vm.tests(), *tests_inside()]:
+        for case in [*vm.tests(), *machine.tests()]:
             print(case.name if case.short else f"{case.name} (not in --short)")
         return 0
     options.prefix = harness.checked_prefix(options.prefix)
-    wanted = any(case.wanted(options) for case in tests_inside())
+    wanted = any(case.wanted(options) for case in machine.tests())
+    if wanted:
+        for module in machine.MODULES:
+            getattr(module, "prepare", lambda _: None)(options)
     counts = inside(options) if wanted else (0, 0)
     if counts is None:
         return NO_MACHINE

@@ -36,11 +36,12 @@ const RANKS: &str = "{ranks}";
 
 impl Launcher {
     fn from_words(words: &str) -> Result<Launcher> {
-        let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-        if words.is_empty() {
-            bail!("an empty command is no launcher");
+        match shlex::split(words) {
+            Some(split) if !split.is_empty() => {
+                Ok(Launcher(split.into_iter().map(OsString::from).collect()))
+            }
+            _ => bail!("`{words}` is no launcher: it is empty, or a quote is open"),
         }
-        Ok(Launcher(words))
     }
 
     pub fn command(&self, ranks: usize) -> Command {

@@ -6,6 +6,8 @@
 
 mod check;
 pub mod computing;
+#[cfg(feature = "counted")]
+pub mod counted;
 #[cfg(feature = "instant")]
 pub mod instant;
 pub mod model;

@@ -58,7 +58,18 @@ pub fn run_remote(
     setup: &Setup,
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
-    let mut nodes = instant::nodes(size, setup).into_iter();
+    run_nodes(instant::nodes(size, setup), settings, program);
+}
+
+/// Over RDMA, by these nodes, one for each rank.
+#[allow(dead_code)]
+pub fn run_nodes(
+    nodes: Vec<Box<dyn Node + Send>>,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync,
+) {
+    let size = nodes.len();
+    let mut nodes = nodes.into_iter();
     run_over(&vec![0; size], settings, |_| (None, nodes.next()), program);
 }
 

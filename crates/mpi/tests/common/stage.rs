@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use device::Node;
 use device::model::trace::Span;
 use device::model::{ModelNode, Net};
 use device::scene::Scene;
@@ -51,6 +52,17 @@ pub fn play(
     keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
 ) -> Run {
+    play_through(scene, settings, keep, |node, _| Box::new(node), program)
+}
+
+/// The same, where each rank's node is what is made of the machine's.
+pub fn play_through(
+    scene: Scene,
+    settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
+    node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) -> Run {
     let size = scene.hosts.len();
     let plan = Plan {
         ranks: size as u32,
@@ -76,7 +88,7 @@ pub fn play(
             size,
             hosts: Hosts::new(hosts.clone()),
             segment: None,
-            node: Some(Box::new(ModelNode::new(turn))),
+            node: Some(node(ModelNode::new(turn), rank)),
             control: None,
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();

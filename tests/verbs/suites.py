@@ -1,0 +1,51 @@
+"""The project's own suites for any device, over the machine's: from rxe0 of host 0 to rxe2 of host 1, over rail 0.
+
+Both ends are threads of one process that sees all devices. The test programs are built before the machine starts.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+from case import Case, Problem
+
+PEER = {"FISHPLATE_TEST_PEER": "rxe2", "FISHPLATE_TEST_RAIL": "rail 0"}
+# Package, its test program, tests of it, and seconds that they may take.
+SUITES = [
+    ("device", "devices", "verbs::", 240, True),
+    ("device", "devices", "verbs_loopback::", 240, False),
+    ("device", "verbs", "", 120, False),
+    ("mpi", "counted", "", 120, True),
+    ("channel", "channel", "rdma::verbs", 600, False),
+]
+BUILT = "test-programs.json"
+
+
+def prepare(options) -> None:
+    """Outside of the machine: builds them, and writes down where cargo has put them."""
+    packages = [word for package in sorted({suite[0] for suite in SUITES}) for word in ("-p", package)]
+    tests = [word for package, program, *_ in SUITES if program != package for word in ("--test", program)]
+    command = [os.environ.get("CARGO", "cargo"), "test", "--quiet", *packages, "--lib", *tests, "--no-run", "--message-format", "json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise Problem("the test programs cannot be built")
+    messages = map(json.loads, done.stdout.splitlines())
+    programs = {message["target"]["name"]: message["executable"] for message in messages
+                if message.get("executable") and message["profile"]["test"]}
+    (options.prefix / "tests" / "verbs" / BUILT).write_text(json.dumps(programs))
+
+
+def suite(program: str, only: str, seconds: float):
+    def test(world) -> None:
+        path = json.loads((world.work / BUILT).read_text())[program]
+        ran = world.run(path, "--ignored", "--test-threads", 1, *([only] if only else []), seconds=seconds, env=PEER)
+        counts = re.search(r"test result: ok\. (\d+) passed; 0 failed", ran.out)
+        if ran.code != 0 or not counts or counts[1] == "0":
+            raise Problem(f"exit status {ran.code}:\n{ran.out[-3000:]}{ran.err[-1000:]}")
+    return test
+
+
+def tests() -> list[Case]:
+    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(program, only, seconds), short)
+            for package, program, only, seconds, short in SUITES]

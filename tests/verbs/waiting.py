@@ -1,0 +1,98 @@
+"""What waiting costs, and what becomes of it when a cable breaks."""
+
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import harness
+import programs
+from case import Case, Problem
+
+# A device gives a way up after half a second, and a job is ended in one; both are computed here, like all else.
+ERROR_SECONDS = 30
+
+
+def left() -> list[str]:
+    """Processes of a job."""
+    names = [entry.read_text().strip() for entry in Path("/proc").glob("[0-9]*/comm")]
+    return [name for name in names if name in ("endless", "fishplate")]
+
+
+class Endless:
+    """Two ranks, on two hosts, that send long messages until one fails."""
+
+    def __init__(self, world, *arguments):
+        self.out, self.err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+        command = world.launcher(2, programs.folder(world.prefix) / "endless", *arguments)
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
+                                        start_new_session=True)
+
+    def __enter__(self):
+        self.until(60, lambda: "under way" in self.said(self.out), "has not begun")
+        return self
+
+    def __exit__(self, *_):
+        harness.kill_session(self.process.pid)
+        self.process.wait()
+        self.out.close()
+        self.err.close()
+
+    @staticmethod
+    def said(stream) -> str:
+        stream.seek(0)
+        return stream.read()
+
+    def until(self, seconds: float, holds, complaint: str) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > end:
+                raise Problem(f"{complaint} after {seconds:g} s: {self.said(self.err)}")
+            time.sleep(0.05)
+
+    def end(self) -> tuple[int, str]:
+        self.until(ERROR_SECONDS, lambda: self.process.poll() is not None, "has not ended")
+        return self.process.returncode, self.said(self.err)
+
+
+def broken(how: str):
+    """The library ends the program: who, over what, why, and what to look at."""
+    def test(world) -> None:
+        with Endless(world, "fatal") as job:
+            world.run("rail", "0", how)
+            code, err = job.end()
+            if code == 0:
+                raise Problem(f"exit status 0: {err}")
+            for part in ("rank", "rxe", "retry" if how == "cut" else "", "cable"):
+                if part not in err:
+                    raise Problem(f"the error does not say {part!r}: {err}")
+        if processes := left():
+            raise Problem(f"{processes} are left")
+    return test
+
+
+def told_to_the_program(world) -> None:
+    """A program that handles errors gets one. Here that is the receiver, which reads: nothing of the sender's is under way."""
+    with Endless(world) as job:
+        world.run("rail", "0", "cut")
+        code, err = job.end()
+        if code != 9 or "rank 1 has seen: MPI_ERR_OTHER" not in err:
+            raise Problem(f"exit status {code}, not the program's own: {err}")
+
+
+def sleeps(length: int):
+    def test(world) -> None:
+        ran = world.job(2, programs.folder(world.prefix) / "idle", length, seconds=60)
+        if ran.code != 0 or ran.out != " ok\n":
+            raise Problem(str(ran))
+    return test
+
+
+def tests() -> list[Case]:
+    return [
+        Case("waiting: a rank sleeps until a short message comes", sleeps(8)),
+        Case("waiting: a rank sleeps until a long message comes", sleeps(1 << 20), short=False),
+        Case("waiting: a cable is cut under a long message", broken("cut")),
+        Case("waiting: ports go down under a long message", broken("down"), short=False),
+        Case("waiting: a program is told that the cable is cut", told_to_the_program, short=False),
+    ]
