@@ -38,8 +38,10 @@ fn it_keeps_the_promises_of_a_channel() {
             for (ring_bytes, gather, rings) in [
                 (256 << 10, true, 64),
                 (16 << 10, true, 2),
+                (16 << 10, true, 1),
                 (16 << 10, false, 64),
                 (16 << 10, false, 0),
+                (256 << 10, true, 0),
             ] {
                 let config = Config {
                     design,
@@ -234,7 +236,7 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         let to = b
             .expose(theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite)
             .unwrap();
-        let notice = b.expect(0, [4, 5, 6]);
+        let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();
         a.start_write(1, &from, to.place(), 300_000, [1, 2, 3], notice)
             .unwrap();
         assert_eq!(
