@@ -20,6 +20,7 @@ pub struct World {
     busy: VecDeque<(usize, Qp)>,
     placement: Placement,
     delays: bool,
+    patient: bool,
     random: u64,
     signs: Arc<Signs>,
 }
@@ -56,6 +57,8 @@ enum Outcome {
     Failed(Status),
     /// It comes to nothing at the peer.
     Lost(Status),
+    /// There is no receive for it at the peer.
+    NotReceived,
 }
 
 impl World {
@@ -68,6 +71,7 @@ impl World {
             busy: VecDeque::new(),
             placement: setup.placement,
             delays: setup.delays,
+            patient: setup.patient,
             random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             signs,
         }
@@ -217,8 +221,12 @@ impl World {
         };
         let outcome = match self.carry_out(device, qp, peer, &mut request) {
             // Nobody hears of what is lost on the way, or refused at its end.
-            Outcome::Lost(_) if transport != Transport::Rc => Outcome::Done(0),
+            Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
+                Outcome::Done(0)
+            }
             Outcome::Lost(status) => Outcome::Failed(status),
+            Outcome::NotReceived if self.patient => Outcome::NotYet,
+            Outcome::NotReceived => Outcome::Failed(Status::RnrRetryExceeded),
             outcome => outcome,
         };
         match outcome {
@@ -228,7 +236,7 @@ impl World {
                 }
                 return false;
             }
-            Outcome::Lost(_) => unreachable!("told apart above"),
+            Outcome::Lost(_) | Outcome::NotReceived => unreachable!("told apart above"),
             Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
             Outcome::Failed(status) => {
                 self.complete(device, qp, &request, status, 0);
@@ -322,7 +330,7 @@ impl World {
         match request.operation {
             Operation::Write { to, immediate } => {
                 if immediate.is_some() && !self.devices[far].has_receive(far_qp) {
-                    return Outcome::Lost(Status::RnrRetryExceeded);
+                    return Outcome::NotReceived;
                 }
                 let allowed = |access: &Access| access.remote_write;
                 if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
@@ -350,7 +358,7 @@ impl World {
             Operation::Send { immediate } => {
                 let there = &mut self.devices[far];
                 if !there.has_receive(far_qp) {
-                    return Outcome::Lost(Status::RnrRetryExceeded);
+                    return Outcome::NotReceived;
                 }
                 match there.received(far_qp, Completed::Receive, &payload, immediate) {
                     true => Outcome::Done(payload.len() as u32),
