@@ -485,3 +485,60 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
         b.retract(to).unwrap();
     }
 }
+
+/// Puts until there is no room, and looks at nothing.
+fn fill_up(from: &mut Rdma, to: usize, sent: &mut u64) {
+    let mut full = 0;
+    while full < 50 {
+        let number = *sent;
+        match from
+            .put(to, [number, 0, 0], 3, |body| body.fill(1))
+            .unwrap()
+        {
+            Put::Full => full += 1,
+            _ => *sent += 1,
+        }
+    }
+}
+
+#[test]
+fn both_ways_may_be_full() {
+    for setup in setups() {
+        for (design, rings) in DESIGNS.into_iter().flat_map(|one| [(one, 64), (one, 0)]) {
+            let config = Config {
+                design,
+                rings,
+                ..Config::default()
+            };
+            let (mut a, mut b) = two(config, &setup);
+            put(&mut a, &mut b, [0, 0, 0]);
+            let (mut sent, mut heard) = ([1u64, 0], [0u64, 0]);
+            let look = |rank: &mut Rdma, heard: &mut u64| {
+                rank.get(|_, head, _| {
+                    assert_eq!(head[0], *heard);
+                    *heard += 1;
+                    // So every packet may be told of by itself.
+                    More::Enough
+                })
+                .unwrap();
+            };
+            for _ in 0..3 {
+                fill_up(&mut a, 1, &mut sent[0]);
+                for _ in 0..1000 {
+                    look(&mut b, &mut heard[0]);
+                }
+                // The other looks at nothing, while all comes that may come.
+                fill_up(&mut b, 0, &mut sent[1]);
+                fill_up(&mut a, 1, &mut sent[0]);
+                for _ in 0..100_000 {
+                    look(&mut a, &mut heard[1]);
+                    look(&mut b, &mut heard[0]);
+                    if heard == sent {
+                        break;
+                    }
+                }
+                assert_eq!(heard, sent, "{config:?} {setup:?}");
+            }
+        }
+    }
+}
