@@ -15,12 +15,13 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use device::{Access, Completion, Effort, Node, Operation, ReceiveQueue, Slice, Srq};
+use device::{Access, Completion, Effort, Node, Operation, Slice, Srq};
 
 use super::block::{Block, Registered};
 use super::credit::{self, EMPTY, MOST};
 use super::layout::{Content, Info, Layout, TRAILER, WORD, padded};
 use super::link::Link;
+use super::pool::{Pool, shape};
 use super::{Peer, RING, Rdma};
 use crate::{Fault, Head, More, Put, Result};
 
@@ -30,8 +31,6 @@ pub(super) const SHARED: u64 = 1 << 62;
 const OWN: u64 = 1 << 61;
 /// The note of empty messages: nothing waits for them.
 const GRANT: u64 = 0;
-/// Messages that a new peer may send at once, while few are in use.
-const EAGER: u32 = 4;
 
 const GRANTS: &str = "it lets us send more messages than any rank lets come";
 
@@ -54,28 +53,10 @@ struct Message {
     len: usize,
 }
 
-/// Receives that some connections share.
-struct Pool {
-    srq: Srq,
-    memory: Registered,
-    buffer: usize,
-    /// Connections that there is still room for.
-    room: usize,
-    /// Receives beyond those that each connection has for itself: how many, and how many are in no window.
-    extra: u32,
-    spare: u32,
-}
-
 struct Outward {
     memory: Registered,
     buffer: usize,
     free: Vec<usize>,
-}
-
-/// Bytes of a buffer, and how many there are for so many bytes of a ring.
-fn shape(layout: &Layout) -> (usize, usize) {
-    let buffer = (padded(layout.max_body()) + TRAILER).next_multiple_of(64);
-    (buffer, (8 * layout.bytes / buffer).clamp(16, 512))
 }
 
 /// Bytes of the memory for a ring. If need be, messages fit into it.
@@ -114,20 +95,14 @@ impl Shared {
     /// A connection without memory for rings: the pool from which its messages take their receives, the queue of that, and
     /// how many messages may come at once to begin with.
     pub fn admit(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<(usize, Srq, u32)> {
-        if self.pools.last().is_none_or(|pool| pool.room == 0) {
+        if self.pools.last().is_none_or(|pool| pool.room() == 0) {
             self.pools.push(Pool::new(node, layout)?);
             self.active = true;
         }
         let number = self.pools.len() - 1;
         let pool = &mut self.pools[number];
-        pool.room -= 1;
-        // What some do not use others may need.
-        let more = match pool.spare * 2 > pool.extra {
-            true => pool.spare.min(EAGER - 1),
-            false => 0,
-        };
-        pool.spare -= more;
-        Ok((number, pool.srq, 1 + more))
+        let size = pool.admit();
+        Ok((number, pool.srq, size))
     }
 
     /// A message has come.
@@ -168,62 +143,6 @@ impl Shared {
         let outward = self.outward.take().map(|outward| outward.memory);
         for memory in pools.chain(outward) {
             memory.end(node.rail(0));
-        }
-    }
-}
-
-impl Pool {
-    fn new(node: &mut dyn Node, layout: &Layout) -> Result<Pool> {
-        let (buffer, count) = shape(layout);
-        let access = Access {
-            local_write: true,
-            ..Access::default()
-        };
-        let memory = Registered::new(node.rail(0), buffer * count, access)?;
-        let room = (count - count / 4) / (1 + EMPTY);
-        let extra = (count - room * (1 + EMPTY)) as u32;
-        let pool = Pool {
-            srq: node.rail(0).create_srq(count)?,
-            memory,
-            buffer,
-            room,
-            extra,
-            spare: extra,
-        };
-        for number in 0..count {
-            pool.post(node, number)?;
-        }
-        Ok(pool)
-    }
-
-    fn place(&self, number: usize) -> Range<usize> {
-        number * self.buffer..(number + 1) * self.buffer
-    }
-
-    fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
-        let into = [self.memory.slice(self.place(number))];
-        let queue = ReceiveQueue::Shared(self.srq);
-        // SAFETY: the memory stays until the queue pairs are gone, and is looked at only between a completion and the
-        // next post.
-        unsafe {
-            node.rail(0)
-                .post_receive(queue, SHARED | number as u64, &into)?
-        };
-        Ok(())
-    }
-
-    /// The size of a window whose peer is sending: it grows while receives are spare, and shrinks while others need them.
-    fn resize(&mut self, size: u32) -> u32 {
-        match self.spare {
-            0 if size > 1 => {
-                self.spare += 1;
-                size - 1
-            }
-            1.. if size < MOST => {
-                self.spare -= 1;
-                size + 1
-            }
-            _ => size,
         }
     }
 }
