@@ -221,8 +221,9 @@ pub trait OneSided {
         notice: u32,
     ) -> Result<()>;
 
-    /// A number by which a peer is to tell that it has written to memory of ours; `done` then gives the token.
-    fn expect(&mut self, peer: usize, token: Head) -> u32;
+    /// A number by which a peer is to tell, once, that it has written to memory of ours; `done` then gives the token.
+    /// None: so many are expected already that no more can be told of now.
+    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>>;
 
     /// The peer will not tell by this number.
     fn forget(&mut self, notice: u32);

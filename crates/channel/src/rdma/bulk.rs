@@ -2,6 +2,10 @@
 //!
 //! They go by a queue pair of their own, in the order in which they were started for a peer. A write may end with a
 //! notice: the peer hears of it when all its bytes are there.
+//!
+//! What must always hold: there is a receive for every notice that is expected. A number is given to a peer only where
+//! there is one more, it stands for one write, and the receive that this uses up is there again before the number is
+//! forgotten. So no notice waits for this rank to look.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,8 +14,8 @@ use device::{Access, Completion, Device, Operation, Qp, ReceiveQueue, Region, Re
 use super::Rdma;
 use crate::{Done, Exposed, Exposure, Fault, Head, OneSided, Place, Result};
 
-/// Notices that can be on their way to this rank. Beyond them, writers wait.
-pub(super) const NOTICES: usize = 256;
+/// Notices that are expected at once, at most.
+pub(super) const NOTICES: usize = 1024;
 /// The number of the receives that notices use up.
 pub(super) const NOTICE: u64 = u64::MAX;
 
@@ -27,6 +31,8 @@ pub(super) struct Bulk {
     started: usize,
     /// Writes that peers will tell of, by number: who, and what for.
     expected: HashMap<u32, Done>,
+    /// Receives for notices.
+    receives: usize,
     next_notice: u32,
     /// Which peer has which queue pair.
     peers: HashMap<Qp, usize>,
@@ -56,14 +62,6 @@ struct Slice0 {
 }
 
 impl Bulk {
-    /// Lets notices come.
-    pub fn start(&mut self, device: &mut dyn Device, srq: Srq) -> Result<()> {
-        for _ in 0..NOTICES {
-            receive_notice(device, srq)?;
-        }
-        Ok(())
-    }
-
     pub fn peer_of(&self, qp: Qp) -> usize {
         self.peers.get(&qp).copied().unwrap_or(usize::MAX)
     }
@@ -243,11 +241,18 @@ impl OneSided for Rdma {
         self.start(peer, Way::Write { notice }, to, from, len, token)
     }
 
-    fn expect(&mut self, peer: usize, token: Head) -> u32 {
+    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+        if self.bulk.expected.len() == NOTICES {
+            return Ok(None);
+        }
+        if self.bulk.expected.len() == self.bulk.receives {
+            receive_notice(self.node.rail(0), self.srq)?;
+            self.bulk.receives += 1;
+        }
         let notice = self.bulk.next_notice;
         self.bulk.next_notice = notice.wrapping_add(1);
         self.bulk.expected.insert(notice, Done { peer, token });
-        notice
+        Ok(Some(notice))
     }
 
     fn forget(&mut self, notice: u32) {

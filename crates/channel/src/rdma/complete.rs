@@ -54,10 +54,13 @@ impl Rdma {
             return Err(self.lost(from, completion.status));
         }
         match (completion.of, lane) {
-            (Completed::Receive, _) => {
-                self.shared.received(from, completion);
-                Ok(())
-            }
+            (Completed::Receive, _) => match completion.immediate {
+                Some(granted) => self.granted(from, granted, completion.id),
+                None => {
+                    self.shared.received(from, completion);
+                    Ok(())
+                }
+            },
             (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
             (_, Lane::Control) => {
                 let peer = self.peer(from);

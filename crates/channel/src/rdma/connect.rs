@@ -7,10 +7,11 @@
 use device::{Access, Remote};
 
 use super::block::Registered;
+use super::credit::{self, EMPTY, MOST, Window};
 use super::inbound::Inbound;
 use super::link::{DEPTH, Lane, Link, Queues};
 use super::outbound::Outbound;
-use super::shared::{self, Shared};
+use super::shared;
 use super::word::{Hello, Word};
 use super::{Peer, RING, Rdma, bulk};
 use crate::{Fault, Result};
@@ -33,7 +34,8 @@ impl Rdma {
     /// Makes this rank's end.
     fn open(&mut self, to: usize) -> Result<()> {
         let receives = self.receives();
-        let completions = 2 * DEPTH as usize + receives;
+        let messages = MOST as usize + EMPTY;
+        let completions = 2 * DEPTH as usize + receives.max(messages);
         let cq = self.cq_for(completions)?;
         let has_memory = self.rings < self.config.rings;
         self.rings += usize::from(has_memory);
@@ -44,17 +46,24 @@ impl Rdma {
             ..
         } = self;
         let node = &mut **node;
-        let packets = match has_memory {
-            true => Queues {
-                cq,
-                srq: None,
-                receives: receives.max(shared::fit(layout)),
-            },
-            false => Queues {
-                cq,
-                srq: Some(shared.queue(node, layout)?),
-                receives: 0,
-            },
+        let (packets, pool, size) = match has_memory {
+            true => {
+                let own = Queues {
+                    cq,
+                    srq: None,
+                    receives: receives.max(messages),
+                };
+                (own, 0, shared::fit(layout) as u32)
+            }
+            false => {
+                let (pool, srq, size) = shared.admit(node, layout)?;
+                let common = Queues {
+                    cq,
+                    srq: Some(srq),
+                    receives: 0,
+                };
+                (common, pool, size)
+            }
         };
         let notices = Queues {
             cq,
@@ -71,7 +80,7 @@ impl Rdma {
             ..Access::default()
         };
         let memory = match has_memory {
-            true => Some(Registered::new(node.rail(0), RING + layout.bytes, access)?),
+            true => Some(Registered::new(node.rail(0), shared::room(layout), access)?),
             false => None,
         };
         self.peers[to] = Some(Box::new(Peer {
@@ -82,6 +91,9 @@ impl Rdma {
             bulk,
             out: Outbound::new(self.layout),
             inbound: Inbound::new(self.layout, RING, self.config.credit, self.by_completion),
+            window: Window::new(size),
+            allowed: 0,
+            pool,
             memory,
             staging: None,
             remote: None,
@@ -91,7 +103,10 @@ impl Rdma {
         Ok(())
     }
 
-    /// Writes with immediate that may come at once from one peer: packets, and tails between them.
+    /// Writes with immediate that may have come from one peer since this rank last looked, at most. Packets: one a slot,
+    /// for none is used again before its packet has been taken. Tails: each says of one more of our packets that it was
+    /// taken, and none leaves before we have looked. And while a connection ends, a tail behind any of these may ask for a
+    /// completion.
     fn receives(&self) -> usize {
         if self.by_completion {
             4 * self.layout.slots()
@@ -106,7 +121,7 @@ impl Rdma {
         match self.cqs.last() {
             Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
             _ => {
-                self.reserved = completions + bulk::NOTICES + Shared::receives(&self.layout);
+                self.reserved = completions + bulk::NOTICES;
                 let cq = self.node.rail(0).create_cq(CQ_DEPTH.max(self.reserved))?;
                 self.cqs.push(cq);
                 Ok(cq)
@@ -129,6 +144,7 @@ impl Rdma {
             config: *config,
             ready,
             rings: peer.memory.is_some(),
+            credits: peer.window.size,
             address: memory.map_or(0, |region| region.address),
             rkey: memory.map_or(0, |region| region.rkey),
             control: peer.control.address(&mut **node)?,
@@ -218,6 +234,10 @@ impl Rdma {
             (Some(memory), false) => shared.adopt(&mut **node, layout, &peer.control, memory)?,
             (None, _) => {}
         }
+        peer.allowed = credit::heard(0, 0, hello.credits).ok_or_else(|| Fault::Broken {
+            peer: to,
+            what: format!("it lets {} messages come", hello.credits),
+        })?;
         peer.remote = Some(Remote {
             address: hello.address,
             rkey: hello.rkey,

@@ -154,14 +154,21 @@ impl Inbound {
         }))
     }
 
-    /// A packet has come as a message: it must be the next one.
-    pub fn take_message(&mut self, sequence: u64) -> Result<(), Nonsense> {
+    /// A packet has come as a message: it must be the next one, and one that the peer may send.
+    pub fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
         let expected = self.taken + 1;
+        if sequence > granted {
+            return Err(format!("packet {sequence} where it may send {granted}"));
+        }
         if sequence != expected {
             return Err(format!("packet {sequence} where {expected} is the next"));
         }
-        self.taken = expected;
         Ok(())
+    }
+
+    /// That packet has been looked at.
+    pub fn take_message(&mut self) {
+        self.taken += 1;
     }
 
     /// The packet has been looked at.

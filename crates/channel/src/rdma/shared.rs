@@ -1,36 +1,47 @@
 //! Peers without rings. A rank has memory for rings with so many peers; with all others, and with peers that have none for
-//! it, packets go as messages. They leave from buffers that all these peers share, and come into such (a shared receive
-//! queue), so memory does not grow with the number of peers; where there is memory for a ring, but the peer has none,
-//! messages come into that.
+//! it, packets go as messages. They leave from buffers that all these peers share, and come into such: pools of them,
+//! each a shared receive queue for so many connections, made as connections come. Where there is memory for a ring, but
+//! the peer has none, messages come into that.
 //!
-//! A packet is a slot's content and trailer, without a slot. What must always hold: a buffer is given back to its queue
-//! only once its packet has been taken, and is written again only once its message has completed. When no buffer is
-//! there for a message, the sender's device tries again by itself.
+//! How many messages may come from a peer is granted to it (`credit`). Every connection has a receive for one message and
+//! one for an empty one, and those that are in use share the rest of their pool.
+//!
+//! A packet is a slot's content and trailer, without a slot. What must always hold:
+//! - a pool has as many receives as its connections have windows and empty messages, and a window grows only by a receive
+//!   that nobody else was promised: no message ever meets a queue without one;
+//! - a buffer is given back to its queue only once its packet has been taken, and before that is granted again; it is
+//!   written again only once its message has completed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use device::{Access, Completion, Effort, Node, Operation, ReceiveQueue, Slice, Srq};
+use device::{Access, Completion, Effort, Node, Operation, Slice, Srq};
 
 use super::block::{Block, Registered};
+use super::credit::{self, EMPTY, MOST};
 use super::layout::{Content, Info, Layout, TRAILER, WORD, padded};
 use super::link::Link;
-use super::{RING, Rdma};
+use super::pool::{Pool, shape};
+use super::{Peer, RING, Rdma};
 use crate::{Fault, Head, More, Put, Result};
 
-/// Messages under way to one peer: the others need buffers too.
-const EACH: u32 = 8;
 /// Marks the numbers of receives, and the notes of sends.
 pub(super) const SHARED: u64 = 1 << 62;
 /// Marks the numbers of receives into memory for a ring.
 const OWN: u64 = 1 << 61;
+/// The note of empty messages: nothing waits for them.
+const GRANT: u64 = 0;
+
+const GRANTS: &str = "it lets us send more messages than any rank lets come";
 
 #[derive(Default)]
 pub(super) struct Shared {
-    inward: Option<Inward>,
+    pools: Vec<Pool>,
     outward: Option<Outward>,
     /// Messages that have come and have not been taken.
     arrived: VecDeque<Message>,
+    /// Peers that may have to be told of their grants by empty messages.
+    owed: Vec<usize>,
     active: bool,
 }
 
@@ -42,27 +53,20 @@ struct Message {
     len: usize,
 }
 
-struct Inward {
-    srq: Srq,
-    memory: Registered,
-    buffer: usize,
-}
-
 struct Outward {
     memory: Registered,
     buffer: usize,
     free: Vec<usize>,
 }
 
-/// Bytes of a buffer, and how many there are for so many bytes of a ring.
-fn shape(layout: &Layout) -> (usize, usize) {
-    let buffer = (padded(layout.max_body()) + TRAILER).next_multiple_of(64);
-    (buffer, (8 * layout.bytes / buffer).clamp(16, 512))
+/// Bytes of the memory for a ring. If need be, messages fit into it.
+pub(super) fn room(layout: &Layout) -> usize {
+    RING + layout.bytes.max((1 + EMPTY) * shape(layout).0)
 }
 
-/// Buffers in the memory for a ring.
+/// Messages that may come into the memory for a ring.
 pub(super) fn fit(layout: &Layout) -> usize {
-    layout.bytes / shape(layout).0
+    ((room(layout) - RING) / shape(layout).0 - EMPTY).min(MOST as usize)
 }
 
 impl Shared {
@@ -81,41 +85,24 @@ impl Shared {
         memory: &Registered,
     ) -> Result<()> {
         self.active = true;
-        for number in 0..fit(layout) {
+        for number in 0..fit(layout) + EMPTY {
             let place = own_place(layout, number);
             control.post_buffer(node, SHARED | OWN | number as u64, memory.slice(place))?;
         }
         Ok(())
     }
 
-    /// The queue from which a peer without a ring takes its receives.
-    pub fn queue(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<Srq> {
-        if let Some(inward) = &self.inward {
-            return Ok(inward.srq);
+    /// A connection without memory for rings: the pool from which its messages take their receives, the queue of that, and
+    /// how many messages may come at once to begin with.
+    pub fn admit(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<(usize, Srq, u32)> {
+        if self.pools.last().is_none_or(|pool| pool.room() == 0) {
+            self.pools.push(Pool::new(node, layout)?);
+            self.active = true;
         }
-        let (buffer, count) = shape(layout);
-        let access = Access {
-            local_write: true,
-            ..Access::default()
-        };
-        let memory = Registered::new(node.rail(0), buffer * count, access)?;
-        let srq = node.rail(0).create_srq(count)?;
-        let inward = Inward {
-            srq,
-            memory,
-            buffer,
-        };
-        for number in 0..count {
-            inward.post(node, number)?;
-        }
-        self.inward = Some(inward);
-        self.active = true;
-        Ok(srq)
-    }
-
-    /// Completions of receives that one queue may have to hold.
-    pub fn receives(layout: &Layout) -> usize {
-        shape(layout).1
+        let number = self.pools.len() - 1;
+        let pool = &mut self.pools[number];
+        let size = pool.admit();
+        Ok((number, pool.srq, size))
     }
 
     /// A message has come.
@@ -152,29 +139,11 @@ impl Shared {
 
     /// Takes the devices' access back.
     pub fn end(&mut self, node: &mut dyn Node) {
-        let inward = self.inward.take().map(|inward| inward.memory);
+        let pools = self.pools.drain(..).map(|pool| pool.memory);
         let outward = self.outward.take().map(|outward| outward.memory);
-        for memory in inward.into_iter().chain(outward) {
+        for memory in pools.chain(outward) {
             memory.end(node.rail(0));
         }
-    }
-}
-
-impl Inward {
-    fn place(&self, number: usize) -> Range<usize> {
-        number * self.buffer..(number + 1) * self.buffer
-    }
-
-    fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
-        let into = [self.memory.slice(self.place(number))];
-        let queue = ReceiveQueue::Shared(self.srq);
-        // SAFETY: the memory stays until the queue pairs are gone, and is looked at only between a completion and the
-        // next post.
-        unsafe {
-            node.rail(0)
-                .post_receive(queue, SHARED | number as u64, &into)?
-        };
-        Ok(())
     }
 }
 
@@ -194,7 +163,7 @@ impl Rdma {
             ..
         } = self;
         let nothing_free = shared.outward(&mut **node, layout)?.free.is_empty();
-        if nothing_free || self.peer(to).control.held() >= EACH {
+        if nothing_free || !self.peer(to).may_send() {
             self.poll()?;
         }
         let Rdma {
@@ -205,7 +174,7 @@ impl Rdma {
             ..
         } = self;
         let outward = shared.outward(&mut **node, layout)?;
-        let Some(peer) = peers[to].as_mut().filter(|peer| peer.control.held() < EACH) else {
+        let Some(peer) = peers[to].as_mut().filter(|peer| peer.may_send()) else {
             return Ok(Put::Full);
         };
         let Some(number) = outward.free.pop() else {
@@ -222,7 +191,7 @@ impl Rdma {
         let info = Info {
             content: Content::Packet,
             len: len as u32,
-            tail: 0,
+            tail: peer.window.tell(),
         };
         let words = [head[0], head[1], head[2], info.encode(), peer.out.last];
         for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
@@ -234,7 +203,7 @@ impl Rdma {
         let note = SHARED | number as u64;
         peer.control
             .post(&mut **node, operation, &local, inline, true, note)?;
-        Ok(match peer.control.held() >= EACH {
+        Ok(match peer.out.last == peer.allowed {
             true => Put::TakenLap,
             false => Put::Taken,
         })
@@ -246,6 +215,9 @@ impl Rdma {
         &mut self,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
+        if !self.shared.owed.is_empty() {
+            self.tell_grants()?;
+        }
         let mut packets = 0;
         while packets < super::BATCH {
             let Rdma {
@@ -260,17 +232,16 @@ impl Rdma {
             };
             let from = message.from;
             let Some(peer) = &mut peers[from] else { break };
-            let number = (message.number & !OWN) as usize;
-            let is_own = message.number & OWN != 0;
-            let (memory, place) = match (is_own, &peer.memory, &shared.inward) {
-                (true, Some(memory), _) => (memory, own_place(layout, number)),
-                (false, _, Some(inward)) => (&inward.memory, inward.place(number)),
-                _ => break,
+            let Some((memory, place)) = peer.buffer(&shared.pools, layout, message.number) else {
+                break;
             };
             let nonsense = |what| Fault::Broken { peer: from, what };
             let packet = read(&memory.block, place.start, message.len).map_err(nonsense)?;
+            let allowed = credit::heard(peer.allowed, peer.out.last, packet.tail);
+            let allowed = allowed.ok_or_else(|| nonsense(GRANTS.into()))?;
+            let granted = peer.window.granted();
             peer.inbound
-                .take_message(packet.sequence)
+                .check_message(packet.sequence, granted)
                 .map_err(nonsense)?;
             packets += 1;
             if packet.len > 0 {
@@ -279,12 +250,15 @@ impl Rdma {
             let body = memory.block.bytes(place.start, packet.len);
             let more = handler(from, packet.head, body);
             node.spend(Effort::Receive);
-            match (is_own, &shared.inward) {
-                (false, Some(inward)) => inward.post(&mut **node, number)?,
-                _ => {
-                    let (id, into) = (SHARED | message.number, memory.slice(place));
-                    peer.control.post_buffer(&mut **node, id, into)?;
-                }
+            peer.allowed = allowed;
+            peer.post_again(&mut **node, &shared.pools, layout, message.number)?;
+            if message.number & OWN == 0 {
+                peer.window.size = shared.pools[peer.pool].resize(peer.window.size);
+            }
+            peer.inbound.take_message();
+            peer.window.taken(packet.sequence);
+            if peer.window.owes() && !std::mem::replace(&mut peer.window.listed, true) {
+                shared.owed.push(from);
             }
             self.now_ready(from)?;
             if more == More::Enough {
@@ -292,6 +266,99 @@ impl Rdma {
             }
         }
         Ok(packets)
+    }
+
+    /// Tells peers what they may send, by empty messages, where no packet has told them since their messages were taken.
+    /// This comes a look later than that, for an answer may be on its way.
+    pub(super) fn tell_grants(&mut self) -> Result<()> {
+        let Rdma {
+            peers,
+            node,
+            shared,
+            ..
+        } = self;
+        let mut failed = Ok(());
+        shared.owed.retain(|&to| {
+            let Some(peer) = &mut peers[to] else {
+                return false;
+            };
+            let owes = peer.window.owes() && !peer.said_bye;
+            if owes && !(peer.ready && peer.control.has_room()) {
+                return true;
+            }
+            peer.window.listed = false;
+            if owes && failed.is_ok() {
+                let immediate = Some(peer.window.tell_alone());
+                let operation = Operation::Send { immediate };
+                let link = &mut peer.control;
+                failed = link.post(&mut **node, operation, &[], false, true, GRANT);
+            }
+            false
+        });
+        failed
+    }
+
+    /// A peer says by an empty message what we may send.
+    pub(super) fn granted(&mut self, from: usize, granted: u32, id: u64) -> Result<()> {
+        let Rdma {
+            peers,
+            node,
+            shared,
+            layout,
+            ..
+        } = self;
+        let Some(peer) = &mut peers[from] else {
+            return Ok(());
+        };
+        peer.allowed =
+            credit::heard(peer.allowed, peer.out.last, granted).ok_or_else(|| Fault::Broken {
+                peer: from,
+                what: GRANTS.into(),
+            })?;
+        peer.post_again(&mut **node, &shared.pools, layout, id & !SHARED)
+    }
+}
+
+impl Peer {
+    /// May a message go to this peer?
+    fn may_send(&self) -> bool {
+        // One place in the queue stays free for an empty message, and others need buffers too.
+        self.out.last < self.allowed && self.control.held() < 2 * MOST
+    }
+
+    /// Where a message of this peer's is, by its number.
+    fn buffer<'a>(
+        &'a self,
+        pools: &'a [Pool],
+        layout: &Layout,
+        number: u64,
+    ) -> Option<(&'a Registered, Range<usize>)> {
+        let at = (number & !OWN) as usize;
+        match number & OWN != 0 {
+            true => Some((self.memory.as_ref()?, own_place(layout, at))),
+            false => {
+                let pool = pools.get(self.pool)?;
+                Some((&pool.memory, pool.place(at)))
+            }
+        }
+    }
+
+    /// Gives a buffer back to its queue.
+    fn post_again(
+        &self,
+        node: &mut dyn Node,
+        pools: &[Pool],
+        layout: &Layout,
+        number: u64,
+    ) -> Result<()> {
+        match (number & OWN != 0, self.buffer(pools, layout, number)) {
+            (true, Some((memory, place))) => {
+                self.control
+                    .post_buffer(node, SHARED | number, memory.slice(place))
+            }
+            (false, Some(_)) => pools[self.pool].post(node, number as usize),
+            (_, None) => Ok(()),
+        }
     }
 }
 
@@ -304,6 +371,8 @@ fn own_place(layout: &Layout, number: usize) -> Range<usize> {
 struct Packet {
     head: Head,
     len: usize,
+    /// What the peer grants.
+    tail: u32,
     sequence: u64,
 }
 
@@ -320,6 +389,7 @@ fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<Packet
     Ok(Packet {
         head: [word(0), word(1), word(2)],
         len: info.len as usize,
+        tail: info.tail,
         sequence: word(4),
     })
 }

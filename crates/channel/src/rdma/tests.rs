@@ -5,21 +5,30 @@ use device::instant::{self, Setup};
 use super::*;
 use crate::suite;
 
-const DESIGNS: [Design; 4] = [
+pub(super) const DESIGNS: [Design; 4] = [
     Design::Basic,
     Design::Piggyback,
     Design::Pipeline,
     Design::ZeroCopy,
 ];
 
-fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
-    let nodes = instant::nodes(ranks, setup).into_iter().enumerate();
+/// Nodes on which nothing waits for a receive: what meets none ends the connection.
+fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
+    let setup = Setup {
+        patient: false,
+        ..setup.clone()
+    };
+    instant::nodes(ranks, &setup)
+}
+
+pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
+    let nodes = nodes(ranks, setup).into_iter().enumerate();
     nodes
         .map(|(rank, node)| Rdma::attach(node, rank, ranks, config).unwrap())
         .collect()
 }
 
-fn setups() -> impl Iterator<Item = Setup> {
+pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {
         [false, true].map(|delays| Setup {
@@ -38,8 +47,10 @@ fn it_keeps_the_promises_of_a_channel() {
             for (ring_bytes, gather, rings) in [
                 (256 << 10, true, 64),
                 (16 << 10, true, 2),
+                (16 << 10, true, 1),
                 (16 << 10, false, 64),
                 (16 << 10, false, 0),
+                (256 << 10, true, 0),
             ] {
                 let config = Config {
                     design,
@@ -55,12 +66,12 @@ fn it_keeps_the_promises_of_a_channel() {
     }
 }
 
-fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
+pub(super) fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
     suite::pair(&|ranks| all(ranks, config, setup))
 }
 
 /// Both ends look until the first has put a packet with this head.
-fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
+pub(super) fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
     for _ in 0..10_000 {
         if a.put(1, head, 0, |_| ()).unwrap() != Put::Full {
             return;
@@ -139,7 +150,7 @@ fn what_a_peer_writes_is_not_believed() {
 #[test]
 fn ranks_with_other_settings_are_told_apart() {
     let setup = Setup::default();
-    let mut nodes = instant::nodes(2, &setup).into_iter();
+    let mut nodes = nodes(2, &setup).into_iter();
     let mut make = |rank, chunk| {
         let config = Config {
             chunk,
@@ -234,7 +245,7 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         let to = b
             .expose(theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite)
             .unwrap();
-        let notice = b.expect(0, [4, 5, 6]);
+        let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();
         a.start_write(1, &from, to.place(), 300_000, [1, 2, 3], notice)
             .unwrap();
         assert_eq!(
@@ -297,7 +308,7 @@ fn a_rank_with_rings_talks_to_one_without() {
     for setup in setups() {
         for rich in [0, 1] {
             suite::promises(|ranks| {
-                let nodes = instant::nodes(ranks, &setup).into_iter().enumerate();
+                let nodes = nodes(ranks, &setup).into_iter().enumerate();
                 let attach = |(rank, node): (usize, Box<dyn Node + Send>)| {
                     let config = Config {
                         rings: if rank % 2 == rich { 64 } else { 0 },

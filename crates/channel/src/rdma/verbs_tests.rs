@@ -51,7 +51,11 @@ fn it_keeps_the_promises_of_a_channel() {
         Design::Pipeline,
         Design::ZeroCopy,
     ] {
-        for (ring_bytes, gather, rings) in [(256 << 10, true, 64), (16 << 10, true, 2)] {
+        for (ring_bytes, gather, rings) in [
+            (256 << 10, true, 64),
+            (16 << 10, true, 2),
+            (16 << 10, false, 0),
+        ] {
             let config = Config {
                 design,
                 ring_bytes,

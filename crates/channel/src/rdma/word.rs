@@ -5,7 +5,7 @@ use device::Address;
 use super::config::Config;
 
 /// Changes whenever the ring or these words do.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What a rank tells a peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Hello {
     pub ready: bool,
     /// There is memory for rings. Unless both ends have it, packets go as messages.
     pub rings: bool,
+    /// So many messages may come to me before I say more.
+    pub credits: u32,
     /// Of the memory that the peer writes to.
     pub address: u64,
     pub rkey: u32,
@@ -50,6 +52,7 @@ impl Word {
                 }
                 bytes.extend(hello.address.to_le_bytes());
                 bytes.extend(hello.rkey.to_le_bytes());
+                bytes.extend(hello.credits.to_le_bytes());
                 for end in [hello.control, hello.bulk] {
                     bytes.extend(end.port.to_le_bytes());
                     bytes.extend(end.qp.to_le_bytes());
@@ -92,6 +95,7 @@ impl Word {
                     number::<8>(&mut rest)? as u64,
                     number::<4>(&mut rest)? as u32,
                 );
+                let credits = number::<4>(&mut rest)? as u32;
                 let mut end = || -> Result<Address, String> {
                     Ok(Address {
                         port: number::<16>(&mut rest)?,
@@ -102,6 +106,7 @@ impl Word {
                     config: *ours,
                     ready,
                     rings,
+                    credits,
                     address,
                     rkey,
                     control: end()?,
@@ -141,6 +146,7 @@ mod tests {
             config: ours,
             ready: true,
             rings: false,
+            credits: 5,
             address: 1 << 60,
             rkey: u32::MAX,
             control: end(u128::MAX - 3, 17),

@@ -34,6 +34,8 @@ pub struct Setup {
     pub inline: usize,
     /// Requests wait for a while, and which of several queue pairs goes on first is a matter of chance.
     pub delays: bool,
+    /// What needs a receive of the peer's waits for one; else it fails at once if there is none.
+    pub patient: bool,
     pub seed: u64,
 }
 
@@ -44,6 +46,7 @@ impl Default for Setup {
             placement: Placement::Ordered,
             inline: 64,
             delays: false,
+            patient: true,
             seed: 1,
         }
     }

@@ -20,6 +20,7 @@ pub struct World {
     busy: VecDeque<(usize, Qp)>,
     placement: Placement,
     delays: bool,
+    patient: bool,
     random: u64,
     signs: Arc<Signs>,
 }
@@ -54,8 +55,10 @@ enum Outcome {
     /// Bytes moved.
     Done(u32),
     Failed(Status),
-    /// It comes to nothing at the peer: for ever, as this says, or only for now.
-    Lost(Option<Status>),
+    /// It comes to nothing at the peer.
+    Lost(Status),
+    /// There is no receive for it at the peer.
+    NotReceived,
 }
 
 impl World {
@@ -68,6 +71,7 @@ impl World {
             busy: VecDeque::new(),
             placement: setup.placement,
             delays: setup.delays,
+            patient: setup.patient,
             random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             signs,
         }
@@ -217,9 +221,12 @@ impl World {
         };
         let outcome = match self.carry_out(device, qp, peer, &mut request) {
             // Nobody hears of what is lost on the way, or refused at its end.
-            Outcome::Lost(_) if transport != Transport::Rc => Outcome::Done(0),
-            Outcome::Lost(Some(status)) => Outcome::Failed(status),
-            Outcome::Lost(None) => Outcome::NotYet,
+            Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
+                Outcome::Done(0)
+            }
+            Outcome::Lost(status) => Outcome::Failed(status),
+            Outcome::NotReceived if self.patient => Outcome::NotYet,
+            Outcome::NotReceived => Outcome::Failed(Status::RnrRetryExceeded),
             outcome => outcome,
         };
         match outcome {
@@ -229,7 +236,7 @@ impl World {
                 }
                 return false;
             }
-            Outcome::Lost(_) => unreachable!("told apart above"),
+            Outcome::Lost(_) | Outcome::NotReceived => unreachable!("told apart above"),
             Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
             Outcome::Failed(status) => {
                 self.complete(device, qp, &request, status, 0);
@@ -253,7 +260,7 @@ impl World {
         if self.devices[far].qp(far_qp).is_ok_and(reliable) {
             self.break_qp(far, far_qp);
         }
-        Outcome::Lost(Some(status))
+        Outcome::Lost(status)
     }
 
     fn flush(&mut self, device: usize, qp: Qp) {
@@ -313,7 +320,7 @@ impl World {
         };
         let far_state = self.devices.get(far).and_then(|far| far.qp(far_qp).ok());
         if !far_state.is_some_and(|far| far.state == State::Rts && listens(far)) {
-            return Outcome::Lost(Some(Status::RetryExceeded));
+            return Outcome::Lost(Status::RetryExceeded);
         }
         let payload = match self.devices[device].payload(request) {
             Ok(payload) => payload,
@@ -323,7 +330,7 @@ impl World {
         match request.operation {
             Operation::Write { to, immediate } => {
                 if immediate.is_some() && !self.devices[far].has_receive(far_qp) {
-                    return Outcome::Lost(None);
+                    return Outcome::NotReceived;
                 }
                 let allowed = |access: &Access| access.remote_write;
                 if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
@@ -351,13 +358,13 @@ impl World {
             Operation::Send { immediate } => {
                 let there = &mut self.devices[far];
                 if !there.has_receive(far_qp) {
-                    return Outcome::Lost(None);
+                    return Outcome::NotReceived;
                 }
                 match there.received(far_qp, Completed::Receive, &payload, immediate) {
                     true => Outcome::Done(payload.len() as u32),
                     false => {
                         self.break_qp(far, far_qp);
-                        Outcome::Lost(Some(Status::RemoteInvalidRequest))
+                        Outcome::Lost(Status::RemoteInvalidRequest)
                     }
                 }
             }

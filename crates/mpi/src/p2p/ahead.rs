@@ -123,7 +123,10 @@ impl Messages {
             return Ok(());
         };
         let moved = Envelope::about(Kind::Moved, id.0).encode();
-        let notice = rdma.expect(peer, moved);
+        let Some(notice) = rdma.expect(peer, moved)? else {
+            rdma.retract(exposure)?;
+            return Ok(());
+        };
         let ahead = Ahead {
             target: Target {
                 place: exposure.place(),

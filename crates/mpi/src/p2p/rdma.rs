@@ -106,10 +106,14 @@ impl Messages {
                 self.begin_transfer(peer, id, exposure, Stage::Reading { sender });
             }
             None => {
+                let Some(notice) = rdma.expect(peer, moved)? else {
+                    rdma.retract(exposure)?;
+                    return Ok(false);
+                };
                 let target = Target {
                     place: exposure.place(),
                     len: wanted as u64,
-                    notice: rdma.expect(peer, moved),
+                    notice,
                     receive: id.0,
                 };
                 self.begin_transfer(peer, id, exposure, Stage::Expecting);

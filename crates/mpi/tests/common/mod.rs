@@ -50,7 +50,7 @@ pub fn run_shared(
     run_over(&vec![0; size], settings, reach, program);
 }
 
-/// Over RDMA, by devices of this process.
+/// Over RDMA, by devices of this process, on which nothing waits for a receive.
 #[allow(dead_code)]
 pub fn run_remote(
     size: usize,
@@ -58,7 +58,11 @@ pub fn run_remote(
     setup: &Setup,
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
-    run_nodes(instant::nodes(size, setup), settings, program);
+    let setup = Setup {
+        patient: false,
+        ..setup.clone()
+    };
+    run_nodes(instant::nodes(size, &setup), settings, program);
 }
 
 /// Over RDMA, by these nodes, one for each rank.
@@ -83,6 +87,7 @@ pub fn run_on_hosts(
 ) {
     let setup = Setup {
         placement: Placement::Completion,
+        patient: false,
         ..Setup::default()
     };
     let hosts: Vec<u32> = (0..size as u32).map(|rank| rank % 2).collect();
