@@ -455,7 +455,10 @@ mod tests {
         let words = told(listener.accept(&plan(), LONG, LONG));
         assert!(words.contains("speaks version 999"), "{words}");
         let said = String::from_utf8(stranger.join().unwrap()).unwrap();
-        assert!(said.contains("\"fishplate-perf\":1"), "{said}");
+        assert!(
+            said.contains(&format!("\"fishplate-perf\":{VERSION}")),
+            "{said}"
+        );
     }
 
     /// Whoever speaks something else is sent away, and the true other end is still waited for.

@@ -30,6 +30,7 @@ mod layout;
 mod link;
 mod outbound;
 mod pool;
+mod probe;
 mod put;
 mod shared;
 mod word;
@@ -46,6 +47,7 @@ use inbound::Inbound;
 use layout::Layout;
 use link::Link;
 use outbound::Outbound;
+use probe::Probes;
 use shared::Shared;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -76,6 +78,7 @@ pub struct Rdma {
     bulk: Bulk,
     shared: Shared,
     attention: Attention,
+    probes: Probes,
 }
 
 /// What a rank has to look at besides its rings.
@@ -144,6 +147,7 @@ impl Rdma {
             bulk: Bulk::default(),
             shared: Shared::default(),
             attention: Attention::default(),
+            probes: Probes::default(),
             config,
             node,
         })
@@ -185,6 +189,7 @@ impl Rdma {
     pub fn arm(&mut self) -> Result<bool> {
         self.attention.all = true;
         self.tell_grants()?;
+        self.probe()?;
         self.node.arm()?;
         Ok(self.by_completion)
     }
@@ -302,6 +307,9 @@ impl Channel for Rdma {
         }
         if self.shared.is_active() {
             packets += self.drain_shared(&mut handler)?;
+        }
+        if packets > 0 {
+            self.probes.rest();
         }
         let attention = &mut self.attention;
         attention.looks = attention.looks.wrapping_add(1);

@@ -1,0 +1,62 @@
+//! Whether peers can still be reached. A rank that only waits posts nothing, so its device would never tell it that the way
+//! to a peer is gone: from some time of waiting on it writes nothing to one peer after the other, and hears whether that
+//! arrived. Nothing of the peer's is used up by it, and a peer that computes need not look.
+
+use device::Operation;
+
+use super::Rdma;
+use crate::Result;
+
+/// How long a rank has to have waited, and from one peer to the next, in nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
+const EVERY: u64 = 100_000_000;
+
+#[derive(Default)]
+pub(super) struct Probes {
+    /// Since when no packet has come, as far as a waiting rank has looked.
+    since: Option<u64>,
+    last: u64,
+    /// Whose turn it is, among those who are known.
+    turn: usize,
+}
+
+impl Probes {
+    /// A packet has come.
+    #[inline(always)]
+    pub fn rest(&mut self) {
+        self.since = None;
+    }
+}
+
+impl Rdma {
+    /// To be called whenever the rank is about to sleep.
+    pub(super) fn probe(&mut self) -> Result<()> {
+        let now = self.node.now();
+        let probes = &mut self.probes;
+        let since = *probes.since.get_or_insert(now);
+        if now < since + PATIENCE || now < probes.last + EVERY || self.known.is_empty() {
+            return Ok(());
+        }
+        probes.last = now;
+        probes.turn = (probes.turn + 1) % self.known.len();
+        let to = self.known[probes.turn];
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        // What is under way will tell; and a peer that has heard our last word may be gone.
+        let is_quiet = peer.control.held() == 0 && peer.bulk.held() == 0;
+        match peer.remote {
+            Some(remote) if peer.ready && !peer.said_bye && is_quiet => {
+                let nothing = Operation::Write {
+                    to: remote,
+                    immediate: None,
+                };
+                let note = peer.out.last;
+                peer.control
+                    .post(&mut **node, nothing, &[], false, true, note)
+            }
+            _ => Ok(()),
+        }
+    }
+}
