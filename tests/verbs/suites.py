@@ -33,7 +33,9 @@ def prepare(options) -> None:
     messages = map(json.loads, done.stdout.splitlines())
     programs = {message["target"]["name"]: message["executable"] for message in messages
                 if message.get("executable") and message["profile"]["test"]}
-    (options.prefix / "tests" / "verbs" / BUILT).write_text(json.dumps(programs))
+    built = options.prefix / "tests" / "verbs" / BUILT
+    built.parent.mkdir(parents=True, exist_ok=True)
+    built.write_text(json.dumps(programs))
 
 
 def suite(program: str, only: str, seconds: float):
