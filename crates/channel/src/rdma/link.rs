@@ -121,6 +121,11 @@ impl Link {
         self.held < DEPTH
     }
 
+    /// A completion is to come, or an error instead.
+    pub fn awaits(&self) -> bool {
+        !self.signals.is_empty()
+    }
+
     /// Requests of which no completion will tell.
     pub fn untold(&self) -> bool {
         self.since_signal > 0

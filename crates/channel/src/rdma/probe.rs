@@ -44,8 +44,8 @@ impl Rdma {
         let Some(peer) = &mut peers[to] else {
             return Ok(());
         };
-        // What is under way will tell; and a peer that has heard our last word may be gone.
-        let is_quiet = peer.control.held() == 0 && peer.bulk.held() == 0;
+        // A completion that is to come will tell; and a peer that has heard our last word may be gone.
+        let is_quiet = !peer.control.awaits() && !peer.bulk.awaits() && peer.control.has_room();
         match peer.remote {
             Some(remote) if peer.ready && !peer.said_bye && is_quiet => {
                 let nothing = Operation::Write {
