@@ -84,6 +84,14 @@ def main() -> int:
         return 0
     prefix = harness.checked_prefix(options.prefix)
     enter_namespace()
+    root = HERE.parent.parent
+    if any(root.is_relative_to(folder) for folder in EMPTY) and prefix.is_relative_to(root):
+        # All of it, since tests use what lies beside them; and once more from there.
+        surroundings.mount("--bind", str(root), ELSEWHERE)
+        there = Path(ELSEWHERE)
+        os.chdir(there)
+        again = ["--only", options.only, "--seed", str(options.seed), "--prefix", str(there / prefix.relative_to(root))]
+        os.execv(sys.executable, [sys.executable, str(there / HERE.relative_to(root) / "run.py"), *again])
     if any(prefix.is_relative_to(folder) for folder in EMPTY):
         # Seen in this namespace only, so nothing is left behind.
         surroundings.mount("--bind", str(prefix), ELSEWHERE)
