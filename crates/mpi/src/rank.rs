@@ -186,6 +186,10 @@ impl Rank {
             true => Policy::by_node(),
             false => Policy::new(knobs.wait, knobs.spin.as_nanos() as u64, may_spin),
         };
+        let policy = match host.core_per_rank() {
+            true => policy.patiently(),
+            false => policy,
+        };
         let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {

@@ -18,6 +18,8 @@ use crate::{Class, Error, Result};
 const NAP: u64 = 50_000_000;
 /// The longest sleep where a wake-up can be missed.
 const BLIND_NAP: u64 = 500_000;
+/// Looks before the first thought of giving way to a device that this host's processors work.
+const PATIENT_LOOKS: u32 = 256;
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 
@@ -303,6 +305,14 @@ impl Policy {
             by_node: true,
             ..Policy::new(Wait::Yield, 0, false)
         }
+    }
+
+    /// There is a core for every rank, but devices need them now and then: look longer before giving way.
+    pub fn patiently(mut self) -> Policy {
+        if self.eager_looks > 0 {
+            self.eager_looks = PATIENT_LOOKS;
+        }
+        self
     }
 
     #[inline(always)]
