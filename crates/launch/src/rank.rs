@@ -73,23 +73,10 @@ impl Rank {
         streams: Vec<Stream>,
     ) -> Self {
         Rank {
-            number,
             pid: Some(pid),
-            host: None,
-            input: None,
             own_group,
             control: Some(control),
-            outbox: VecDeque::new(),
-            streams,
-            init: None,
-            program: None,
-            program_is_gone: false,
-            finalized: false,
-            exit: None,
-            lost: false,
-            answer: None,
-            fault: None,
-            lines: Vec::new(),
+            ..Rank::at(number, streams)
         }
     }
 
@@ -98,14 +85,23 @@ impl Rank {
         let streams = [Target::Stdout, Target::Stderr]
             .map(|target| Stream::remote(number, target, tag_output));
         Rank {
+            host: Some(host),
+            own_group: true,
+            ..Rank::at(number, streams.into())
+        }
+    }
+
+    /// One of which nothing has been heard.
+    fn at(number: usize, streams: Vec<Stream>) -> Self {
+        Rank {
             number,
             pid: None,
-            host: Some(host),
+            host: None,
             input: None,
-            own_group: true,
+            own_group: false,
             control: None,
             outbox: VecDeque::new(),
-            streams: streams.into(),
+            streams,
             init: None,
             program: None,
             program_is_gone: false,

@@ -2,9 +2,13 @@
 
 mod common;
 
-use common::{out, room, run, run_with};
+use std::sync::Arc;
+
+use common::{out, room, run, run_remote, run_shared, run_with};
+use device::instant::Setup;
+use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
-use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode};
+use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};
 
 /// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
 const WAYS: [&[(&str, &str)]; 10] = [
@@ -326,5 +330,30 @@ fn threads_of_one_rank_send_and_receive_at_once() {
                 });
             }
         });
+    });
+}
+
+/// Where to write messages is told ahead to those who write by RDMA; shared memory does not even count for it.
+#[test]
+fn what_is_told_ahead_is_for_rdma_only() {
+    let long_messages = |rank: &Arc<Rank>| {
+        for _ in 0..4 {
+            let mut body = vec![0; 300_000];
+            let work = Work::Barrier;
+            if rank.rank() == 1 {
+                let id = rank.lock().receive(room(&mut body), 0, 3, WORLD).unwrap();
+                rank.collective("MPI_Barrier", &work, WORLD).unwrap();
+                rank.wait("MPI_Wait", id).unwrap();
+            } else {
+                rank.collective("MPI_Barrier", &work, WORLD).unwrap();
+                rank.send("MPI_Send", Mode::Standard, out(&body), 1, 3, WORLD)
+                    .unwrap();
+            }
+        }
+        rank.lock().messages.tells_ahead()
+    };
+    run_shared(2, &[], |rank| assert!(!long_messages(rank)));
+    run_remote(2, &[], &Setup::default(), |rank| {
+        assert_eq!(long_messages(rank), rank.rank() == 1);
     });
 }

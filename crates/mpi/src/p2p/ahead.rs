@@ -16,17 +16,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use channel::{Channel, Channels, Exposed, OneSided, Put};
+use channel::{Channels, Exposed, OneSided, Put};
 use datatype::Buffer;
 
 use super::fetch::Chore;
 use super::outbox::Mark;
 use super::rdma::{Stage, Transfer, expose, moves};
-use super::send::fill;
 use super::{Body, Messages, Mode};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
-use crate::packet::{Ahead, Envelope, Kind, Target};
+use crate::packet::{Ahead, Envelope, Kind, Offer, Target};
 use crate::request::{Operation, RequestId, Send};
 use crate::{Result, Status};
 
@@ -157,14 +156,14 @@ impl Messages {
         if let Some((sent, message)) = self.unexpected.peek(key)
             && let Body::Offered { offer, .. } = &message.body
         {
-            let (peer, len) = (message.peer, offer.len as usize);
-            self.was_early(peer, sent, len);
+            let (peer, offer) = (message.peer, *offer);
+            self.was_early(peer, sent, &offer);
         }
     }
 
-    /// A message of a peer's that was offered has met a receive that waited.
-    pub(super) fn was_early(&mut self, peer: usize, sent: Key, len: usize) {
-        let by_rdma = self.limits.rendezvous == knobs::Rendezvous::Auto && len > self.limits.eager;
+    /// A message of a peer's that was offered, to be read by RDMA, has met a receive that waited.
+    pub(super) fn was_early(&mut self, peer: usize, sent: Key, offer: &Offer) {
+        let by_rdma = self.limits.rendezvous == knobs::Rendezvous::Auto && offer.key.is_some();
         if !by_rdma || sent.context & (COLLECTIVE | AGREEMENT) != 0 {
             return;
         }
@@ -355,14 +354,7 @@ impl Messages {
             return self.write_ahead(channels, buffer, peer, key, target);
         }
         if len <= self.limits.eager && mode != Mode::Synchronous && self.is_clear(peer) {
-            let envelope = Envelope {
-                kind: Kind::Eager,
-                key,
-                token: 0,
-            };
-            let put = channels.put(peer, envelope.encode(), len, |room| {
-                fill(&self.limits, buffer, 0, room)
-            })?;
+            let put = self.put_eager(channels, buffer, peer, key)?;
             if put != Put::Full {
                 self.has_left(channels, peer, &key);
                 if put == Put::TakenLap {

@@ -64,7 +64,7 @@ impl Messages {
             Kind::RequestToSend => match (Offer::decode(body), self.posted.take(&key)) {
                 (None, _) => self.nonsense(peer, "an offer that cannot be read"),
                 (Some(offer), Some(receive)) => {
-                    self.was_early(peer, key, offer.len as usize);
+                    self.was_early(peer, key, &offer);
                     self.accept(RequestId(receive), peer, key, token, offer)
                 }
                 (Some(offer), None) => self.keep(

@@ -23,18 +23,7 @@ impl Messages {
     ) -> Result<RequestId> {
         let len = buffer.len();
         if len <= self.limits.eager && mode != Mode::Synchronous && self.is_plain(peer) {
-            let envelope = Envelope {
-                kind: Kind::Eager,
-                key,
-                token: 0,
-            };
-            let put = channels.put(
-                peer,
-                envelope.encode(),
-                len,
-                #[inline(always)]
-                |room| fill(&self.limits, buffer, 0, room),
-            )?;
+            let put = self.put_eager(channels, buffer, peer, key)?;
             match put {
                 Put::Taken => return Ok(self.requests.done()),
                 Put::TakenLap => {
@@ -45,6 +34,29 @@ impl Messages {
             }
         }
         self.send_otherwise(channels, mode, buffer, peer, key)
+    }
+
+    /// Puts a whole message that asks for no answer.
+    #[inline(always)]
+    pub(super) fn put_eager(
+        &self,
+        channels: &mut Channels,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<Put> {
+        let envelope = Envelope {
+            kind: Kind::Eager,
+            key,
+            token: 0,
+        };
+        Ok(channels.put(
+            peer,
+            envelope.encode(),
+            buffer.len(),
+            #[inline(always)]
+            |room| fill(&self.limits, buffer, 0, room),
+        )?)
     }
 
     /// A program may send for long without a call that makes progress; what its peers have to say must reach it.
