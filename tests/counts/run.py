@@ -29,7 +29,7 @@ def count(prefix: Path, path: str, program: Path, scratch: Path) -> float:
         f'--callgrind-out-file={out} {program} 2>{scratch}/{path}.log; else exec {program}; fi'
     )
     # Otherwise the launcher would choose by the caches that the ranks' cores happen to share.
-    environment = os.environ | {"FISHPLATE_PAST_CACHE_LIMIT": "1024"}
+    environment = os.environ | {"FISHPLATE_CORES": "far"}
     command = [prefix / "bin/fishplate", "run", "-n", "2", "sh", "-c", counted]
     subprocess.run(command, check=True, timeout=120, env=environment)
     total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)

@@ -108,14 +108,19 @@ impl Channels {
         }
     }
 
-    /// The longest body that a packet to any peer can carry, in bytes.
-    pub fn least_body(&self) -> usize {
-        let bodies = [
-            self.shm.as_ref().map(|shm| shm.max_body(self.rank)),
-            self.rdma.as_ref().map(|rdma| rdma.max_body(self.rank)),
-        ];
-        let least = bodies.into_iter().flatten().min();
+    /// The longest body that goes to any peer in one piece, in bytes.
+    pub fn least_piece(&self) -> usize {
+        let shm = self.shm.as_ref().map(|shm| shm.max_body(self.rank));
+        let rdma = self.rdma.as_ref().map(|rdma| rdma.max_body(self.rank));
+        let shared = shm.map(|body| body.min(SHARED_PIECE));
+        let least = [shared, rdma].into_iter().flatten().min();
         least.unwrap_or(LOOPBACK_PIECE)
+    }
+
+    /// Is this peer reached by a device?
+    #[inline]
+    pub fn is_far(&self, peer: usize) -> bool {
+        self.rdma.is_some() && peer != self.rank && self.shm_to(peer).is_none()
     }
 
     /// Lets time pass until something may have changed, at most so many nanoseconds, where the rank has a node.
@@ -154,9 +159,9 @@ impl Channels {
 
     /// The pieces in which a long message goes to this peer, in bytes.
     pub fn piece(&self, peer: usize) -> usize {
-        match &self.rdma {
-            Some(rdma) if peer != self.rank && self.shm_to(peer).is_none() => rdma.max_body(peer),
-            _ => self.max_body(peer).min(SHARED_PIECE),
+        match self.is_far(peer) {
+            true => self.max_body(peer),
+            false => self.max_body(peer).min(SHARED_PIECE),
         }
     }
 

@@ -5,12 +5,12 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::doorbell::Doorbell;
-use crate::ring::{Contents, Memory, Receiver, Sender, Slot};
+use crate::ring::{Arenas, Contents, Memory, Receiver, Sender, Slot, Which};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 const SLOTS: usize = 2;
-const ARENA: usize = 512;
+const ARENAS: usize = 1024;
 
 struct Place {
     flag: AtomicU32,
@@ -35,7 +35,7 @@ impl Loom {
                     inline: [0; 32],
                 }),
             }),
-            lines: (0..ARENA / 64).map(|_| UnsafeCell::new([0; 64])).collect(),
+            lines: (0..ARENAS / 64).map(|_| UnsafeCell::new([0; 64])).collect(),
         })
     }
 }
@@ -45,8 +45,8 @@ impl Memory for Arc<Loom> {
     fn slots(&self) -> u32 {
         SLOTS as u32
     }
-    fn arena_len(&self) -> usize {
-        ARENA
+    fn arenas(&self) -> Arenas {
+        Arenas::of(ARENAS)
     }
     fn tail(&self) -> &AtomicU64 {
         &self.tail
@@ -54,21 +54,28 @@ impl Memory for Arc<Loom> {
     fn slot(&self, packets: u32) -> &Place {
         &self.slots[packets as usize % SLOTS]
     }
-    fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn arena<R>(
+        &self,
+        which: Which,
+        offset: usize,
+        len: usize,
+        access: impl FnOnce(&mut [u8]) -> R,
+    ) -> R {
         assert!(offset % 64 == 0 && len <= 64);
+        let offset = offset + which as usize * self.arenas().len(Which::Small);
         // SAFETY: as for slots.
         self.lines[offset / 64].with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }))
     }
     fn body<R>(
         &self,
         slot: &Place,
-        offset: Option<usize>,
+        at: Option<(Which, usize)>,
         len: usize,
         access: impl FnOnce(&[u8]) -> R,
     ) -> R {
-        match offset {
+        match at {
             None => slot.contents(|contents| access(&contents.inline[..len])),
-            Some(offset) => self.arena(offset, len, |body| access(body)),
+            Some((which, offset)) => self.arena(which, offset, len, |body| access(body)),
         }
     }
 }
@@ -106,10 +113,13 @@ fn stream(count: u64, len: usize) {
             continue;
         }
         receiver
-            .take(|head, body| {
-                assert_eq!(head[0], next);
-                assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));
-            })
+            .take(
+                |_, _| {},
+                |head, body| {
+                    assert_eq!(head[0], next);
+                    assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));
+                },
+            )
             .unwrap();
         next += 1;
     }
@@ -153,21 +163,21 @@ fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
         let generation = share.open();
         let (helpers_share, helpers_taken) = (share.clone(), taken.clone());
         let helper = thread::spawn(move || {
-            while let Some(piece) = helpers_share.claim(generation, PIECES) {
-                helpers_taken[piece as usize].fetch_add(1, Ordering::Relaxed);
-                helpers_share.moved();
+            while let Some(piece) = helpers_share.claim(generation, PIECES, 1) {
+                helpers_taken[piece.start as usize].fetch_add(1, Ordering::Relaxed);
+                helpers_share.moved(1);
             }
         });
-        while let Some(piece) = share.claim(generation, PIECES) {
-            taken[piece as usize].fetch_add(1, Ordering::Relaxed);
-            share.moved();
+        while let Some(piece) = share.claim(generation, PIECES, 1) {
+            taken[piece.start as usize].fetch_add(1, Ordering::Relaxed);
+            share.moved(1);
         }
         while !share.is_complete(PIECES) {
             thread::yield_now();
         }
         let next = share.open();
-        assert!(share.claim(generation, PIECES).is_none());
-        assert_eq!(share.claim(next, PIECES), Some(0));
+        assert!(share.claim(generation, PIECES, 1).is_none());
+        assert_eq!(share.claim(next, PIECES, 1), Some(0..1));
         helper.join().unwrap();
         assert!(taken.iter().all(|count| count.load(Ordering::Relaxed) == 1));
     });

@@ -1,21 +1,31 @@
 //! The ring: one sender, one receiver, packets in order.
 //!
-//! A dense array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and an arena of bytes
-//! beside it for longer bodies. The flag of a slot holds the sequence number of the packet in it, so it is the lap
-//! number too: stale contents can never look like a new packet, and nothing is ever zeroed.
+//! A dense array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and two arenas of bytes
+//! beside it for longer bodies: a small one, and a wide one for those longer than [`SMALL`]. The flag of a slot holds the
+//! sequence number of the packet in it, so it is the lap number too: stale contents can never look like a new packet, and
+//! nothing is ever zeroed.
 //!
 //! Cursors are kept by each side for itself; only the flag (sender to receiver) and the tail (receiver to sender: how
-//! many packets and how many lines of the arena it is done with) are shared. Space in the arena is handed out in order
-//! by a rule that both sides apply, so no offset travels and none has to be trusted. What must always hold:
-//! - the sender writes a slot or a piece of the arena only once the published tail has passed its last use;
-//! - the receiver publishes its tail at the latest when a quarter of the slots or of the arena has been consumed, so a
-//!   packet of at most a quarter of the arena always finds room in the end.
+//! many packets and how many lines of each arena it is done with) are shared. The sender alone hands out space, in order;
+//! a packet says where its body lies, which the receiver holds against the arena's bounds. What must always hold:
+//! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its last use;
+//! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has been consumed, so a
+//!   packet of at most a quarter of its arena always finds room in the end.
+//!
+//! Where bytes lie decides how fast they go from core to core. Lines that both cores hold in their first cache change
+//! hands quickly, and so do lines that neither holds any more; slow are those that have gone to somebody's second cache.
+//! So short bodies begin again at the start of their arena whenever the peer has taken everything (it says so with what
+//! it sends), and long ones walk through an arena that is larger than a second cache.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
 pub const INLINE: usize = 32;
+/// Bodies up to this many bytes lie in the small arena.
+const SMALL: usize = 4 << 10;
+/// Bytes of the small arena, where there is room for a wide one beside it.
+const SMALL_ARENA: usize = 256 << 10;
 const LINE: usize = 64;
 
 /// What a slot holds beside its flag.
@@ -26,6 +36,40 @@ pub struct Contents {
     pub len: u32,
     pub head: Head,
     pub inline: [u8; INLINE],
+}
+
+/// What stands in a slot in place of a body that lies in an arena.
+#[derive(Clone, Copy)]
+struct Elsewhere {
+    /// Where the body lies in its arena, in bytes.
+    offset: u32,
+    /// The arena's lines after it.
+    lines: u16,
+    /// How many packets of the other direction the sender had taken.
+    taken: u32,
+}
+
+impl Elsewhere {
+    const LEN: usize = 12;
+
+    #[inline(always)]
+    fn write(self, inline: &mut [u8]) {
+        inline[..4].copy_from_slice(&self.offset.to_ne_bytes());
+        inline[4..8].copy_from_slice(&self.taken.to_ne_bytes());
+        inline[8..Self::LEN].copy_from_slice(&u32::from(self.lines).to_ne_bytes());
+    }
+
+    #[inline(always)]
+    fn read(inline: &[u8; INLINE]) -> Elsewhere {
+        let word = |at: usize| {
+            u32::from_ne_bytes([inline[at], inline[at + 1], inline[at + 2], inline[at + 3]])
+        };
+        Elsewhere {
+            offset: word(0),
+            taken: word(4),
+            lines: word(8) as u16,
+        }
+    }
 }
 
 impl Contents {
@@ -39,23 +83,81 @@ impl Contents {
     }
 }
 
+/// The two arenas of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Small,
+    Wide,
+}
+
+/// Bytes of the two arenas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arenas {
+    small: usize,
+    wide: usize,
+}
+
+impl Arenas {
+    /// Two arenas of so many bytes together, a multiple of eight lines.
+    pub fn of(bytes: usize) -> Arenas {
+        assert!(bytes.is_multiple_of(8 * LINE) && bytes / LINE < 1 << 16);
+        let small = (bytes / 2).min(SMALL_ARENA);
+        Arenas {
+            small,
+            wide: bytes - small,
+        }
+    }
+
+    #[inline(always)]
+    pub fn len(&self, which: Which) -> usize {
+        match which {
+            Which::Small => self.small,
+            Which::Wide => self.wide,
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.small + self.wide
+    }
+
+    /// Which one a body lies in that is too long for a slot.
+    #[inline(always)]
+    fn of_body(&self, len: usize) -> Which {
+        if len <= SMALL && len <= self.small / 4 {
+            Which::Small
+        } else {
+            Which::Wide
+        }
+    }
+
+    /// The longest body of one packet.
+    pub fn max_body(&self) -> usize {
+        self.wide / 4
+    }
+}
+
 /// Where a ring lives: shared memory, or loom's.
 pub trait Memory {
     type Slot: Slot;
     /// How many slots; a power of two.
     fn slots(&self) -> u32;
-    /// Bytes of the arena; a multiple of four lines.
-    fn arena_len(&self) -> usize;
+    fn arenas(&self) -> Arenas;
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet after the first `packets`.
     fn slot(&self, packets: u32) -> &Self::Slot;
-    /// Access to `len` bytes of the arena. The protocol of the ring decides who may be inside.
-    fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R;
-    /// Access to a packet's body of `len` bytes, at `offset` in the arena or else in its slot, likewise.
+    /// Access to `len` bytes of an arena. The protocol of the ring decides who may be inside.
+    fn arena<R>(
+        &self,
+        which: Which,
+        offset: usize,
+        len: usize,
+        access: impl FnOnce(&mut [u8]) -> R,
+    ) -> R;
+    /// Access to a packet's body of `len` bytes, at a place in an arena or else in its slot, likewise.
     fn body<R>(
         &self,
         slot: &Self::Slot,
-        offset: Option<usize>,
+        at: Option<(Which, usize)>,
         len: usize,
         access: impl FnOnce(&[u8]) -> R,
     ) -> R;
@@ -72,11 +174,11 @@ pub trait Slot {
     fn will_be_written(&self) {}
 }
 
-/// The rule by which arena space is handed out: in order, in lines, never across the end.
+/// How an arena is handed out: in order, in lines, never across the end.
 #[derive(Clone, Copy, Default)]
 struct Arena {
     /// Lines handed out since the beginning, skipped ones included.
-    lines: u32,
+    lines: u16,
     /// Where in the arena that is, in bytes.
     offset: usize,
 }
@@ -91,7 +193,7 @@ impl Arena {
         } else {
             (self.offset, 0)
         };
-        let lines = self.lines.wrapping_add(((skipped + len) / LINE) as u32);
+        let lines = self.lines.wrapping_add(((skipped + len) / LINE) as u16);
         let end = offset + len;
         (
             offset,
@@ -103,29 +205,25 @@ impl Arena {
     }
 }
 
-/// What a receiver is done with: packets, and lines of the arena.
+/// What a receiver is done with: packets, and lines of the arenas.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Tail {
     packets: u32,
-    lines: u32,
+    lines: [u16; 2],
 }
 
 impl Tail {
     fn pack(self) -> u64 {
-        u64::from(self.lines) << 32 | u64::from(self.packets)
+        let [small, wide] = self.lines;
+        u64::from(wide) << 48 | u64::from(small) << 32 | u64::from(self.packets)
     }
 
     fn unpack(word: u64) -> Tail {
         Tail {
             packets: word as u32,
-            lines: (word >> 32) as u32,
+            lines: [(word >> 32) as u16, (word >> 48) as u16],
         }
     }
-}
-
-/// The longest body of one packet.
-pub fn max_body(arena_len: usize) -> usize {
-    arena_len / 4
 }
 
 pub struct Sender<M> {
@@ -134,10 +232,12 @@ pub struct Sender<M> {
     slots: u32,
     /// Sequence number of the last packet put.
     head: u32,
-    arena: Arena,
-    arena_len: usize,
-    /// The receiver's tail when last looked at.
+    handed_out: [Arena; 2],
+    arenas: Arenas,
+    /// What the receiver is known to be done with.
     tail: Tail,
+    /// How many packets this side has taken of the other direction, as far as it has been told.
+    taken: u32,
 }
 
 impl<M: Memory> Sender<M> {
@@ -147,9 +247,10 @@ impl<M: Memory> Sender<M> {
         Sender {
             slots,
             head: 0,
-            arena: Arena::default(),
-            arena_len: memory.arena_len(),
+            handed_out: Default::default(),
+            arenas: memory.arenas(),
             tail: Tail::default(),
+            taken: 0,
             memory,
         }
     }
@@ -164,7 +265,7 @@ impl<M: Memory> Sender<M> {
         let mut put = Put::Taken;
         let packets = self.head;
         if packets.wrapping_sub(self.tail.packets) >= self.slots {
-            put = self.look_at_tail(self.arena.lines);
+            put = self.look_at_tail(None);
             if put == Put::Full {
                 return put;
             }
@@ -175,18 +276,29 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             slot.write(head, len, len, fill);
         } else {
-            assert!(len <= max_body(self.arena_len), "a body of {len} bytes");
-            let (offset, after) = self.arena.place(len, self.arena_len);
-            if after.lines.wrapping_sub(self.tail.lines) as usize > self.arena_len / LINE {
-                put = self.look_at_tail(after.lines);
+            let which = self.arenas.of_body(len);
+            let mut arena = self.handed_out[which as usize];
+            let arena_len = self.arenas.len(which);
+            assert!(len <= arena_len / 4, "a body of {len} bytes");
+            if which == Which::Small && self.tail.packets == packets {
+                arena.offset = 0;
+            }
+            let (offset, after) = arena.place(len, arena_len);
+            if !self.has_room(self.tail, which, after.lines) {
+                put = self.look_at_tail(Some((which, after.lines)));
                 if put == Put::Full {
                     return put;
                 }
             }
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
-            self.memory.arena(offset, len, fill);
-            slot.write(head, len, 0, |_| ());
-            self.arena = after;
+            self.memory.arena(which, offset, len, fill);
+            let elsewhere = Elsewhere {
+                offset: offset as u32,
+                lines: after.lines,
+                taken: self.taken,
+            };
+            slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
+            self.handed_out[which as usize] = after;
         }
         self.head = sequence;
         slot.flag().store(sequence, Ordering::Release);
@@ -194,20 +306,45 @@ impl<M: Memory> Sender<M> {
         put
     }
 
-    /// Reads the receiver's tail: is there now a slot, and arena space up to `lines`?
+    /// The other direction of this pair has heard that the peer had taken `theirs` packets of ours, and has itself taken
+    /// `ours` of the peer's.
+    #[inline(always)]
+    pub fn hear(&mut self, theirs: u32, ours: u32) {
+        self.taken = ours;
+        if theirs == self.head {
+            // Everything: so all lines are free too.
+            self.tail = Tail {
+                packets: theirs,
+                lines: self.handed_out.map(|arena| arena.lines),
+            };
+        }
+    }
+
+    /// Would an arena have room up to so many lines, with this tail?
+    #[inline(always)]
+    fn has_room(&self, tail: Tail, which: Which, lines: u16) -> bool {
+        let in_flight = lines.wrapping_sub(tail.lines[which as usize]);
+        usize::from(in_flight) <= self.arenas.len(which) / LINE
+    }
+
+    /// Reads the receiver's tail: is there now a slot, and room in the arena up to so many lines?
     #[cold]
     #[inline(never)]
-    fn look_at_tail(&mut self, lines: u32) -> Put {
+    fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
         let tail = Tail::unpack(self.memory.tail().load(Ordering::Acquire));
-        let arena_lines = (self.arena_len / LINE) as u32;
-        let packets_in_flight = self.head.wrapping_sub(tail.packets);
-        let lines_in_flight = self.arena.lines.wrapping_sub(tail.lines);
-        if tail == self.tail || packets_in_flight > self.slots || lines_in_flight > arena_lines {
+        let in_flight = self.head.wrapping_sub(tail.packets);
+        // What the peer has sent may have told of more than this.
+        let news = tail.packets.wrapping_sub(self.tail.packets) as i32 > 0;
+        let possible = [Which::Small, Which::Wide]
+            .iter()
+            .all(|&which| self.has_room(tail, which, self.handed_out[which as usize].lines));
+        if !news || in_flight > self.slots || !possible {
             // A tail from beyond our head is a broken peer: it then simply never frees anything.
             return Put::Full;
         }
         self.tail = tail;
-        if packets_in_flight < self.slots && lines.wrapping_sub(tail.lines) <= arena_lines {
+        let room = wanted.is_none_or(|(which, lines)| self.has_room(tail, which, lines));
+        if in_flight < self.slots && room {
             Put::TakenLap
         } else {
             Put::Full
@@ -221,23 +358,29 @@ pub struct Receiver<M> {
     head: u32,
     /// How many packets may be taken before the sender is told.
     quarter: u32,
-    arena: Arena,
-    arena_len: usize,
+    arenas: Arenas,
+    /// The lines of the arenas up to there.
+    lines: [u16; 2],
     /// What the sender was last told.
     published: Tail,
 }
 
-/// A packet whose announced length cannot be.
+/// A packet that cannot be.
 #[derive(Debug)]
-pub struct BadLength(pub u32);
+pub enum Bad {
+    /// Its length is beyond what a ring can hold.
+    Length(u32),
+    /// Its body would lie here, beyond its arena.
+    Place(u32),
+}
 
 impl<M: Memory> Receiver<M> {
     pub fn new(memory: M) -> Self {
         Receiver {
             head: 0,
             quarter: memory.slots() / 4,
-            arena: Arena::default(),
-            arena_len: memory.arena_len(),
+            arenas: memory.arenas(),
+            lines: [0; 2],
             published: Tail::default(),
             memory,
         }
@@ -261,48 +404,58 @@ impl<M: Memory> Receiver<M> {
             .contents(|contents| contents.head)
     }
 
-    /// Hands the next packet to `handler`; gives its answer, and whether the tail was published, so that a sender that
-    /// sleeps for want of room must be woken. To be called only while the ring is not empty.
+    /// Hands the next packet to `handler`; gives its answer, and whether the sender was told of free space, so that it must
+    /// be woken if it sleeps for want of room. Where the packet says how many of the other direction its sender had taken,
+    /// `hear` is told that, and how many have been taken of this one. To be called only while the ring is not empty.
     #[inline(always)]
     pub fn take<R>(
         &mut self,
+        hear: impl FnOnce(u32, u32),
         handler: impl FnOnce(Head, &[u8]) -> R,
-    ) -> Result<(R, Published), BadLength> {
+    ) -> Result<(R, Published), Bad> {
         let slot = self.memory.slot(self.head);
         let sequence = self.head.wrapping_add(1);
         let len = slot.contents(|contents| contents.len as usize);
         let [first, second, third] = slot.contents(|contents| contents.head);
-        let mut publish = sequence.wrapping_sub(self.published.packets) >= self.quarter;
-        let offset = if len <= INLINE {
-            None
-        } else if len > max_body(self.arena_len) {
-            return Err(BadLength(len as u32));
-        } else {
-            let (offset, after) = self.arena.place(len, self.arena_len);
-            self.arena = after;
-            publish |= after.lines.wrapping_sub(self.published.lines) as usize
-                >= self.arena_len / (4 * LINE);
-            Some(offset)
-        };
+        let mut published = sequence.wrapping_sub(self.published.packets) >= self.quarter;
+        let mut at = None;
+        if len > INLINE {
+            let which = self.arenas.of_body(len);
+            let arena_len = self.arenas.len(which);
+            if len > arena_len / 4 {
+                return Err(Bad::Length(len as u32));
+            }
+            let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
+            let offset = elsewhere.offset as usize;
+            if offset > arena_len - len {
+                return Err(Bad::Place(elsewhere.offset));
+            }
+            let before = self.published.lines[which as usize];
+            self.lines[which as usize] = elsewhere.lines;
+            published |=
+                usize::from(elsewhere.lines.wrapping_sub(before)) >= arena_len / (4 * LINE);
+            at = Some((which, offset));
+            hear(elsewhere.taken, sequence);
+        }
         let answer = self.memory.body(
             slot,
-            offset,
+            at,
             len,
             #[inline(always)]
             |body| handler([first, second, third], body),
         );
         self.head = sequence;
-        if publish {
+        if published {
             self.publish();
         }
-        Ok((answer, Published(publish)))
+        Ok((answer, Published(published)))
     }
 
     #[inline(never)]
     fn publish(&mut self) {
         self.published = Tail {
             packets: self.head,
-            lines: self.arena.lines,
+            lines: self.lines,
         };
         self.memory
             .tail()

@@ -4,6 +4,8 @@
 //! and a sender who never looks costs nothing. A pair has one share in each direction, used by one message after the
 //! other; the generation tells a late helper that its message is done.
 
+use std::ops::Range;
+
 use crate::sync::{AtomicU64, Ordering};
 
 #[repr(C, align(128))]
@@ -26,29 +28,30 @@ impl Share {
         generation
     }
 
-    /// Takes the next of `pieces` pieces, if one is left and the message is still that one.
-    pub fn claim(&self, generation: u32, pieces: u32) -> Option<u32> {
+    /// Takes the next of `pieces` pieces, and up to `most` in a row, if one is left and the message is still that one.
+    pub fn claim(&self, generation: u32, pieces: u32, most: u32) -> Option<Range<u32>> {
         let mut seen = self.next.load(Ordering::Acquire);
         loop {
             let piece = seen as u32;
             if (seen >> 32) as u32 != generation || piece >= pieces {
                 return None;
             }
+            let run = most.min(pieces - piece);
             match self.next.compare_exchange_weak(
                 seen,
-                seen + 1,
+                seen + u64::from(run),
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return Some(piece),
+                Ok(_) => return Some(piece..piece + run),
                 Err(now) => seen = now,
             }
         }
     }
 
-    /// A piece that was taken has been moved.
-    pub fn moved(&self) {
-        self.moved.fetch_add(1, Ordering::AcqRel);
+    /// So many pieces that were taken have been moved.
+    pub fn moved(&self, pieces: u32) {
+        self.moved.fetch_add(pieces.into(), Ordering::AcqRel);
     }
 
     /// All pieces have been moved.

@@ -22,7 +22,7 @@ pub use error::Error;
 pub use overrides::{Override, Overrides};
 pub use parse::decode;
 pub use table::{Knobs, TABLE};
-pub use value::{Bytes, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
+pub use value::{Bytes, Cores, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
 
 /// All variables of this project begin so.
 pub const PREFIX: &str = "FISHPLATE_";

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::overrides::Overrides;
-use crate::value::{Bytes, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
+use crate::value::{Bytes, Cores, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
 use crate::{Error, Knob};
 
 macro_rules! knobs {
@@ -73,8 +73,8 @@ macro_rules! knobs {
 
 knobs! {
     /// Messages up to this size are sent at once, without asking the receiver. Longer ones wait until the receiver
-    /// has a buffer for them.
-    eager_limit: Bytes = Bytes::kib(32), "FISHPLATE_EAGER_LIMIT",
+    /// has a buffer for them. Over RDMA it is at most what one packet holds.
+    eager_limit: Bytes = Bytes::kib(64), "FISHPLATE_EAGER_LIMIT",
         also "FISHPLATE_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
 
     /// Slots in the ring from one rank to another: how many packets can be under way before the sender has to wait.
@@ -82,13 +82,18 @@ knobs! {
     ring_slots: usize = 256, "FISHPLATE_RING_SLOTS",
         within 4, 16384;
 
-    /// Payload that a ring holds besides what fits into its slots.
-    ring_bytes: Bytes = Bytes::kib(256), "FISHPLATE_RING_BYTES",
-        within Bytes::kib(4), Bytes::mib(2);
+    /// Payload that a ring holds besides what fits into its slots: 256 KiB of it for bodies up to 4 KiB, the rest for
+    /// longer ones. More than a core's second cache is good where cores share a third one. Rings into one rank take 10 MiB
+    /// together at most, but each has 384 KiB if this says no less.
+    ring_bytes: Bytes = Bytes::kib(2304), "FISHPLATE_RING_BYTES",
+        within Bytes::kib(8), Bytes::mib(3);
 
-    /// Contents of packets from this size on are written past the sender's cache. Small is good where cores are far apart
-    /// (no common cache, many virtual machines); where they share a cache, 8K gives lower latencies from 1 to 4 KiB. Unless
-    /// it is set, the launcher measures which of the two it is.
+    /// How the cores that ranks run on lie to each other. Where they are `near`, which is to say share a cache, messages go
+    /// through it, the long ones too; where they are `far`, bodies are written past the cache, and long messages copied
+    /// straight from one process to the other. Unless it is set, the launcher measures which of the two it is.
+    cores: Cores = Cores::Far, "FISHPLATE_CORES";
+
+    /// Where cores are far apart, contents of packets from this size on are written past the sender's cache.
     past_cache_limit: Bytes = Bytes::kib(1), "FISHPLATE_PAST_CACHE_LIMIT";
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's memory

@@ -211,6 +211,11 @@ macro_rules! words {
 }
 
 words! {
+    /// Whether cores share a cache.
+    Cores, "near|far", "near or far", { Near = "near", Far = "far" }
+}
+
+words! {
     /// Whether long messages are copied straight from the sender's memory.
     SingleCopy, "auto|on|off", "auto, on or off", { Auto = "auto", On = "on", Off = "off" }
 }

@@ -71,8 +71,8 @@ struct Starter<'a> {
     /// A rank that reads from a terminal has to be in the foreground process group, so rank 0 stays in the launcher's.
     terminal: bool,
     library_path: Option<std::ffi::OsString>,
-    /// What this machine's cores call for, unless the user has decided.
-    past_cache_limit: Option<&'static str>,
+    /// How this machine's cores lie, unless the user has said it.
+    cores: Option<&'static str>,
 }
 
 impl<'a> Starter<'a> {
@@ -94,7 +94,7 @@ impl<'a> Starter<'a> {
         })?;
         Ok(Starter {
             options,
-            past_cache_limit: past_cache_limit(options, share.count),
+            cores: cores(options, share.count),
             share,
             shared: shared.into(),
             descriptors,
@@ -120,8 +120,8 @@ impl<'a> Starter<'a> {
         .map_err(|errno| failed(errno.into()))?;
         let mut command = Command::new(&options.program);
         command.args(&options.arguments);
-        if let Some(limit) = self.past_cache_limit {
-            command.env(PAST_CACHE_LIMIT, limit);
+        if let Some(cores) = self.cores {
+            command.env(CORES, cores);
         }
         command.envs(options.variables.iter().map(|(name, value)| (name, value)));
         if let Some(path) = &self.library_path {
@@ -276,17 +276,17 @@ fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-const PAST_CACHE_LIMIT: &str = "FISHPLATE_PAST_CACHE_LIMIT";
+const CORES: &str = "FISHPLATE_CORES";
 
-/// The setting for cores that share a cache, if that is what ranks will run on and nobody has set it.
-fn past_cache_limit(options: &Options, ranks: usize) -> Option<&'static str> {
-    let given = options
-        .variables
-        .iter()
-        .any(|(name, _)| name == PAST_CACHE_LIMIT)
-        || std::env::var_os(PAST_CACHE_LIMIT).is_some();
+/// How the cores lie that ranks will run on, if it matters and nobody has said it.
+fn cores(options: &Options, ranks: usize) -> Option<&'static str> {
+    let given = options.variables.iter().any(|(name, _)| name == CORES)
+        || std::env::var_os(CORES).is_some();
     let talks_here = ranks > 1 && options.stage.is_none();
-    (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("8K")
+    match talks_here && !given && nearness::cores_are_near()? {
+        true => Some("near"),
+        false => None,
+    }
 }
 
 /// Could a process change to this directory?

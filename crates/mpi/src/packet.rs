@@ -44,13 +44,19 @@ pub enum Kind {
     Revoke,
     /// The answer: nothing more will be written for it. Token: the receiver's request.
     Revoked,
+    /// The first piece of a message that comes in several packets with nothing between them. Token: its length.
+    EagerPieces,
+    /// The next piece of it.
+    Piece,
+    /// A piece of a message that its sender helps to move. Token: the receiver's request. Tag: which piece.
+    Pushed,
 }
 
 impl Kind {
     #[inline(always)]
     fn from_bits(bits: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 16] = [
+        const ALL: [Kind; 19] = [
             Eager,
             EagerSync,
             RequestToSend,
@@ -67,6 +73,9 @@ impl Kind {
             Started,
             Revoke,
             Revoked,
+            EagerPieces,
+            Piece,
+            Pushed,
         ];
         ALL.get(usize::from(bits).wrapping_sub(1)).copied()
     }
@@ -251,17 +260,21 @@ pub struct Invitation {
     pub generation: u32,
     /// Bytes of a piece.
     pub piece: u32,
+    /// The receiver's request, if pieces should come through the ring.
+    pub push: Option<u32>,
 }
 
 impl Invitation {
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = 32;
 
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
+        let push = self.push.map_or(0, |receive| u64::from(receive) + 1);
         bytes[..8].copy_from_slice(&self.address.to_ne_bytes());
         bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
         bytes[16..20].copy_from_slice(&self.generation.to_ne_bytes());
-        bytes[20..].copy_from_slice(&self.piece.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.piece.to_ne_bytes());
+        bytes[24..].copy_from_slice(&push.to_ne_bytes());
         bytes
     }
 
@@ -275,6 +288,10 @@ impl Invitation {
             len: long(8),
             generation: short(16),
             piece: short(20),
+            push: match long(24) {
+                0 => None,
+                next => Some(u32::try_from(next - 1).ok()?),
+            },
         };
         (invitation.piece > 0).then_some(invitation)
     }
@@ -286,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_head_comes_back_as_it_was() {
-        for kind in (1..=16).filter_map(Kind::from_bits) {
+        for kind in (1..=19).filter_map(Kind::from_bits) {
             for (tag, source) in [(0, 0), (i32::MAX, 17), (7, i32::MAX)] {
                 let sent = Envelope {
                     kind,
@@ -301,7 +318,7 @@ mod tests {
             }
         }
         assert_eq!(Envelope::decode([0, 0, 0]), None);
-        assert_eq!(Envelope::decode([17, 0, 0]), None);
+        assert_eq!(Envelope::decode([20, 0, 0]), None);
     }
 
     #[test]
@@ -311,6 +328,7 @@ mod tests {
             len: 1 << 33,
             generation: u32::MAX,
             piece: 4096,
+            push: Some(0),
         };
         assert_eq!(Invitation::decode(&invitation.encode()), Some(invitation));
         assert_eq!(Invitation::decode(&[0; Invitation::BYTES]), None);

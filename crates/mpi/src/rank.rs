@@ -49,6 +49,10 @@ pub struct Rank {
     hosts: Hosts,
 }
 
+/// What the rings into one rank may take of the memory of its host, and what a ring has in any case.
+const RINGS_BYTES: usize = 10 << 20;
+const RING_BYTES: usize = 384 << 10;
+
 /// What the rank's lock protects.
 pub struct State {
     pub channels: Channels,
@@ -143,9 +147,10 @@ impl Wiring {
 
     /// Joins the memory that the ranks of this host share.
     fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
-        let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0)?;
-        let segment = Segment::open(segment, shape)?;
         let places = Places::some(self.hosts.beside(self.rank), self.size);
+        let share = (RINGS_BYTES / places.here()).max(RING_BYTES);
+        let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
+        let segment = Segment::open(segment, shape)?;
         let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
         Ok(Shm::attach(segment, self.rank, places, single_copy)?)
     }
@@ -170,9 +175,15 @@ impl Rank {
         let here = channels.shm().map_or(size, |shm| shm.places().here());
         let host = host(here);
         let may_spin = host.core_per_rank() && !channels.needs_processors();
+        let near = knobs.cores == knobs::Cores::Near;
         let limits = Limits {
-            eager: knobs.eager_limit.0.min(channels.least_body()),
-            past_cache: knobs.past_cache_limit.0,
+            whole: knobs.eager_limit.0.min(channels.least_piece()),
+            eager: knobs.eager_limit.0,
+            past_cache: match near {
+                true => usize::MAX,
+                false => knobs.past_cache_limit.0,
+            },
+            push: near,
             single_copy: knobs.single_copy_limit.0,
             together: if may_spin {
                 knobs.together_limit.0

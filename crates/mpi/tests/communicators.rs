@@ -17,7 +17,7 @@ const SETTINGS: [&[(&str, &str)]; 3] = [
     ],
     &[
         ("FISHPLATE_RING_SLOTS", "4"),
-        ("FISHPLATE_RING_BYTES", "4K"),
+        ("FISHPLATE_RING_BYTES", "8K"),
         ("FISHPLATE_WAIT", "sleep"),
     ],
 ];

@@ -23,7 +23,7 @@ const WAYS: [&[(&str, &str)]; 10] = [
     ],
     &[
         ("FISHPLATE_RING_SLOTS", "4"),
-        ("FISHPLATE_RING_BYTES", "4K"),
+        ("FISHPLATE_RING_BYTES", "8K"),
         ("FISHPLATE_WAIT", "sleep"),
     ],
     &[("FISHPLATE_RDMA_DESIGN", "basic")],

@@ -15,7 +15,7 @@ pub use lane::{BODY, LANES, Lane, SLOTS};
 pub use places::Places;
 pub use segment::{Bell, Segment, Shape};
 
-use crate::ring::{self, Receiver, Sender};
+use crate::ring::{Bad, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
@@ -36,7 +36,7 @@ pub struct Shm {
     places: Places,
     segment: Segment,
     board: BoardRef,
-    outbound: Vec<Option<Box<Outbound>>>,
+    outbound: Box<Ways>,
     inbound: Vec<Inbound>,
     /// Which of the rings beyond the hot ones is looked at next.
     next_cold: usize,
@@ -44,6 +44,9 @@ pub struct Shm {
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
 }
+
+/// The ways to all peers, by their ranks.
+type Ways = [Option<Box<Outbound>>];
 
 pub(crate) struct Outbound {
     ring: Sender<SharedRing>,
@@ -180,7 +183,7 @@ fn connect(segment: &Segment, from: usize, to: Option<usize>) -> Result<Box<Outb
 impl Channel for Shm {
     #[inline]
     fn max_body(&self, _peer: usize) -> usize {
-        ring::max_body(self.segment.shape.arena)
+        self.segment.shape.arenas().max_body()
     }
 
     #[inline(always)]
@@ -210,7 +213,7 @@ impl Channel for Shm {
             let at = if look < HOT { look } else { self.next_cold() };
             let inbound = &mut self.inbound[at];
             if !inbound.ring.is_empty() {
-                packets += inbound.drain(&mut handler)?;
+                packets += inbound.drain(&mut self.outbound, &mut handler)?;
                 if at >= HOT {
                     // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
                     self.inbound[..=at].rotate_right(1);
@@ -263,7 +266,7 @@ impl Shm {
             if !wanted(inbound.ring.next_head()) {
                 return Ok(First::Other);
             }
-            return inbound.take(take).map(First::Taken);
+            return inbound.take(&mut self.outbound, take).map(First::Taken);
         }
         Ok(First::Nothing)
     }
@@ -291,12 +294,17 @@ impl Shm {
 impl Inbound {
     /// Hands on what is in the ring, up to a batch. Inlined, and the handler in it, since it has one caller.
     #[inline(always)]
-    fn drain(&mut self, handler: &mut impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+    fn drain(
+        &mut self,
+        outbound: &mut Ways,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
         let peer = self.peer;
         let mut packets = 0;
         while packets < BATCH && !self.ring.is_empty() {
             packets += 1;
             let more = self.take(
+                outbound,
                 #[inline(always)]
                 |head, body| handler(peer, head, body),
             )?;
@@ -309,8 +317,17 @@ impl Inbound {
 
     /// Hands on the next packet, which must be there.
     #[inline(always)]
-    fn take<T>(&mut self, handler: impl FnOnce(Head, &[u8]) -> T) -> Result<T> {
-        match self.ring.take(handler) {
+    fn take<T>(
+        &mut self,
+        outbound: &mut Ways,
+        handler: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<T> {
+        let hear = |theirs, ours| {
+            if let Some(back) = &mut outbound[self.peer] {
+                back.ring.hear(theirs, ours);
+            }
+        };
+        match self.ring.take(hear, handler) {
             Ok((answer, published)) => {
                 if published.0 {
                     self.bell.ring();
@@ -323,12 +340,14 @@ impl Inbound {
 }
 
 #[cold]
-fn broken(peer: usize, bad: ring::BadLength) -> Error {
-    Fault::Broken {
-        peer,
-        what: format!("a packet of {} bytes, which no ring can hold", bad.0),
-    }
-    .into()
+fn broken(peer: usize, bad: Bad) -> Error {
+    let what = match bad {
+        Bad::Length(len) => format!("a packet of {len} bytes, which no ring can hold"),
+        Bad::Place(at) => {
+            format!("a packet whose body should lie at byte {at} of an arena that ends before")
+        }
+    };
+    Fault::Broken { peer, what }.into()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::lane;
 use crate::doorbell::Doorbell;
-use crate::ring::{self, Contents, INLINE, Memory};
+use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
 use crate::share::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Fault, Head, Result};
@@ -28,7 +28,7 @@ const MAGIC: u64 = 0x4649_5348_504c_5402;
 pub struct Shape {
     /// Slots of a ring, a power of two.
     pub slots: u32,
-    /// Bytes of a ring's arena.
+    /// Bytes of a ring's arenas together.
     pub arena: usize,
 }
 
@@ -49,6 +49,11 @@ impl Shape {
 
     fn bytes(&self) -> usize {
         PAGE + self.slots as usize * 64 + self.arena
+    }
+
+    /// How the arenas divide their bytes.
+    pub fn arenas(&self) -> Arenas {
+        Arenas::of(self.arena)
     }
 }
 
@@ -284,14 +289,15 @@ fn lanes_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM
 }
 
-/// A ring in shared memory: one page with the tail, the slots, the arena.
+/// A ring in shared memory: one page with the tail, the slots, the arenas.
 pub struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
     /// One less than the slots.
     mask: u32,
-    arena: *mut u8,
-    arena_len: usize,
+    /// Where each arena begins.
+    bases: [*mut u8; 2],
+    arenas: Arenas,
     _mapping: Mapping,
 }
 
@@ -308,17 +314,19 @@ const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Share>() <= PAGE / 2)
 
 impl SharedRing {
     fn new(mapping: Mapping, shape: Shape) -> SharedRing {
-        // SAFETY: the mapping is as long as the shape says: a page, the slots, the arena.
-        let (slots, arena) = unsafe {
+        let arenas = shape.arenas();
+        // SAFETY: the mapping is as long as the shape says: a page, the slots, the arenas.
+        let (slots, bases) = unsafe {
             let slots = mapping.base.add(PAGE);
-            (slots.cast(), slots.add(shape.slots as usize * 64))
+            let small = slots.add(shape.slots as usize * 64);
+            (slots.cast(), [small, small.add(arenas.len(Which::Small))])
         };
         SharedRing {
             tail: mapping.base.cast(),
             slots,
             mask: shape.slots - 1,
-            arena,
-            arena_len: shape.arena,
+            bases,
+            arenas,
             _mapping: mapping,
         }
     }
@@ -340,8 +348,8 @@ impl Memory for SharedRing {
     }
 
     #[inline(always)]
-    fn arena_len(&self) -> usize {
-        self.arena_len
+    fn arenas(&self) -> Arenas {
+        self.arenas
     }
 
     #[inline(always)]
@@ -357,30 +365,37 @@ impl Memory for SharedRing {
     }
 
     #[inline(always)]
-    fn arena<R>(&self, offset: usize, len: usize, access: impl FnOnce(&mut [u8]) -> R) -> R {
-        assert!(offset + len <= self.arena_len);
+    fn arena<R>(
+        &self,
+        which: Which,
+        offset: usize,
+        len: usize,
+        access: impl FnOnce(&mut [u8]) -> R,
+    ) -> R {
+        assert!(offset + len <= self.arenas.len(which));
+        let base = self.bases[which as usize];
         // SAFETY: within the arena; turns are taken as for slots, and bytes have no invalid values.
-        access(unsafe { std::slice::from_raw_parts_mut(self.arena.add(offset), len) })
+        access(unsafe { std::slice::from_raw_parts_mut(base.add(offset), len) })
     }
 
     #[inline(always)]
     fn body<R>(
         &self,
         slot: &Slot,
-        offset: Option<usize>,
+        at: Option<(Which, usize)>,
         len: usize,
         access: impl FnOnce(&[u8]) -> R,
     ) -> R {
-        let start = match offset {
+        let start = match at {
             None => {
                 assert!(len <= INLINE);
                 // SAFETY: an address within the slot; nothing is read yet.
                 unsafe { (&raw const (*slot.contents.get()).inline).cast::<u8>() }
             }
-            Some(offset) => {
-                assert!(offset + len <= self.arena_len);
+            Some((which, offset)) => {
+                assert!(offset + len <= self.arenas.len(which));
                 // SAFETY: within the arena.
-                unsafe { self.arena.add(offset) }
+                unsafe { self.bases[which as usize].add(offset) }
             }
         };
         // SAFETY: within the slot's bytes or the arena, as asserted; turns are taken as for slots.

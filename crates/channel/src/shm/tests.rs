@@ -22,12 +22,12 @@ fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
 fn it_keeps_the_promises_of_a_channel() {
     let shape = Shape::new(16, 16 << 10).unwrap();
     crate::suite::promises(|ranks| all(ranks, shape));
-    crate::suite::promises(|ranks| all(ranks, Shape::new(4, 8 << 10).unwrap()));
+    crate::suite::promises(|ranks| all(ranks, Shape::new(4, 16 << 10).unwrap()));
 }
 
 #[test]
 fn a_full_ring_takes_nothing_and_room_comes_back() {
-    let (mut a, mut b) = pair(Shape::new(8, 8 << 10).unwrap());
+    let (mut a, mut b) = pair(Shape::new(8, 16 << 10).unwrap());
     let mut taken = 0;
     while a.put(1, [taken, 0, 0], 8, |body| body.fill(1)).unwrap() != Put::Full {
         taken += 1;
@@ -99,7 +99,7 @@ fn single_copy_reads_the_peer_or_says_no() {
 
 #[test]
 fn a_sleeper_is_woken_by_a_packet() {
-    let (mut a, mut b) = pair(Shape::new(8, 8 << 10).unwrap());
+    let (mut a, mut b) = pair(Shape::new(8, 16 << 10).unwrap());
     let sleeper = std::thread::spawn(move || {
         let bell = b.bell();
         let mut seen = 0;

@@ -115,7 +115,7 @@ impl Messages {
             return Ok(());
         };
         let len = receive.buffer.len();
-        if !is_next || len <= self.limits.eager {
+        if !is_next || len <= self.limits.whole {
             return Ok(());
         }
         let Some(exposure) = expose(rdma, &receive.buffer, len, Exposed::ToWrite)? else {
@@ -349,11 +349,11 @@ impl Messages {
         };
         let len = buffer.len();
         if let Some(target) = target
-            && len > self.limits.eager
+            && len > self.limits.whole
         {
             return self.write_ahead(channels, buffer, peer, key, target);
         }
-        if len <= self.limits.eager && mode != Mode::Synchronous && self.is_clear(peer) {
+        if len <= self.limits.whole && mode != Mode::Synchronous && self.is_clear(peer) {
             let put = self.put_eager(channels, buffer, peer, key)?;
             if put != Put::Full {
                 self.has_left(channels, peer, &key);

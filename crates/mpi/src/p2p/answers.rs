@@ -21,7 +21,12 @@ impl Messages {
         };
         match receive {
             Some(receive) => self.deliver(RequestId(receive), Envelope::key(head), body),
-            None => self.on_other_packet(peer, head, body),
+            None => {
+                self.on_other_packet(peer, head, body);
+                if self.is_coming(peer) {
+                    return More::Wanted;
+                }
+            }
         }
         // What nobody waits for may as well stay in the ring until somebody does: it is copied only once then.
         if self.posted.is_empty() {
@@ -148,12 +153,19 @@ impl Messages {
                 self.chores.push_back(Chore::Hear(peer, word));
             }
             Kind::Revoked => self.revoked(peer, request),
+            Kind::EagerPieces => self.begin(peer, key, token as usize, body),
+            Kind::Piece => self.go_on(peer, body),
+            Kind::Pushed => {
+                if let Err(what) = self.take_pushed(request, key.tag as usize, body) {
+                    self.nonsense(peer, what);
+                }
+            }
             Kind::HeadersOnly => self.peer(peer).mark(Mark::HeadersOnly, key.tag == 1),
         }
     }
 
     /// Keeps a message that nobody has asked for, and stops a flood of them.
-    fn keep(&mut self, peer: usize, key: crate::matching::Key, body: Body) {
+    pub(super) fn keep(&mut self, peer: usize, key: crate::matching::Key, body: Body) {
         if let Body::Here { bytes, .. } = &body {
             let limit = self.limits.unexpected;
             let from = self.peer(peer);
@@ -211,7 +223,7 @@ impl Messages {
     }
 
     #[cold]
-    fn nonsense(&mut self, peer: usize, what: &str) {
+    pub(super) fn nonsense(&mut self, peer: usize, what: &str) {
         let detail = format!(
             "rank {peer} broke the protocol: it sent {what}. Do all ranks use the same version of the library?"
         );

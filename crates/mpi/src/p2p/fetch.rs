@@ -2,15 +2,20 @@
 //! packets are looked at in between.
 //!
 //! From some length on the sender is asked to help: it writes pieces while the receiver reads others, each taking the
-//! next one that nobody has (`channel::share`). Where memory may not be read, the receiver asks for packets instead.
+//! next one that nobody has (`channel::share`). Where cores share a cache the sender's pieces come through the ring, which
+//! two cores do faster than one can copy, and the receiver reads only while none come. Where memory may not be read, the
+//! receiver asks for packets instead.
 
-use channel::{Bulk, Channel, Channels, End, Exposure, OneSided};
+use std::ops::Range;
+
+use channel::{Bulk, Channel, Channels, End, Exposure, OneSided, Put};
 use datatype::Buffer;
 
 use super::Messages;
 use super::ahead::Word;
 use super::rdma::Write;
 use super::receive::received;
+use super::send::fill;
 use crate::matching::Key;
 use crate::packet::{Envelope, Invitation, Kind, Offer};
 use crate::request::RequestId;
@@ -18,8 +23,12 @@ use crate::{Class, Error, Result};
 
 /// How much of a message is moved before packets are looked at again.
 const PIECE: usize = 128 << 10;
-/// The smallest piece of a message that two move together.
+/// The smallest piece of a message that two move together, and the one that goes through the ring.
 const LEAST_PIECE: usize = 16 << 10;
+/// How many pieces a sender takes at once to put them into the ring.
+const RUN: u32 = 4;
+/// How many looks a receiver waits for the sender's next piece before it reads one itself: a few microseconds.
+const PATIENCE: u32 = 512;
 /// How much is held in between when the receiver's buffer is not in one piece.
 const UNPACK_BYTES: usize = 64 << 10;
 
@@ -39,6 +48,12 @@ struct Together {
     generation: u32,
     pieces: u32,
     piece: usize,
+    /// How many the receiver reads at once.
+    run: u32,
+    /// How many are here, where they come through the ring and only the receiver knows.
+    here: Option<u32>,
+    /// Looks without one before the receiver takes pieces itself; none if it does so at once.
+    patience: u32,
 }
 
 /// What a long message needs besides its fetching.
@@ -58,6 +73,8 @@ pub(super) struct Help {
     peer: usize,
     request: RequestId,
     invitation: Invitation,
+    /// Pieces that have been taken and found no room in the ring yet.
+    taken: Range<u32>,
 }
 
 /// What a step of a fetch came to.
@@ -124,9 +141,11 @@ impl Messages {
         if single && fetch.together.is_none() && arrived == 0 {
             fetch.together = self.invite(channels, &fetch, &buffer, wanted)?;
         }
-        let step = match fetch.together {
+        let step = match &mut fetch.together {
             _ if wanted == 0 => Step::Here(0),
-            Some(together) => read_together(channels, &fetch, &buffer, wanted, together)?,
+            Some(together) => {
+                read_together(channels, fetch.peer, fetch.offer, &buffer, wanted, together)?
+            }
             None if single => read_alone(channels, &fetch, &buffer, arrived, wanted)?,
             None => Step::Refused,
         };
@@ -177,19 +196,28 @@ impl Messages {
         let Some(share) = channels.share(fetch.peer, End::Receiver) else {
             return Ok(None);
         };
-        let piece = (wanted / 4)
-            .next_multiple_of(4096)
-            .clamp(LEAST_PIECE, PIECE);
+        let push = self.limits.push && LEAST_PIECE <= channels.max_body(fetch.peer);
+        let (piece, run) = match push {
+            true => (LEAST_PIECE, (PIECE / LEAST_PIECE) as u32),
+            false => {
+                let quarter = (wanted / 4).next_multiple_of(4096);
+                (quarter.clamp(LEAST_PIECE, PIECE), 1)
+            }
+        };
         let together = Together {
             generation: share.open(),
             pieces: wanted.div_ceil(piece) as u32,
             piece,
+            run,
+            here: push.then_some(0),
+            patience: if push { PATIENCE } else { 0 },
         };
         let invitation = Invitation {
             address: address as u64,
             len: wanted as u64,
             generation: together.generation,
             piece: piece as u32,
+            push: push.then_some(fetch.receive.0),
         };
         self.queue_short(
             fetch.peer,
@@ -211,6 +239,7 @@ impl Messages {
             peer,
             request,
             invitation,
+            taken: 0..0,
         }));
     }
 
@@ -236,86 +265,130 @@ impl Messages {
         Ok(())
     }
 
-    /// Writes the next piece of a message of ours.
-    fn help(&mut self, channels: &mut Channels, help: Help) -> Result<()> {
+    /// Moves the next piece of a message of ours.
+    fn help(&mut self, channels: &mut Channels, mut help: Help) -> Result<()> {
         let Invitation {
             address,
             len,
             generation,
             piece,
+            push,
         } = help.invitation;
         let (piece, len) = (piece as usize, len as usize);
-        let (peer, request) = (help.peer, help.request);
-        let taken = match self.requests.send_mut(request) {
+        let peer = help.peer;
+        let buffer = match self.requests.send_mut(help.request) {
             // A message that is complete needs no help, and a receiver that cannot be written to gets none.
             Some(send) if send.buffer.len() >= len && channels.can_read(peer) => {
-                let pieces = len.div_ceil(piece) as u32;
-                let claimed = channels
-                    .share(peer, End::Sender)
-                    .and_then(|share| share.claim(generation, pieces));
-                claimed.map(|at| (at as usize * piece, send.buffer.clone()))
+                send.buffer.clone()
             }
-            _ => None,
+            _ => return Ok(()),
         };
-        let Some((position, buffer)) = taken else {
-            return Ok(());
-        };
+        let most = if push.is_some() { RUN } else { 1 };
+        if help.taken.is_empty() {
+            let pieces = len.div_ceil(piece) as u32;
+            let share = channels.share(peer, End::Sender);
+            let Some(run) = share.and_then(|share| share.claim(generation, pieces, most)) else {
+                return Ok(());
+            };
+            help.taken = run;
+        }
+        while let Some(at) = help.taken.clone().next() {
+            let position = at as usize * piece;
+            let bytes = piece.min(len - position);
+            if let Some(receive) = push {
+                let mut envelope = Envelope::about(Kind::Pushed, receive);
+                envelope.key.tag = at as i32;
+                let put = channels.put(peer, envelope.encode(), bytes, |room| {
+                    fill(&self.limits, &buffer, position, room)
+                })?;
+                if put == Put::Full {
+                    break;
+                }
+            } else {
+                let written = buffer.with_dense(position, bytes, |bytes| {
+                    channels.write(peer, address + position as u64, bytes)
+                });
+                match written {
+                    Some(Ok(Bulk::Done)) => {}
+                    Some(Err(error)) => return Err(error.into()),
+                    Some(Ok(Bulk::Refused)) | None => return Err(lost(peer, bytes)),
+                }
+                if let Some(share) = channels.share(peer, End::Sender) {
+                    share.moved(1);
+                }
+            }
+            help.taken.start += 1;
+        }
         self.chores.push_front(Chore::Help(help));
-        let bytes = piece.min(len - position);
-        let written = buffer.with_dense(position, bytes, |bytes| {
-            channels.write(peer, address + position as u64, bytes)
-        });
-        match written {
-            Some(Ok(Bulk::Done)) => {}
-            Some(Err(error)) => return Err(error.into()),
-            Some(Ok(Bulk::Refused)) | None => return Err(lost(peer, bytes)),
+        Ok(())
+    }
+
+    /// A piece has come through the ring.
+    pub(super) fn take_pushed(
+        &mut self,
+        id: RequestId,
+        at: usize,
+        bytes: &[u8],
+    ) -> std::result::Result<(), &'static str> {
+        let fetch = self.fetches.iter_mut().find(|fetch| fetch.receive == id);
+        let together = fetch.and_then(|fetch| fetch.together.as_mut());
+        let (Some(together), Some(receive)) = (together, self.requests.receive_mut(id)) else {
+            return Err("a piece of a message that it was not asked for");
+        };
+        let wanted = receive.announced.min(receive.buffer.len());
+        if together.here.is_none()
+            || at >= together.pieces as usize
+            || bytes.len() != together.piece.min(wanted - at * together.piece)
+        {
+            return Err("a piece that its message does not have");
         }
-        if let Some(share) = channels.share(peer, End::Sender) {
-            share.moved();
-        }
+        receive.buffer.unpack(at * together.piece, bytes);
+        together.here = together.here.map(|here| here + 1);
+        together.patience = PATIENCE;
         Ok(())
     }
 }
 
-/// The receiver's next piece of a message that the sender writes too.
+/// The receiver's next pieces of a message that the sender moves too.
 fn read_together(
     channels: &mut Channels,
-    fetch: &Fetch,
+    peer: usize,
+    offer: Offer,
     buffer: &Buffer,
     wanted: usize,
-    together: Together,
+    together: &mut Together,
 ) -> Result<Step> {
-    let Together {
-        generation,
-        pieces,
-        piece,
-    } = together;
-    let share = |channels: &Channels| {
-        channels
-            .share(fetch.peer, End::Receiver)
-            .map(|share| share.is_complete(pieces))
+    let share = channels.share(peer, End::Receiver);
+    let is_complete = match together.here {
+        Some(here) => here == together.pieces,
+        None => share.is_some_and(|share| share.is_complete(together.pieces)),
     };
-    let claimed = channels
-        .share(fetch.peer, End::Receiver)
-        .and_then(|share| share.claim(generation, pieces));
-    if let Some(at) = claimed {
-        let position = at as usize * piece;
-        let bytes = piece.min(wanted - position);
+    if is_complete {
+        return Ok(Step::Here(wanted));
+    }
+    if together.patience > 0 {
+        together.patience -= 1;
+        return Ok(Step::Waiting);
+    }
+    let piece = together.piece;
+    let claimed =
+        share.and_then(|share| share.claim(together.generation, together.pieces, together.run));
+    if let Some(run) = claimed {
+        let position = run.start as usize * piece;
+        let bytes = (run.len() * piece).min(wanted - position);
         let read = read_into(buffer, position, bytes, |position, room| {
-            channels.read(fetch.peer, fetch.offer.address + position as u64, room)
+            channels.read(peer, offer.address + position as u64, room)
         })?;
         if read == Bulk::Refused {
-            return Err(lost(fetch.peer, bytes));
+            return Err(lost(peer, bytes));
         }
-        if let Some(share) = channels.share(fetch.peer, End::Receiver) {
-            share.moved();
+        match (&mut together.here, channels.share(peer, End::Receiver)) {
+            (Some(here), _) => *here += run.len() as u32,
+            (None, Some(share)) => share.moved(run.len() as u32),
+            (None, None) => {}
         }
     }
-    Ok(if share(channels) == Some(true) {
-        Step::Here(wanted)
-    } else {
-        Step::Waiting
-    })
+    Ok(Step::Waiting)
 }
 
 fn read_alone(

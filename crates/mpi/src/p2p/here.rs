@@ -64,15 +64,19 @@ impl Rank {
             if state.messages.unexpected.is_some() {
                 break;
             }
-            if round && state.progress()? {
-                round = false;
-                continue;
+            match state.look_here(buffer, key)? {
+                First::Taken(status) => {
+                    if round {
+                        state.progress()?;
+                    }
+                    return Ok(Some(status));
+                }
+                // It may be the first piece of this very message, which should find a request.
+                First::Other => break,
+                First::Nothing => {}
             }
-            round = match state.look_here(buffer, key)? {
-                First::Taken(status) => return Ok(Some(status)),
-                First::Other => true,
-                First::Nothing => look.is_multiple_of(LOOKS_PER_ROUND),
-            };
+            let moved = round && state.progress()?;
+            round = !moved && look.is_multiple_of(LOOKS_PER_ROUND);
         }
         Ok(None)
     }

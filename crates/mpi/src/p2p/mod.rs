@@ -1,7 +1,8 @@
 //! Point-to-point communication (MPI 5.0 §3).
 //!
-//! A short message travels whole (*eager*); a long one stays with its sender, who offers it (*rendezvous*), and the
-//! receiver fetches it: it reads the sender's memory where it can, and otherwise asks for it in packets.
+//! A short message travels at once (*eager*), in one packet, or through shared memory in several that nothing comes
+//! between; a long one stays with its sender, who offers it (*rendezvous*), and the receiver fetches it: it reads the
+//! sender's memory where it can, and otherwise asks for it in packets.
 
 mod ahead;
 mod answers;
@@ -60,7 +61,9 @@ pub struct Messages {
 /// Where protocols change, from the knobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest message that is sent whole, in bytes.
+    /// The longest message that is sent at once in one packet, in bytes.
+    pub whole: usize,
+    /// The longest one that is sent at once to a rank that shares memory, in pieces.
     pub eager: usize,
     /// From this length on a body is written past the cache.
     pub past_cache: usize,
@@ -68,6 +71,8 @@ pub struct Limits {
     pub single_copy: usize,
     /// From this length on its sender helps.
     pub together: usize,
+    /// It does so through the ring, which is faster than any single copy, and the receiver copies only if it does not.
+    pub push: bool,
     /// Unexpected bytes from one peer beyond which it is told to send headers only.
     pub unexpected: usize,
     /// Who moves a long message over RDMA.

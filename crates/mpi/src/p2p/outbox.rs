@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use channel::{Channel, Channels, Put};
 
+use super::receive::Coming;
 use super::send::fill;
 use super::{Messages, ahead};
 use crate::packet::{Envelope, Kind};
@@ -22,6 +23,8 @@ pub struct Peer {
     /// Unexpected bytes of the peer that we hold, and whether we told it to stop.
     pub held: usize,
     pub told: bool,
+    /// A message of the peer that is coming in pieces.
+    pub(super) coming: Option<Coming>,
     /// Where the peer wants messages, once it has told any ahead.
     pub(super) sender: Option<Box<ahead::Sender>>,
 }
@@ -39,8 +42,8 @@ pub enum Mark {
 enum Outgoing {
     /// A short packet with a body of its own.
     Short { envelope: Envelope, body: Box<[u8]> },
-    /// An eager message still in the user's buffer.
-    Eager { request: RequestId },
+    /// An eager message still in the user's buffer, from `position` on.
+    Eager { request: RequestId, position: usize },
 }
 
 struct Stream {
@@ -117,7 +120,8 @@ impl Messages {
     }
 
     pub(super) fn queue_eager(&mut self, peer: usize, request: RequestId) {
-        self.queue(peer, Outgoing::Eager { request });
+        let position = 0;
+        self.queue(peer, Outgoing::Eager { request, position });
     }
 
     pub(super) fn queue_stream(&mut self, peer: usize, request: RequestId, receive: u32) {
@@ -131,10 +135,10 @@ impl Messages {
         });
     }
 
-    /// Takes a queued eager message back before it has left.
+    /// Takes a queued eager message back before anything of it has left.
     pub(super) fn unqueue_eager(&mut self, peer: usize, request: RequestId) -> bool {
         let queue = &mut self.peer(peer).queue;
-        let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Eager { request: queued } if *queued == request);
+        let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Eager { request: queued, position: 0 } if *queued == request);
         let found = queue.iter().position(is_it);
         found.map(|at| queue.remove(at)).is_some()
     }
@@ -173,7 +177,7 @@ impl Messages {
     /// called from here may queue for it.
     fn flush_peer(&mut self, channels: &mut Channels, at: usize, peer: &mut Peer) -> Result<bool> {
         let mut moved = false;
-        while let Some(next) = peer.queue.front() {
+        while let Some(next) = peer.queue.front_mut() {
             let put = match next {
                 Outgoing::Short { envelope, body } => {
                     let put = channels.put(at, envelope.encode(), body.len(), |room| {
@@ -186,19 +190,42 @@ impl Messages {
                     }
                     put
                 }
-                Outgoing::Eager { request } => {
+                Outgoing::Eager { request, position } => {
                     let request = *request;
                     let Some(send) = self.requests.send_mut(request) else {
                         peer.queue.pop_front();
                         continue;
                     };
-                    if peer.is(Mark::HeadersOnly) {
+                    if *position == 0 && peer.marks & Mark::HeadersOnly as u8 != 0 {
                         send.envelope.kind = Kind::RequestToSend;
                         let (envelope, buffer) = (send.envelope, send.buffer.clone());
                         let offer = self.offer(channels, at, request, &buffer)?.encode();
                         channels.put(at, envelope.encode(), offer.len(), |room| {
                             room.copy_from_slice(&offer);
                         })?
+                    } else if send.envelope.kind == Kind::EagerPieces {
+                        let (len, mut envelope) = (send.buffer.len(), send.envelope);
+                        match *position {
+                            0 => envelope.token = len as u32,
+                            _ => envelope.kind = Kind::Piece,
+                        }
+                        let left = len - *position;
+                        let piece = left.min(channels.piece(at));
+                        let put = channels.put(at, envelope.encode(), piece, |room| {
+                            fill(&self.limits, &send.buffer, *position, room)
+                        })?;
+                        if put != Put::Full && piece < left {
+                            *position += piece;
+                            moved = true;
+                            match put {
+                                Put::TakenLap => return Ok(moved),
+                                _ => continue,
+                            }
+                        }
+                        if put != Put::Full {
+                            self.requests.complete(request, Status::EMPTY);
+                        }
+                        put
                     } else {
                         let buffer = &send.buffer;
                         let put =

@@ -2,11 +2,20 @@
 
 use datatype::Buffer;
 
-use super::{Body, Message, Messages};
+use super::{Body, Bytes, Message, Messages};
 use crate::matching::Key;
 use crate::packet::{Envelope, Kind};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Class, Result, Status};
+
+/// A message that is coming in pieces.
+pub(super) struct Coming {
+    key: Key,
+    /// Bytes that are still to come.
+    left: usize,
+    /// The receive that it is for, or else what is here of it.
+    to: std::result::Result<RequestId, Vec<u8>>,
+}
 
 impl Messages {
     /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
@@ -76,6 +85,71 @@ impl Messages {
             receive.buffer.unpack(0, bytes);
             received(&receive.buffer, sent, bytes.len())
         });
+    }
+
+    /// The first piece of a message of `announced` bytes that comes in several packets, with nothing between them.
+    pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: &[u8]) {
+        let to = self.posted.take(&key).map(RequestId);
+        if let Some(id) = to {
+            self.met_otherwise(id, 2);
+            if let Some(receive) = self.requests.receive_mut(id) {
+                (receive.key, receive.announced) = (key, announced);
+            }
+        }
+        let coming = Coming {
+            key,
+            left: announced,
+            to: to.ok_or(Vec::new()),
+        };
+        if self.peer(peer).coming.replace(coming).is_some() {
+            self.nonsense(peer, "a message amid the pieces of another");
+        }
+        self.go_on(peer, piece);
+    }
+
+    /// The next piece of it. A receive that meets it before it is whole waits for the rest.
+    pub(super) fn go_on(&mut self, peer: usize, piece: &[u8]) {
+        let Some(mut coming) = self.peer(peer).coming.take() else {
+            return self.nonsense(peer, "a piece of no message");
+        };
+        let Some(left) = coming.left.checked_sub(piece.len()) else {
+            return self.nonsense(peer, "more bytes than it announced");
+        };
+        coming.left = left;
+        match &mut coming.to {
+            Ok(id) => {
+                if let Err(what) = self.take_piece(*id, piece) {
+                    return self.nonsense(peer, what);
+                }
+            }
+            Err(bytes) => bytes.extend_from_slice(piece),
+        }
+        match coming {
+            Coming { left: 0, key, to } => {
+                if let Err(bytes) = to {
+                    self.meet(peer, key, bytes);
+                }
+            }
+            coming => self.peer(peer).coming = Some(coming),
+        }
+    }
+
+    /// A message that came when no receive was there for it is whole.
+    fn meet(&mut self, peer: usize, key: Key, bytes: Vec<u8>) {
+        match self.posted.take(&key) {
+            Some(receive) => self.deliver(RequestId(receive), key, &bytes),
+            None => {
+                let bytes = Bytes::Long(bytes.into());
+                self.keep(peer, key, Body::Here { bytes, sync: None });
+            }
+        }
+    }
+
+    /// Is a message of this peer here in part?
+    #[inline]
+    pub(super) fn is_coming(&self, peer: usize) -> bool {
+        let peer = self.peers[peer].as_ref();
+        peer.is_some_and(|peer| peer.coming.is_some())
     }
 
     /// The next piece of a message that comes in packets.

@@ -22,7 +22,7 @@ impl Messages {
         key: Key,
     ) -> Result<RequestId> {
         let len = buffer.len();
-        if len <= self.limits.eager && mode != Mode::Synchronous && self.is_plain(peer) {
+        if len <= self.limits.whole && mode != Mode::Synchronous && self.is_plain(peer) {
             let put = self.put_eager(channels, buffer, peer, key)?;
             match put {
                 Put::Taken => return Ok(self.requests.done()),
@@ -86,10 +86,15 @@ impl Messages {
         if is_tracked && let Some(id) = self.send_tracked(channels, mode, buffer, peer, key)? {
             return Ok(id);
         }
-        let offered = buffer.len() > self.limits.eager || self.peer(peer).is(Mark::HeadersOnly);
+        let limit = match mode == Mode::Synchronous || channels.is_far(peer) {
+            true => self.limits.whole,
+            false => self.limits.eager,
+        };
+        let offered = buffer.len() > limit || self.peer(peer).is(Mark::HeadersOnly);
         let kind = match (offered, mode) {
             (true, _) => Kind::RequestToSend,
             (false, Mode::Synchronous) => Kind::EagerSync,
+            (false, _) if buffer.len() > self.limits.whole => Kind::EagerPieces,
             (false, _) => Kind::Eager,
         };
         let send = Send {
