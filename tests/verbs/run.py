@@ -6,9 +6,11 @@
 vm.py tests the machine itself, from outside. All else runs within one start of it (inside.py), from the modules that
 inside.py lists. `--short` leaves out what takes long where the processor is computed. The last line is
 `N passed, N failed, N skipped`. Status 3: there is no machine here; the lines before, and tests/verbs/why-not in the prefix, say why.
+Tests that could not be run are named with the reason, in tests/verbs/not-run in the prefix too.
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -23,11 +25,12 @@ import vm  # noqa: E402
 from case import Problem  # noqa: E402
 import inside as machine  # noqa: E402
 
-INSIDE_SECONDS = 1800
+# What takes longest are mpi4py's suite and the C programs, a quarter of an hour each.
+INSIDE_SECONDS = 3600
 NO_MACHINE = 3
 
 
-def outside(options) -> tuple[int, int]:
+def outside(options) -> tuple[int, int, int]:
     passed = failed = 0
     for case in vm.tests():
         if not case.wanted(options):
@@ -42,13 +45,21 @@ def outside(options) -> tuple[int, int]:
         vm.clean_up()
         case.show(problem, time.monotonic() - began)
         failed, passed = failed + bool(problem), passed + (not problem)
-    return passed, failed
+    return passed, failed, 0
 
 
-def inside(options) -> tuple[int, int] | None:
+def prepare(options, work: Path) -> None:
+    """Builds what the tests within the machine need, and writes down what cannot be had."""
+    absent = {}
+    for module in machine.MODULES:
+        wanted = any(case.wanted(options) for case in module.tests())
+        if wanted and (why := getattr(module, "prepare", lambda _: "")(options)):
+            absent[module.__name__] = why
+    (work / machine.ABSENT).write_text(json.dumps(absent))
+
+
+def inside(options, work: Path) -> tuple[int, int, int] | None:
     """The tests within the machine; its own failure counts as one. None: there is no machine."""
-    work = options.prefix / "tests" / "verbs"
-    work.mkdir(parents=True, exist_ok=True)
     words = [HERE / "inside.py", "--prefix", options.prefix, "--only", options.only, *(["--short"] if options.short else [])]
     command = [vm.VM, "--timeout", INSIDE_SECONDS, "--share", work, "--", "python3", *words]
     process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -57,8 +68,11 @@ def inside(options) -> tuple[int, int] | None:
     for line in process.stdout:
         if line.startswith("verbs-vm: "):
             (work / "why-not").write_text(line.strip())
-        if found := re.fullmatch(r"(\d+) passed, (\d+) failed, \d+ skipped\n", line):
-            counts = int(found[1]), int(found[2])
+        if line.startswith("NOT RUN "):
+            with open(work / "not-run", "a") as file:
+                file.write(f"*** verbs {line.strip()} ***\n")
+        if found := re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\n", line):
+            counts = int(found[1]), int(found[2]), int(found[3])
         else:
             print(line, end="", flush=True)
     status = process.wait()
@@ -66,7 +80,7 @@ def inside(options) -> tuple[int, int] | None:
         return None
     if counts is None or status not in (0, 1):
         print(f"FAIL the machine: ended with {status} before its tests did")
-        return 0, 1
+        return 0, 1, 0
     return counts
 
 
@@ -82,15 +96,16 @@ def main() -> int:
             print(case.name if case.short else f"{case.name} (not in --short)")
         return 0
     options.prefix = harness.checked_prefix(options.prefix)
-    wanted = any(case.wanted(options) for case in machine.tests())
-    if wanted:
-        for module in machine.MODULES:
-            getattr(module, "prepare", lambda _: None)(options)
-    counts = inside(options) if wanted else (0, 0)
+    work = options.prefix / "tests" / "verbs"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "not-run").write_text("")
+    counts = 0, 0, 0
+    if any(case.wanted(options) for case in machine.tests()):
+        prepare(options, work)
+        counts = inside(options, work)
     if counts is None:
         return NO_MACHINE
-    passed, failed = (sum(column) for column in zip(counts, outside(options)))
-    return harness.closing_line(passed, failed, 0)
+    return harness.closing_line(*(sum(column) for column in zip(counts, outside(options))))
 
 
 if __name__ == "__main__":
