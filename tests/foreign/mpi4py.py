@@ -51,7 +51,7 @@ SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
 ONCE = {"test_address", "test_ctypes", "test_datatype", "test_doc", "test_mpiapi", "test_package",
         "test_pack", "test_pickle", "test_toplevel", "test_util_dtlib", "test_util_pool"}
 # A run in which a rank has just met something unsupported is given up sooner: others may wait for that rank.
-IMPATIENT_SECONDS = 6
+IMPATIENT = 0.3  # of --stall
 
 
 def sdist(cache: Path) -> Path:
@@ -165,7 +165,7 @@ def run_module(context, module: str, ranks: int):
 
             def patience():
                 latest = (f.read_text()[-1000:] for f in folder.glob("*.jsonl"))
-                return min(IMPATIENT_SECONDS, options.stall) if any(SIGN in text for text in latest) else options.stall
+                return options.stall * (IMPATIENT if any(SIGN in text for text in latest) else 1)
 
             ran = harness.launch(
                 prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],

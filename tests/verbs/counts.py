@@ -114,7 +114,7 @@ def real(fishplate: Path, benchmark: str, size: int) -> Seen:
         if moved["tx_packets"] == moved["sent_pkts"] and not any(moved[name] for name in AGAIN):
             return Seen(asked["work_requests"] / count, asked["completions"] / count, moved["sent_pkts"] / count, None,
                         moved["tx_bytes"] / count)
-    raise Problem(f"{benchmark} of {size} bytes: something was sent again in each of {ATTEMPTS} runs: {moved}")
+    raise Problem(f"{benchmark} of {size} bytes: in each of {ATTEMPTS} runs something was sent again, or by somebody else: {moved}")
 
 
 def with_acknowledgements(seen: Seen, model: Seen) -> Seen:
