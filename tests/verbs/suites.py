@@ -16,7 +16,7 @@ SUITES = [
     ("device", "devices", "verbs::", 240, True),
     ("device", "devices", "verbs_loopback::", 240, False),
     ("device", "verbs", "", 120, False),
-    ("mpi", "counted", "", 120, True),
+    ("mpi", "counted", "", 240, True),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
 OF_IWARP = [("device", "iwarp", "", 120, False)]
