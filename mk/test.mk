@@ -53,7 +53,7 @@ test-verbs: stage
 
 machine = python3 tests/verbs/run.py --prefix build $(1); status=$$?; \
 	if [ $$status = 3 ]; then $(call not_run,verbs,$$(cat build/tests/verbs/why-not)); \
-	else exit $$status; fi
+	else cat build/tests/verbs/not-run >> build/not-run; exit $$status; fi
 
 # Every command that README.md and docs/ show.
 documents: stage

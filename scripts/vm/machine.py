@@ -96,8 +96,9 @@ class Machine:
             print("verbs-vm: /dev/kvm is there and boots no kernel: TCG is used", file=sys.stderr)
         return works
 
-    def run(self, command: str, shares: list, modules: list, mtu: int, seconds: float) -> int:
-        settings = {"SHARES": len(shares), "MTU": mtu, "TREE": self.kernel.modules, "MODULES": " ".join(map(str, modules))}
+    def run(self, command: str, shares: list, modules: list, kind: str, mtu: int, seconds: float) -> int:
+        settings = {"SHARES": len(shares), "KIND": kind, "MTU": mtu, "TREE": self.kernel.modules,
+                    "MODULES": " ".join(map(str, modules))}
         settings |= {f"SHARE_{number}": folder for number, folder in enumerate(shares)}
         text = "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
         files = {"verbs-vm/settings": (0o644, text.encode()), "verbs-vm/command": (0o755, command.encode())}

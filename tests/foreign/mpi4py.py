@@ -25,6 +25,7 @@ import argparse
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -50,7 +51,7 @@ SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
 ONCE = {"test_address", "test_ctypes", "test_datatype", "test_doc", "test_mpiapi", "test_package",
         "test_pack", "test_pickle", "test_toplevel", "test_util_dtlib", "test_util_pool"}
 # A run in which a rank has just met something unsupported is given up sooner: others may wait for that rank.
-IMPATIENT_SECONDS = 6
+IMPATIENT = 0.3  # of --stall
 
 
 def sdist(cache: Path) -> Path:
@@ -164,11 +165,12 @@ def run_module(context, module: str, ranks: int):
 
             def patience():
                 latest = (f.read_text()[-1000:] for f in folder.glob("*.jsonl"))
-                return min(IMPATIENT_SECONDS, options.stall) if any(SIGN in text for text in latest) else options.stall
+                return options.stall * (IMPATIENT if any(SIGN in text for text in latest) else 1)
 
             ran = harness.launch(
                 prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],
-                env={"PYTHONPATH": str(tests)}, seconds=patience, progress=progress, cwd=folder)
+                env={"PYTHONPATH": str(tests)}, seconds=patience, progress=progress, cwd=folder,
+                options=shlex.split(options.mpiexec_options))
             events = read_events(folder, ranks)
         what_ended = ("no end" if ran.code is None
                       else f"the run ended with status {ran.code}")
@@ -216,10 +218,12 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="these test modules")
     parser.add_argument("--stall", type=float, default=20, metavar="S",
                         help="a run without progress for so long is ended (default 20)")
+    parser.add_argument("--mpiexec-options", default="", metavar="WORDS", help="more words for mpiexec, as its hosts")
     parser.add_argument("--expected", type=Path, default=HERE / "mpi4py.expected",
                         help="the list of expected failures; an empty string for none")
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
+    parser.add_argument("--build-only", action="store_true", help="build mpi4py, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
     options = parser.parse_args()
     complete = not options.only and not options.subset and options.ranks == "1,2,4"
@@ -227,6 +231,8 @@ def main() -> int:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
     prefix = harness.checked_prefix(options.prefix)
     python, tests = build(prefix, options.cache.resolve())
+    if options.build_only:
+        return 0
     every = sorted(f.stem for f in tests.glob("test_*.py"))
     modules = options.only or [name for name in every if not (options.subset and name in SLOW)]
     if unknown := set(modules) - set(every):

@@ -1,4 +1,4 @@
-"""A test: its name, what it does, and whether it is quick enough for `--short`."""
+"""A test: its name, what it does, whether it is quick enough for `--short`, and what became of it."""
 
 from dataclasses import dataclass
 from typing import Callable

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The tests that run within the machine: those of the modules named in `tests`, one after the other.
+"""The tests that run within a machine of a kind: those of its modules, one after the other.
 
-A module has a function `tests` that gives a list of `Case`s; what each runs gets a `World`.
+A module has a function `tests` that gives a list of `Case`s; what each runs gets a `World`. It may have a function `prepare`,
+which is called before the machine starts, outside of it; what that answers, if anything, is why none of its tests can be run.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -18,8 +20,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import benches  # noqa: E402
 import counts  # noqa: E402
 import devices  # noqa: E402
+import foreign  # noqa: E402
 import harness  # noqa: E402
 import info  # noqa: E402
+import iwarp  # noqa: E402
 import launching  # noqa: E402
 import programs  # noqa: E402
 import suites  # noqa: E402
@@ -53,24 +57,35 @@ class World:
         return self.run(*self.launcher(ranks, *command), **more)
 
 
-# Those that have a function `prepare` get it called before the machine starts.
-MODULES = (devices, info, suites, launching, programs, waiting, benches, counts)
+# By the kind of machine, as scripts/verbs-vm has them.
+MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign), "iwarp": (iwarp,)}
+# In the folder of what is seen outside too: by module, why its tests are not run.
+ABSENT = "absent.json"
 
 
-def tests() -> list[Case]:
-    return [case for module in MODULES for case in module.tests()]
+def tests(kind: str) -> list[Case]:
+    return [case for module in MODULES[kind] for case in module.tests()]
+
+
+def wanted(kind: str, options, absent: dict) -> list[tuple[Case, str]]:
+    """The tests, and why each is not run."""
+    return [(case, absent.get(module.__name__, "")) for module in MODULES[kind] for case in module.tests()
+            if case.wanted(options)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
+    parser.add_argument("--kind", default="roce")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     world = World(harness.checked_prefix(options.prefix))
-    passed = failed = 0
-    for case in tests():
-        if not case.wanted(options):
+    passed = failed = skipped = 0
+    for case, why_not in wanted(options.kind, options, json.loads((world.work / ABSENT).read_text())):
+        if why_not:
+            print(f"NOT RUN {case.name}: {why_not}", flush=True)
+            skipped += 1
             continue
         began, problem = time.monotonic(), ""
         try:
@@ -84,7 +99,7 @@ def main() -> int:
             subprocess.run(["rail", str(rail), "up"], check=True)
         case.show(problem, time.monotonic() - began)
         failed, passed = failed + bool(problem), passed + (not problem)
-    return harness.closing_line(passed, failed, 0)
+    return harness.closing_line(passed, failed, skipped)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@
 
 `--here` and `--there` are put before the commands of the client and of the server (ssh to another machine, too);
 `--address` is where the server is reached. Rounds alternate, and the order turns in each, because machines drift; what
-counts is the ratio of medians. Both get the same size, iterations and inline limit. The last line is `N passed, N failed`.
+counts is the ratio of medians. Both get the same size, iterations and inline limit.
+
+This reports, and judges no ratio: that is for its reader, who knows how quiet the machine was. It fails if a benchmark could
+not be measured, ours or perftest's. The last line is `N measured, N not`.
 """
 
 import argparse
@@ -137,10 +140,9 @@ def main() -> int:
                         help="both are on this machine: wait until perftest's server listens, rather than three seconds")
     parser.add_argument("--perftest-options", default="", help="for perftest only, as '-x 1' for its GID")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--within", type=float, default=15, help="per cent that we may be worse")
     parser.add_argument("--only", default="", help="benchmarks that contain this")
     options = parser.parse_args()
-    passed = failed = 0
+    measured = failed = 0
     print(f"{'':26}{'perftest':>10}{'fishplate':>11}{'ratio':>8}   medians of {options.rounds} rounds; least and most")
     for tool, benchmark, size, count in CASES:
         if options.only not in benchmark:
@@ -161,17 +163,14 @@ def main() -> int:
             failed += 1
             print(f"{benchmark} of {size} bytes: {why}")
             continue
-        latency = benchmark.endswith("-lat")
-        unit = "us" if latency else "MB/s"
+        unit = "us" if benchmark.endswith("-lat") else "MB/s"
         ratio = statistics.median(own) / statistics.median(theirs)
         spread = " ".join(f"{min(values):.1f}-{max(values):.1f}" for values in (theirs, own))
-        worse = ratio - 1 if latency else 1 / ratio - 1
-        good = worse * 100 <= options.within
-        passed, failed = passed + good, failed + (not good)
+        measured += 1
         print(f"{benchmark + ', ' + str(size) + ' B, ' + unit:26}{statistics.median(theirs):10.1f}"
-              f"{statistics.median(own):11.1f}{ratio:8.2f}   {spread}{'' if good else '   too far'}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+              f"{statistics.median(own):11.1f}{ratio:8.2f}   {spread}", flush=True)
+    print(f"{measured} measured, {failed} not")
+    return 1 if failed or not measured else 0
 
 
 if __name__ == "__main__":

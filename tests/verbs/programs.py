@@ -29,10 +29,12 @@ def folder(prefix: Path) -> Path:
 
 
 def prepare(options) -> None:
-    """Outside of the machine: these, and those of this folder that other modules run."""
+    build(options, [next(c.HERE.glob(f"{name}.c*")) for name, _, _ in c.TABLE])
+
+
+def build(options, sources: list[Path]) -> None:
     folder(options.prefix).mkdir(parents=True, exist_ok=True)
-    own = sorted(Path(__file__).parent.glob("*.c"))
-    for source in [*(next(c.HERE.glob(f"{name}.c*")) for name, _, _ in c.TABLE), *own]:
+    for source in sources:
         if said := c.compile_program(options.prefix, source, folder(options.prefix) / source.stem):
             raise Problem(f"{source} does not compile: {said}")
 

@@ -16,16 +16,21 @@ SUITES = [
     ("device", "devices", "verbs::", 240, True),
     ("device", "devices", "verbs_loopback::", 240, False),
     ("device", "verbs", "", 120, False),
-    ("mpi", "counted", "", 120, True),
+    ("mpi", "counted", "", 240, True),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
+OF_IWARP = [("device", "iwarp", "", 120, False)]
 BUILT = "test-programs.json"
 
 
 def prepare(options) -> None:
+    build(options, SUITES)
+
+
+def build(options, suites: list) -> None:
     """Outside of the machine: builds them, and writes down where cargo has put them."""
-    packages = [word for package in sorted({suite[0] for suite in SUITES}) for word in ("-p", package)]
-    tests = [word for package, program, *_ in SUITES if program != package for word in ("--test", program)]
+    packages = [word for package in sorted({suite[0] for suite in suites}) for word in ("-p", package)]
+    tests = [word for package, program, *_ in suites if program != package for word in ("--test", program)]
     command = [os.environ.get("CARGO", "cargo"), "test", "--quiet", *packages, "--lib", *tests, "--no-run", "--message-format", "json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
@@ -35,19 +40,25 @@ def prepare(options) -> None:
                 if message.get("executable") and message["profile"]["test"]}
     built = options.prefix / "tests" / "verbs" / BUILT
     built.parent.mkdir(parents=True, exist_ok=True)
-    built.write_text(json.dumps(programs))
+    known = json.loads(built.read_text()) if built.exists() else {}
+    built.write_text(json.dumps(known | programs))
 
 
-def suite(program: str, only: str, seconds: float):
+def suite(program: str, only: str, seconds: float, before: tuple):
     def test(world) -> None:
         path = json.loads((world.work / BUILT).read_text())[program]
-        ran = world.run(path, "--ignored", "--test-threads", 1, *([only] if only else []), seconds=seconds, env=PEER)
+        ran = world.run(*before, path, "--ignored", "--test-threads", 1, *([only] if only else []), seconds=seconds, env=PEER)
         counts = re.search(r"test result: ok\. (\d+) passed; 0 failed", ran.out)
         if ran.code != 0 or not counts or counts[1] == "0":
             raise Problem(f"exit status {ran.code}:\n{ran.out[-3000:]}{ran.err[-1000:]}")
     return test
 
 
+def cases(suites: list, before: tuple = ()) -> list[Case]:
+    """`before` are words before each command."""
+    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(program, only, seconds, before), short)
+            for package, program, only, seconds, short in suites]
+
+
 def tests() -> list[Case]:
-    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(program, only, seconds), short)
-            for package, program, only, seconds, short in SUITES]
+    return cases(SUITES)

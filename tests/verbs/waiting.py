@@ -13,6 +13,10 @@ from case import Case, Problem
 ERROR_SECONDS = 30
 
 
+def prepare(options) -> None:
+    programs.build(options, sorted(Path(__file__).parent.glob("*.c")))
+
+
 def left() -> list[str]:
     """Processes of a job."""
     names = [entry.read_text().strip() for entry in Path("/proc").glob("[0-9]*/comm")]

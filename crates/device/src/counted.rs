@@ -1,7 +1,13 @@
-//! A node whose devices are counted: what is asked of them, whatever they are. For tests.
+//! A node whose devices are counted: what is asked of them, whatever they are, and how often they wake their rank. For tests.
+//!
+//! How often a rank is woken depends on how soon it sleeps again, unless it is always about to: a [`Counted::sleeper`] arms
+//! its devices before it asks anything of them, and once it has been woken, and waits for nothing but their events. So each
+//! thing that comes of what was asked for finds it armed, and counts. In virtual time, where there are no events, each wait
+//! counts after which the first look finds a completion.
 
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::{
@@ -9,7 +15,11 @@ use crate::{
     Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 
-/// What all devices of a rank have been asked for. Nothing in it depends on when something happened.
+/// A completion can be seen a little before its event, in nanoseconds.
+const EVENT_COMES: u64 = 20_000_000;
+
+/// What all devices of a rank have been asked for. Nothing in it depends on when something happened, but `woken`, unless
+/// the rank is a [`Counted::sleeper`]'s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub writes: u64,
@@ -21,9 +31,11 @@ pub struct Counts {
     pub bytes: u64,
     pub signaled: u64,
     pub receives_posted: u64,
-    /// Completions taken of what peers sent, or wrote with immediate: each is one that wakes a rank that sleeps.
+    /// Completions taken of what peers sent, or wrote with immediate.
     pub received: u64,
     pub registrations: u64,
+    /// How often the devices have woken the rank.
+    pub woken: u64,
 }
 
 impl Counts {
@@ -58,6 +70,7 @@ impl Counts {
             receives_posted: self.receives_posted - before.receives_posted,
             received: self.received - before.received,
             registrations: self.registrations - before.registrations,
+            woken: self.woken - before.woken,
         }
     }
 }
@@ -72,6 +85,19 @@ pub struct Counted {
     rail: usize,
     attributes: Vec<Attributes>,
     counter: Counter,
+    waking: Waking,
+}
+
+/// How the rank waits.
+enum Waking {
+    /// As its node lets it. True: it has waited, and not looked since.
+    ByNode(bool),
+    ByEvents {
+        events: OwnedFd,
+        armed: bool,
+        /// Whether it sleeps now.
+        asleep: Arc<AtomicBool>,
+    },
 }
 
 impl Counted {
@@ -84,7 +110,35 @@ impl Counted {
             node: RefCell::new(node),
             rail: 0,
             counter,
+            waking: Waking::ByNode(false),
         }
+    }
+
+    /// A node that sleeps whenever its rank waits, and says so in `asleep`, if its devices have events.
+    pub fn sleeper(
+        node: Box<dyn Node>,
+        counter: Counter,
+        asleep: Arc<AtomicBool>,
+    ) -> Result<Counted> {
+        let mut counted = Counted::new(node, counter);
+        if let Some(events) = counted.node().events()? {
+            counted.waking = Waking::ByEvents {
+                events,
+                armed: false,
+                asleep,
+            };
+        }
+        Ok(counted)
+    }
+
+    /// Arms the devices, if they have said something since they were.
+    fn arm_anew(&mut self) -> Result<()> {
+        if let Waking::ByEvents { armed, .. } = &mut self.waking
+            && !std::mem::replace(armed, true)
+        {
+            self.node().arm()?;
+        }
+        Ok(())
     }
 
     fn node(&mut self) -> &mut dyn Node {
@@ -141,7 +195,24 @@ impl Node for Counted {
     }
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
-        self.node().wait(nanos)
+        let (events, armed, asleep) = match &mut self.waking {
+            Waking::ByNode(waited) => {
+                *waited = true;
+                return self.node().wait(nanos);
+            }
+            Waking::ByEvents { armed: false, .. } => return self.arm_anew(),
+            Waking::ByEvents {
+                events,
+                armed,
+                asleep,
+            } => (events, armed, asleep),
+        };
+        asleep.store(true, Ordering::SeqCst);
+        let woken = can_be_read(events, nanos);
+        asleep.store(false, Ordering::SeqCst);
+        *armed = !woken;
+        self.count(|counts| counts.woken += u64::from(woken));
+        Ok(())
     }
 
     fn arm(&mut self) -> Result<()> {
@@ -213,6 +284,7 @@ impl Device for Counted {
     }
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        self.arm_anew()?;
         // SAFETY: what the caller has promised.
         unsafe { self.device().post(qp, work)? };
         self.count(|counts| counts.posted(work));
@@ -231,7 +303,32 @@ impl Device for Counted {
         let of_peers =
             |one: &&Completion| matches!(one.of, Completed::Receive | Completed::ReceiveWrite);
         let received = into[..taken].iter().filter(of_peers).count();
-        self.count(|counts| counts.received += received as u64);
+        let woken = match &mut self.waking {
+            _ if taken == 0 => false,
+            Waking::ByNode(waited) => std::mem::take(waited),
+            // What was found before the rank slept would have woken it, unless it came before the devices were armed.
+            Waking::ByEvents { events, armed, .. } => {
+                let woken = *armed && can_be_read(events, EVENT_COMES);
+                *armed &= !woken;
+                woken
+            }
+        };
+        self.count(|counts| {
+            counts.received += received as u64;
+            counts.woken += u64::from(woken);
+        });
         Ok(taken)
     }
+}
+
+/// Whether that is so within some time.
+fn can_be_read(file: &OwnedFd, nanos: u64) -> bool {
+    let mut entry = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let millis = (nanos / 1_000_000).min(1000) as i32;
+    // SAFETY: one entry.
+    unsafe { libc::poll(&mut entry, 1, millis) == 1 }
 }

@@ -1,5 +1,5 @@
-//! What a message asks of the devices, exactly: work requests, bytes, completions, receives, registrations. The same on
-//! the model, on a strict device of this process, and on real ones.
+//! What a message asks of the devices, exactly: work requests, bytes, completions, receives, registrations; and how often
+//! they wake its ranks. The same on the model, on a strict device of this process, and on real ones.
 //!
 //! All place bytes in any order, as Soft-RoCE does: so every packet comes with a completion. FISHPLATE_TEST_PEER names the
 //! device that the first one reaches by its cable.
@@ -10,6 +10,7 @@ mod common;
 #[path = "common/stage.rs"]
 mod stage;
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{out, pattern, room};
@@ -28,6 +29,8 @@ const RENDEZVOUS: [&str; 2] = ["read", "write"];
 /// There and back, that many times: until the first meet, and those that are counted.
 const BEFORE: usize = 16;
 const COUNTED: usize = 64;
+/// Nanoseconds after which, in virtual time, nothing is under way any more.
+const LONG: u64 = 1_000_000;
 
 /// Of both ranks together, for the 128 messages. Completions are asked for once for every eight requests, and once for
 /// every quarter of the ring's slots of a length, of which there are 12 for 4 KiB.
@@ -43,41 +46,153 @@ write    65536       0        384      0    8404992       160       384       38
 write  1048576       0        384      0  134234112       160       384       384            256
 ";
 
+/// How often devices wake a rank that sleeps whenever it waits, for a message that finds its receiver asleep. A short one
+/// wakes it once. A long one wakes it to fetch and when that is done, and its sender when it is told so; or it wakes its
+/// receiver to ask for it and when it is there, and its sender when it is asked and when all has been written.
+const WOKEN: &str = "\
+who moves, bytes  receiver  sender
+read         8         1       0
+read      4096         1       0
+read     65536         2       1
+read   1048576         2       1
+write        8         1       0
+write     4096         1       0
+write    65536         2       2
+write  1048576         2       2
+";
+
+/// What a test knows of both ranks beside MPI.
+#[derive(Default)]
+struct Pair {
+    counters: [Counter; 2],
+    /// How many messages have gone by, or are waited for.
+    awaited: [AtomicUsize; 2],
+    asleep: [Arc<AtomicBool>; 2],
+}
+
+impl Pair {
+    fn counts(&self, rank: usize) -> Counts {
+        *self.counters[rank].lock().unwrap()
+    }
+
+    fn node(&self, node: Box<dyn Node>, rank: usize, waits: Waits) -> Box<Counted> {
+        let counter = self.counters[rank].clone();
+        Box::new(match waits {
+            Waits::AsItLikes => Counted::new(node, counter),
+            Waits::Asleep => Counted::sleeper(node, counter, self.asleep[rank].clone()).unwrap(),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Waits {
+    AsItLikes,
+    Asleep,
+}
+
 /// Messages go there and back. The answer: what those that count have asked for. It is counted from one send of this rank's
 /// to another, as nothing of the other is under way then.
-fn ping_pong(rank: &Rank, counter: &Counter, size: usize) -> Counts {
+fn ping_pong(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
     let (sent, other) = (pattern(size, 3), 1 - rank.rank() as i32);
-    let receive = || {
-        let mut got = vec![0; size];
-        rank.receive("MPI_Recv", room(&mut got), other, 5, WORLD)
-            .unwrap();
-        assert!(got == sent);
-    };
     let mut seen = Vec::new();
     for _ in 0..=BEFORE + COUNTED {
         if rank.rank() == 1 {
-            receive();
+            receive(rank, &sent);
         }
-        seen.push(*counter.lock().unwrap());
+        seen.push(pair.counts(rank.rank()));
         rank.send("MPI_Send", Mode::Standard, out(&sent), other, 5, WORLD)
             .unwrap();
         if rank.rank() == 0 {
-            receive();
+            receive(rank, &sent);
         }
     }
-    seen[BEFORE + COUNTED].since(&seen[BEFORE])
+    vec![seen[BEFORE + COUNTED].since(&seen[BEFORE])]
 }
 
+fn receive(rank: &Rank, expected: &[u8]) {
+    let mut got = vec![0; expected.len()];
+    let other = 1 - rank.rank() as i32;
+    rank.receive("MPI_Recv", room(&mut got), other, 5, WORLD)
+        .unwrap();
+    assert!(got == expected);
+}
+
+/// The same, but each is sent once its receiver sleeps. In virtual time it does as soon as it waits. The answer is for each
+/// message.
+fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
+    let (sent, own) = (pattern(size, 3), rank.rank());
+    let other = 1 - own;
+    let message = |number: usize| {
+        let before = pair.counts(own);
+        if own != number % 2 {
+            pair.awaited[own].store(number + 1, Ordering::SeqCst);
+            receive(rank, &sent);
+        } else {
+            let is_asleep = || {
+                pair.awaited[other].load(Ordering::SeqCst) == number + 1
+                    && pair.asleep[other].load(Ordering::SeqCst)
+            };
+            // In virtual time it has waited when so many nanoseconds have been computed.
+            rank.enter("computing", LONG);
+            rank.leave();
+            while !rank.is_virtual() && !is_asleep() {
+                std::thread::yield_now();
+            }
+            rank.send(
+                "MPI_Send",
+                Mode::Standard,
+                out(&sent),
+                other as i32,
+                5,
+                WORLD,
+            )
+            .unwrap();
+        }
+        pair.counts(own).since(&before)
+    };
+    // What follows the last may overtake it.
+    (0..=BEFORE + COUNTED).map(message).collect()
+}
+
+/// Wakings of receiver and sender: the same for all messages during which, and before which, no rank asked for a completion
+/// that is not the message's own.
+fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
+    let of = |number: usize| {
+        let sender = number % 2;
+        [1 - sender, sender].map(|rank| ranks[rank][number])
+    };
+    let numbers = BEFORE..BEFORE + COUNTED;
+    let least = [0, 1].map(|role| {
+        numbers
+            .clone()
+            .map(|number| of(number)[role].signaled)
+            .min()
+    });
+    let is_alone = |number: usize| of(number).map(|counts| Some(counts.signaled)) == least;
+    let alone = numbers.filter(|number| is_alone(*number) && is_alone(number - 1));
+    let seen: Vec<_> = alone
+        .map(|number| of(number).map(|counts| counts.woken))
+        .collect();
+    assert!(
+        seen.len() > 4 && seen.iter().all(|one| *one == seen[0]),
+        "{seen:?}"
+    );
+    (seen[0][0], seen[0][1])
+}
+
+type Settings = Vec<(&'static str, &'static str)>;
+type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
 /// Runs two ranks on a kind of device, with settings, and gives what each has answered.
-type Play = fn(Vec<(&'static str, &'static str)>, usize) -> [Counts; 2];
+type Play = fn(Settings, Waits, Program, usize) -> [Vec<Counts>; 2];
 
 fn table(play: Play) -> String {
     let title = EXPECTED.split_inclusive('\n').next();
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let [a, b] = play(vec![("FISHPLATE_RENDEZVOUS", rendezvous)], size);
-            let sum = |of: fn(&Counts) -> u64| of(&a) + of(&b);
+            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let [a, b] = play(settings, Waits::AsItLikes, ping_pong, size);
+            let sum = |of: fn(&Counts) -> u64| of(&a[0]) + of(&b[0]);
             lines += &format!(
                 "{rendezvous:5} {size:8} {:7} {:10} {:6} {:10} {:9} {:9} {:9} {:14}\n",
                 sum(|counts| counts.writes),
@@ -95,50 +210,71 @@ fn table(play: Play) -> String {
     lines
 }
 
-fn on_the_model(settings: Vec<(&'static str, &'static str)>, size: usize) -> [Counts; 2] {
+fn woken(play: Play) -> String {
+    let title = WOKEN.split_inclusive('\n').next();
+    let mut lines = title.unwrap_or_default().to_string();
+    for rendezvous in RENDEZVOUS {
+        for size in SIZES {
+            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let (receiver, sender) = wakings(play(settings, Waits::Asleep, one_by_one, size));
+            lines += &format!("{rendezvous:5} {size:8} {receiver:9} {sender:7}\n");
+        }
+    }
+    lines
+}
+
+fn on_the_model(
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    size: usize,
+) -> [Vec<Counts>; 2] {
     let mut scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
     scene.faults = Faults {
         scatter: Some(1_000_000),
         ..Faults::default()
     };
-    let counters: [Counter; 2] = Default::default();
-    let answers = Arc::new(Mutex::new([Counts::default(); 2]));
-    let (seen, theirs) = (answers.clone(), counters.clone());
-    let node = move |node, rank: usize| {
-        Box::new(Counted::new(Box::new(node), theirs[rank].clone())) as Box<dyn Node>
-    };
+    let pair = Arc::new(Pair::default());
+    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let (seen, theirs) = (answers.clone(), pair.clone());
+    let node = move |node, rank: usize| theirs.node(Box::new(node), rank, waits) as Box<dyn Node>;
     play_through(scene, settings, Keep::Nothing, node, move |rank| {
-        let counts = ping_pong(rank, &counters[rank.rank()], size);
+        let counts = program(rank, &pair, size);
         seen.lock().unwrap()[rank.rank()] = counts;
     });
-    *answers.lock().unwrap()
+    std::mem::take(&mut answers.lock().unwrap())
 }
 
 /// Ranks as threads.
 fn on_nodes(
     nodes: Vec<Box<dyn Node + Send>>,
-    settings: Vec<(&'static str, &'static str)>,
+    settings: Settings,
+    waits: Waits,
+    program: Program,
     size: usize,
-) -> [Counts; 2] {
-    let counters: [Counter; 2] = Default::default();
-    let answers = Mutex::new([Counts::default(); 2]);
-    let nodes = nodes.into_iter().zip(&counters);
-    let nodes = nodes.map(|(node, counter)| {
-        Box::new(Counted::new(node, counter.clone())) as Box<dyn Node + Send>
-    });
+) -> [Vec<Counts>; 2] {
+    let pair = Pair::default();
+    let answers: Mutex<[Vec<Counts>; 2]> = Default::default();
+    let nodes = nodes.into_iter().enumerate();
+    let nodes = nodes.map(|(rank, node)| pair.node(node, rank, waits) as Box<dyn Node + Send>);
     common::run_nodes(nodes.collect(), &settings, |rank| {
-        let counts = ping_pong(rank, &counters[rank.rank()], size);
+        let counts = program(rank, &pair, size);
         answers.lock().unwrap()[rank.rank()] = counts;
     });
     answers.into_inner().unwrap()
 }
 
-fn on_a_strict_device(settings: Vec<(&'static str, &'static str)>, size: usize) -> [Counts; 2] {
+fn on_a_strict_device(
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    size: usize,
+) -> [Vec<Counts>; 2] {
     let setup = Setup {
         placement: Placement::Completion,
         ..Setup::default()
     };
-    on_nodes(instant::nodes(2, &setup), settings, size)
+    on_nodes(instant::nodes(2, &setup), settings, waits, program, size)
 }
 
 /// A board that both ranks see.
@@ -158,7 +294,7 @@ impl Directory for Board {
     }
 }
 
-fn on_verbs(settings: Vec<(&'static str, &'static str)>, size: usize) -> [Counts; 2] {
+fn on_verbs(settings: Settings, waits: Waits, program: Program, size: usize) -> [Vec<Counts>; 2] {
     let first = verbs::open("").unwrap()[0].attributes().name.clone();
     let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
     let cards = Arc::new(Mutex::new([None, None]));
@@ -169,7 +305,7 @@ fn on_verbs(settings: Vec<(&'static str, &'static str)>, size: usize) -> [Counts
             as Box<dyn Node + Send>
     };
     let nodes = [first, peer].into_iter().enumerate().map(node).collect();
-    on_nodes(nodes, settings, size)
+    on_nodes(nodes, settings, waits, program, size)
 }
 
 #[test]
@@ -186,4 +322,20 @@ fn a_strict_device_is_asked_for_exactly_this() {
 #[ignore = "needs RDMA devices"]
 fn a_real_device_is_asked_for_exactly_this() {
     assert_eq!(table(on_verbs), EXPECTED);
+}
+
+#[test]
+fn the_model_wakes_exactly_so_often() {
+    assert_eq!(woken(on_the_model), WOKEN);
+}
+
+#[test]
+fn a_strict_device_wakes_exactly_so_often() {
+    assert_eq!(woken(on_a_strict_device), WOKEN);
+}
+
+#[test]
+#[ignore = "needs RDMA devices"]
+fn a_real_device_wakes_exactly_so_often() {
+    assert_eq!(woken(on_verbs), WOKEN);
 }

@@ -21,7 +21,7 @@ use std::io::{Write, stdout};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use device::model::Faults;
 use device::{Device, verbs};
 use fabric::System;
@@ -123,10 +123,7 @@ fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Out
 /// Between this process and another; nothing if it is the other that shows what was found.
 fn real(plan: &Plan, options: &Options, name: &str) -> Result<Option<Outcome>> {
     let timeout = options.timeout()?;
-    let mut devices = verbs::open(name)?;
-    let (Some(mut device), true) = (devices.pop(), devices.is_empty()) else {
-        bail!("--device {name}: name one port of one device, as mlx5_0 or mlx4_0:2");
-    };
+    let mut device = verbs::open_port(name).context("--device")?;
     if let Some(mtu) = plan.mtu {
         device.limit_mtu(mtu)?;
     }

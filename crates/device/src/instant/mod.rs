@@ -92,9 +92,17 @@ struct Shared {
     signs: Arc<Signs>,
     /// Something has changed that somebody may wait for.
     news: Condvar,
-    /// The same for those who wait for a file: those who have armed it.
-    events: Mutex<Vec<Arc<OwnedFd>>>,
+    /// Those who wait for a file, and have armed it.
+    events: Mutex<Vec<Armed>>,
     start: Instant,
+}
+
+/// A rank's events, which are to be raised once there is something for it that was not there before.
+struct Armed {
+    file: Arc<OwnedFd>,
+    rank: usize,
+    /// Completions of its devices until then.
+    completed: u64,
 }
 
 impl Shared {
@@ -119,14 +127,34 @@ impl Shared {
         answer
     }
 
-    /// Raises the events of all who have armed theirs.
+    /// Raises the events of those for whom there is something.
     fn raise(&self) {
-        for file in self.events().drain(..) {
-            signal(&file);
-        }
+        self.events().retain(|armed| {
+            let something = self.has_news(armed);
+            if something {
+                signal(&armed.file);
+            }
+            !something
+        });
     }
 
-    fn events(&self) -> MutexGuard<'_, Vec<Arc<OwnedFd>>> {
+    /// A completion, words, or what is delayed: that goes on when somebody looks.
+    fn has_news(&self, armed: &Armed) -> bool {
+        self.completed(armed.rank) != armed.completed
+            || self.signs.words[armed.rank].load(Ordering::Acquire) > 0
+            || self.signs.due.load(Ordering::Acquire) > 0
+    }
+
+    fn completed(&self, rank: usize) -> u64 {
+        let rails = self.signs.completed.len() / self.signs.words.len();
+        let devices = &self.signs.completed[rank * rails..][..rails];
+        devices
+            .iter()
+            .map(|sign| sign.load(Ordering::Acquire))
+            .sum()
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<Armed>> {
         self.events
             .lock()
             .unwrap_or_else(|broken| broken.into_inner())
@@ -186,13 +214,17 @@ impl Node for InstantNode {
             return Ok(());
         };
         let _ = rustix::io::read(file, &mut [0u8; 8]);
-        self.shared.events().push(file.clone());
-        // What is delayed goes on when somebody looks.
-        let signs = &self.shared.signs;
-        let waiting = [&signs.due, &signs.words[self.rank]];
-        if waiting.iter().any(|sign| sign.load(Ordering::Acquire) > 0) {
-            signal(file);
-        }
+        let armed = Armed {
+            file: file.clone(),
+            rank: self.rank,
+            completed: self.shared.completed(self.rank),
+        };
+        let mut events = self.shared.events();
+        events.retain(|armed| armed.rank != self.rank);
+        events.push(armed);
+        drop(events);
+        // Something may have come meanwhile.
+        self.shared.raise();
         Ok(())
     }
 

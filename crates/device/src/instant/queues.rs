@@ -36,6 +36,8 @@ pub struct QpState {
 pub struct CqState {
     pub depth: usize,
     pub completions: VecDeque<(Completion, usize)>,
+    /// How many there have been.
+    pub total: u64,
     pub overrun: bool,
 }
 
@@ -94,6 +96,7 @@ impl DeviceState {
         self.cqs.push(CqState {
             depth,
             completions: VecDeque::new(),
+            total: 0,
             overrun: false,
         });
         Ok(Cq(self.cqs.len() as u32 - 1))
@@ -295,5 +298,6 @@ impl CqState {
     pub fn push(&mut self, completion: Completion, retires: usize) {
         self.overrun |= self.completions.len() == self.depth;
         self.completions.push_back((completion, retires));
+        self.total += 1;
     }
 }

@@ -31,8 +31,9 @@ pub struct Signs {
     pub due: AtomicUsize,
     /// Words that a rank has not heard.
     pub words: Vec<AtomicUsize>,
-    /// Completions that a device has for its rank.
+    /// Completions that a device has for its rank, and how many it has ever had.
     pub completions: Vec<AtomicUsize>,
+    pub completed: Vec<AtomicU64>,
     /// Grows with whatever a rank could wait for.
     pub version: AtomicU64,
 }
@@ -44,6 +45,7 @@ impl Signs {
             due: AtomicUsize::new(0),
             words: zeros(ranks),
             completions: zeros(devices),
+            completed: (0..devices).map(|_| AtomicU64::new(0)).collect(),
             version: AtomicU64::new(1),
         }
     }
@@ -93,6 +95,10 @@ impl World {
         for (sign, device) in self.signs.completions.iter().zip(&self.devices) {
             let count = device.cqs.iter().map(|cq| cq.completions.len()).sum();
             sign.store(count, Ordering::Release);
+        }
+        for (sign, device) in self.signs.completed.iter().zip(&self.devices) {
+            let total = device.cqs.iter().map(|cq| cq.total).sum();
+            sign.store(total, Ordering::Release);
         }
     }
 

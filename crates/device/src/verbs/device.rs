@@ -9,6 +9,7 @@ use std::ptr;
 use super::connection::{self, Way};
 use super::ledger::{QUEUES, Receives, Sends};
 use super::library::check;
+use super::line::Line;
 use super::list::Listed;
 use super::memory;
 use super::port::{self, Context};
@@ -76,6 +77,8 @@ pub(super) struct OwnQp {
     pub state: State,
     pub life: u8,
     pub inline: u32,
+    /// What ties it to a peer's, of iWARP.
+    line: Option<Line>,
     pub sends: Sends,
     /// Unless they come from a shared queue.
     pub receives: Option<Receives>,
@@ -239,6 +242,19 @@ impl VerbsDevice {
         }
     }
 
+    fn connect_line(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        let VerbsDevice { qps, way, .. } = self;
+        if let Some(Some(own)) = qps.get_mut(qp.0 as usize)
+            && let (Some(line), Some(peer)) = (&mut own.line, peer)
+        {
+            // SAFETY: of this device, and not destroyed.
+            let number = unsafe { (*own.raw).qp_num };
+            line.connect(number, way, peer)?;
+            own.state = State::Rts;
+        }
+        Ok(())
+    }
+
     /// The way to a port for datagrams.
     pub(super) fn handle(&mut self, port: u128) -> Result<*mut ibv_ah> {
         if let Some(handle) = self.handles.get(&port) {
@@ -286,9 +302,11 @@ impl Device for VerbsDevice {
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         check::register(address as u64, len, access).or_else(|why| self.invalid(why))?;
+        // The answer to a read of iWARP's is written as a peer writes (RFC 5040, 5.3).
+        let remote_write = access.remote_write || self.context.is_iwarp() && access.local_write;
         let rights = [
             (access.local_write, IBV_ACCESS_LOCAL_WRITE),
-            (access.remote_write, IBV_ACCESS_REMOTE_WRITE),
+            (remote_write, IBV_ACCESS_REMOTE_WRITE),
             (access.remote_read, IBV_ACCESS_REMOTE_READ),
             (access.remote_atomic, IBV_ACCESS_REMOTE_ATOMIC),
         ];
@@ -368,6 +386,13 @@ impl Device for VerbsDevice {
             return self.invalid(format!("it has had {QUEUES} queue pairs"));
         }
         check::shares(wanted.transport, wanted.srq.is_some()).or_else(|why| self.invalid(why))?;
+        let line = match self.context.is_iwarp() {
+            true if wanted.transport != Transport::Rc => {
+                return self.invalid("iWARP has reliable connections only".into());
+            }
+            true => Some(Line::listen(&self.attributes.name, self.way.address)?),
+            false => None,
+        };
         let depths = (wanted.sends as u32, wanted.receives as u32);
         let mut raw = self.qp_attributes(wanted.transport, depths, wanted.inline as u32);
         raw.send_cq = self.cq(wanted.send_cq)?;
@@ -392,6 +417,7 @@ impl Device for VerbsDevice {
             state: State::Reset,
             life: 0,
             inline: wanted.inline as u32,
+            line,
             sends: Sends::new(wanted.sends),
             receives: wanted.srq.is_none().then(|| Receives::new(wanted.receives)),
         };
@@ -399,7 +425,9 @@ impl Device for VerbsDevice {
         // SAFETY: just made.
         self.numbers.insert(unsafe { (*made).qp_num }, handle);
         self.qps.push(Some(Box::new(own)));
-        if let Err(error) = connection::begin(&self.context, &self.way, made, wanted.transport) {
+        if !self.context.is_iwarp()
+            && let Err(error) = connection::begin(&self.context, &self.way, made, wanted.transport)
+        {
             self.destroy_qp(Qp(handle))?;
             return Err(error);
         }
@@ -416,7 +444,11 @@ impl Device for VerbsDevice {
     }
 
     fn address(&self, qp: Qp) -> Result<Address> {
-        let raw = self.qp(qp)?.raw;
+        let own = self.qp(qp)?;
+        if let Some(line) = &own.line {
+            return Ok(line.address());
+        }
+        let raw = own.raw;
         Ok(Address {
             port: self.way.address,
             // SAFETY: of this device, and not destroyed.
@@ -429,6 +461,9 @@ impl Device for VerbsDevice {
         let (raw, transport, state) = (own.raw, own.transport, own.state);
         check::connect(transport, state, peer)
             .or_else(|why| self.invalid(format!("queue pair {}: {why}", qp.0)))?;
+        if self.context.is_iwarp() {
+            return self.connect_line(qp, peer);
+        }
         let answer = connection::finish(&self.context, &self.way, raw, transport, peer);
         if answer.is_err() {
             // It may stand between two states.
@@ -469,6 +504,9 @@ impl Device for VerbsDevice {
                 let what = "taking a queue pair to ERROR";
                 connection::end(&self.context, raw, IBV_QPS_ERR, what)?;
                 self.qp_mut(qp)?.state = State::Error;
+            }
+            Ending::Reset if self.context.is_iwarp() => {
+                return self.invalid("a queue pair of iWARP cannot be used again".into());
             }
             Ending::Reset => {
                 let what = "taking a queue pair to RESET";

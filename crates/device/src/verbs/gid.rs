@@ -15,6 +15,8 @@ pub enum GidKind {
     InfiniBand,
     RoceV1,
     RoceV2,
+    /// No GID: the IPv4 address of the network interface.
+    Iwarp,
 }
 
 impl Gid {

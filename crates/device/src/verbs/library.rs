@@ -1,4 +1,4 @@
-//! libibverbs, opened at run time.
+//! Libraries opened at run time: libibverbs here.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
@@ -17,20 +17,20 @@ pub fn library() -> Result<&'static Library> {
 }
 
 macro_rules! functions {
-    ($($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
-        /// The functions that are used. Their names are libibverbs's, without `ibv_`.
-        pub struct Library {
+    ($library:ident, $file:literal: $($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
+        /// The functions that are used. Their names are the library's, without its prefix.
+        pub struct $library {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
 
-        impl Library {
-            fn find(handle: *mut c_void) -> std::result::Result<Library, String> {
-                Ok(Library {
+        impl $library {
+            pub fn find(handle: *mut std::ffi::c_void) -> std::result::Result<$library, String> {
+                Ok($library {
                     $($name: {
-                        let found = symbol(handle, $symbol)?;
-                        // SAFETY: the declaration is that of infiniband/verbs.h for this symbol.
+                        let found = $crate::verbs::library::symbol(handle, $symbol, $file)?;
+                        // SAFETY: the declaration is that of the library's header for this symbol.
                         unsafe {
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $answer>(found)
+                            std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($argument),*) -> $answer>(found)
                         }
                     },)*
                 })
@@ -38,8 +38,10 @@ macro_rules! functions {
         }
     };
 }
+pub(super) use functions;
 
 functions! {
+    Library, "libibverbs":
     fork_init = c"ibv_fork_init": fn() -> c_int;
     get_device_list = c"ibv_get_device_list": fn(*mut c_int) -> *mut *mut ibv_device;
     free_device_list = c"ibv_free_device_list": fn(*mut *mut ibv_device) -> ();
@@ -73,16 +75,9 @@ functions! {
 
 impl Library {
     fn open() -> std::result::Result<Library, String> {
-        // SAFETY: a name that ends with a zero; the library's initialisers are those of rdma-core.
-        let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return Err(format!(
-                "no RDMA devices can be used: {}. Install rdma-core (Debian: libibverbs1 ibverbs-providers), or do \
-                 without RDMA",
-                loader_words()
-            ));
-        }
-        let library = Library::find(handle)?;
+        let advice =
+            "Install rdma-core (Debian: libibverbs1 ibverbs-providers), or do without RDMA";
+        let library = Library::find(open(NAME, advice)?)?;
         // Before the first registration, or a program that forks may take registered pages away from the device. Since
         // Linux 5.12 the kernel copies them and this does nothing.
         // SAFETY: takes no arguments.
@@ -91,12 +86,29 @@ impl Library {
     }
 }
 
-fn symbol(handle: *mut c_void, name: &CStr) -> std::result::Result<*mut c_void, String> {
+/// Opens a library of rdma-core.
+pub fn open(name: &CStr, advice: &str) -> std::result::Result<*mut c_void, String> {
+    // SAFETY: a name that ends with a zero; the library's initialisers are those of rdma-core.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    match handle.is_null() {
+        true => {
+            let why = loader_words();
+            Err(format!("no RDMA devices can be used: {why}. {advice}"))
+        }
+        false => Ok(handle),
+    }
+}
+
+pub fn symbol(
+    handle: *mut c_void,
+    name: &CStr,
+    library: &str,
+) -> std::result::Result<*mut c_void, String> {
     // SAFETY: a library that is open, a name that ends with a zero.
     let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
     match found.is_null() {
         true => Err(format!(
-            "libibverbs is too old: {}. Install rdma-core 32 or later",
+            "{library} is too old: {}. Install rdma-core 32 or later",
             loader_words()
         )),
         false => Ok(found),

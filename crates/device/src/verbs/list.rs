@@ -1,7 +1,8 @@
 //! The RDMA devices of this host, and which of them are used.
 
 use super::device::VerbsDevice;
-use super::gid::{Gid, choose_roce};
+use super::gid::{Gid, GidKind, choose_roce};
+use super::line;
 use super::port::{self, Context, Rate, Surroundings};
 use super::rules;
 use super::sys::*;
@@ -47,6 +48,22 @@ impl Listed {
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
     }
 
+    fn is_iwarp(&self) -> bool {
+        self.gid
+            .as_ref()
+            .is_some_and(|gid| gid.kind == GidKind::Iwarp)
+    }
+
+    /// As a job sees it.
+    fn for_jobs(mut self) -> Listed {
+        if self.is_iwarp() && self.unusable.is_none() {
+            self.unusable = Some(
+                "iWARP, which has no datagrams, by which ranks find each other (`fishplate perf` can use it)".into(),
+            );
+        }
+        self
+    }
+
     fn is_named(&self, wanted: &str) -> bool {
         match wanted.split_once(':') {
             Some((name, port)) => self.name == name && port.parse() == Ok(self.port),
@@ -78,7 +95,12 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
             let port = context.port(number)?;
             let gids = context.gids(number)?;
             let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
+            let below = match context.is_iwarp() {
+                true => gids.first().and_then(|gid| line::below(gid.value)),
+                false => None,
+            };
             let (gid, address) = match ethernet {
+                _ if context.is_iwarp() => of_iwarp(below.as_ref()),
                 true => match choose_roce(&gids) {
                     Some((gid, why)) => {
                         let words = format!("GID {} {}: {why}", gid.index, gid.words());
@@ -94,7 +116,10 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
                     ),
                 ),
             };
-            let surroundings = port::surroundings(&context.name, number, gid.as_ref());
+            let mut surroundings = port::surroundings(&context.name, number, gid.as_ref());
+            if let Some((interface, _)) = below {
+                surroundings.interface = Some(interface);
+            }
             let (placement, why_placement) = rules::placement(surroundings.driver.as_deref());
             Ok(Listed {
                 name: context.name.clone(),
@@ -115,6 +140,20 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
             })
         })
         .collect()
+}
+
+/// Its address stands for a GID.
+fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
+    let Some((interface, value)) = below else {
+        return (None, "no IPv4 address".into());
+    };
+    let gid = Gid {
+        index: 0,
+        value: *value,
+        kind: GidKind::Iwarp,
+    };
+    let words = format!("{}: iWARP, the IPv4 address of {interface}", gid.words());
+    (Some(gid), words)
 }
 
 /// A device that could not be asked.
@@ -154,7 +193,7 @@ pub struct Choice {
     pub left: Vec<(Listed, String)>,
 }
 
-/// Chooses among the ports of a host. `wanted` names them, as `rxe0` or `mlx5_0:1`, with commas between; if it is empty
+/// Chooses among the ports of a host for a job. `wanted` names them, as `rxe0` or `mlx5_0:1`, with commas between; if it is empty
 /// all of the fastest kind are used.
 pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
     if listed.is_empty() {
@@ -164,6 +203,7 @@ pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
                 .into(),
         ));
     }
+    let listed = listed.into_iter().map(Listed::for_jobs).collect();
     match wanted.is_empty() {
         true => fastest(listed),
         false => named(listed, wanted),
@@ -254,6 +294,17 @@ fn key(one: &Listed) -> (f64, bool) {
 pub fn open(wanted: &str) -> Result<Vec<VerbsDevice>> {
     let choice = choose(list()?, wanted)?;
     choice.used.iter().map(VerbsDevice::open).collect()
+}
+
+/// Opens the port of that name, of a kind that no job can use, too.
+pub fn open_port(name: &str) -> Result<VerbsDevice> {
+    let choice = named(list()?, name)?;
+    match &choice.used[..] {
+        [one] => VerbsDevice::open(one),
+        _ => Err(Error::Invalid(format!(
+            "{name}: name one port of one device, as mlx5_0 or mlx4_0:2"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Real RDMA devices, through libibverbs: InfiniBand and RoCE.
+//! Real RDMA devices, through libibverbs: InfiniBand, RoCE, and as far as it goes iWARP (`line`), which has no datagrams, by
+//! which ranks find each other, no immediates and no atomics: benchmarks of the device run on it, jobs do not.
 //!
 //! [`list`] says what there is and what of it can be used, [`choose`] picks, [`VerbsDevice`] is one port of one device,
 //! [`VerbsNode`] a rank's place on this host. The library is opened when it is first asked for (`library`), so whatever
@@ -17,6 +18,7 @@ mod events;
 mod gid;
 mod ledger;
 mod library;
+mod line;
 mod list;
 mod mail;
 mod memory;
@@ -30,7 +32,7 @@ mod work;
 
 pub use self::device::VerbsDevice;
 pub use gid::{Gid, GidKind};
-pub use list::{Choice, Listed, choose, list, open};
+pub use list::{Choice, Listed, choose, list, open, open_port};
 pub use node::VerbsNode;
 pub use office::Directory;
 pub use port::{Rate, Surroundings};

@@ -129,6 +129,10 @@ impl Context {
             .collect())
     }
 
+    pub fn is_iwarp(&self) -> bool {
+        self.transport == IBV_TRANSPORT_IWARP
+    }
+
     pub fn alloc_pd(&self) -> Result<*mut ibv_pd> {
         // SAFETY: an open device.
         let pd = unsafe { (self.library.alloc_pd)(self.raw) };
@@ -152,7 +156,7 @@ pub struct Surroundings {
     pub pci: Option<String>,
     /// The kernel's driver; none for a device in software.
     pub driver: Option<String>,
-    /// The network interface below, of RoCE.
+    /// The network interface below, of RoCE and iWARP.
     pub interface: Option<String>,
 }
 
@@ -199,11 +203,8 @@ pub fn state_words(state: ibv_port_state) -> &'static str {
 
 /// Why a port cannot be used, if it cannot.
 pub fn unusable(context: &Context, port: &ibv_port_attr, gid: Option<&Gid>) -> Option<String> {
-    if context.transport == IBV_TRANSPORT_IWARP {
-        return Some("iWARP, whose connections only librdmacm can make".into());
-    }
-    if context.transport != IBV_TRANSPORT_IB {
-        return Some("it speaks neither InfiniBand nor RoCE".into());
+    if context.transport != IBV_TRANSPORT_IB && !context.is_iwarp() {
+        return Some("it speaks neither InfiniBand, RoCE nor iWARP".into());
     }
     if port.state != IBV_PORT_ACTIVE {
         let advice = match (port.state, u32::from(port.link_layer)) {
@@ -218,6 +219,9 @@ pub fn unusable(context: &Context, port: &ibv_port_attr, gid: Option<&Gid>) -> O
     }
     let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
     match (ethernet, gid) {
+        (true, None) if context.is_iwarp() => {
+            Some("its network interface has no IPv4 address".into())
+        }
         (true, None) => Some("it has no GID: give its network interface an address".into()),
         (true, Some(gid)) if gid.index > u32::from(u8::MAX) => Some(format!(
             "its GID has index {}, which no request can name",

@@ -127,6 +127,9 @@ impl VerbsDevice {
                 Completed::Atomic
             }
         };
+        if (said.is_some() || of == Completed::Atomic) && self.context.is_iwarp() {
+            return self.wrong(qp, "iWARP has no immediates and no atomics".into());
+        }
         if let Some(immediate) = said {
             request.__bindgen_anon_1.imm_data = immediate.to_be();
         }

@@ -265,6 +265,7 @@ fn gid_object(gid: &Gid) -> Value {
         GidKind::InfiniBand => "InfiniBand",
         GidKind::RoceV1 => "RoCE v1",
         GidKind::RoceV2 => "RoCE v2",
+        GidKind::Iwarp => "iWARP",
     };
     json!({ "index": gid.index, "value": gid.words(), "kind": kind })
 }

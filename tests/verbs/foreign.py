@@ -1,0 +1,58 @@
+"""mpi4py's own suite over both hosts: what passes on one host passes there (tests/foreign/mpi4py.py).
+
+It is fetched and built before the machine starts. Left out are modules to which hosts mean nothing, as that which makes thousands
+of datatypes and sends none, and those of what is not supported yet. Datatypes are sent by "point to point".
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from case import Case, Problem
+
+SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
+NOT_FETCHED = 3
+GROUPS = {
+    "point to point": ["test_p2p_buf", "test_p2p_buf_matched", "test_p2p_obj", "test_p2p_obj_matched", "test_msgspec", "test_msgzero",
+                       "test_request", "test_status", "test_util_pkl5"],
+    "collectives": ["test_cco_buf", "test_cco_vec", "test_cco_obj", "test_op"],
+    "nonblocking collectives": ["test_cco_nb_buf", "test_cco_nb_vec", "test_cco_ngh_buf", "test_cco_ngh_obj"],
+    "communicators": ["test_comm", "test_comm_topo", "test_group", "test_attributes", "test_errhandler", "test_exceptions",
+                      "test_info", "test_objmodel", "test_environ"],
+    "threads": ["test_threads", "test_util_sync", "test_util_pool"],
+}
+# Of each kind of traffic, for `--short`.
+FEW = ["test_p2p_buf_matched", "test_cco_obj", "test_threads"]
+# One rank and two of each host.
+RANKS = (2, 4)
+HOSTS = "--hosts 0,1 --launch-with 'on-host {host}'"
+# A module imports Python's own library anew in each rank, which takes seconds where the processor is computed.
+STALL = 60
+
+
+def prepare(options) -> str:
+    """Builds it; the answer is why it is not there."""
+    command = [sys.executable, SUITE, "--prefix", options.prefix, "--build-only"]
+    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode == NOT_FETCHED:
+        return " ".join(done.stderr.split())
+    if done.returncode:
+        raise Problem(f"mpi4py cannot be built: {done.stderr}")
+    return ""
+
+
+def suite(modules: list[str], ranks: int, seconds: float):
+    def test(world) -> None:
+        ran = world.run(sys.executable, SUITE, "--prefix", world.prefix, "--ranks", ranks, "--stall", STALL, "--mpiexec-options", HOSTS,
+                        "-v", "--only", *modules, seconds=seconds)
+        counts = re.search(r"^(\d+) passed, 0 failed, \d+ skipped\n\Z", ran.out, re.MULTILINE)
+        if ran.code != 0 or not counts or counts[1] == "0":
+            raise Problem(f"exit status {ran.code}:\n{ran.out[-3000:]}{ran.err[-1000:]}")
+    return test
+
+
+def tests() -> list[Case]:
+    few = Case("mpi4py: a few modules -n 2", suite(FEW, 2, 120))
+    return [few, *(Case(f"mpi4py: {name} -n {ranks}", suite(modules, ranks, 1200), short=False)
+                   for ranks in RANKS for name, modules in GROUPS.items())]
