@@ -137,6 +137,23 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
     }
 }
 
+#[test]
+fn small_writes_of_a_queue_pair_follow_each_other_as_its_hca_takes_them() {
+    for (name, one_by_one) in [("mpich2-2003", true), ("sdr", false), ("qdr", false)] {
+        let system = system(name);
+        assert_eq!(system.hca.one_by_one, one_by_one);
+        let costs = Costs::of(&system, 0);
+        let (short, many) = (Bytes(8), 400);
+        let turn = costs.turn(short, false).max(costs.post());
+        let most = short.0 as f64 / turn.as_nanos() * 1e9;
+        let got = rate(&system, short.0 as usize, many);
+        assert!(
+            got < 1.001 * most && got > 0.97 * most,
+            "{name}: {got:.4e} of {most:.4e} B/s"
+        );
+    }
+}
+
 /// A send until its completion has been taken, and a read until its last byte has been seen.
 fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
     let furthest = system.nodes - 1;

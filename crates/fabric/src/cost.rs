@@ -140,6 +140,29 @@ impl Costs {
         self.system.hca.message_rate.interval()
     }
 
+    /// How long a request keeps the next of its queue pair from the engine, in a row of requests: where they are worked off
+    /// one by one, until its payload has been read.
+    pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
+        if !self.system.hca.one_by_one {
+            return self.engine();
+        }
+        let inlined = if inline { payload } else { Bytes(0) };
+        let fetch = self.fetch(inlined).map(|bus| self.read_latency() + bus);
+        let read = match inline || payload.0 == 0 {
+            true => Nanos::ZERO,
+            false => self.read_latency() + self.pieces(payload, |piece| self.read(piece)),
+        };
+        self.engine().max(fetch.unwrap_or_default() + read)
+    }
+
+    /// The sum over the packets of a message.
+    pub fn pieces(&self, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
+        let mtu = self.mtu();
+        let rest = Bytes(payload.0 % mtu.0);
+        let rest = if rest.0 > 0 { time(rest) } else { Nanos::ZERO };
+        time(mtu) * (payload.0 / mtu.0) + rest
+    }
+
     /// Way of a message through the chip, out.
     pub fn send(&self) -> Nanos {
         self.system.hca.send

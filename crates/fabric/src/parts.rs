@@ -183,6 +183,7 @@ part! {
         value receive: Nanos, "Way of a packet through the chip, in.";
         value receive_match: Nanos, "Taking a posted receive for a send, on top.";
         value message_rate: PerSec, "Work requests that one engine takes from one queue pair.";
+        value one_by_one: bool, "Whether a queue pair's next request waits in memory until the one before has left.";
         value blueflame: bool, "Whether the processor can push a work request instead of the HCA fetching it.";
         value inline: Bytes, "Largest payload that can stand in the work request itself.";
         value work_request: Bytes, "A work request without inline payload.";
@@ -236,7 +237,7 @@ part! {
     Software "software" {
         value send: Nanos, "Processor: a send, from the call to the post.";
         value receive: Nanos, "Processor: an arrival, from noticing it to the program's return.";
-        value control: Nanos, "Processor: take one control packet of a rendezvous and answer it.";
+        value control: Nanos, "Processor: a step of the protocol that no packet carries, such as writing a ring's pointer to the peer.";
     }
     check |_| Ok(())
 }
