@@ -230,7 +230,7 @@ mod tests {
         let line = serde_json::to_string(of("C01")).unwrap();
         assert_eq!(
             line,
-            r#"{"claim":"C01","published":18.6,"predicted":18.0,"unit":"us","error_percent":-3.2,"verdict":"holds","role":"prediction"}"#
+            r#"{"claim":"C01","published":18.6,"predicted":18.0,"unit":"us","error_percent":-3.2,"verdict":"holds","role":"calibration"}"#
         );
     }
 
