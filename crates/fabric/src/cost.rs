@@ -52,6 +52,9 @@ impl Resource {
 /// The size of what `Host::dma_read`, `Host::dma_write` and one store of BlueFlame move.
 pub const LINE: Bytes = Bytes(64);
 
+/// What the operating system pins and the HCA translates.
+pub const PAGE: Bytes = Bytes(4096);
+
 /// The times of one rail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
@@ -266,6 +269,16 @@ impl Costs {
             .host
             .memory
             .time(payload.0 * u64::from(self.system.host.copy_traffic))
+    }
+
+    /// Pages of memory that are registered. Where the memory begins within its first page is left out.
+    pub fn pages(&self, memory: Bytes) -> u64 {
+        memory.0.div_ceil(PAGE.0)
+    }
+
+    /// Processor: register memory, and in the end deregister it.
+    pub fn register(&self, memory: Bytes) -> Nanos {
+        self.system.host.register + self.system.host.register_page * self.pages(memory)
     }
 
     /// From one core's store until another core can see it.

@@ -159,6 +159,8 @@ part! {
         value copy: GbPerSec, "Rate of a processor's copy.";
         value memory: GbPerSec, "Bandwidth of the memory, all users together.";
         value copy_traffic: u32, "Bytes that memory moves for each byte that a processor copies.";
+        value register: Nanos, "Processor: register memory and in the end deregister it, beside its pages.";
+        value register_page: Nanos, "Processor: the same for each page of 4 KiB.";
         value crossing: Nanos, "One way between sockets, for a rail whose HCA hangs on the other.";
         value rail_switch: Nanos, "Processor: turn to another rail's queue pair than the last.";
     }
