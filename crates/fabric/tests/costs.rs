@@ -72,7 +72,10 @@ fn two_packets_by_hand_without_blueflame() {
     // One by one: the request and its payload are fetched before the next request is.
     let turn = costs.turn(Bytes(8), false).as_nanos();
     near(turn, 2.0 * 900.0 - bus(176.0) + bus(120.0));
-    near(costs.register(Bytes(4097)).as_nanos(), 8520.0 + 2.0 * 1000.0);
+    near(
+        costs.register(Bytes(4097)).as_nanos(),
+        8520.0 + 2.0 * 1000.0,
+    );
 }
 
 #[test]

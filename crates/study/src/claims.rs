@@ -69,6 +69,8 @@ pub enum Figure {
     /// Of the peaks of two designs.
     Peaks([String; 2]),
     BestChunk,
+    /// Of the latencies of send and receive and of RDMA write, without MPI.
+    Verbs,
     /// Of the times that whole programs' messages take in two designs.
     Kernels([String; 2]),
 }
@@ -120,6 +122,7 @@ pub trait Findings {
     fn latency(&self, design: &str) -> Option<f64>;
     fn peak(&self, design: &str) -> Option<f64>;
     fn best_chunk(&self) -> Option<f64>;
+    fn verbs(&self) -> Option<f64>;
     fn kernels(&self, over: &str, under: &str) -> Option<f64>;
 }
 
@@ -157,6 +160,7 @@ impl Paper {
             Figure::Ratio([over, under]) => Some(of(over)? / of(under)?),
             Figure::Peaks([over, under]) => Some(found.peak(over)? / found.peak(under)?),
             Figure::BestChunk => found.best_chunk(),
+            Figure::Verbs => found.verbs(),
             Figure::Kernels([over, under]) => found.kernels(over, under),
         }
     }
@@ -213,6 +217,10 @@ mod tests {
             Some(65536.0)
         }
 
+        fn verbs(&self) -> Option<f64> {
+            Some(0.9)
+        }
+
         fn kernels(&self, over: &str, under: &str) -> Option<f64> {
             (over == "zero-copy" && under == "rput").then_some(1.2)
         }
@@ -232,6 +240,7 @@ mod tests {
         assert_eq!(of("C07").verdict, Verdict::Differs);
         assert_eq!(of("C10").verdict, Verdict::Contradicted);
         assert_eq!(of("C12").verdict, Verdict::Differs);
+        assert_eq!(of("C13").verdict, Verdict::Contradicted);
         assert_eq!(
             (of("C11").verdict, of("C11").predicted),
             (Verdict::NotModelled, None)
@@ -251,7 +260,7 @@ mod tests {
             assert!(match &claim.figure {
                 Figure::Latency(design) | Figure::Peak(design) => known(design),
                 Figure::Peaks(of) | Figure::Kernels(of) => of.iter().all(known),
-                Figure::Ratio(_) | Figure::BestChunk => true,
+                Figure::Ratio(_) | Figure::BestChunk | Figure::Verbs => true,
             });
         }
     }

@@ -43,7 +43,7 @@ struct Output {
     out: Option<PathBuf>,
 }
 
-/// `fishplate study …`. The executable that calls this must also answer to `run` and to the worker of `bench`.
+/// `fishplate study …`. The executable that calls this must also answer to `run`, `perf` and the worker of `bench`.
 pub fn main(arguments: &Arguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,9 @@
 //! The study of MPICH2's RDMA channel: four designs of it and a rendezvous one level up, on the machine of the paper.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use bench::modelled::{Curve, Experiment};
 
 use crate::claims::{Findings, Paper};
@@ -46,6 +47,8 @@ pub struct Results {
     /// For each design.
     pub latency: Vec<Curve>,
     pub bandwidth: Vec<Curve>,
+    /// Of verbs, without MPI: RDMA write, send and receive.
+    pub verbs: [f64; 2],
     /// Times of each kernel, for each design.
     pub kernels: Vec<Vec<Curve>>,
     /// Bandwidth of a long message by the chunk size, in bytes.
@@ -105,7 +108,9 @@ pub fn run(command: &Path) -> Result<Results> {
     let kernels = KERNELS.map(|_| curves.by_ref().take(designs).collect());
     let points = CHUNKS.iter().zip(curves);
     let points = points.map(|(chunk, curve)| (chunk << 10, curve.peak().unwrap_or(0.0)));
+    let verb = |benchmark| verb(command, &paper.fabric, benchmark);
     Ok(Results {
+        verbs: [verb("write-lat")?, verb("send-lat")?],
         chunks: Curve {
             label: "1 MiB messages".into(),
             points: points.collect(),
@@ -117,6 +122,31 @@ pub fn run(command: &Path) -> Result<Results> {
     })
 }
 
+/// The latency of 8 bytes by a benchmark of devices, in microseconds.
+fn verb(command: &Path, fabric: &str, benchmark: &str) -> Result<f64> {
+    let words = [
+        "perf", benchmark, "--fabric", fabric, "--size", "8", "--json",
+    ];
+    let said = Command::new(command)
+        .args(words)
+        .output()
+        .with_context(|| format!("cannot start {}", command.display()))?;
+    if !said.status.success() {
+        let why = String::from_utf8_lossy(&said.stderr);
+        bail!(
+            "{} ended with {}: {}",
+            words.join(" "),
+            said.status,
+            why.trim()
+        );
+    }
+    let line: serde_json::Value = serde_json::from_slice(&said.stdout)
+        .with_context(|| format!("{} said no JSON", words.join(" ")))?;
+    line["median"]
+        .as_f64()
+        .with_context(|| format!("{} said no median", words.join(" ")))
+}
+
 impl Findings for Results {
     fn latency(&self, design: &str) -> Option<f64> {
         let curve = self.latency.iter().find(|curve| curve.label == design)?;
@@ -126,6 +156,11 @@ impl Findings for Results {
     fn peak(&self, design: &str) -> Option<f64> {
         let curve = self.bandwidth.iter().find(|curve| curve.label == design)?;
         curve.peak()
+    }
+
+    fn verbs(&self) -> Option<f64> {
+        let [write, send] = self.verbs;
+        Some(send / write)
     }
 
     /// Of the kernels that with the greatest difference.
