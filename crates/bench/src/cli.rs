@@ -48,6 +48,10 @@ pub enum What {
     Allgather(Options),
     /// MPI_Alltoall, by the size of a block
     Alltoall(Options),
+    /// What NAS LU sends: wavefronts over a grid of ranks, then faces, by the size of a plane's message
+    Sweep(Options),
+    /// What NAS IS sends: MPI_Allreduce, MPI_Alltoall and MPI_Alltoallv, by the size of a rank's part
+    Sort(Options),
     /// What the machine allows, without MPI
     Limits(LimitsOptions),
     /// Everything that has a threshold, against the peers, judged
@@ -71,6 +75,8 @@ impl What {
             What::Scatter(options) => (Benchmark::Scatter, options),
             What::Allgather(options) => (Benchmark::Allgather, options),
             What::Alltoall(options) => (Benchmark::Alltoall, options),
+            What::Sweep(options) => (Benchmark::Sweep, options),
+            What::Sort(options) => (Benchmark::Sort, options),
             What::Limits(_) | What::Table(_) => return None,
         })
     }

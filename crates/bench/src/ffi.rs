@@ -73,6 +73,7 @@ functions! {
     scatter = "MPI_Scatter" (*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle);
     allgather = "MPI_Allgather" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
     alltoall = "MPI_Alltoall" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
+    alltoallv = "MPI_Alltoallv" (*const u8, *const c_int, *const c_int, Handle, *mut u8, *const c_int, *const c_int, Handle, Handle);
 }
 
 /// An opened library. `MPI_COMM_WORLD` is the only communicator used.
@@ -351,6 +352,36 @@ impl Mpi {
         self.check("MPI_Alltoall", code)
     }
 
+    /// One part for each rank and of each rank, one behind the other, of so many bytes each.
+    pub fn alltoallv(
+        &self,
+        from: &[u8],
+        to_each: &[i32],
+        to: &mut [u8],
+        of_each: &[i32],
+    ) -> Result<()> {
+        let (sent, received) = (
+            displacements(to_each, from.len()),
+            displacements(of_each, to.len()),
+        );
+        assert_eq!((sent.len(), received.len()), (self.size, self.size));
+        // SAFETY: each part lies within its slice, as `displacements` checks, and there is one for each rank; blocking.
+        let code = unsafe {
+            (self.call.alltoallv)(
+                from.as_ptr(),
+                to_each.as_ptr(),
+                sent.as_ptr(),
+                BYTE,
+                to.as_mut_ptr(),
+                of_each.as_ptr(),
+                received.as_ptr(),
+                BYTE,
+                COMM_WORLD,
+            )
+        };
+        self.check("MPI_Alltoallv", code)
+    }
+
     #[inline]
     fn check(&self, procedure: &str, code: c_int) -> Result<()> {
         if code == 0 {
@@ -372,6 +403,20 @@ impl Mpi {
         }
         bail!("{procedure} failed with error {code}");
     }
+}
+
+/// Where parts begin that lie one behind the other in so much room.
+fn displacements(parts: &[i32], room: usize) -> Vec<c_int> {
+    let mut end: c_int = 0;
+    let begins = parts.iter().map(|part| {
+        assert!(*part >= 0);
+        let begin = end;
+        end = begin.checked_add(*part).expect("parts of less than 2 GiB");
+        begin
+    });
+    let begins: Vec<c_int> = begins.collect();
+    assert!(end as usize <= room);
+    begins
 }
 
 /// Room for the requests of a window, kept between windows.

@@ -9,6 +9,7 @@ mod cli;
 mod collectives;
 mod ffi;
 mod job;
+mod kernels;
 mod library;
 mod limits;
 mod line;

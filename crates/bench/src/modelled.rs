@@ -13,7 +13,7 @@ use crate::plot;
 use crate::rounds::Measurement;
 use crate::sizes::SizeRange;
 
-/// One benchmark between two ranks, with settings of the library.
+/// One benchmark, one rank on each host, with settings of the library.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     pub label: String,
@@ -21,8 +21,11 @@ pub struct Experiment {
     pub fabric: String,
     /// As on the command line.
     pub benchmark: &'static str,
-    /// Likewise.
+    pub ranks: usize,
+    /// As on the command line.
     pub sizes: String,
+    /// Timed iterations, if not as many as there usually are.
+    pub iterations: Option<usize>,
     /// Variables and their values.
     pub settings: Vec<(String, String)>,
 }
@@ -67,7 +70,7 @@ pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
         let job = Job {
             command,
             library: &library,
-            ranks: 2,
+            ranks: experiment.ranks,
             plan,
             timeout: PATIENCE,
         };
@@ -88,6 +91,7 @@ fn plan(experiment: &Experiment) -> Result<Plan> {
     let range = SizeRange::parse(&experiment.sizes)?;
     let mut plan = Plan::new(named(experiment.benchmark)?, Some(&range))?;
     plan.modelled = true;
+    plan.iterations = experiment.iterations;
     Ok(plan)
 }
 
@@ -112,7 +116,9 @@ fn named(name: &str) -> Result<Benchmark> {
         "latency" => Ok(Benchmark::Latency),
         "bw" => Ok(Benchmark::Bw),
         "bibw" => Ok(Benchmark::Bibw),
-        other => bail!("{other} is no benchmark between two ranks"),
+        "sweep" => Ok(Benchmark::Sweep),
+        "sort" => Ok(Benchmark::Sort),
+        other => bail!("{other} is no benchmark of a study"),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sizes::SizeRange;
 
-/// A benchmark by MPI calls. The procedures are those of the OSU micro-benchmarks 7.4.
+/// A benchmark by MPI calls. The procedures are those of the OSU micro-benchmarks 7.4, but for those of [`Family::Kernel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
@@ -24,6 +24,8 @@ pub enum Benchmark {
     Scatter,
     Allgather,
     Alltoall,
+    Sweep,
+    Sort,
 }
 
 impl Benchmark {
@@ -42,6 +44,8 @@ impl Benchmark {
             Benchmark::Scatter => "scatter",
             Benchmark::Allgather => "allgather",
             Benchmark::Alltoall => "alltoall",
+            Benchmark::Sweep => "sweep",
+            Benchmark::Sort => "sort",
         }
     }
 
@@ -59,6 +63,7 @@ impl Benchmark {
             Benchmark::Latency => Family::Latency,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,
             Benchmark::Init => Family::Start,
+            Benchmark::Sweep | Benchmark::Sort => Family::Kernel,
             _ => Family::Collective,
         }
     }
@@ -99,6 +104,8 @@ pub enum Family {
     Bandwidth,
     Collective,
     Start,
+    /// What the kernel of a whole program sends.
+    Kernel,
 }
 
 /// Above this many bytes a message counts as large.
@@ -162,6 +169,7 @@ impl Plan {
             (Family::Collective, false) => (100, 1_000),
             (Family::Collective, true) => (10, 100),
             (Family::Start, _) => (0, 1),
+            (Family::Kernel, _) => (3, 100),
         };
         let (skip, iterations) = match self.modelled {
             true => (skip.min(10), iterations / 50 + 3),

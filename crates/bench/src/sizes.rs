@@ -47,10 +47,10 @@ impl SizeRange {
     /// The sizes of one benchmark; bounds not given are the usual ones.
     pub fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
-        let usual = if benchmark.family() == Family::Collective {
-            1 << 20
-        } else {
-            1 << 22
+        let usual = match benchmark.family() {
+            Family::Kernel => 1 << 16,
+            Family::Collective => 1 << 20,
+            _ => 1 << 22,
         };
         let min = self
             .min

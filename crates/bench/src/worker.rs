@@ -12,6 +12,7 @@ use results::stats;
 
 use crate::collectives;
 use crate::ffi::Mpi;
+use crate::kernels;
 use crate::limits;
 use crate::line::{Line, Sample, Start};
 use crate::memory;
@@ -132,6 +133,7 @@ impl<'a> Runner<'a> {
     fn new(mpi: &'a Mpi, plan: &'a Plan, largest: usize) -> Result<Runner<'a>> {
         let procedure = match plan.benchmark.family() {
             Family::Latency | Family::Bandwidth => pt2pt::procedure(mpi, plan, largest)?,
+            Family::Kernel => kernels::procedure(mpi, plan, largest)?,
             _ => collectives::procedure(mpi, plan, largest)?,
         };
         Ok(Runner {
@@ -185,7 +187,7 @@ impl<'a> Runner<'a> {
             // The 99th percentile of a rate is one that 99 of 100 windows reach.
             one(stats::percentile(sorted, p))
         });
-        let ranks = (benchmark.family() == Family::Collective)
+        let ranks = matches!(benchmark.family(), Family::Collective | Family::Kernel)
             .then_some((fastest * 1e6 / count, slowest * 1e6 / count));
         Sample {
             size,

@@ -241,7 +241,7 @@ pub enum Effort {
     Send,
     /// An arrival, from noticing it to the program's return.
     Receive,
-    /// Taking one control packet and answering it.
+    /// A step of the protocol that no packet carries: a pointer or a grant that goes to the peer by itself.
     Control,
     /// Moving so many bytes from one place of memory to another.
     Copy(usize),

@@ -137,6 +137,21 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
     }
 }
 
+#[test]
+fn small_writes_of_a_queue_pair_follow_each_other_as_its_hca_takes_them() {
+    for (name, one_by_one) in [("mpich2-2003", true), ("sdr", false), ("qdr", false)] {
+        let system = system(name);
+        assert_eq!(system.hca.one_by_one, one_by_one);
+        let costs = Costs::of(&system, 0);
+        let processor = costs.post() + costs.poll();
+        let turn = costs.turn(Bytes(8), false).max(processor).as_nanos();
+        // Without what the first and the last take beside their turns.
+        let time = |count| 8e9 * count as f64 / rate(&system, 8, count);
+        let each = (time(100) - time(50)) / 50.0;
+        assert!((each / turn - 1.0).abs() < 0.01, "{name}: {each} {turn}");
+    }
+}
+
 /// A send until its completion has been taken, and a read until its last byte has been seen.
 fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
     let furthest = system.nodes - 1;
@@ -207,4 +222,31 @@ fn sends_and_reads_take_what_the_table_says() {
             }
         }
     }
+}
+
+#[test]
+fn memory_costs_once_for_as_many_registrations_as_are_in_use_at_once() {
+    let system = system("mpich2-2003");
+    let len = 3 * 4096;
+    let one = Costs::of(&system, 0).register(Bytes(len as u64)).picos();
+    assert_eq!(one, 8_520_000 + 3 * 1_000_000);
+    let times = play(&system, &[0], Faults::default(), 1, move |mut node, _| {
+        let mut memory = vec![0u8; len];
+        let mut in_use = |count: usize| {
+            let before = node.turn().now();
+            // SAFETY: the memory stays until it is deregistered, and nobody writes to it.
+            let register = |_| unsafe {
+                let device = node.rail(0);
+                device.register(memory.as_mut_ptr(), len, device::Access::ALL)
+            };
+            let regions: Vec<_> = (0..count).map(register).collect();
+            let time = node.turn().now() - before;
+            for region in regions {
+                node.rail(0).deregister(region.unwrap()).unwrap();
+            }
+            time
+        };
+        [in_use(1), in_use(1), in_use(3), in_use(2)]
+    });
+    assert_eq!(times[0], [one, 0, 2 * one, 0]);
 }

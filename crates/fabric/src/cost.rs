@@ -52,6 +52,9 @@ impl Resource {
 /// The size of what `Host::dma_read`, `Host::dma_write` and one store of BlueFlame move.
 pub const LINE: Bytes = Bytes(64);
 
+/// What the operating system pins and the HCA translates.
+pub const PAGE: Bytes = Bytes(4096);
+
 /// The times of one rail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
@@ -138,6 +141,29 @@ impl Costs {
     /// Engine: how long one work request keeps it busy. Requests overlap: this is no part of a message's latency.
     pub fn engine(&self) -> Nanos {
         self.system.hca.message_rate.interval()
+    }
+
+    /// How long a request keeps the next of its queue pair from the engine, in a row of requests: where they are worked off
+    /// one by one, until its payload has been read.
+    pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
+        if !self.system.hca.one_by_one {
+            return self.engine();
+        }
+        let inlined = if inline { payload } else { Bytes(0) };
+        let fetch = self.fetch(inlined).map(|bus| self.read_latency() + bus);
+        let read = match inline || payload.0 == 0 {
+            true => Nanos::ZERO,
+            false => self.read_latency() + self.pieces(payload, |piece| self.read(piece)),
+        };
+        self.engine().max(fetch.unwrap_or_default() + read)
+    }
+
+    /// The sum over the packets of a message.
+    pub fn pieces(&self, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
+        let mtu = self.mtu();
+        let rest = Bytes(payload.0 % mtu.0);
+        let rest = if rest.0 > 0 { time(rest) } else { Nanos::ZERO };
+        time(mtu) * (payload.0 / mtu.0) + rest
     }
 
     /// Way of a message through the chip, out.
@@ -243,6 +269,16 @@ impl Costs {
             .host
             .memory
             .time(payload.0 * u64::from(self.system.host.copy_traffic))
+    }
+
+    /// Pages of memory that are registered. Where the memory begins within its first page is left out.
+    pub fn pages(&self, memory: Bytes) -> u64 {
+        memory.0.div_ceil(PAGE.0)
+    }
+
+    /// Processor: register memory, and in the end deregister it.
+    pub fn register(&self, memory: Bytes) -> Nanos {
+        self.system.host.register + self.system.host.register_page * self.pages(memory)
     }
 
     /// From one core's store until another core can see it.

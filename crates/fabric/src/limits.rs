@@ -48,7 +48,7 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
         let payload = if inline {
             Nanos::ZERO
         } else {
-            pieces(costs, payload, |piece| costs.read(piece))
+            costs.pieces(payload, |piece| costs.read(piece))
         };
         payload + costs.fetch(inlined).unwrap_or_default()
     };
@@ -60,12 +60,12 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
             costs.ask(payload)
         }
     };
-    let up = || pieces(costs, payload, |piece| costs.write(piece));
+    let up = || costs.pieces(payload, |piece| costs.write(piece));
     let shared = costs.half_duplex();
     match (resource, out) {
         (Resource::Cpu, true) => costs.post(),
         (Resource::Cpu, false) => Nanos::ZERO,
-        (Resource::Engine, true) => costs.engine(),
+        (Resource::Engine, true) => costs.turn(payload, inline),
         (Resource::Engine, false) => Nanos::ZERO,
         (Resource::BusDown | Resource::BusUp, true) if shared => down() + asking(),
         (Resource::BusDown | Resource::BusUp, false) if shared => up(),
@@ -79,18 +79,10 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
     }
 }
 
-/// The sum over the packets of a message.
-fn pieces(costs: &Costs, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
-    let mtu = costs.mtu();
-    let rest = Bytes(payload.0 % mtu.0);
-    let rest = if rest.0 > 0 { time(rest) } else { Nanos::ZERO };
-    time(mtu) * (payload.0 / mtu.0) + rest
-}
-
 fn link(costs: &Costs, payload: Bytes) -> Nanos {
     let time = |piece, first| costs.link(piece, Operation::Write, Transport::Rc, first, false);
     // The first packet has a header more.
     let first = payload.min(costs.mtu());
     let more = time(first, true).saturating_sub(time(first, false));
-    pieces(costs, payload, |piece| time(piece, false)) + more
+    costs.pieces(payload, |piece| time(piece, false)) + more
 }

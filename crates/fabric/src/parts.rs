@@ -159,6 +159,8 @@ part! {
         value copy: GbPerSec, "Rate of a processor's copy.";
         value memory: GbPerSec, "Bandwidth of the memory, all users together.";
         value copy_traffic: u32, "Bytes that memory moves for each byte that a processor copies.";
+        value register: Nanos, "Processor: register memory and in the end deregister it, beside its pages.";
+        value register_page: Nanos, "Processor: the same for each page of 4 KiB.";
         value crossing: Nanos, "One way between sockets, for a rail whose HCA hangs on the other.";
         value rail_switch: Nanos, "Processor: turn to another rail's queue pair than the last.";
     }
@@ -183,6 +185,7 @@ part! {
         value receive: Nanos, "Way of a packet through the chip, in.";
         value receive_match: Nanos, "Taking a posted receive for a send, on top.";
         value message_rate: PerSec, "Work requests that one engine takes from one queue pair.";
+        value one_by_one: bool, "Whether a queue pair's next request waits in memory until the one before has left.";
         value blueflame: bool, "Whether the processor can push a work request instead of the HCA fetching it.";
         value inline: Bytes, "Largest payload that can stand in the work request itself.";
         value work_request: Bytes, "A work request without inline payload.";
@@ -236,7 +239,7 @@ part! {
     Software "software" {
         value send: Nanos, "Processor: a send, from the call to the post.";
         value receive: Nanos, "Processor: an arrival, from noticing it to the program's return.";
-        value control: Nanos, "Processor: take one control packet of a rendezvous and answer it.";
+        value control: Nanos, "Processor: a step of the protocol that no packet carries, such as writing a ring's pointer to the peer.";
     }
     check |_| Ok(())
 }

@@ -69,6 +69,10 @@ pub enum Figure {
     /// Of the peaks of two designs.
     Peaks([String; 2]),
     BestChunk,
+    /// Of the latencies of send and receive and of RDMA write, without MPI.
+    Verbs,
+    /// Of the times that whole programs' messages take in two designs.
+    Kernels([String; 2]),
 }
 
 /// What the model says of a claim.
@@ -118,6 +122,8 @@ pub trait Findings {
     fn latency(&self, design: &str) -> Option<f64>;
     fn peak(&self, design: &str) -> Option<f64>;
     fn best_chunk(&self) -> Option<f64>;
+    fn verbs(&self) -> Option<f64>;
+    fn kernels(&self, over: &str, under: &str) -> Option<f64>;
 }
 
 impl Paper {
@@ -154,6 +160,8 @@ impl Paper {
             Figure::Ratio([over, under]) => Some(of(over)? / of(under)?),
             Figure::Peaks([over, under]) => Some(found.peak(over)? / found.peak(under)?),
             Figure::BestChunk => found.best_chunk(),
+            Figure::Verbs => found.verbs(),
+            Figure::Kernels([over, under]) => found.kernels(over, under),
         }
     }
 
@@ -208,6 +216,14 @@ mod tests {
         fn best_chunk(&self) -> Option<f64> {
             Some(65536.0)
         }
+
+        fn verbs(&self) -> Option<f64> {
+            Some(0.9)
+        }
+
+        fn kernels(&self, over: &str, under: &str) -> Option<f64> {
+            (over == "zero-copy" && under == "rput").then_some(1.2)
+        }
     }
 
     #[test]
@@ -223,6 +239,8 @@ mod tests {
         assert_eq!(of("C05").verdict, Verdict::Differs);
         assert_eq!(of("C07").verdict, Verdict::Differs);
         assert_eq!(of("C10").verdict, Verdict::Contradicted);
+        assert_eq!(of("C12").verdict, Verdict::Differs);
+        assert_eq!(of("C13").verdict, Verdict::Contradicted);
         assert_eq!(
             (of("C11").verdict, of("C11").predicted),
             (Verdict::NotModelled, None)
@@ -230,7 +248,7 @@ mod tests {
         let line = serde_json::to_string(of("C01")).unwrap();
         assert_eq!(
             line,
-            r#"{"claim":"C01","published":18.6,"predicted":18.0,"unit":"us","error_percent":-3.2,"verdict":"holds","role":"prediction"}"#
+            r#"{"claim":"C01","published":18.6,"predicted":18.0,"unit":"us","error_percent":-3.2,"verdict":"holds","role":"calibration"}"#
         );
     }
 
@@ -241,8 +259,8 @@ mod tests {
         for claim in &paper.claims {
             assert!(match &claim.figure {
                 Figure::Latency(design) | Figure::Peak(design) => known(design),
-                Figure::Peaks(of) => of.iter().all(known),
-                Figure::Ratio(_) | Figure::BestChunk => true,
+                Figure::Peaks(of) | Figure::Kernels(of) => of.iter().all(known),
+                Figure::Ratio(_) | Figure::BestChunk | Figure::Verbs => true,
             });
         }
     }

@@ -43,7 +43,7 @@ struct Output {
     out: Option<PathBuf>,
 }
 
-/// `fishplate study …`. The executable that calls this must also answer to `run` and to the worker of `bench`.
+/// `fishplate study …`. The executable that calls this must also answer to `run`, `perf` and the worker of `bench`.
 pub fn main(arguments: &Arguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,20 +95,30 @@ fn plain(header: Vec<String>) -> Table {
 
 /// What each design reaches.
 fn curves(results: &rdma_channel::Results) -> String {
-    let header = ["design", "latency, us", "peak, MB/s", ""];
+    let header = [
+        "design",
+        "latency, us",
+        "peak, MB/s",
+        "LU, ms",
+        "IS, ms",
+        "",
+    ];
     let mut table = plain(header.map(String::from).to_vec());
     for design in &results.paper.designs {
         let number = |value: Option<f64>, digits| {
             value.map_or("-".into(), |value| format!("{value:.digits$}"))
         };
-        table.add_row([
+        let mut row = vec![
             design.name.clone(),
             number(results.latency(&design.name), 2),
             number(results.peak(&design.name), 0),
-            design.about.clone(),
-        ]);
+        ];
+        let times = results.times(&design.name).into_iter();
+        row.extend(times.map(|time| number(time.map(|time| time / 1e3), 2)));
+        row.push(design.about.clone());
+        table.add_row(row);
     }
-    right(&mut table, &[1, 2]);
+    right(&mut table, &[1, 2, 3, 4]);
     format!("{table}\n")
 }
 

@@ -179,6 +179,7 @@ impl Rdma {
         };
         if let Some((sequence, at)) = peer.out.head_due.take() {
             attention.deferred -= 1;
+            node.spend(Effort::Control);
             let from = [peer.staging().slice(at..at + WORD)];
             let write = Write {
                 from: &from,
@@ -209,6 +210,7 @@ impl Rdma {
         else {
             return Ok(());
         };
+        node.spend(Effort::Control);
         let tail = peer.inbound.tell();
         peer.block().store(OWN, tail);
         let write = Write {

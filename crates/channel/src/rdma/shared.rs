@@ -288,6 +288,7 @@ impl Rdma {
             }
             peer.window.listed = false;
             if owes && failed.is_ok() {
+                node.spend(Effort::Control);
                 let immediate = Some(peer.window.tell_alone());
                 let operation = Operation::Send { immediate };
                 let link = &mut peer.control;

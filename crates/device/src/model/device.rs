@@ -51,15 +51,25 @@ impl Device for ModelDevice {
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         let place = (self.turn.rank(), self.rail);
-        self.ordered(|net, _, _| {
-            net.regions
-                .register(place, address as u64, len as u64, access)
-        })
+        let (region, time) = self.ordered(|net, _, _| {
+            let region = net
+                .regions
+                .register(place, address as u64, len as u64, access)?;
+            Ok((region, net.pin(place, len as u64)))
+        })?;
+        if time > 0 {
+            keep_busy(&self.turn, time, Act::Register.alone(len));
+        }
+        Ok(region)
     }
 
     fn deregister(&mut self, region: Region) -> Result<()> {
         let place = (self.turn.rank(), self.rail);
-        self.ordered(|net, _, _| net.regions.deregister(place, region.lkey))
+        self.ordered(|net, _, _| {
+            let len = net.regions.deregister(place, region.lkey)?;
+            net.unpin(place, len);
+            Ok(())
+        })
     }
 
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {

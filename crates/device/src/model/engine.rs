@@ -20,6 +20,19 @@ const ATOMIC: u64 = 28;
 impl Net {
     /// The processor's store is there.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
+        if self.system.hca.one_by_one && !self.is_within(q) {
+            let qp = &mut self.qps[q as usize];
+            if qp.occupied {
+                qp.in_memory += 1;
+                return;
+            }
+            qp.occupied = true;
+        }
+        self.take_up(q, inlined, clock);
+    }
+
+    /// The HCA turns to a request: it has it already, or fetches it.
+    fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
         if self.system.hca.blueflame || self.is_within(q) {
             return self.fetched(q, clock);
         }
@@ -84,6 +97,7 @@ impl Net {
         qp.rung -= 1;
         qp.to_begin = message.next;
         message.begun = true;
+        qp.under_way = number;
         qp.reads += u32::from(message.kind.is_answered());
         if is_fetched {
             qp.ahead += u64::from(message.len);
@@ -255,6 +269,26 @@ impl Net {
             self.messages[number].done = true;
             self.complete(q, clock);
         }
+        if self.qps[q as usize].occupied && self.qps[q as usize].under_way == number {
+            self.next_from_memory(q, clock);
+        }
         self.ask_begin(q, clock);
+    }
+
+    /// Requests are worked off one by one, and one has left for the first time.
+    fn next_from_memory(&mut self, q: u32, clock: &mut Clocked) {
+        let qp = &mut self.qps[q as usize];
+        qp.under_way = NONE;
+        qp.occupied = qp.in_memory > 0 && qp.to_begin != NONE;
+        if qp.occupied {
+            qp.in_memory -= 1;
+            let message = &self.messages[qp.to_begin];
+            let inlined = if message.inline { message.len } else { 0 };
+            match self.system.hca.blueflame {
+                // It is begun by an event, for its payload may be in another rank's process.
+                true => clock.at(clock.now(), Event::Fetched { qp: q }),
+                false => self.take_up(q, inlined, clock),
+            }
+        }
     }
 }

@@ -19,6 +19,7 @@ mod faults;
 mod kept;
 mod message;
 mod node;
+mod pinned;
 mod queue_pair;
 mod rank;
 mod receives;

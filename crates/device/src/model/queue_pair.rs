@@ -48,6 +48,11 @@ pub(super) struct QueuePair {
     pub to_send: u32,
     /// Requests that the HCA knows of and the engine has not taken.
     pub rung: u32,
+    /// Where requests are worked off one by one: the HCA is about one, this is the one that it has begun, and so many more
+    /// wait in memory.
+    pub occupied: bool,
+    pub under_way: u32,
+    pub in_memory: u32,
     /// The next message's number, and what was freed: a place in the queue is free again when a completion that says so
     /// has been taken.
     pub posted: u32,
@@ -146,6 +151,9 @@ impl Net {
             to_begin: NONE,
             to_send: NONE,
             rung: 0,
+            occupied: false,
+            under_way: NONE,
+            in_memory: 0,
             posted: 0,
             freed: 0,
             last_doorbell: 0,
@@ -312,6 +320,7 @@ impl Net {
         qp.peer = NONE;
         (qp.to_begin, qp.to_send) = (NONE, NONE);
         (qp.rung, qp.posted, qp.freed) = (0, 0, 0);
+        (qp.occupied, qp.under_way, qp.in_memory) = (false, NONE, 0);
         (qp.ahead, qp.reads) = (0, 0);
         (qp.waits, qp.broken) = (false, false);
         (qp.retries, qp.rnr_retries) = (0, 0);

@@ -4,6 +4,7 @@
 use sim::Time;
 use sim::memory::{Shared, Vec};
 
+use super::pinned::Pinned;
 use super::{Clocked, Event, Net};
 use crate::{Error, Result};
 
@@ -21,6 +22,7 @@ pub(super) struct Rank {
     /// Its queue pairs, and the rail that it posted to last.
     pub qps: Vec<u32>,
     pub rail: u32,
+    pub pinned: Pinned,
     words: Vec<(u32, Vec<u8>)>,
     /// Words that have arrived.
     heard: usize,
@@ -62,6 +64,7 @@ impl Rank {
             fresh: false,
             qps: Vec::new_in(memory),
             rail: 0,
+            pinned: Pinned::new(memory),
             words: Vec::new_in(memory),
             heard: 0,
         }

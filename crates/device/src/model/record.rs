@@ -108,6 +108,7 @@ pub enum Act {
     Memory,
     Post,
     PostReceive,
+    Register,
     Notice,
     Wait,
     WorkRequest,
@@ -121,7 +122,7 @@ pub enum Act {
 }
 
 impl Act {
-    const ALL: [Act; 23] = [
+    const ALL: [Act; 24] = [
         Act::Call,
         Act::Compute,
         Act::Clock,
@@ -135,6 +136,7 @@ impl Act {
         Act::Memory,
         Act::Post,
         Act::PostReceive,
+        Act::Register,
         Act::Notice,
         Act::Wait,
         Act::WorkRequest,

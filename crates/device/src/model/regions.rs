@@ -72,14 +72,15 @@ impl Regions {
         })
     }
 
-    pub fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<()> {
+    /// How long it was.
+    pub fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
         match self.all.get_mut(key as usize >> 8) {
             Some(entry)
                 if entry.alive && entry.key == key && (entry.rank, entry.rail) == (rank, rail) =>
             {
                 entry.alive = false;
                 self.free.push(key >> 8);
-                Ok(())
+                Ok(entry.len)
             }
             _ => Err(Error::Invalid(format!(
                 "key {key:#x} is of no region of this device"

@@ -116,6 +116,7 @@ impl Record {
             Act::Control => "take a control packet",
             Act::Memory => "wait for memory that others use",
             Act::PostReceive => "post a receive",
+            Act::Register => "register memory",
             Act::Notice => "notice",
             Act::Wait => "wait",
             Act::Completion => "completion",
