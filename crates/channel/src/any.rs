@@ -12,6 +12,8 @@ use crate::{Bulk, Channel, End, Fault, First, Head, More, OneSided, Put, Result}
 
 /// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
 const SHARED_PIECE: usize = 16 << 10;
+/// Shorter bodies are never written past the cache.
+const LEAST_PAST: usize = 256;
 /// The longest packet to this rank itself.
 const LOOPBACK_PIECE: usize = 64 << 10;
 
@@ -115,6 +117,22 @@ impl Channels {
         let shared = shm.map(|body| body.min(SHARED_PIECE));
         let least = [shared, rdma].into_iter().flatten().min();
         least.unwrap_or(LOOPBACK_PIECE)
+    }
+
+    /// From what size on the next body to a peer, which has so many bytes, is best written past the cache: where memory
+    /// is shared by cores that are far apart.
+    #[inline]
+    pub fn past_cache(&self, peer: usize, len: usize) -> usize {
+        match &self.shm {
+            Some(shm) if len >= LEAST_PAST => shm.past_cache(peer, len),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Is the next long message to a peer best moved through shared memory by packets?
+    pub fn offers_near(&mut self, peer: usize) -> bool {
+        self.shm_to_mut(peer)
+            .is_some_and(|shm| shm.offers_near(peer))
     }
 
     /// Is this peer reached by a device?

@@ -90,7 +90,8 @@ knobs! {
 
     /// How the cores that ranks run on lie to each other. Where they are `near`, which is to say share a cache, messages go
     /// through it, the long ones too; where they are `far`, bodies are written past the cache, and long messages copied
-    /// straight from one process to the other. Unless it is set, the launcher measures which of the two it is.
+    /// straight from one process to the other. This is what ranks begin with (the launcher measures it, unless it is set);
+    /// each finds out how near each of its peers is while they talk.
     cores: Cores = Cores::Far, "FISHPLATE_CORES";
 
     /// Where cores are far apart, contents of packets from this size on are written past the sender's cache.

@@ -144,9 +144,14 @@ pub struct Offer {
     pub len: u64,
     /// Where the bytes lie in the sender's memory in one piece; 0: they do not.
     pub address: u64,
+    /// The sender will move them through shared memory, if it helps: the cores are near.
+    pub near: bool,
     /// What opens them to a peer's device.
     pub key: Option<u32>,
 }
+
+/// Stands beside the length of what is offered.
+const NEAR: u64 = 1 << 63;
 
 impl Offer {
     pub const BYTES: usize = 16;
@@ -157,13 +162,15 @@ impl Offer {
         Offer {
             len: buffer.len() as u64,
             address,
+            near: false,
             key: None,
         }
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::BYTES + 4);
-        bytes.extend(self.len.to_ne_bytes());
+        let near = if self.near { NEAR } else { 0 };
+        bytes.extend((self.len | near).to_ne_bytes());
         bytes.extend(self.address.to_ne_bytes());
         bytes.extend(self.key.iter().flat_map(|key| key.to_ne_bytes()));
         bytes
@@ -177,8 +184,9 @@ impl Offer {
             key => Some(u32::from_ne_bytes(key.try_into().ok()?)),
         };
         Some(Offer {
-            len: word(0),
+            len: word(0) & !NEAR,
             address: word(8),
+            near: word(0) & NEAR != 0,
             key,
         })
     }
@@ -339,6 +347,7 @@ mod tests {
         for key in [None, Some(u32::MAX - 1)] {
             let offer = Offer {
                 len: 1 << 40,
+                near: key.is_none(),
                 address: 0xdead_beef,
                 key,
             };

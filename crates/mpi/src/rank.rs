@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use channel::Channels;
 use channel::lock::{Guard, RankLock};
 use channel::rdma::{Config, Design, Rdma};
-use channel::shm::{Bell, Places, Segment, Shape, Shm};
+use channel::shm::{Bell, Cores, Places, Segment, Shape, Shm};
 use datatype::{Buffer, Pool};
 use device::Node;
 use knobs::{Knobs, RdmaDesign};
@@ -152,7 +152,11 @@ impl Wiring {
         let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
         let segment = Segment::open(segment, shape)?;
         let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
-        Ok(Shm::attach(segment, self.rank, places, single_copy)?)
+        let cores = Cores {
+            near: knobs.cores == knobs::Cores::Near,
+            past_cache: knobs.past_cache_limit.0,
+        };
+        Ok(Shm::attach(segment, self.rank, places, single_copy, cores)?)
     }
 }
 
@@ -183,7 +187,6 @@ impl Rank {
                 true => usize::MAX,
                 false => knobs.past_cache_limit.0,
             },
-            push: near,
             single_copy: knobs.single_copy_limit.0,
             together: if may_spin {
                 knobs.together_limit.0

@@ -8,6 +8,7 @@
 
 mod lane;
 mod places;
+mod reach;
 mod segment;
 mod single_copy;
 
@@ -19,6 +20,7 @@ use crate::ring::{Bad, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
+use reach::{Reach, TIMED};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -43,6 +45,16 @@ pub struct Shm {
     arrivals_seen: u32,
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
+    cores: Cores,
+}
+
+/// How the cores of ranks that share memory lie, as far as is known before they talk.
+#[derive(Clone, Copy, Debug)]
+pub struct Cores {
+    /// They share a cache.
+    pub near: bool,
+    /// If they do not, bodies go past the cache from this size on.
+    pub past_cache: usize,
 }
 
 /// The ways to all peers, by their ranks.
@@ -51,12 +63,16 @@ type Ways = [Option<Box<Outbound>>];
 pub(crate) struct Outbound {
     ring: Sender<SharedRing>,
     bell: Bell,
+    reach: Reach,
 }
 
 impl Outbound {
     #[inline(always)]
     pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
-        let put = self.ring.put(head, len, fill);
+        let put = match len < TIMED {
+            true => self.ring.put(head, len, fill),
+            false => self.reach.put(len, || self.ring.put(head, len, fill)),
+        };
         if put != Put::Full {
             self.bell.ring();
         }
@@ -72,7 +88,13 @@ struct Inbound {
 
 impl Shm {
     /// Rank `rank` of the job joins those of `places`.
-    pub fn attach(segment: Segment, rank: usize, places: Places, single_copy: bool) -> Result<Shm> {
+    pub fn attach(
+        segment: Segment,
+        rank: usize,
+        places: Places,
+        single_copy: bool,
+        cores: Cores,
+    ) -> Result<Shm> {
         let here = places.here();
         let Some(place) = places.of(rank).filter(|_| here == segment.ranks) else {
             return Err(Fault::Mismatch(format!(
@@ -94,6 +116,7 @@ impl Shm {
             arrivals_seen: 0,
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
+            cores,
             segment,
             places,
         })
@@ -123,6 +146,23 @@ impl Shm {
     #[inline(always)]
     pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {
         self.outbound.get_mut(peer)?.as_deref_mut()
+    }
+
+    /// From what size on the next body to a peer, which has so many bytes, is best written past the cache.
+    #[inline]
+    pub(crate) fn past_cache(&self, peer: usize, len: usize) -> usize {
+        match self.outbound.get(peer) {
+            Some(Some(to)) => to.reach.past_cache(len),
+            _ => Reach::new(self.cores.near, self.cores.past_cache).past_cache(len),
+        }
+    }
+
+    /// Is the next long message to a peer best moved through the ring, as among cores that are near?
+    pub(crate) fn offers_near(&mut self, peer: usize) -> bool {
+        match &mut self.outbound[peer] {
+            Some(to) => to.reach.offers_near(),
+            None => self.cores.near,
+        }
     }
 
     /// This rank's own doorbell, to sleep on.
@@ -170,14 +210,20 @@ impl Shm {
 /// Opens the ring from one place to another.
 #[cold]
 #[inline(never)]
-fn connect(segment: &Segment, from: usize, to: Option<usize>) -> Result<Box<Outbound>> {
+fn connect(
+    segment: &Segment,
+    from: usize,
+    to: Option<usize>,
+    cores: Cores,
+) -> Result<Box<Outbound>> {
     let to = to.expect(HERE);
     let ring = Sender::new(segment.ring(from, to)?);
     segment.callers(to)[from / 64].fetch_or(1 << (from % 64), Ordering::Release);
     let arrivals = &segment.board(to).arrivals;
     arrivals.fetch_add(1, Ordering::AcqRel);
     let bell = segment.bell(to);
-    Ok(Box::new(Outbound { ring, bell }))
+    let reach = Reach::new(cores.near, cores.past_cache);
+    Ok(Box::new(Outbound { ring, bell, reach }))
 }
 
 impl Channel for Shm {
@@ -196,7 +242,12 @@ impl Channel for Shm {
     ) -> Result<Put> {
         let to = match &mut self.outbound[peer] {
             Some(to) => to,
-            none => none.insert(connect(&self.segment, self.place, self.places.of(peer))?),
+            none => none.insert(connect(
+                &self.segment,
+                self.place,
+                self.places.of(peer),
+                self.cores,
+            )?),
         };
         Ok(to.put(head, len, fill))
     }

@@ -4,6 +4,11 @@ use super::*;
 
 use crate::suite::take;
 
+const FAR: Cores = Cores {
+    near: false,
+    past_cache: 1024,
+};
+
 fn pair(shape: Shape) -> (Shm, Shm) {
     let [a, b] = <[Shm; 2]>::try_from(all(2, shape)).ok().unwrap();
     (a, b)
@@ -13,7 +18,7 @@ fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
     let fd = Segment::create(ranks).unwrap();
     let open = |rank| {
         let segment = Segment::open(fd.try_clone().unwrap(), shape).unwrap();
-        Shm::attach(segment, rank, Places::all(ranks), true).unwrap()
+        Shm::attach(segment, rank, Places::all(ranks), true, FAR).unwrap()
     };
     (0..ranks).map(open).collect()
 }
@@ -92,8 +97,14 @@ fn single_copy_reads_the_peer_or_says_no() {
         Bulk::Refused => assert!(!b.can_read(0)),
     }
     let fd = Segment::create(1).unwrap();
-    let mut never =
-        Shm::attach(Segment::open(fd, shape).unwrap(), 0, Places::all(1), false).unwrap();
+    let mut never = Shm::attach(
+        Segment::open(fd, shape).unwrap(),
+        0,
+        Places::all(1),
+        false,
+        FAR,
+    )
+    .unwrap();
     assert!(!never.can_read(0));
 }
 

@@ -196,7 +196,7 @@ impl Messages {
         let Some(share) = channels.share(fetch.peer, End::Receiver) else {
             return Ok(None);
         };
-        let push = self.limits.push && LEAST_PIECE <= channels.max_body(fetch.peer);
+        let push = fetch.offer.near && LEAST_PIECE <= channels.max_body(fetch.peer);
         let (piece, run) = match push {
             true => (LEAST_PIECE, (PIECE / LEAST_PIECE) as u32),
             false => {
@@ -298,8 +298,9 @@ impl Messages {
             if let Some(receive) = push {
                 let mut envelope = Envelope::about(Kind::Pushed, receive);
                 envelope.key.tag = at as i32;
+                let past = channels.past_cache(peer, bytes);
                 let put = channels.put(peer, envelope.encode(), bytes, |room| {
-                    fill(&self.limits, &buffer, position, room)
+                    fill(past, &buffer, position, room)
                 })?;
                 if put == Put::Full {
                     break;

@@ -65,14 +65,12 @@ pub struct Limits {
     pub whole: usize,
     /// The longest one that is sent at once to a rank that shares memory, in pieces.
     pub eager: usize,
-    /// From this length on a body is written past the cache.
+    /// From this length on what all ranks share is written past the cache.
     pub past_cache: usize,
     /// From this length on a message is fetched by a single copy where that is allowed.
     pub single_copy: usize,
     /// From this length on its sender helps.
     pub together: usize,
-    /// It does so through the ring, which is faster than any single copy, and the receiver copies only if it does not.
-    pub push: bool,
     /// Unexpected bytes from one peer beyond which it is told to send headers only.
     pub unexpected: usize,
     /// Who moves a long message over RDMA.

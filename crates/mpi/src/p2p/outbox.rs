@@ -211,8 +211,9 @@ impl Messages {
                         }
                         let left = len - *position;
                         let piece = left.min(channels.piece(at));
+                        let past = channels.past_cache(at, piece);
                         let put = channels.put(at, envelope.encode(), piece, |room| {
-                            fill(&self.limits, &send.buffer, *position, room)
+                            fill(past, &send.buffer, *position, room)
                         })?;
                         if put != Put::Full && piece < left {
                             *position += piece;
@@ -228,9 +229,10 @@ impl Messages {
                         put
                     } else {
                         let buffer = &send.buffer;
+                        let past = channels.past_cache(at, buffer.len());
                         let put =
                             channels.put(at, send.envelope.encode(), buffer.len(), |room| {
-                                fill(&self.limits, buffer, 0, room)
+                                fill(past, buffer, 0, room)
                             })?;
                         if put != Put::Full && send.envelope.kind == Kind::Eager {
                             self.requests.complete(request, Status::EMPTY);
@@ -256,8 +258,9 @@ impl Messages {
             let left = send.buffer.len() - stream.position;
             let piece = left.min(channels.piece(at));
             let envelope = Envelope::about(Kind::Data, stream.receive);
+            let past = channels.past_cache(at, piece);
             let put = channels.put(at, envelope.encode(), piece, |room| {
-                fill(&self.limits, &send.buffer, stream.position, room)
+                fill(past, &send.buffer, stream.position, room)
             })?;
             if put == Put::Full {
                 return Ok(moved);

@@ -62,6 +62,7 @@ impl Messages {
         buffer: &Buffer,
     ) -> Result<Offer> {
         let mut offer = Offer::of(buffer);
+        offer.near = buffer.len() >= self.limits.together && channels.offers_near(peer);
         if let Some(rdma) = channels.rdma_to(peer)
             && moves(rdma)
             && self.limits.rendezvous != Rendezvous::Write

@@ -4,7 +4,7 @@ use channel::{Channel, Channels, Put};
 use datatype::Buffer;
 
 use super::outbox::Mark;
-use super::{Limits, Messages, Mode};
+use super::{Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Envelope, Kind};
@@ -50,12 +50,13 @@ impl Messages {
             key,
             token: 0,
         };
+        let past = channels.past_cache(peer, buffer.len());
         Ok(channels.put(
             peer,
             envelope.encode(),
             buffer.len(),
             #[inline(always)]
-            |room| fill(&self.limits, buffer, 0, room),
+            |room| fill(past, buffer, 0, room),
         )?)
     }
 
@@ -158,11 +159,10 @@ impl Messages {
     }
 }
 
-/// Writes the bytes of a message from `position` on into a packet. Long ones go past the cache: they are read by another
-/// core, and ownership of their lines would go back and forth.
+/// Writes the bytes of a message from `position` on into a packet. From `past_cache` on they go past the cache.
 #[inline(always)]
-pub(super) fn fill(limits: &Limits, buffer: &Buffer, position: usize, room: &mut [u8]) {
-    if room.len() < limits.past_cache {
+pub(super) fn fill(past_cache: usize, buffer: &Buffer, position: usize, room: &mut [u8]) {
+    if room.len() < past_cache {
         buffer.pack(position, room);
     } else {
         buffer.pack_past_cache(position, room);
