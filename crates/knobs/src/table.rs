@@ -142,7 +142,9 @@ knobs! {
 
     /// Who moves a long message over RDMA with the design `zero-copy`: `read` lets the receiver read it from the sender's
     /// memory, `write` lets the sender write it to the receiver's. `auto` reads, but where long messages come to receives
-    /// that wait for them, the receiver says beforehand where it wants them, and the sender writes.
+    /// that wait for them, the receiver says beforehand where it wants them, and the sender writes. With a device that
+    /// processors work (Soft-RoCE, Soft-iWARP) it writes: that is worked by the rank that posts it, which has nothing else
+    /// to do, and a read by interrupts of the rank that is read from.
     rendezvous: Rendezvous = Rendezvous::Auto, "FISHPLATE_RENDEZVOUS";
 
     /// How a rank waits for a message. `spin` looks without pause; `yield` lets others run between looks; `sleep` stops
