@@ -34,7 +34,7 @@ CASES = [
     ("bw", "ib_write_bw", 1048576, 50, 1, 0.8),
 ]
 # What Open MPI needs to be told of Soft-RoCE: that it may, and by which port and address.
-PEER = ["--allow-run-as-root", "--host", "host0:1,host1:1", "-n", "2", "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any",
+PEER = ["--allow-run-as-root", "--bind-to", "none", "--host", "host0:1,host1:1", "-n", "2", "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any",
         "--mca", "opal_common_ucx_devices", "any"]
 AGENT = """#!/bin/sh
 # Open MPI's ssh: the host's name, then a line for a shell.
