@@ -24,6 +24,9 @@ const PATIENT_LOOKS: u32 = 256;
 const HASTY_LOOKS: u32 = 8;
 /// And it sleeps so many times sooner, where processors move them.
 const HASTE: u64 = 16;
+/// Otherwise it sleeps so many times later there: to be woken takes longer than the usual time of looking, and two ranks that
+/// talk to each other would both sleep before every message, each because the other has to be woken first.
+const CALM: u64 = 16;
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 
@@ -357,9 +360,10 @@ impl Policy {
 
     /// Nanoseconds of looking before the rank sleeps.
     fn give_way(&self, patience: &Patience) -> u64 {
-        match patience.hasty && self.by_processor {
-            true => self.give_way / HASTE,
-            false => self.give_way,
+        match (self.by_processor, patience.hasty) {
+            (false, _) => self.give_way,
+            (true, true) => self.give_way / HASTE,
+            (true, false) => self.give_way.saturating_mul(CALM),
         }
     }
 
