@@ -30,7 +30,7 @@ pub(super) fn none_taken() -> Taken {
 
 impl Rdma {
     /// Takes all completions that there are.
-    #[inline]
+    #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
         for number in 0..self.cqs.len() {
             let cq: Cq = self.cqs[number];
