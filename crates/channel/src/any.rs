@@ -96,6 +96,18 @@ impl Channels {
         self.rdma.is_some() && self.shm.is_none()
     }
 
+    /// All peers are reached by devices, and there is no rank that could ring this one's doorbell.
+    pub fn only_devices(&self) -> bool {
+        let alone = self.shm.as_ref().is_none_or(|shm| shm.places().here() == 1);
+        self.rdma.is_some() && alone
+    }
+
+    /// The rank's devices move long messages at this moment.
+    #[inline(always)]
+    pub fn is_moving(&self) -> bool {
+        self.rdma.as_ref().is_some_and(|rdma| rdma.is_moving())
+    }
+
     /// Asks the rank's devices, if it has any, to raise an event when something comes. The answer: do they for all that
     /// may come?
     pub fn arm(&mut self) -> Result<Option<bool>> {
@@ -229,7 +241,7 @@ impl Channels {
             return self.check_not_left().map(|()| 0);
         };
         let mut packets = rdma.get(&mut handler)?;
-        if let Some(shm) = &mut self.shm {
+        if let Some(shm) = self.shm.as_mut().filter(|shm| !shm.has_nothing()) {
             packets += shm.get(&mut handler)?;
         }
         while let Some(done) = rdma.done() {

@@ -233,7 +233,7 @@ pub trait OneSided {
 }
 
 /// What a device may do with memory of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exposed {
     /// Bytes leave it: a peer reads it, or we write it to a peer.
     ToRead,

@@ -1,7 +1,6 @@
 //! `fishplate fabric`: the catalogue of modelled hardware, users' files, and where the time of one message goes.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::process::ExitCode;
 
 use ::fabric::catalogue::{Catalogue, Entry, Held, KINDS, Sheet};
@@ -13,11 +12,6 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use serde_json::{Map, Value, json};
 
 use crate::refuse;
-
-/// Lines go to standard output; whoever reads may have seen enough.
-macro_rules! say {
-    ($($word:tt)*) => {{ let _ = writeln!(std::io::stdout(), $($word)*); }};
-}
 
 /// Modelled hardware: list, show and check it, and explain what a message costs on it.
 #[derive(Args)]

@@ -42,12 +42,12 @@ pub fn main(arguments: Arguments) -> ExitCode {
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
         object.insert("rdma".into(), rdma.object());
-        println!("{:#}", Value::from(object));
+        say!("{:#}", Value::from(object));
     } else {
         for (_, words, value) in facts {
-            println!("{words:22}{}", plain(&value));
+            say!("{words:22}{}", plain(&value));
         }
-        println!("{:22}{}", "RDMA devices", rdma.line());
+        say!("{:22}{}", "RDMA devices", rdma.line());
         rdma.print();
     }
     match set {

@@ -3,6 +3,14 @@
 //!
 //! Installed as `mpiexec` or `mpirun`, it is `fishplate run` with those names' spelling of options.
 
+/// Lines go to standard output; whoever reads may have seen enough.
+macro_rules! say {
+    ($($word:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($word)*);
+    }};
+}
+
 mod bench;
 mod fabric;
 mod faults;

@@ -29,13 +29,13 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let now = set.clone().unwrap_or_default();
     if arguments.json {
         let rows: Vec<_> = TABLE.iter().map(|knob| object(knob, &now)).collect();
-        println!("{:#}", serde_json::Value::from(rows));
+        say!("{:#}", serde_json::Value::from(rows));
     } else {
         TABLE.iter().for_each(|knob| print(knob, &now));
-        println!("Set by the launcher for each rank, never by hand:");
+        say!("Set by the launcher for each rank, never by hand:");
         CONTRACT
             .iter()
-            .for_each(|row| println!("    {:24}{}", row.env, row.doc));
+            .for_each(|row| say!("    {:24}{}", row.env, row.doc));
     }
     match set {
         Ok(_) => ExitCode::SUCCESS,
@@ -74,11 +74,11 @@ fn print(knob: &Knob, now: &Knobs) {
         ));
     }
     facts.extend(knob.aliases.iter().map(|alias| format!("also {alias}")));
-    println!("{}={value}    ({})", knob.env, facts.join("; "));
+    say!("{}={value}    ({})", knob.env, facts.join("; "));
     for line in wrap(&knob.doc(), WIDTH - 4) {
-        println!("    {line}");
+        say!("    {line}");
     }
-    println!();
+    say!("");
 }
 
 /// Lines of whole words.

@@ -282,6 +282,29 @@ fn a_setting_that_is_set_is_shown() {
 }
 
 #[test]
+fn a_reader_who_has_seen_enough_is_no_fault() {
+    for words in [
+        &["knobs"][..],
+        &["knobs", "--json"],
+        &["info"],
+        &["fabric", "list"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = std::process::Command::new(FISHPLATE)
+            .args(words)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(
+            ended.status.success() && said.is_empty(),
+            "{words:?}: {said}"
+        );
+    }
+}
+
+#[test]
 fn info_tells_what_the_machine_has() {
     let json: serde_json::Value =
         serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();

@@ -10,7 +10,7 @@ use channel::rdma::{Config, Design, Rdma};
 use channel::shm::{Bell, Cores, Places, Segment, Shape, Shm};
 use datatype::{Buffer, Pool};
 use device::Node;
-use knobs::{Knobs, RdmaDesign};
+use knobs::{Knobs, RdmaDesign, Rendezvous};
 use pmi::{Control, Hosts, Job};
 
 use crate::attributes::Keyvals;
@@ -194,7 +194,12 @@ impl Rank {
                 usize::MAX
             },
             unexpected: knobs.unexpected_limit.0,
-            rendezvous: knobs.rendezvous,
+            rendezvous: match knobs.rendezvous {
+                // A write is worked by whoever posts it, who has a processor at that time; the answer of a read by whoever
+                // is interrupted for it.
+                Rendezvous::Auto if channels.needs_processors() => Rendezvous::Write,
+                chosen => chosen,
+            },
         };
         let policy = match channels.waits_by_node() {
             true => Policy::by_node(),
@@ -204,6 +209,7 @@ impl Rank {
             true => policy.patiently(),
             false => policy,
         };
+        let policy = policy.with_devices(channels.only_devices(), channels.needs_processors());
         let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {

@@ -20,6 +20,13 @@ const NAP: u64 = 50_000_000;
 const BLIND_NAP: u64 = 500_000;
 /// Looks before the first thought of giving way to a device that this host's processors work.
 const PATIENT_LOOKS: u32 = 256;
+/// The same while it moves long messages, which takes so long that every look but the last is in its way.
+const HASTY_LOOKS: u32 = 8;
+/// And it sleeps so many times sooner, where processors move them.
+const HASTE: u64 = 16;
+/// Otherwise it sleeps so many times later there: to be woken takes longer than the usual time of looking, and two ranks that
+/// talk to each other would both sleep before every message, each because the other has to be woken first.
+const CALM: u64 = 16;
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 
@@ -69,7 +76,8 @@ impl Rank {
                 }
             } else {
                 patience.looks += 1;
-                if self.threads() || patience.looks.is_multiple_of(LOOKS) || self.policy.crowded {
+                patience.hasty = state.channels.is_moving();
+                if self.threads() || self.policy.is_due(&patience) {
                     drop(state);
                     let sleeps = self.lose_patience(waiting, &mut patience)?;
                     state = self.lock();
@@ -163,7 +171,7 @@ impl Rank {
     /// Lets time pass, except where it is time to sleep: then it says so.
     #[inline(never)]
     fn lose_patience(&self, waiting: &Waiting, patience: &mut Patience) -> Result<bool> {
-        if self.policy.crowded && patience.looks <= self.policy.eager_looks {
+        if self.policy.crowded && !self.policy.has_looked(patience) {
             return Ok(false);
         }
         if self.policy.by_node && !self.threads() {
@@ -180,9 +188,12 @@ impl Rank {
             if self.threads() {
                 std::hint::spin_loop();
             }
-        } else if waited < self.policy.give_way || self.bell.is_none() {
+        } else if waited < self.policy.give_way(patience) || self.bell.is_none() {
             // Alone, only another thread of this rank could help.
             self.host.give_way();
+        } else if self.policy.only_devices && !self.threads() {
+            // Neither the bell nor anybody who rings it is needed.
+            self.lock().channels.wait(NAP)?;
         } else {
             return Ok(true);
         }
@@ -283,6 +294,8 @@ struct Patience {
     since: Option<u64>,
     /// Nanoseconds waited when the launcher was last listened to.
     attended: u64,
+    /// Long messages are being moved.
+    hasty: bool,
 }
 
 /// How long a waiter does what, in nanoseconds since it began to wait.
@@ -296,6 +309,10 @@ pub struct Policy {
     give_way: u64,
     /// The rank's node lets time pass.
     by_node: bool,
+    /// Nobody shares memory with this rank: whatever comes is a matter of its devices.
+    only_devices: bool,
+    /// This host's processors work its devices.
+    by_processor: bool,
 }
 
 impl Policy {
@@ -313,6 +330,41 @@ impl Policy {
             self.eager_looks = PATIENT_LOOKS;
         }
         self
+    }
+
+    /// For a rank with devices: are all its peers reached by them, and do processors work them?
+    pub fn with_devices(self, only_devices: bool, by_processor: bool) -> Policy {
+        Policy {
+            only_devices,
+            by_processor,
+            ..self
+        }
+    }
+
+    /// After so many looks it is time to think of doing something else.
+    #[inline(always)]
+    fn is_due(&self, patience: &Patience) -> bool {
+        patience.looks.is_multiple_of(LOOKS) || self.crowded && self.has_looked(patience)
+    }
+
+    /// It is time to give way, where it is crowded.
+    #[inline(always)]
+    fn has_looked(&self, patience: &Patience) -> bool {
+        let hasty = if patience.hasty {
+            HASTY_LOOKS
+        } else {
+            u32::MAX
+        };
+        patience.looks > self.eager_looks.min(hasty)
+    }
+
+    /// Nanoseconds of looking before the rank sleeps.
+    fn give_way(&self, patience: &Patience) -> u64 {
+        match (self.by_processor, patience.hasty) {
+            (false, _) => self.give_way,
+            (true, true) => self.give_way / HASTE,
+            (true, false) => self.give_way.saturating_mul(CALM),
+        }
     }
 
     #[inline(always)]
@@ -334,6 +386,8 @@ impl Policy {
                 spin: always,
                 give_way: always,
                 by_node: false,
+                only_devices: false,
+                by_processor: false,
             },
             Wait::Yield => Policy {
                 crowded: true,
@@ -341,6 +395,8 @@ impl Policy {
                 spin: 0,
                 give_way: always,
                 by_node: false,
+                only_devices: false,
+                by_processor: false,
             },
             Wait::Sleep => Policy {
                 crowded: true,
@@ -348,6 +404,8 @@ impl Policy {
                 spin: 0,
                 give_way: 0,
                 by_node: false,
+                only_devices: false,
+                by_processor: false,
             },
             Wait::Auto if core_per_rank => Policy {
                 crowded: false,
@@ -355,6 +413,8 @@ impl Policy {
                 spin,
                 give_way: spin,
                 by_node: false,
+                only_devices: false,
+                by_processor: false,
             },
             Wait::Auto => Policy {
                 crowded: true,
@@ -362,6 +422,8 @@ impl Policy {
                 spin: 0,
                 give_way: spin,
                 by_node: false,
+                only_devices: false,
+                by_processor: false,
             },
         }
     }

@@ -1,5 +1,8 @@
 //! Bulk transfers: a peer's exposed memory is read or written by the device, straight from or to memory of this rank's.
 //!
+//! Memory that several transfers need at once in the same way, as a buffer that is sent to many, is registered once: the last
+//! of them takes the access back.
+//!
 //! They go by a queue pair of their own, in the order in which they were started for a peer. A write may end with a
 //! notice: the peer hears of it when all its bytes are there.
 //!
@@ -36,6 +39,8 @@ pub(super) struct Bulk {
     next_notice: u32,
     /// Which peer has which queue pair.
     peers: HashMap<Qp, usize>,
+    /// Memory that the device has access to, and for how many.
+    exposed: HashMap<(u64, usize, Exposed), (Region, usize)>,
 }
 
 struct Transfer {
@@ -183,6 +188,17 @@ impl Rdma {
 
 impl OneSided for Rdma {
     fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
+        let exposure = |region: Region| Exposure {
+            address,
+            len: len as u64,
+            lkey: region.lkey,
+            rkey: region.rkey,
+            exposed,
+        };
+        if let Some((region, users)) = self.bulk.exposed.get_mut(&(address, len, exposed)) {
+            *users += 1;
+            return Ok(exposure(*region));
+        }
         let access = match exposed {
             Exposed::ToRead => Access {
                 remote_read: true,
@@ -197,22 +213,23 @@ impl OneSided for Rdma {
         let base = std::ptr::with_exposed_provenance_mut(address as usize);
         // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
         let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        Ok(Exposure {
-            address,
-            len: region.len,
-            lkey: region.lkey,
-            rkey: region.rkey,
-            exposed,
-        })
+        self.bulk
+            .exposed
+            .insert((address, len, exposed), (region, 1));
+        Ok(exposure(region))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        let region = Region {
-            address: exposure.address,
-            len: exposure.len,
-            lkey: exposure.lkey,
-            rkey: exposure.rkey,
+        let key = (exposure.address, exposure.len as usize, exposure.exposed);
+        let Some((region, users)) = self.bulk.exposed.get_mut(&key) else {
+            return Ok(());
         };
+        *users -= 1;
+        if *users > 0 {
+            return Ok(());
+        }
+        let region = *region;
+        self.bulk.exposed.remove(&key);
         Ok(self.node.rail(0).deregister(region)?)
     }
 

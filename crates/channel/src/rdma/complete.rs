@@ -10,25 +10,35 @@ use crate::{Error, Fault, Result};
 /// Completions taken from a queue at once.
 const SOME: usize = 16;
 
+/// Receives of one peer that are used up and not yet posted again, at most.
+pub(super) const LATE: u32 = 16;
+
+/// Where completions are taken to. It stays, for most looks find none and should not have to make it.
+pub(super) type Taken = Box<[Completion; SOME]>;
+
+pub(super) fn none_taken() -> Taken {
+    let none = Completion {
+        id: 0,
+        qp: Qp(0),
+        status: Status::Success,
+        of: Completed::Write,
+        bytes: 0,
+        immediate: None,
+    };
+    Box::new([none; SOME])
+}
+
 impl Rdma {
     /// Takes all completions that there are.
     #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
-        let none = Completion {
-            id: 0,
-            qp: Qp(0),
-            status: Status::Success,
-            of: Completed::Write,
-            bytes: 0,
-            immediate: None,
-        };
-        let mut some = [none; SOME];
         for number in 0..self.cqs.len() {
             let cq: Cq = self.cqs[number];
             loop {
-                let count = self.node.rail(0).poll(cq, &mut some)?;
-                for completion in &some[..count] {
-                    self.completed(completion)?;
+                let count = self.node.rail(0).poll(cq, &mut *self.taken)?;
+                for at in 0..count {
+                    let completion = self.taken[at];
+                    self.completed(&completion)?;
                 }
                 if count < SOME {
                     break;
@@ -98,11 +108,34 @@ impl Rdma {
                 .into());
             }
         }
-        let Rdma { peers, node, .. } = self;
-        match &peers[from] {
-            Some(peer) => peer.control.post_receive(&mut **node),
-            None => Ok(()),
+        self.peer(from).receives_due += 1;
+        self.attention.receives_due += 1;
+        match self.peer(from).receives_due == LATE {
+            true => self.post_due(),
+            false => Ok(()),
         }
+    }
+
+    /// Posts the receives that have been used up. The packet that used up the last one is more urgent, and so is what is
+    /// said to it: so this comes behind a packet that leaves, or when there is nothing else to do.
+    #[inline(never)]
+    pub(super) fn post_due(&mut self) -> Result<()> {
+        let Rdma {
+            peers,
+            node,
+            ringed,
+            attention,
+            ..
+        } = self;
+        attention.receives_due = 0;
+        for &at in &*ringed {
+            let Some(peer) = &mut peers[at] else { continue };
+            while peer.receives_due > 0 {
+                peer.control.post_receive(&mut **node)?;
+                peer.receives_due -= 1;
+            }
+        }
+        Ok(())
     }
 
     /// A request has failed, and with it the connection.

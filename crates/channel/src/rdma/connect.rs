@@ -7,6 +7,7 @@
 use device::{Access, Remote};
 
 use super::block::Registered;
+use super::complete::LATE;
 use super::credit::{self, EMPTY, MOST, Window};
 use super::inbound::Inbound;
 use super::link::{DEPTH, Lane, Link, Queues};
@@ -85,6 +86,7 @@ impl Rdma {
         };
         self.peers[to] = Some(Box::new(Peer {
             ready: false,
+            receives_due: 0,
             said_bye: false,
             heard_bye: false,
             control,
@@ -106,10 +108,10 @@ impl Rdma {
     /// Writes with immediate that may have come from one peer since this rank last looked, at most. Packets: one a slot,
     /// for none is used again before its packet has been taken. Tails: each says of one more of our packets that it was
     /// taken, and none leaves before we have looked. And while a connection ends, a tail behind any of these may ask for a
-    /// completion.
+    /// completion. Some that are used up may not have been posted again.
     fn receives(&self) -> usize {
         if self.by_completion {
-            4 * self.layout.slots()
+            4 * self.layout.slots() + LATE as usize
         } else {
             0
         }

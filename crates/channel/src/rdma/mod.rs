@@ -41,6 +41,7 @@ use crate::share::Share;
 use crate::{Bulk as Moved, Channel, End, Fault, Head, More, Put, Result};
 use block::Registered;
 use bulk::Bulk;
+use complete::{Taken, none_taken};
 pub use config::{Config, Design};
 use credit::Window;
 use inbound::Inbound;
@@ -54,7 +55,7 @@ use shared::Shared;
 const BATCH: usize = 32;
 /// Looks from one look at completions and words of peers to the next, while there is nothing in the rings and while
 /// there is.
-const IDLE_LOOKS: u32 = 16;
+const IDLE_LOOKS: u32 = 64;
 const BUSY_LOOKS: u32 = 256;
 
 pub struct Rdma {
@@ -77,6 +78,7 @@ pub struct Rdma {
     ringed: Vec<usize>,
     bulk: Bulk,
     shared: Shared,
+    taken: Taken,
     attention: Attention,
     probes: Probes,
 }
@@ -89,6 +91,8 @@ struct Attention {
     connecting: usize,
     /// Peers with something that goes out once a completion has come.
     deferred: usize,
+    /// Receives that are to be posted again.
+    receives_due: u32,
     /// Look at everything next time.
     all: bool,
 }
@@ -96,6 +100,8 @@ struct Attention {
 struct Peer {
     /// Its end is connected: it may be written to.
     ready: bool,
+    /// Receives for its writes that are used up and not posted again.
+    receives_due: u32,
     said_bye: bool,
     heard_bye: bool,
     control: Link,
@@ -146,6 +152,7 @@ impl Rdma {
             ringed: Vec::new(),
             bulk: Bulk::default(),
             shared: Shared::default(),
+            taken: none_taken(),
             attention: Attention::default(),
             probes: Probes::default(),
             config,
@@ -169,7 +176,16 @@ impl Rdma {
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
         self.attention.all = true;
         self.tell_grants()?;
+        if !self.node.is_virtual() {
+            self.probe()?;
+        }
         Ok(self.node.wait(nanos)?)
+    }
+
+    /// Transfers are under way, ours or those that peers will tell of.
+    #[inline(always)]
+    pub fn is_moving(&self) -> bool {
+        self.bulk.is_active()
     }
 
     /// How many packets have left for a peer, at most: that which is gathering counts.
@@ -310,6 +326,8 @@ impl Channel for Rdma {
         }
         if packets > 0 {
             self.probes.rest();
+        } else if self.attention.receives_due > 0 {
+            self.post_due()?;
         }
         let attention = &mut self.attention;
         attention.looks = attention.looks.wrapping_add(1);

@@ -63,6 +63,9 @@ impl Rdma {
         }
         peer.finish_slot(end, head, Content::Packet, len, taken);
         self.post(to, body..end - TRAILER, end, taken)?;
+        if self.attention.receives_due > 0 {
+            self.post_due()?;
+        }
         Ok(if taken.lap { Put::TakenLap } else { Put::Taken })
     }
 

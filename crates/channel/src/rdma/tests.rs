@@ -204,6 +204,38 @@ fn short_packets_gather_while_the_way_is_busy() {
 }
 
 #[test]
+fn memory_is_registered_once_for_all_that_need_it_now() {
+    use crate::{Exposed, OneSided};
+    for setup in setups() {
+        let (mut a, mut b) = two(Config::default(), &setup);
+        put(&mut a, &mut b, [1, 0, 0]);
+        let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
+        let expose = |b: &mut Rdma| {
+            b.expose(theirs.as_ptr() as u64, theirs.len(), Exposed::ToRead)
+                .unwrap()
+        };
+        let (one, other) = (expose(&mut b), expose(&mut b));
+        assert_eq!(one.place(), other.place());
+        b.retract(one).unwrap();
+        let to = a
+            .expose(ours.as_mut_ptr() as u64, ours.len(), Exposed::ToWrite)
+            .unwrap();
+        a.start_read(1, other.place(), &to, 5000, [0; 3]).unwrap();
+        while a.done().is_none() {
+            suite::take(&mut b, |_, _, _| ()).unwrap();
+            suite::take(&mut a, |_, _, _| ()).unwrap();
+        }
+        assert_eq!(ours, theirs);
+        let key = other.place().key;
+        b.retract(other).unwrap();
+        a.retract(to).unwrap();
+        let later = expose(&mut b);
+        assert_ne!(later.place().key, key, "the access had not ended");
+        b.retract(later).unwrap();
+    }
+}
+
+#[test]
 fn memory_is_read_and_written_and_both_ends_hear_of_it() {
     use crate::{Done, Exposed, OneSided};
     for setup in setups() {

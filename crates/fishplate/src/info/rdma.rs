@@ -123,16 +123,16 @@ impl Found {
         let rows = self.ports.iter().map(|port| self.row(port)).collect();
         let header = header.map(String::from).to_vec();
         let left = header.len() - 2;
-        print!("\n{}", results::table::lines(header, rows, left));
+        say!("\n{}", results::table::lines(header, rows, left).trim_end());
         if let Some(bytes) = self.memlock {
-            println!(
+            say!(
                 "\nMemory that a device may touch is locked, and a process here may lock {bytes} bytes: if a rank says that \
                  it could not\nregister memory, `ulimit -l unlimited` in the shell that starts the job, or what the rank \
                  names."
             );
         }
         for port in &self.ports {
-            println!();
+            say!("");
             for (at, (what, words)) in reasons(port).into_iter().enumerate() {
                 let name = if at == 0 {
                     port.listed.words()
@@ -145,7 +145,7 @@ impl Found {
                     } else {
                         ("", "")
                     };
-                    println!("{name:10} {what:10} {line}");
+                    say!("{name:10} {what:10} {line}");
                 }
             }
         }

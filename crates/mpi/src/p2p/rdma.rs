@@ -5,8 +5,8 @@
 //! receiver's device tells of it. Where a buffer is not one run of memory, or cannot be registered, the message goes in
 //! packets. For a receive that is posted before its message the receiver may say so beforehand (`ahead`).
 //!
-//! What must always hold: a buffer is registered for one transfer only, and access to it is taken back before the call
-//! that completes its request returns to the user.
+//! What must always hold: a buffer is registered while a transfer needs it and no longer: access to it is taken back before
+//! the call that completes the last request for it returns to the user.
 
 use channel::rdma::{Design, Rdma};
 use channel::{Channels, Exposed, Exposure, Fault, OneSided, Place};
