@@ -12,8 +12,6 @@ use crate::{Bulk, Channel, End, Fault, First, Head, More, OneSided, Put, Result}
 
 /// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
 const SHARED_PIECE: usize = 16 << 10;
-/// Shorter bodies are never written past the cache.
-const LEAST_PAST: usize = 256;
 /// The longest packet to this rank itself.
 const LOOPBACK_PIECE: usize = 64 << 10;
 
@@ -136,7 +134,7 @@ impl Channels {
     #[inline]
     pub fn past_cache(&self, peer: usize, len: usize) -> usize {
         match &self.shm {
-            Some(shm) if len >= LEAST_PAST => shm.past_cache(peer, len),
+            Some(shm) => shm.past_cache(peer, len),
             _ => usize::MAX,
         }
     }

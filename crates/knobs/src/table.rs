@@ -95,7 +95,8 @@ knobs! {
     cores: Cores = Cores::Far, "FISHPLATE_CORES";
 
     /// Where cores are far apart, contents of packets from this size on are written past the sender's cache.
-    past_cache_limit: Bytes = Bytes::kib(1), "FISHPLATE_PAST_CACHE_LIMIT";
+    past_cache_limit: Bytes = Bytes::kib(1), "FISHPLATE_PAST_CACHE_LIMIT",
+        within Bytes(512), Bytes::mib(1024);
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's memory
     /// (process_vm_readv). `auto` and `on` try it once per peer and fall back quietly to copying through shared memory

@@ -1,6 +1,6 @@
 //! Starting sends.
 
-use channel::{Channel, Channels, Put};
+use channel::{Channel, Channels, Head, Put};
 use datatype::Buffer;
 
 use super::outbox::Mark;
@@ -9,6 +9,9 @@ use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Envelope, Kind};
 use crate::request::{Operation, RequestId, Send};
+
+/// Messages from this size on may be written past the cache.
+const NOT_SHORT: usize = 512;
 
 impl Messages {
     /// Starts a send. The answer is `requests.done()` if it was complete at once.
@@ -50,13 +53,17 @@ impl Messages {
             key,
             token: 0,
         };
-        let past = channels.past_cache(peer, buffer.len());
+        if buffer.len() >= NOT_SHORT {
+            return put_long(channels, envelope.encode(), buffer, peer);
+        }
         Ok(channels.put(
             peer,
             envelope.encode(),
             buffer.len(),
             #[inline(always)]
-            |room| fill(past, buffer, 0, room),
+            |room| {
+                buffer.pack(0, room);
+            },
         )?)
     }
 
@@ -157,6 +164,20 @@ impl Messages {
         self.flush(channels)?;
         Ok(())
     }
+}
+
+/// A whole message that is long enough to ask how it is best written.
+#[inline(never)]
+fn put_long(channels: &mut Channels, head: Head, buffer: &Buffer, peer: usize) -> Result<Put> {
+    let past = channels.past_cache(peer, buffer.len());
+    let [first, second, third] = head;
+    Ok(channels.put(
+        peer,
+        [first, second, third],
+        buffer.len(),
+        #[inline(always)]
+        |room| fill(past, buffer, 0, room),
+    )?)
 }
 
 /// Writes the bytes of a message from `position` on into a packet. From `past_cache` on they go past the cache.
