@@ -132,8 +132,8 @@ impl Channels {
     /// From what size on the next body to a peer, which has so many bytes, is best written past the cache: where memory
     /// is shared by cores that are far apart.
     #[inline]
-    pub fn past_cache(&self, peer: usize, len: usize) -> usize {
-        match &self.shm {
+    pub fn past_cache(&mut self, peer: usize, len: usize) -> usize {
+        match &mut self.shm {
             Some(shm) => shm.past_cache(peer, len),
             _ => usize::MAX,
         }

@@ -236,6 +236,8 @@ pub struct Sender<M> {
     arenas: Arenas,
     /// What the receiver is known to be done with.
     tail: Tail,
+    /// The tail as it stood when it was last looked at for its own sake.
+    seen: u64,
     /// How many packets this side has taken of the other direction, as far as it has been told.
     taken: u32,
 }
@@ -250,6 +252,7 @@ impl<M: Memory> Sender<M> {
             handed_out: Default::default(),
             arenas: memory.arenas(),
             tail: Tail::default(),
+            seen: 0,
             taken: 0,
             memory,
         }
@@ -320,6 +323,13 @@ impl<M: Memory> Sender<M> {
         }
     }
 
+    /// Has the receiver published a tail since this was last asked?
+    #[inline]
+    pub fn tail_has_changed(&mut self) -> bool {
+        let tail = self.memory.tail().load(Ordering::Acquire);
+        std::mem::replace(&mut self.seen, tail) != tail
+    }
+
     /// Would an arena have room up to so many lines, with this tail?
     #[inline(always)]
     fn has_room(&self, tail: Tail, which: Which, lines: u16) -> bool {
@@ -331,7 +341,8 @@ impl<M: Memory> Sender<M> {
     #[cold]
     #[inline(never)]
     fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
-        let tail = Tail::unpack(self.memory.tail().load(Ordering::Acquire));
+        self.seen = self.memory.tail().load(Ordering::Acquire);
+        let tail = Tail::unpack(self.seen);
         let in_flight = self.head.wrapping_sub(tail.packets);
         // What the peer has sent may have told of more than this.
         let news = tail.packets.wrapping_sub(self.tail.packets) as i32 > 0;

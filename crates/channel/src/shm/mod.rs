@@ -20,7 +20,7 @@ use crate::ring::{Bad, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
-use reach::{Reach, TIMED};
+use reach::{ASKED, Reach};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -69,10 +69,7 @@ pub(crate) struct Outbound {
 impl Outbound {
     #[inline(always)]
     pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
-        let put = match len < TIMED {
-            true => self.ring.put(head, len, fill),
-            false => self.reach.put(len, || self.ring.put(head, len, fill)),
-        };
+        let put = self.ring.put(head, len, fill);
         if put != Put::Full {
             self.bell.ring();
         }
@@ -148,21 +145,28 @@ impl Shm {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
+    /// How near a peer is to whom a body of so many bytes is about to go.
+    #[inline]
+    fn reach(&mut self, peer: usize, len: usize) -> Option<&Reach> {
+        let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
+        if len >= ASKED {
+            to.reach.look(|| to.ring.tail_has_changed());
+        }
+        Some(&to.reach)
+    }
+
     /// From what size on the next body to a peer, which has so many bytes, is best written past the cache.
     #[inline]
-    pub(crate) fn past_cache(&self, peer: usize, len: usize) -> usize {
-        match self.outbound.get(peer) {
-            Some(Some(to)) => to.reach.past_cache(len),
-            _ => Reach::new(self.cores.near, self.cores.past_cache).past_cache(len),
-        }
+    pub(crate) fn past_cache(&mut self, peer: usize, len: usize) -> usize {
+        let first = Reach::new(self.cores.near, self.cores.past_cache);
+        self.reach(peer, len).unwrap_or(&first).past_cache()
     }
 
     /// Is the next long message to a peer best moved through the ring, as among cores that are near?
     pub(crate) fn offers_near(&mut self, peer: usize) -> bool {
-        match &mut self.outbound[peer] {
-            Some(to) => to.reach.offers_near(),
-            None => self.cores.near,
-        }
+        let first = self.cores.near;
+        self.reach(peer, ASKED)
+            .map_or(first, |reach| reach.is_near())
     }
 
     /// This rank's own doorbell, to sleep on.

@@ -1,28 +1,30 @@
 //! How near the cores of two ranks are to each other: whether they share a cache, through which bytes go best.
 //!
 //! A machine has pairs of cores that are near and pairs that are far, and the cores of a virtual machine move. So whoever
-//! sends finds it out while it does: now and then a body is written through the cache, and timed. Where the lines have to
-//! come from a core that is far, that takes many times as long.
+//! sends finds it out while it does: now and then it reads a line that the peer has written since the last time, which is
+//! therefore in the peer's cache, and takes the time.
 
 use std::time::{Duration, Instant};
 
-use crate::Put;
-
-/// Bodies from this size on take long enough to be timed.
-pub const TIMED: usize = 2 << 10;
-/// Bodies between two that are timed.
+/// Bodies from this size on are worth asking.
+pub const ASKED: usize = 1 << 10;
+/// Such bodies between two measurements.
 const BETWEEN: u32 = 64;
-/// Long messages between two that are moved as among cores that are near, though they seem far.
-const BETWEEN_LONG: u32 = 16;
-/// Whoever takes longer for a byte, in picoseconds, is far: near cores take 20 to 40, others 120 to 200.
-const FAR: u128 = 100;
+/// And before the next attempt, if the line was not the peer's.
+const AGAIN: u32 = 8;
+/// A line that takes longer, the reading of the clock included, comes from a core that is far. From near ones it takes 20 to
+/// 80 nanoseconds, from others 120 or more, except where it has been fetched beforehand.
+const FAR: Duration = Duration::from_nanos(100);
+/// So many measurements in a row must say so before it is believed that this has changed.
+const SURE: u32 = 3;
 
 pub struct Reach {
     near: bool,
     /// From what size on bodies go past the cache if the peer is far.
     limit: usize,
-    until_timed: u32,
-    until_long: u32,
+    until_measured: u32,
+    /// Measurements in a row that say otherwise.
+    otherwise: u32,
 }
 
 impl Reach {
@@ -31,48 +33,51 @@ impl Reach {
         Reach {
             near,
             limit,
-            until_timed: 0,
-            until_long: BETWEEN_LONG,
+            until_measured: BETWEEN,
+            otherwise: 0,
         }
     }
 
-    /// From what size on the next body goes past the cache.
+    pub fn is_near(&self) -> bool {
+        self.near
+    }
+
+    /// From what size on bodies go past the cache.
     #[inline]
-    pub fn past_cache(&self, len: usize) -> usize {
-        match self.near || len >= TIMED && self.until_timed == 0 {
+    pub fn past_cache(&self) -> usize {
+        match self.near {
             true => usize::MAX,
             false => self.limit,
         }
     }
 
-    /// Is the next long message moved as among cores that are near?
-    pub fn offers_near(&mut self) -> bool {
-        self.until_long = self.until_long.checked_sub(1).unwrap_or(BETWEEN_LONG);
-        if !self.near && self.until_long == 0 {
-            self.until_timed = 0;
-            return true;
+    /// A body is to be sent: is it time to measure? `read` reads the line, and says whether the peer has written it since.
+    #[inline]
+    pub fn look(&mut self, read: impl FnOnce() -> bool) {
+        self.until_measured -= 1;
+        if self.until_measured == 0 {
+            self.measure(read);
         }
-        self.near
     }
 
-    /// Puts a body of [`TIMED`] bytes or more.
-    #[inline(never)]
-    pub fn put(&mut self, len: usize, put: impl FnOnce() -> Put) -> Put {
-        if self.until_timed > 0 {
-            self.until_timed -= 1;
-            return put();
-        }
+    #[cold]
+    fn measure(&mut self, read: impl FnOnce() -> bool) {
         let begin = Instant::now();
-        let put = put();
-        if put != Put::Full {
-            self.judge(len, begin.elapsed());
+        let was_theirs = read();
+        let near = begin.elapsed() < FAR;
+        self.until_measured = match was_theirs {
+            true => BETWEEN,
+            false => AGAIN,
+        };
+        if was_theirs {
+            self.otherwise = match near == self.near {
+                true => 0,
+                false => self.otherwise + 1,
+            };
+            if self.otherwise == SURE {
+                (self.near, self.otherwise) = (near, 0);
+            }
         }
-        put
-    }
-
-    fn judge(&mut self, len: usize, took: Duration) {
-        self.near = took.as_nanos() * 1000 < FAR * len as u128;
-        self.until_timed = BETWEEN;
     }
 }
 
@@ -83,38 +88,31 @@ mod tests {
     const LIMIT: usize = 1024;
 
     #[test]
-    fn a_peer_is_as_near_as_the_last_body_that_was_timed() {
+    fn a_peer_is_as_near_as_its_line_was_the_last_times() {
         let mut reach = Reach::new(true, LIMIT);
-        reach.judge(16 << 10, Duration::from_nanos(3000));
-        assert_eq!(reach.past_cache(16 << 10), LIMIT);
-        let mut through = 0;
-        for _ in 0..=BETWEEN {
-            through += usize::from(reach.past_cache(TIMED) == usize::MAX);
-            if reach.until_timed == 0 {
-                reach.judge(16 << 10, Duration::from_nanos(400));
-            } else {
-                let put = reach.put(TIMED, || Put::Taken);
-                assert_eq!(put, Put::Taken);
-            }
+        let slowly = || {
+            std::thread::sleep(2 * FAR);
+            true
+        };
+        for _ in 0..SURE * BETWEEN {
+            assert_eq!(reach.past_cache(), usize::MAX);
+            reach.look(slowly);
         }
-        assert_eq!(through, 1, "one body goes through the cache to be timed");
-        assert_eq!(reach.past_cache(TIMED), usize::MAX);
+        assert_eq!(reach.past_cache(), LIMIT);
     }
 
     #[test]
-    fn a_body_that_found_no_room_is_no_measure() {
-        let mut reach = Reach::new(false, LIMIT);
-        let put = reach.put(TIMED, || {
-            std::thread::sleep(Duration::from_millis(1));
-            Put::Full
-        });
-        assert_eq!((put, reach.until_timed, reach.near), (Put::Full, 0, false));
-    }
-
-    #[test]
-    fn long_messages_are_tried_now_and_then_though_the_peer_is_far() {
-        let mut reach = Reach::new(false, LIMIT);
-        let tried = (0..4 * (BETWEEN_LONG + 1)).filter(|_| reach.offers_near());
-        assert_eq!(tried.count(), 4);
+    fn a_line_that_the_peer_has_not_written_says_nothing() {
+        for near in [false, true] {
+            let mut reach = Reach::new(near, LIMIT);
+            let mut reads = 0;
+            for _ in 0..BETWEEN + AGAIN {
+                reach.look(|| {
+                    reads += 1;
+                    false
+                });
+            }
+            assert_eq!((reach.is_near(), reads), (near, 2));
+        }
     }
 }
