@@ -74,7 +74,7 @@ macro_rules! knobs {
 knobs! {
     /// Messages up to this size are sent at once, without asking the receiver. Longer ones wait until the receiver
     /// has a buffer for them. Over RDMA it is at most what one packet holds.
-    eager_limit: Bytes = Bytes::kib(64), "FISHPLATE_EAGER_LIMIT",
+    eager_limit: Bytes = Bytes::kib(128), "FISHPLATE_EAGER_LIMIT",
         also "FISHPLATE_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
 
     /// Slots in the ring from one rank to another: how many packets can be under way before the sender has to wait.

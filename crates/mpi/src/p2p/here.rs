@@ -49,8 +49,8 @@ impl Rank {
         buffer: &Buffer,
         key: &Key,
     ) -> Result<Option<Status>> {
-        if self.threads() || !state.tasks.is_empty() {
-            // Somebody else could complete the receive, or wait for something meanwhile.
+        if self.threads() || !state.tasks.is_empty() || state.channels.only_devices() {
+            // Somebody else could complete the receive, or wait for something meanwhile; or there is no ring to look at.
             return Ok(None);
         }
         state.short_receives = SHORT_RECEIVES;
