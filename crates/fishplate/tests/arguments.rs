@@ -272,7 +272,7 @@ fn a_setting_that_is_set_is_shown() {
     assert!(
         job.code(0)
             .stdout
-            .contains("FISHPLATE_EAGER_LIMIT=64K    (bytes; from 0 to 64M; default 32K;")
+            .contains("FISHPLATE_EAGER_LIMIT=64K    (bytes; from 0 to 64M; default 128K;")
     );
     let job = command(FISHPLATE)
         .arguments(&["knobs"])
