@@ -1,7 +1,7 @@
 //! The ring: one sender, one receiver, packets in order.
 //!
 //! A dense array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and two arenas of bytes
-//! beside it for longer bodies: a small one, and a wide one for those longer than [`SMALL`]. The flag of a slot holds the
+//! beside it for longer bodies, a small one and a wide one. The flag of a slot holds the
 //! sequence number of the packet in it, so it is the lap number too: stale contents can never look like a new packet, and
 //! nothing is ever zeroed.
 //!
@@ -14,16 +14,18 @@
 //!
 //! Where bytes lie decides how fast they go from core to core. Lines that both cores hold in their first cache change
 //! hands quickly, and so do lines that neither holds any more; slow are those that have gone to somebody's second cache.
-//! So short bodies begin again at the start of their arena whenever the peer has taken everything (it says so with what
-//! it sends), and long ones walk through an arena that is larger than a second cache.
+//! So when the peer has taken everything (it says so with what it sends), a short body goes to the start of the small arena
+//! again; long ones, and streams, walk through the wide one, which is larger than a second cache.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
 pub const INLINE: usize = 32;
-/// Bodies up to this many bytes lie in the small arena.
+/// Bodies up to this many bytes may lie in the small arena,
 const SMALL: usize = 4 << 10;
+/// and if they are shorter than this, they do even behind others that the peer has not taken.
+const STREAMED: usize = 2 << 10;
 /// Bytes of the small arena, where there is room for a wide one beside it.
 const SMALL_ARENA: usize = 256 << 10;
 const LINE: usize = 64;
@@ -41,6 +43,7 @@ pub struct Contents {
 /// What stands in a slot in place of a body that lies in an arena.
 #[derive(Clone, Copy)]
 struct Elsewhere {
+    which: Which,
     /// Where the body lies in its arena, in bytes.
     offset: u32,
     /// The arena's lines after it.
@@ -56,7 +59,8 @@ impl Elsewhere {
     fn write(self, inline: &mut [u8]) {
         inline[..4].copy_from_slice(&self.offset.to_ne_bytes());
         inline[4..8].copy_from_slice(&self.taken.to_ne_bytes());
-        inline[8..Self::LEN].copy_from_slice(&u32::from(self.lines).to_ne_bytes());
+        let lines = u32::from(self.lines) | (self.which as u32) << 16;
+        inline[8..Self::LEN].copy_from_slice(&lines.to_ne_bytes());
     }
 
     #[inline(always)]
@@ -65,6 +69,10 @@ impl Elsewhere {
             u32::from_ne_bytes([inline[at], inline[at + 1], inline[at + 2], inline[at + 3]])
         };
         Elsewhere {
+            which: match word(8) >> 16 {
+                0 => Which::Small,
+                _ => Which::Wide,
+            },
             offset: word(0),
             taken: word(4),
             lines: word(8) as u16,
@@ -120,10 +128,10 @@ impl Arenas {
         self.small + self.wide
     }
 
-    /// Which one a body lies in that is too long for a slot.
+    /// Which one a body goes to that is too long for a slot; `afresh`: the peer has taken everything.
     #[inline(always)]
-    fn of_body(&self, len: usize) -> Which {
-        if len <= SMALL && len <= self.small / 4 {
+    fn of_body(&self, len: usize, afresh: bool) -> Which {
+        if len <= self.small / 4 && (len < STREAMED || afresh && len <= SMALL) {
             Which::Small
         } else {
             Which::Wide
@@ -279,11 +287,12 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             slot.write(head, len, len, fill);
         } else {
-            let which = self.arenas.of_body(len);
+            let afresh = self.tail.packets == packets;
+            let which = self.arenas.of_body(len, afresh);
             let mut arena = self.handed_out[which as usize];
             let arena_len = self.arenas.len(which);
             assert!(len <= arena_len / 4, "a body of {len} bytes");
-            if which == Which::Small && self.tail.packets == packets {
+            if which == Which::Small && afresh {
                 arena.offset = 0;
             }
             let (offset, after) = arena.place(len, arena_len);
@@ -296,6 +305,7 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             self.memory.arena(which, offset, len, fill);
             let elsewhere = Elsewhere {
+                which,
                 offset: offset as u32,
                 lines: after.lines,
                 taken: self.taken,
@@ -431,12 +441,12 @@ impl<M: Memory> Receiver<M> {
         let mut published = sequence.wrapping_sub(self.published.packets) >= self.quarter;
         let mut at = None;
         if len > INLINE {
-            let which = self.arenas.of_body(len);
+            let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
+            let which = elsewhere.which;
             let arena_len = self.arenas.len(which);
             if len > arena_len / 4 {
                 return Err(Bad::Length(len as u32));
             }
-            let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
             let offset = elsewhere.offset as usize;
             if offset > arena_len - len {
                 return Err(Bad::Place(elsewhere.offset));
