@@ -82,8 +82,8 @@ knobs! {
     ring_slots: usize = 256, "FISHPLATE_RING_SLOTS",
         within 4, 16384;
 
-    /// Payload that a ring holds besides what fits into its slots: 256 KiB of it for bodies up to 4 KiB, the rest for
-    /// longer ones. More than a core's second cache is good where cores share a third one. Rings into one rank take 10 MiB
+    /// Payload that a ring holds besides what fits into its slots: 256 KiB of it for short bodies, the rest for streams and
+    /// long ones. More than a core's second cache is good where cores share a third one. Rings into one rank take 10 MiB
     /// together at most, but each has 384 KiB if this says no less.
     ring_bytes: Bytes = Bytes::kib(2304), "FISHPLATE_RING_BYTES",
         within Bytes::kib(8), Bytes::mib(3);
