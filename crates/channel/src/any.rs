@@ -133,10 +133,8 @@ impl Channels {
     /// is shared by cores that are far apart.
     #[inline]
     pub fn past_cache(&mut self, peer: usize, len: usize) -> usize {
-        match &mut self.shm {
-            Some(shm) => shm.past_cache(peer, len),
-            _ => usize::MAX,
-        }
+        self.shm_to_mut(peer)
+            .map_or(usize::MAX, |shm| shm.past_cache(peer, len))
     }
 
     /// Is the next long message to a peer best moved through shared memory by packets?
@@ -147,7 +145,7 @@ impl Channels {
 
     /// Is this peer reached by a device?
     #[inline]
-    pub fn is_far(&self, peer: usize) -> bool {
+    pub fn by_device(&self, peer: usize) -> bool {
         self.rdma.is_some() && peer != self.rank && self.shm_to(peer).is_none()
     }
 
@@ -187,7 +185,7 @@ impl Channels {
 
     /// The pieces in which a long message goes to this peer, in bytes.
     pub fn piece(&self, peer: usize) -> usize {
-        match self.is_far(peer) {
+        match self.by_device(peer) {
             true => self.max_body(peer),
             false => self.max_body(peer).min(SHARED_PIECE),
         }

@@ -124,10 +124,6 @@ impl Arenas {
         }
     }
 
-    pub fn bytes(&self) -> usize {
-        self.small + self.wide
-    }
-
     /// Which one a body goes to that is too long for a slot; `afresh`: the peer has taken everything.
     #[inline(always)]
     fn of_body(&self, len: usize, afresh: bool) -> Which {
@@ -427,7 +423,8 @@ impl<M: Memory> Receiver<M> {
 
     /// Hands the next packet to `handler`; gives its answer, and whether the sender was told of free space, so that it must
     /// be woken if it sleeps for want of room. Where the packet says how many of the other direction its sender had taken,
-    /// `hear` is told that, and how many have been taken of this one. To be called only while the ring is not empty.
+    /// `hear` is told that, and how many have been taken of this one; so `handler` must be done with the body before anything
+    /// is put the other way. To be called only while the ring is not empty.
     #[inline(always)]
     pub fn take<R>(
         &mut self,

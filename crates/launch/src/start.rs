@@ -283,10 +283,7 @@ fn cores(options: &Options, ranks: usize) -> Option<&'static str> {
     let given = options.variables.iter().any(|(name, _)| name == CORES)
         || std::env::var_os(CORES).is_some();
     let talks_here = ranks > 1 && options.stage.is_none();
-    match talks_here && !given && nearness::cores_are_near()? {
-        true => Some("near"),
-        false => None,
-    }
+    (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("near")
 }
 
 /// Could a process change to this directory?

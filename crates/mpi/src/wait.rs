@@ -379,52 +379,21 @@ impl Policy {
 
     pub fn new(wait: Wait, spin: u64, core_per_rank: bool) -> Policy {
         let always = u64::MAX;
-        match wait {
-            Wait::Spin => Policy {
-                crowded: false,
-                eager_looks: 0,
-                spin: always,
-                give_way: always,
-                by_node: false,
-                only_devices: false,
-                by_processor: false,
-            },
-            Wait::Yield => Policy {
-                crowded: true,
-                eager_looks: 0,
-                spin: 0,
-                give_way: always,
-                by_node: false,
-                only_devices: false,
-                by_processor: false,
-            },
-            Wait::Sleep => Policy {
-                crowded: true,
-                eager_looks: 0,
-                spin: 0,
-                give_way: 0,
-                by_node: false,
-                only_devices: false,
-                by_processor: false,
-            },
-            Wait::Auto if core_per_rank => Policy {
-                crowded: false,
-                eager_looks: 0,
-                spin,
-                give_way: spin,
-                by_node: false,
-                only_devices: false,
-                by_processor: false,
-            },
-            Wait::Auto => Policy {
-                crowded: true,
-                eager_looks: 8,
-                spin: 0,
-                give_way: spin,
-                by_node: false,
-                only_devices: false,
-                by_processor: false,
-            },
+        let (crowded, eager_looks, spin, give_way) = match wait {
+            Wait::Spin => (false, 0, always, always),
+            Wait::Yield => (true, 0, 0, always),
+            Wait::Sleep => (true, 0, 0, 0),
+            Wait::Auto if core_per_rank => (false, 0, spin, spin),
+            Wait::Auto => (true, 8, 0, spin),
+        };
+        Policy {
+            crowded,
+            eager_looks,
+            spin,
+            give_way,
+            by_node: false,
+            only_devices: false,
+            by_processor: false,
         }
     }
 }

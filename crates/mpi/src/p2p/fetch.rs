@@ -276,6 +276,10 @@ impl Messages {
         } = help.invitation;
         let (piece, len) = (piece as usize, len as usize);
         let peer = help.peer;
+        if push.is_some() && piece > channels.max_body(peer) {
+            self.nonsense(peer, "an invitation to send pieces that no packet can hold");
+            return Ok(());
+        }
         let buffer = match self.requests.send_mut(help.request) {
             // A message that is complete needs no help, and a receiver that cannot be written to gets none.
             Some(send) if send.buffer.len() >= len && channels.can_read(peer) => {

@@ -94,7 +94,7 @@ impl Messages {
         if is_tracked && let Some(id) = self.send_tracked(channels, mode, buffer, peer, key)? {
             return Ok(id);
         }
-        let limit = match mode == Mode::Synchronous || channels.is_far(peer) {
+        let limit = match mode == Mode::Synchronous || channels.by_device(peer) {
             true => self.limits.whole,
             false => self.limits.eager,
         };
