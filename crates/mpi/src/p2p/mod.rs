@@ -8,6 +8,8 @@ mod ahead;
 mod answers;
 mod fetch;
 mod here;
+#[cfg(test)]
+mod nonsense_tests;
 mod outbox;
 mod owned;
 mod probe;

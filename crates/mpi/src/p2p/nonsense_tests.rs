@@ -1,0 +1,101 @@
+//! Packets that no honest peer sends: each is named, and none is the end of this rank.
+
+use proptest::prelude::*;
+
+use super::{Limits, Messages};
+use crate::matching::Key;
+use crate::packet::{Envelope, Invitation, Kind};
+
+const PEER: usize = 1;
+
+fn messages() -> Messages {
+    let limits = Limits {
+        whole: 16 << 10,
+        eager: 128 << 10,
+        past_cache: 1024,
+        single_copy: 128 << 10,
+        together: 128 << 10,
+        unexpected: 16 << 20,
+        rendezvous: knobs::Rendezvous::Auto,
+    };
+    Messages::new(2, limits)
+}
+
+/// What is wrong after these packets.
+fn after(packets: &[(Kind, u32, &[u8])]) -> String {
+    let mut messages = messages();
+    for &(kind, token, body) in packets {
+        let _ = messages.on_packet(PEER, Envelope::about(kind, token).encode(), body);
+    }
+    messages
+        .broken
+        .map_or(String::new(), |error| error.to_string())
+}
+
+#[test]
+fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
+    for (packets, what) in [
+        (
+            &[(Kind::Piece, 0, &[1; 8][..])][..],
+            "a piece of no message",
+        ),
+        (
+            &[(Kind::EagerPieces, 4, &[1; 8])],
+            "more bytes than it announced",
+        ),
+        (
+            &[(Kind::EagerPieces, 10, &[1; 8]), (Kind::Piece, 0, &[1; 8])],
+            "more bytes than it announced",
+        ),
+        (
+            &[
+                (Kind::EagerPieces, 10, &[1; 8]),
+                (Kind::EagerPieces, 10, &[1; 8]),
+            ],
+            "amid the pieces of another",
+        ),
+        (&[(Kind::Pushed, 0, &[1; 8])], "that it was not asked for"),
+        (
+            &[(Kind::Invite, 0, &[0; Invitation::BYTES])],
+            "an invitation that cannot be read",
+        ),
+    ] {
+        let said = after(packets);
+        assert!(
+            said.contains(what) && said.contains("rank 1"),
+            "{what}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_message_in_pieces_that_is_whole_is_kept() {
+    let mut messages = messages();
+    for (kind, token, body) in [(Kind::EagerPieces, 10, 8), (Kind::Piece, 0, 2)] {
+        let _ = messages.on_packet(PEER, Envelope::about(kind, token).encode(), &[1; 8][..body]);
+    }
+    let kept: Vec<_> = messages
+        .unexpected()
+        .map(|(_, one)| one.body.bytes())
+        .collect();
+    assert_eq!((kept, messages.broken.is_none()), (vec![10], true));
+}
+
+proptest! {
+    /// Any packets, in any order.
+    #[test]
+    fn no_packet_ends_this_rank(
+        packets in prop::collection::vec(
+            (0u8..24, 0u32..4, any::<i32>(), prop::collection::vec(any::<u8>(), 0..64)),
+            0..20,
+        ),
+    ) {
+        let mut messages = messages();
+        for (kind, token, tag, body) in packets {
+            let key = Key { context: 0, source: 0, tag };
+            let mut head = Envelope { kind: Kind::Eager, key, token }.encode();
+            head[0] = head[0] & !0xff | u64::from(kind);
+            let _ = messages.on_packet(PEER, head, &body);
+        }
+    }
+}
