@@ -229,6 +229,9 @@ impl Line {
         };
         // SAFETY: one entry.
         let ready = unsafe { libc::poll(&mut entry, 1, left.as_millis() as c_int) };
+        if ready < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+            return self.next(until, what);
+        }
         if ready == 0 {
             let seconds = PATIENCE.as_secs();
             return Err(Error::System(format!(
