@@ -5,6 +5,7 @@
 //! safe. A send of contiguous data touches no reference count and no datatype.
 
 use crate::copy::{Pack, Unpack};
+use crate::moves::{Direction, copy, stream};
 use crate::scratch::Spread;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
@@ -106,12 +107,25 @@ impl Buffer {
     /// Copies data from `position` on into `out`, as much as there is and as fits; says how much.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
+        self.pack_in(Direction::Forward, position, out)
+    }
+
+    /// The same, in this direction where it can.
+    #[inline(always)]
+    pub fn pack_in(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
         if self.spread.is_some() {
             return self.pack_spread(position, out);
         }
         let count = self.len.saturating_sub(position).min(out.len());
         // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
-        unsafe { copy(at(self.at.wrapping_add(position)), out.as_mut_ptr(), count) };
+        unsafe {
+            copy(
+                direction,
+                at(self.at.wrapping_add(position)),
+                out.as_mut_ptr(),
+                count,
+            )
+        };
         count
     }
 
@@ -119,12 +133,25 @@ impl Buffer {
     /// much.
     #[inline(always)]
     pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
+        self.unpack_in(Direction::Forward, position, data)
+    }
+
+    /// The same, in this direction where it can.
+    #[inline(always)]
+    pub fn unpack_in(&self, direction: Direction, position: usize, data: &[u8]) -> usize {
         if self.spread.is_some() {
             return self.unpack_spread(position, data);
         }
         let count = self.len.saturating_sub(position).min(data.len());
         // SAFETY: `position + count <= len`, writable by the promise of `new`.
-        unsafe { copy(data.as_ptr(), at(self.at.wrapping_add(position)), count) };
+        unsafe {
+            copy(
+                direction,
+                data.as_ptr(),
+                at(self.at.wrapping_add(position)),
+                count,
+            )
+        };
         count
     }
 
@@ -277,131 +304,6 @@ impl Buffer {
             }),
         }
     }
-}
-
-/// `copy_nonoverlapping`, without a call for the lengths of a short message: two moves that overlap in the middle
-/// cover every length between a power of two and the next.
-///
-/// # Safety
-/// As for `ptr::copy_nonoverlapping`.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
-    unsafe {
-        if len >= 8 {
-            if len <= 16 {
-                ends::<u64>(from, to, len);
-            } else if len <= 32 {
-                ends::<u128>(from, to, len);
-            } else {
-                ptr::copy_nonoverlapping(from, to, len);
-            }
-        } else if len >= 4 {
-            ends::<u32>(from, to, len);
-        } else if len >= 2 {
-            ends::<u16>(from, to, len);
-        } else if len == 1 {
-            to.write(from.read());
-        }
-    }
-}
-
-/// Copies the first and the last `T` of `len` bytes, which together are all of them.
-///
-/// # Safety
-/// As for `ptr::copy_nonoverlapping`; `len` is at least the size of a `T`.
-#[inline(always)]
-unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
-    let last = len - size_of::<T>();
-    // SAFETY: both are within `len` bytes, which the caller promises; no alignment is assumed.
-    unsafe {
-        let head = from.cast::<T>().read_unaligned();
-        let tail = from.add(last).cast::<T>().read_unaligned();
-        to.cast::<T>().write_unaligned(head);
-        to.add(last).cast::<T>().write_unaligned(tail);
-    }
-}
-
-const LINE: usize = 64;
-
-/// `copy_nonoverlapping` by stores that go past the cache, complete for other cores when it returns.
-///
-/// # Safety
-/// As for `ptr::copy_nonoverlapping`.
-#[inline(always)]
-unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
-    let head = to.align_offset(LINE).min(len);
-    let lines = (len - head) / LINE;
-    let tail = (len - head) % LINE;
-    // SAFETY: head, lines and tail are `len` bytes, and the head brings `to` to the alignment that lines need.
-    unsafe {
-        if head > 0 {
-            ptr::copy_nonoverlapping(from, to, head);
-        }
-        stream_lines(from.add(head), to.add(head), lines);
-        if tail > 0 {
-            ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
-        }
-    }
-}
-
-/// # Safety
-/// As for `ptr::copy_nonoverlapping` with so many lines, where `to` is aligned to a line.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-    // SAFETY: the caller's promise; the machine has what `stream_lines_by_avx` needs.
-    unsafe {
-        if is_x86_feature_detected!("avx") {
-            return stream_lines_by_avx(from, to, lines);
-        }
-        for at in 0..lines {
-            let (from, to) = (from.add(at * LINE), to.add(at * LINE));
-            let (from, to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
-            let line = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
-            for (part, value) in line.into_iter().enumerate() {
-                _mm_stream_si128(to.add(part), value);
-            }
-        }
-        _mm_sfence();
-    }
-}
-
-/// # Safety
-/// As for `stream_lines`, on a machine with AVX.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx")]
-unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
-    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
-    let (mut from, mut to) = (from.cast::<__m256i>(), to.cast::<__m256i>());
-    // SAFETY: two parts a line, and so many lines, as the caller promises.
-    unsafe {
-        let end = from.add(2 * lines);
-        if lines % 2 == 1 {
-            let line = [0, 1].map(|part| _mm256_loadu_si256(from.add(part)));
-            for (part, value) in line.into_iter().enumerate() {
-                _mm256_stream_si256(to.add(part), value);
-            }
-            (from, to) = (from.add(2), to.add(2));
-        }
-        while from < end {
-            let pair = [0, 1, 2, 3].map(|part| _mm256_loadu_si256(from.add(part)));
-            for (part, value) in pair.into_iter().enumerate() {
-                _mm256_stream_si256(to.add(part), value);
-            }
-            (from, to) = (from.add(4), to.add(4));
-        }
-        _mm_sfence();
-    }
-}
-
-/// # Safety
-/// As for `ptr::copy_nonoverlapping` with so many lines.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { ptr::copy_nonoverlapping(from, to, lines * LINE) };
 }
 
 /// The address of user memory as a pointer again.

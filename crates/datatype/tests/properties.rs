@@ -3,7 +3,7 @@
 
 mod reference;
 
-use datatype::{Buffer, Class, Predefined, Type};
+use datatype::{Buffer, Class, Direction, Predefined, Type};
 use proptest::prelude::*;
 use reference::{Recipe, Reference, recipe};
 
@@ -258,28 +258,39 @@ fn long_lists_from_any_position() {
     }
 }
 
-/// Every alignment and every length around the lines in which `pack_past_cache` writes.
+/// Every alignment and every length around the lines in which the ways of packing write.
 #[test]
-fn packing_past_the_cache_is_packing() {
+fn packing_past_the_cache_or_backward_is_packing() {
     let source: Vec<u8> = (0..2000u32).map(|at| (at * 7 + at / 251) as u8).collect();
     // SAFETY: the source outlives the buffer, which is only read.
-    let buffer = unsafe { datatype::Buffer::dense(source.as_ptr().cast_mut(), source.len()) };
+    let buffer = unsafe { Buffer::dense(source.as_ptr().cast_mut(), source.len()) };
     for start in 0..70 {
         for len in (0..70).chain([127, 128, 129, 1000, 1900]) {
-            let mut room = vec![0xaa; start + len + 3];
             let position = (start * 3) % 60;
+            for past_cache in [true, false] {
+                let mut room = vec![0xaa; start + len + 3];
+                let out = &mut room[start..start + len];
+                let packed = match past_cache {
+                    true => buffer.pack_past_cache(position, out),
+                    false => buffer.pack_in(Direction::Backward, position, out),
+                };
+                assert_eq!(packed, len);
+                assert_eq!(room[start..start + len], source[position..position + len]);
+                let mut around = room[..start].iter().chain(&room[start + len..]);
+                assert!(around.all(|&byte| byte == 0xaa));
+            }
+            let mut place = vec![0xaa; start + len + 3];
+            // SAFETY: the place outlives the buffer, which alone writes to it.
+            let to = unsafe { Buffer::dense(place.as_mut_ptr(), start + len) };
             assert_eq!(
-                buffer.pack_past_cache(position, &mut room[start..start + len]),
+                to.unpack_in(Direction::Backward, start, &source[..len + 5]),
                 len
             );
-            assert_eq!(room[start..start + len], source[position..position + len]);
-            assert!(
-                room[..start]
-                    .iter()
-                    .chain(&room[start + len..])
-                    .all(|&byte| byte == 0xaa)
-            );
+            assert_eq!(place[start..start + len], source[..len]);
+            let mut around = place[..start].iter().chain(&place[start + len..]);
+            assert!(around.all(|&byte| byte == 0xaa));
         }
     }
     assert_eq!(buffer.pack_past_cache(1990, &mut [0; 100]), 10);
+    assert_eq!(buffer.pack_in(Direction::Backward, 1990, &mut [0; 100]), 10);
 }

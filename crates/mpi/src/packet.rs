@@ -4,7 +4,7 @@
 //! request of the receiver of the packet (in answers) or of its sender (where an answer is expected).
 
 use channel::{Head, Place};
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 use crate::matching::Key;
 
@@ -111,6 +111,13 @@ impl Envelope {
         ]
     }
 
+    /// The same, of a packet whose body is in a cache that both share.
+    #[inline(always)]
+    pub fn encode_near(&self) -> Head {
+        let [first, second, third] = self.encode();
+        [first | IN_A_SHARED_CACHE, second, third]
+    }
+
     /// Is it the head of a whole message that asks for no answer?
     #[inline(always)]
     pub fn is_eager(head: Head) -> bool {
@@ -135,6 +142,40 @@ impl Envelope {
             key: Envelope::key(head),
             token: (head[2] >> 32) as u32,
         })
+    }
+}
+
+/// In a head's first word, beside the kind.
+const IN_A_SHARED_CACHE: u64 = 1 << 8;
+
+/// The body of a packet, as it goes to a receive.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    pub bytes: &'a [u8],
+    near: bool,
+}
+
+impl<'a> Contents<'a> {
+    #[inline(always)]
+    pub fn of(head: Head, bytes: &'a [u8]) -> Contents<'a> {
+        let near = head[0] & IN_A_SHARED_CACHE != 0;
+        Contents { bytes, near }
+    }
+
+    /// Bytes that have been taken out of their packets.
+    pub fn kept(bytes: &'a [u8]) -> Contents<'a> {
+        Contents { bytes, near: false }
+    }
+
+    /// Copies them to where they belong. What another core has just written to a cache that both share is read backward: whoever
+    /// reads forward fetches lines beyond the end too, which the other is about to write.
+    #[inline(always)]
+    pub fn unpack(self, buffer: &Buffer, position: usize) {
+        let direction = match self.near {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        };
+        buffer.unpack_in(direction, position, self.bytes);
     }
 }
 

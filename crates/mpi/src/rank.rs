@@ -24,7 +24,7 @@ use crate::handle::{Kind, Slab};
 use crate::host::Host;
 use crate::matching::Key;
 use crate::op::Ops;
-use crate::p2p::{Found, Limits, Messages, Mode};
+use crate::p2p::{Found, Limits, Messages, Mode, Short};
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
@@ -79,8 +79,8 @@ pub struct State {
     pub last_error: Option<Error>,
     /// Looks in a row that found nothing.
     pub(crate) idle_looks: u32,
-    /// Receives that may still take the short way before it is time for a round of progress.
-    pub(crate) short_receives: u32,
+    /// Whether and for how long receives may take the short way.
+    pub(crate) short: Short,
     /// Counts rounds of progress in which something moved.
     pub moved: u64,
     /// The next context that this rank makes up.
@@ -245,7 +245,7 @@ impl Rank {
             control,
             last_error: None,
             idle_looks: 0,
-            short_receives: 0,
+            short: Short::default(),
             moved: 0,
             next_context: 2,
         };
@@ -324,7 +324,7 @@ impl Rank {
 
     /// Several threads may call from now on (`MPI_THREAD_MULTIPLE`).
     pub fn allow_threads(&self) {
-        self.lock().short_receives = 0;
+        self.lock().short = Short::default();
         self.state.allow_threads();
     }
 

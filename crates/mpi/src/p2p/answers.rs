@@ -8,7 +8,7 @@ use super::outbox::Mark;
 use super::rdma::Write;
 use super::{Body, Message, Messages};
 use crate::comm::AGREEMENT;
-use crate::packet::{Ahead, Envelope, Invitation, Kind, Offer, Target};
+use crate::packet::{Ahead, Contents, Envelope, Invitation, Kind, Offer, Target};
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
@@ -20,7 +20,11 @@ impl Messages {
             false => None,
         };
         match receive {
-            Some(receive) => self.deliver(RequestId(receive), Envelope::key(head), body),
+            Some(receive) => self.deliver(
+                RequestId(receive),
+                Envelope::key(head),
+                Contents::of(head, body),
+            ),
             None => {
                 self.on_other_packet(peer, head, body);
                 if self.is_coming(peer) {
@@ -55,7 +59,7 @@ impl Messages {
             Kind::EagerSync => match self.posted.take(&key) {
                 Some(receive) => {
                     self.queue_short(peer, Envelope::about(Kind::Finished, token), &[]);
-                    self.deliver(RequestId(receive), key, body);
+                    self.deliver(RequestId(receive), key, Contents::of(head, body));
                 }
                 None => self.keep(
                     peer,
@@ -92,7 +96,7 @@ impl Messages {
                 }
             }
             Kind::Data => {
-                if let Err(what) = self.take_piece(request, body) {
+                if let Err(what) = self.take_piece(request, Contents::of(head, body)) {
                     self.nonsense(peer, what);
                 }
             }
@@ -153,10 +157,12 @@ impl Messages {
                 self.chores.push_back(Chore::Hear(peer, word));
             }
             Kind::Revoked => self.revoked(peer, request),
-            Kind::EagerPieces => self.begin(peer, key, token as usize, body),
-            Kind::Piece => self.go_on(peer, body),
+            Kind::EagerPieces => self.begin(peer, key, token as usize, Contents::of(head, body)),
+            Kind::Piece => self.go_on(peer, Contents::of(head, body)),
             Kind::Pushed => {
-                if let Err(what) = self.take_pushed(request, key.tag as usize, body) {
+                if let Err(what) =
+                    self.take_pushed(request, key.tag as usize, Contents::of(head, body))
+                {
                     self.nonsense(peer, what);
                 }
             }

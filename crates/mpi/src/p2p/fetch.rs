@@ -15,9 +15,9 @@ use super::Messages;
 use super::ahead::Word;
 use super::rdma::Write;
 use super::receive::received;
-use super::send::fill;
+use super::send::{fill, head};
 use crate::matching::Key;
-use crate::packet::{Envelope, Invitation, Kind, Offer};
+use crate::packet::{Contents, Envelope, Invitation, Kind, Offer};
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
@@ -303,7 +303,7 @@ impl Messages {
                 let mut envelope = Envelope::about(Kind::Pushed, receive);
                 envelope.key.tag = at as i32;
                 let past = channels.past_cache(peer, bytes);
-                let put = channels.put(peer, envelope.encode(), bytes, |room| {
+                let put = channels.put(peer, head(&envelope, past), bytes, |room| {
                     fill(past, &buffer, position, room)
                 })?;
                 if put == Put::Full {
@@ -333,7 +333,7 @@ impl Messages {
         &mut self,
         id: RequestId,
         at: usize,
-        bytes: &[u8],
+        body: Contents,
     ) -> std::result::Result<(), &'static str> {
         let fetch = self.fetches.iter_mut().find(|fetch| fetch.receive == id);
         let together = fetch.and_then(|fetch| fetch.together.as_mut());
@@ -343,11 +343,11 @@ impl Messages {
         let wanted = receive.announced.min(receive.buffer.len());
         if together.here.is_none()
             || at >= together.pieces as usize
-            || bytes.len() != together.piece.min(wanted - at * together.piece)
+            || body.bytes.len() != together.piece.min(wanted - at * together.piece)
         {
             return Err("a piece that its message does not have");
         }
-        receive.buffer.unpack(at * together.piece, bytes);
+        body.unpack(&receive.buffer, at * together.piece);
         together.here = together.here.map(|here| here + 1);
         together.patience = PATIENCE;
         Ok(())

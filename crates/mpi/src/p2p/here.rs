@@ -11,7 +11,7 @@ use datatype::Buffer;
 use super::Messages;
 use super::receive::received;
 use crate::matching::Key;
-use crate::packet::Envelope;
+use crate::packet::{Contents, Envelope};
 use crate::rank::{Rank, State};
 use crate::{Result, Status};
 
@@ -21,22 +21,35 @@ const LOOKS: u32 = 1024;
 const LOOKS_IN_A_CROWD: u32 = 16;
 /// After so many looks there is a round of progress,
 const LOOKS_PER_ROUND: u32 = 64;
-/// and after so many receives that found their message at once.
+/// and after so many receives that found their message with their first looks.
 const SHORT_RECEIVES: u32 = 256;
 
+/// Receives that are done with their first looks, without anything else being looked at.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Short {
+    /// How many there may be until there is a round of progress.
+    left: u32,
+    /// How often each looks.
+    looks: u32,
+}
+
 impl State {
-    /// Receives the message if it is the first of its ring; gives its status then.
+    /// Receives the message if it is the first of its ring, or soon will be; gives its status then. This is the way of the
+    /// answers in a ping-pong: so nothing is called here, and nothing stands between the look that finds it and the return.
     #[inline(always)]
     pub fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
-        if self.short_receives == 0 || !self.tasks.is_empty() || self.messages.unexpected.is_some()
-        {
+        if self.short.left == 0 || !self.tasks.is_empty() || self.messages.unexpected.is_some() {
             return Ok(None);
         }
-        self.short_receives -= 1;
-        match self.look_here(buffer, key)? {
-            First::Taken(status) => Ok(Some(status)),
-            First::Other | First::Nothing => Ok(None),
+        self.short.left -= 1;
+        for _ in 0..self.short.looks {
+            match self.look_here(buffer, key)? {
+                First::Taken(status) => return Ok(Some(status)),
+                First::Other => return Ok(None),
+                First::Nothing => std::hint::spin_loop(),
+            }
         }
+        Ok(None)
     }
 }
 
@@ -53,11 +66,12 @@ impl Rank {
             // Somebody else could complete the receive, or wait for something meanwhile; or there is no ring to look at.
             return Ok(None);
         }
-        state.short_receives = SHORT_RECEIVES;
-        let looks = match self.policy.is_crowded() {
-            true => LOOKS_IN_A_CROWD,
-            false => LOOKS,
+        let crowd = self.policy.is_crowded();
+        state.short = Short {
+            left: SHORT_RECEIVES,
+            looks: if crowd { 1 } else { LOOKS_PER_ROUND },
         };
+        let looks = if crowd { LOOKS_IN_A_CROWD } else { LOOKS };
         let mut round = true;
         for look in 1..=looks {
             // Before the round, too: what a probe has shown must not be taken back by its sender now.
@@ -94,7 +108,7 @@ impl State {
             |head| messages.is_for(head, key),
             #[inline(always)]
             |head, body| {
-                buffer.unpack(0, body);
+                Contents::of(head, body).unpack(buffer, 0);
                 received(buffer, Envelope::key(head), body.len())
             },
         )?)

@@ -21,6 +21,7 @@ use std::collections::{HashMap, VecDeque};
 
 use channel::{Channel, Channels};
 use fetch::{Chore, Fetch};
+pub(crate) use here::Short;
 pub use outbox::Peer;
 pub use probe::{Claimed, Found};
 use rdma::Transfer;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use channel::{Channel, Channels, Put};
 
 use super::receive::Coming;
-use super::send::fill;
+use super::send::{fill, head};
 use super::{Messages, ahead};
 use crate::packet::{Envelope, Kind};
 use crate::request::RequestId;
@@ -212,7 +212,7 @@ impl Messages {
                         let left = len - *position;
                         let piece = left.min(channels.piece(at));
                         let past = channels.past_cache(at, piece);
-                        let put = channels.put(at, envelope.encode(), piece, |room| {
+                        let put = channels.put(at, head(&envelope, past), piece, |room| {
                             fill(past, &send.buffer, *position, room)
                         })?;
                         if put != Put::Full && piece < left {
@@ -231,7 +231,7 @@ impl Messages {
                         let buffer = &send.buffer;
                         let past = channels.past_cache(at, buffer.len());
                         let put =
-                            channels.put(at, send.envelope.encode(), buffer.len(), |room| {
+                            channels.put(at, head(&send.envelope, past), buffer.len(), |room| {
                                 fill(past, buffer, 0, room)
                             })?;
                         if put != Put::Full && send.envelope.kind == Kind::Eager {
@@ -259,7 +259,7 @@ impl Messages {
             let piece = left.min(channels.piece(at));
             let envelope = Envelope::about(Kind::Data, stream.receive);
             let past = channels.past_cache(at, piece);
-            let put = channels.put(at, envelope.encode(), piece, |room| {
+            let put = channels.put(at, head(&envelope, past), piece, |room| {
                 fill(past, &send.buffer, stream.position, room)
             })?;
             if put == Put::Full {

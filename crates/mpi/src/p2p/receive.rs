@@ -4,7 +4,7 @@ use datatype::Buffer;
 
 use super::{Body, Bytes, Message, Messages};
 use crate::matching::Key;
-use crate::packet::{Envelope, Kind};
+use crate::packet::{Contents, Envelope, Kind};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Class, Result, Status};
 
@@ -71,7 +71,7 @@ impl Messages {
                 if let Some(request) = sync {
                     self.queue_short(message.peer, Envelope::about(Kind::Finished, request), &[]);
                 }
-                self.deliver(id, sent, &bytes);
+                self.deliver(id, sent, Contents::kept(&bytes));
             }
             Body::Offered { request, offer } => self.accept(id, message.peer, sent, request, offer),
         }
@@ -79,16 +79,20 @@ impl Messages {
 
     /// A whole message has met its receive.
     #[inline(always)]
-    pub(super) fn deliver(&mut self, id: RequestId, sent: Key, bytes: &[u8]) {
+    pub(super) fn deliver(&mut self, id: RequestId, sent: Key, body: Contents) {
         self.met_otherwise(id, 2);
-        self.requests.complete_receive(id, |receive| {
-            receive.buffer.unpack(0, bytes);
-            received(&receive.buffer, sent, bytes.len())
-        });
+        self.requests.complete_receive(
+            id,
+            #[inline(always)]
+            |receive| {
+                body.unpack(&receive.buffer, 0);
+                received(&receive.buffer, sent, body.bytes.len())
+            },
+        );
     }
 
     /// The first piece of a message of `announced` bytes that comes in several packets, with nothing between them.
-    pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: &[u8]) {
+    pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: Contents) {
         let to = self.posted.take(&key).map(RequestId);
         if let Some(id) = to {
             self.met_otherwise(id, 2);
@@ -108,11 +112,11 @@ impl Messages {
     }
 
     /// The next piece of it. A receive that meets it before it is whole waits for the rest.
-    pub(super) fn go_on(&mut self, peer: usize, piece: &[u8]) {
+    pub(super) fn go_on(&mut self, peer: usize, piece: Contents) {
         let Some(mut coming) = self.peer(peer).coming.take() else {
             return self.nonsense(peer, "a piece of no message");
         };
-        let Some(left) = coming.left.checked_sub(piece.len()) else {
+        let Some(left) = coming.left.checked_sub(piece.bytes.len()) else {
             return self.nonsense(peer, "more bytes than it announced");
         };
         coming.left = left;
@@ -122,7 +126,7 @@ impl Messages {
                     return self.nonsense(peer, what);
                 }
             }
-            Err(bytes) => bytes.extend_from_slice(piece),
+            Err(bytes) => bytes.extend_from_slice(piece.bytes),
         }
         match coming {
             Coming { left: 0, key, to } => {
@@ -137,7 +141,7 @@ impl Messages {
     /// A message that came when no receive was there for it is whole.
     fn meet(&mut self, peer: usize, key: Key, bytes: Vec<u8>) {
         match self.posted.take(&key) {
-            Some(receive) => self.deliver(RequestId(receive), key, &bytes),
+            Some(receive) => self.deliver(RequestId(receive), key, Contents::kept(&bytes)),
             None => {
                 let bytes = Bytes::Long(bytes.into());
                 self.keep(peer, key, Body::Here { bytes, sync: None });
@@ -156,18 +160,19 @@ impl Messages {
     pub(super) fn take_piece(
         &mut self,
         id: RequestId,
-        bytes: &[u8],
+        body: Contents,
     ) -> std::result::Result<(), &'static str> {
         let Some(receive) = self.requests.receive_mut(id) else {
             return Err("a piece for a receive that is not there");
         };
-        if bytes.len() > receive.announced - receive.arrived.min(receive.announced) {
+        let len = body.bytes.len();
+        if len > receive.announced - receive.arrived.min(receive.announced) {
             return Err("more bytes than it announced");
         }
         if receive.arrived < receive.buffer.len() {
-            receive.buffer.unpack(receive.arrived, bytes);
+            body.unpack(&receive.buffer, receive.arrived);
         }
-        receive.arrived += bytes.len();
+        receive.arrived += len;
         if receive.arrived == receive.announced {
             let status = received(&receive.buffer, receive.key, receive.announced);
             self.release(id);

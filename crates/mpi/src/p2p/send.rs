@@ -1,7 +1,7 @@
 //! Starting sends.
 
 use channel::{Channel, Channels, Head, Put};
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 use super::outbox::Mark;
 use super::{Messages, Mode};
@@ -12,6 +12,11 @@ use crate::request::{Operation, RequestId, Send};
 
 /// Messages from this size on may be written past the cache.
 const NOT_SHORT: usize = 512;
+/// From where on a message goes past the cache if the peer shares it: never.
+const NEAR: usize = usize::MAX;
+/// Bodies up to this long go to lines that both cores hold in their first caches. Written backward, they are not followed by
+/// lines that are only fetched because they come next.
+const HOT: usize = 4 << 10;
 
 impl Messages {
     /// Starts a send. The answer is `requests.done()` if it was complete at once.
@@ -54,7 +59,7 @@ impl Messages {
             token: 0,
         };
         if buffer.len() >= NOT_SHORT {
-            return put_long(channels, envelope.encode(), buffer, peer);
+            return put_long(channels, &envelope, buffer, peer);
         }
         Ok(channels.put(
             peer,
@@ -168,24 +173,39 @@ impl Messages {
 
 /// A whole message that is long enough to ask how it is best written.
 #[inline(never)]
-fn put_long(channels: &mut Channels, head: Head, buffer: &Buffer, peer: usize) -> Result<Put> {
+fn put_long(
+    channels: &mut Channels,
+    envelope: &Envelope,
+    buffer: &Buffer,
+    peer: usize,
+) -> Result<Put> {
     let past = channels.past_cache(peer, buffer.len());
-    let [first, second, third] = head;
     Ok(channels.put(
         peer,
-        [first, second, third],
+        head(envelope, past),
         buffer.len(),
         #[inline(always)]
         |room| fill(past, buffer, 0, room),
     )?)
 }
 
+/// The head of a packet whose body [`fill`] writes.
+#[inline(always)]
+pub(super) fn head(envelope: &Envelope, past_cache: usize) -> Head {
+    match past_cache {
+        NEAR => envelope.encode_near(),
+        _ => envelope.encode(),
+    }
+}
+
 /// Writes the bytes of a message from `position` on into a packet. From `past_cache` on they go past the cache.
 #[inline(always)]
 pub(super) fn fill(past_cache: usize, buffer: &Buffer, position: usize, room: &mut [u8]) {
-    if room.len() < past_cache {
-        buffer.pack(position, room);
-    } else {
+    if room.len() >= past_cache {
         buffer.pack_past_cache(position, room);
+    } else if past_cache == NEAR && room.len() <= HOT {
+        buffer.pack_in(Direction::Backward, position, room);
+    } else {
+        buffer.pack(position, room);
     }
 }

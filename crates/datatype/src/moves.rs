@@ -1,0 +1,255 @@
+//! Moving bytes between the user's memory and memory that ranks share.
+//!
+//! Short runs are moved where they are called for, without a call. Runs up to [`BY_VECTORS`] are moved by vectors:
+//! what a C library takes for such lengths, a string move, is slow to begin and slow with lines that another core holds.
+
+use std::ptr;
+
+const LINE: usize = 64;
+/// Runs up to this long are moved by vectors.
+const BY_VECTORS: usize = 64 << 10;
+
+/// In which direction a longer run is moved, where that is ours to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// `copy_nonoverlapping`: two moves that overlap in the middle cover every length between a power of two and the next.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+#[inline(always)]
+pub unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
+    unsafe {
+        if len >= 8 {
+            if len <= 16 {
+                ends::<u64>(from, to, len);
+            } else if len <= 32 {
+                ends::<u128>(from, to, len);
+            } else if len <= 64 {
+                ends::<[u128; 2]>(from, to, len);
+            } else {
+                copy_run(direction, from, to, len);
+            }
+        } else if len >= 4 {
+            ends::<u32>(from, to, len);
+        } else if len >= 2 {
+            ends::<u16>(from, to, len);
+        } else if len == 1 {
+            to.write(from.read());
+        }
+    }
+}
+
+/// Copies the first and the last `T` of `len` bytes, which together are all of them.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`; `len` is at least the size of a `T`.
+#[inline(always)]
+unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
+    let last = len - size_of::<T>();
+    // SAFETY: both are within `len` bytes, which the caller promises; no alignment is assumed.
+    unsafe {
+        let head = from.cast::<T>().read_unaligned();
+        let tail = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(head);
+        to.add(last).cast::<T>().write_unaligned(tail);
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`; more than 64 bytes.
+#[inline]
+unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; the machine has what `copy_by_avx` needs.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if len <= BY_VECTORS && is_x86_feature_detected!("avx") {
+            return copy_by_avx(direction, from, to, len);
+        }
+        ptr::copy_nonoverlapping(from, to, len);
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`, of more than 64 bytes, on a machine with AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+    use std::arch::x86_64::{
+        __m256i, _mm256_loadu_si256 as load, _mm256_store_si256 as store,
+        _mm256_storeu_si256 as store_anywhere,
+    };
+    const PART: usize = size_of::<__m256i>();
+    const BLOCK: usize = 4 * PART;
+    let part = |at: usize| from.wrapping_add(at).cast::<__m256i>();
+    let place = |at: usize| to.wrapping_add(at).cast::<__m256i>();
+    // SAFETY: the first part, aligned blocks after it as long as more than a block is left, and the last block (or the last
+    // two parts, where there are but three or four) are within `len` bytes, of which there are more than two parts.
+    unsafe {
+        if len <= BLOCK {
+            let ends = [0, PART, len - 2 * PART, len - PART].map(|at| (at, load(part(at))));
+            for (at, value) in ends {
+                store_anywhere(place(at), value);
+            }
+            return;
+        }
+        if direction == Direction::Backward {
+            let head = [0, 1, 2, 3].map(|at| load(part(at * PART)));
+            store_anywhere(place(len - PART), load(part(len - PART)));
+            let mut end = len - to.wrapping_add(len).addr() % PART;
+            while end > BLOCK {
+                end -= BLOCK;
+                let block = [3, 2, 1, 0].map(|next| (next, load(part(end + next * PART))));
+                for (next, value) in block {
+                    store(place(end + next * PART), value);
+                }
+            }
+            for (next, value) in head.into_iter().enumerate() {
+                store_anywhere(place(next * PART), value);
+            }
+        } else {
+            let last = len - BLOCK;
+            let tail = [0, 1, 2, 3].map(|at| load(part(last + at * PART)));
+            store_anywhere(place(0), load(part(0)));
+            let mut at = PART - to.addr() % PART;
+            while at < last {
+                let block = [0, 1, 2, 3].map(|next| load(part(at + next * PART)));
+                for (next, value) in block.into_iter().enumerate() {
+                    store(place(at + next * PART), value);
+                }
+                at += BLOCK;
+            }
+            for (next, value) in tail.into_iter().enumerate() {
+                store_anywhere(place(last + next * PART), value);
+            }
+        }
+    }
+}
+
+/// `copy_nonoverlapping` by stores that go past the cache, complete for other cores when it returns.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+#[inline(always)]
+pub unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let tail = (len - head) % LINE;
+    // SAFETY: head, lines and tail are `len` bytes, and the head brings `to` to the alignment that lines need.
+    unsafe {
+        if head > 0 {
+            ptr::copy_nonoverlapping(from, to, head);
+        }
+        stream_lines(from.add(head), to.add(head), lines);
+        if tail > 0 {
+            ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
+        }
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping` with so many lines, where `to` is aligned to a line.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    // SAFETY: the caller's promise; the machine has what `stream_lines_by_avx` needs.
+    unsafe {
+        if is_x86_feature_detected!("avx") {
+            return stream_lines_by_avx(from, to, lines);
+        }
+        for at in 0..lines {
+            let (from, to) = (from.add(at * LINE), to.add(at * LINE));
+            let (from, to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
+            let line = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
+            for (part, value) in line.into_iter().enumerate() {
+                _mm_stream_si128(to.add(part), value);
+            }
+        }
+        _mm_sfence();
+    }
+}
+
+/// # Safety
+/// As for `stream_lines`, on a machine with AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
+    let (mut from, mut to) = (from.cast::<__m256i>(), to.cast::<__m256i>());
+    // SAFETY: two parts a line, and so many lines, as the caller promises.
+    unsafe {
+        let end = from.add(2 * lines);
+        if lines % 2 == 1 {
+            let line = [0, 1].map(|part| _mm256_loadu_si256(from.add(part)));
+            for (part, value) in line.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(part), value);
+            }
+            (from, to) = (from.add(2), to.add(2));
+        }
+        while from < end {
+            let pair = [0, 1, 2, 3].map(|part| _mm256_loadu_si256(from.add(part)));
+            for (part, value) in pair.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(part), value);
+            }
+            (from, to) = (from.add(4), to.add(4));
+        }
+        _mm_sfence();
+    }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping` with so many lines.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, lines * LINE) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every length to beyond what is moved by vectors, or so, from and to addresses of every kind: what is moved is
+    /// there, and nothing around it has changed.
+    #[test]
+    fn what_is_moved_is_there_and_nothing_else() {
+        const AROUND: usize = 128;
+        let long = [
+            1000,
+            4095,
+            4096,
+            16 << 10,
+            BY_VECTORS - 1,
+            BY_VECTORS,
+            BY_VECTORS + 1,
+        ];
+        let from: Vec<u8> = (0..BY_VECTORS + 2 * AROUND)
+            .map(|at| (at % 251) as u8)
+            .collect();
+        let mut to = vec![0; from.len()];
+        for len in (0..600).chain(long) {
+            for (start, place) in [(0, 0), (1, 0), (0, 1), (7, 31), (33, 64)] {
+                for way in [Some(Direction::Forward), Some(Direction::Backward), None] {
+                    to.fill(255);
+                    let source = from[start..start + len].as_ptr();
+                    let target = to[place..place + len].as_mut_ptr();
+                    // SAFETY: both are long enough, and apart.
+                    unsafe {
+                        match way {
+                            Some(direction) => copy(direction, source, target, len),
+                            None => stream(source, target, len),
+                        }
+                    }
+                    assert_eq!(to[place..place + len], from[start..start + len]);
+                    let around = to[..place].iter().chain(&to[place + len..]);
+                    assert!(around.copied().all(|byte| byte == 255), "{len} bytes");
+                }
+            }
+        }
+    }
+}
