@@ -15,17 +15,15 @@
 //! Where bytes lie decides how fast they go from core to core. Lines that both cores hold in their first cache change
 //! hands quickly, and so do lines that neither holds any more; slow are those that have gone to somebody's second cache.
 //! So when the peer has taken everything (it says so with what it sends), a short body goes to the start of the small arena
-//! again; long ones, and streams, walk through the wide one, which is larger than a second cache.
+//! again; long ones walk through the wide one, which is larger than a second cache.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
 pub const INLINE: usize = 32;
-/// Bodies up to this many bytes may lie in the small arena,
-const SMALL: usize = 4 << 10;
-/// and if they are shorter than this, they do even behind others that the peer has not taken.
-const STREAMED: usize = 2 << 10;
+/// Bodies shorter than this lie in the small arena.
+const SHORT: usize = 2 << 10;
 /// Bytes of the small arena, where there is room for a wide one beside it.
 const SMALL_ARENA: usize = 256 << 10;
 const LINE: usize = 64;
@@ -124,10 +122,10 @@ impl Arenas {
         }
     }
 
-    /// Which one a body goes to that is too long for a slot; `afresh`: the peer has taken everything.
+    /// Which one a body goes to that is too long for a slot.
     #[inline(always)]
-    fn of_body(&self, len: usize, afresh: bool) -> Which {
-        if len <= self.small / 4 && (len < STREAMED || afresh && len <= SMALL) {
+    fn of_body(&self, len: usize) -> Which {
+        if len < SHORT && len <= self.small / 4 {
             Which::Small
         } else {
             Which::Wide
@@ -284,7 +282,7 @@ impl<M: Memory> Sender<M> {
             slot.write(head, len, len, fill);
         } else {
             let afresh = self.tail.packets == packets;
-            let which = self.arenas.of_body(len, afresh);
+            let which = self.arenas.of_body(len);
             let mut arena = self.handed_out[which as usize];
             let arena_len = self.arenas.len(which);
             assert!(len <= arena_len / 4, "a body of {len} bytes");
