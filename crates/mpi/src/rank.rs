@@ -209,7 +209,10 @@ impl Rank {
             true => policy.patiently(),
             false => policy,
         };
-        let policy = policy.with_devices(channels.only_devices(), channels.needs_processors());
+        let policy = match channels.node().is_some() {
+            true => policy.with_devices(channels.only_devices(), channels.needs_processors()),
+            false => policy,
+        };
         let collectives = Choice::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {

@@ -18,8 +18,9 @@ use crate::{Class, Error, Result};
 const NAP: u64 = 50_000_000;
 /// The longest sleep where a wake-up can be missed.
 const BLIND_NAP: u64 = 500_000;
-/// Looks before the first thought of giving way to a device that this host's processors work.
-const PATIENT_LOOKS: u32 = 256;
+/// Looks before the first thought of giving way to a device that this host's processors work: longer than an answer takes,
+/// for whoever comes back from giving way just after it sees it late.
+const PATIENT_LOOKS: u32 = 1024;
 /// The same while it moves long messages, which takes so long that every look but the last is in its way.
 const HASTY_LOOKS: u32 = 8;
 /// And it sleeps so many times sooner, where processors move them.
@@ -100,7 +101,8 @@ impl Rank {
                         }
                         state = self.lock();
                     }
-                } else {
+                } else if !self.policy.asks_devices {
+                    // To ask a device takes long enough. And in a virtual machine the hint may cost more than all of the look.
                     std::hint::spin_loop();
                 }
             }
@@ -309,6 +311,8 @@ pub struct Policy {
     give_way: u64,
     /// The rank's node lets time pass.
     by_node: bool,
+    /// A look is one at devices, too.
+    asks_devices: bool,
     /// Nobody shares memory with this rank: whatever comes is a matter of its devices.
     only_devices: bool,
     /// This host's processors work its devices.
@@ -335,6 +339,7 @@ impl Policy {
     /// For a rank with devices: are all its peers reached by them, and do processors work them?
     pub fn with_devices(self, only_devices: bool, by_processor: bool) -> Policy {
         Policy {
+            asks_devices: true,
             only_devices,
             by_processor,
             ..self
@@ -392,6 +397,7 @@ impl Policy {
             spin,
             give_way,
             by_node: false,
+            asks_devices: false,
             only_devices: false,
             by_processor: false,
         }
