@@ -16,6 +16,10 @@ pub struct Attributes {
     /// The longest message, in bytes.
     pub longest: u64,
     pub placement: Placement,
+    /// Writes and sends can take a number along. Where they cannot, [`with_immediates`](crate::with_immediates) helps.
+    pub immediates: bool,
+    /// It has datagrams, and unreliable connections. Where it has not, there are reliable connections only.
+    pub datagrams: bool,
     /// This host's processors do its work, so whoever spins keeps them from it.
     pub by_processor: bool,
 }
@@ -103,6 +107,8 @@ pub struct Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Reset,
+    /// Connecting, which needs the other end.
+    Tying,
     /// Ready to send.
     Rts,
     Error,
@@ -168,6 +174,17 @@ pub enum Operation {
         at: Remote,
         add: u64,
     },
+}
+
+impl Operation {
+    /// It takes an immediate along.
+    #[inline]
+    pub(crate) fn says(&self) -> bool {
+        let (Operation::Write { immediate, .. } | Operation::Send { immediate }) = self else {
+            return false;
+        };
+        immediate.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -89,6 +89,8 @@ struct Attention {
     looks: u32,
     /// Connections under way.
     connecting: usize,
+    /// Of these, whose queue pairs the device is tying.
+    tying: Vec<connect::Tying>,
     /// Peers with something that goes out once a completion has come.
     deferred: usize,
     /// Receives that are to be posted again.
@@ -129,7 +131,7 @@ const RING: usize = 64;
 
 impl Rdma {
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        let mut node = node;
+        let mut node = device::with_immediates(node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"

@@ -31,10 +31,13 @@ pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
 pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {
-        [false, true].map(|delays| Setup {
+        // The last is as on iWARP.
+        [(false, false), (true, false), (true, true)].map(|(delays, plain)| Setup {
             placement,
             delays,
-            inline: if delays { 0 } else { 64 },
+            inline: if delays && !plain { 0 } else { 64 },
+            immediates: !plain,
+            ties_both: plain,
             ..Setup::default()
         })
     })

@@ -27,6 +27,8 @@ impl ModelDevice {
             inline: net.system.hca.inline.0 as usize,
             longest: LONGEST,
             placement: net.faults.placement(),
+            immediates: !net.faults.no_immediates,
+            datagrams: true,
             by_processor: false,
         });
         ModelDevice {
