@@ -20,6 +20,9 @@ pub struct Attributes {
     pub immediates: bool,
     /// It has datagrams, and unreliable connections. Where it has not, there are reliable connections only.
     pub datagrams: bool,
+    /// A request completes once the peer's device has answered, and fails if that does not for a while. Where it is not so
+    /// only a read's completion says anything of the peer, and a way that is dead says nothing.
+    pub answered: bool,
     /// This host's processors do its work, so whoever spins keeps them from it.
     pub by_processor: bool,
 }

@@ -78,6 +78,9 @@ impl Rdma {
             (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
             (_, Lane::Control) => {
                 let peer = self.peer(from);
+                if completion.of == Completed::Read {
+                    peer.asked = None;
+                }
                 if let Some(note) = peer.control.completed() {
                     if note & SHARED != 0 {
                         self.shared.sent(note);
@@ -178,7 +181,7 @@ fn advice(status: Status) -> &'static str {
             "did the program free or unmap a buffer that was still in use?"
         }
         Status::Flushed | Status::BadResponse | Status::Success => {
-            "was there an earlier error on this connection?"
+            "has that rank ended, or was there an earlier error on this connection?"
         }
     }
 }

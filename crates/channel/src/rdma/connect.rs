@@ -101,6 +101,7 @@ impl Rdma {
             receives_due: 0,
             said_bye: false,
             heard_bye: false,
+            asked: None,
             control,
             bulk,
             out: Outbound::new(self.layout),

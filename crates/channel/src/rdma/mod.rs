@@ -106,6 +106,8 @@ struct Peer {
     receives_due: u32,
     said_bye: bool,
     heard_bye: bool,
+    /// Since when a read waits that shows whether the peer can be reached.
+    asked: Option<u64>,
     control: Link,
     bulk: Link,
     out: Outbound,

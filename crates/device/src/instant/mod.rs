@@ -37,6 +37,8 @@ pub struct Setup {
     /// What needs a receive of the peer's waits for one; else it fails at once if there is none.
     pub patient: bool,
     pub immediates: bool,
+    /// It says that requests fail where nobody answers. They do in any case.
+    pub answered: bool,
     /// A connection stands only once both ends have asked for it.
     pub ties_both: bool,
     pub seed: u64,
@@ -51,6 +53,7 @@ impl Default for Setup {
             delays: false,
             patient: true,
             immediates: true,
+            answered: true,
             ties_both: false,
             seed: 1,
         }
@@ -79,6 +82,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
                 placement: setup.placement,
                 immediates: setup.immediates,
                 datagrams: true,
+                answered: setup.answered,
                 by_processor: false,
             },
         };

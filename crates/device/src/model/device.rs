@@ -29,6 +29,7 @@ impl ModelDevice {
             placement: net.faults.placement(),
             immediates: !net.faults.no_immediates,
             datagrams: true,
+            answered: true,
             by_processor: false,
         });
         ModelDevice {

@@ -130,6 +130,7 @@ impl VerbsDevice {
             placement: listed.placement,
             immediates: !context.is_iwarp(),
             datagrams: !context.is_iwarp(),
+            answered: !context.is_iwarp(),
             by_processor: listed.surroundings.driver.is_none(),
         };
         // From here on whatever fails, all is given back.
