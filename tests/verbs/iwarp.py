@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from dataclasses import replace
 
 import benches
 import harness
@@ -62,16 +63,21 @@ def what_it_lacks_is_refused(world) -> None:
             raise Problem(str(done))
 
 
+def named(cases: list[Case]) -> list[Case]:
+    """What runs on other devices too."""
+    return [replace(case, name=f"iwarp: {case.name}") for case in cases]
+
+
 def tests() -> list[Case]:
     benchmarks = [("write-lat", 8), ("send-lat", 8), ("read-lat", 8), ("send-lat", 65536), ("read-bw", 65536), ("write-bw", 65536)]
     return [
         Case("iwarp: jobs use it", is_used_by_jobs),
-        *suites.cases(suites.OF_IWARP, ("on-host", 0), suites.IWARP_PEER),
+        *named(suites.cases(suites.OF_IWARP, ("on-host", 0), suites.IWARP_PEER)),
         *(Case(f"iwarp: perf {name} of {size} bytes", measured(name, size), short=False) for name, size in benchmarks),
         Case("iwarp: what it lacks is refused", what_it_lacks_is_refused, short=False),
         Case("iwarp: latency over both hosts", benches.bench("latency", "8:32", [8, 16, 32], "us")),
         Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s"), short=False),
-        *programs.tests(),
+        *named(programs.tests()),
         Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8)),
         Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20), short=False),
         Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw"), short=False),

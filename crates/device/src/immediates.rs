@@ -63,6 +63,7 @@ struct Rail {
     pairs: Vec<Option<Pair>>,
     places: HashMap<Qp, usize>,
     shared: Vec<Incoming>,
+    shared_places: HashMap<Srq, usize>,
 }
 
 struct Pair {
@@ -147,6 +148,7 @@ impl Rail {
             pairs: Vec::new(),
             places: HashMap::new(),
             shared: Vec::new(),
+            shared_places: HashMap::new(),
         }
     }
 
@@ -274,7 +276,7 @@ impl Device for Immediates {
     fn create_srq(&mut self, depth: usize) -> Result<Srq> {
         let (device, rail) = self.both();
         let srq = device.create_srq(depth)?;
-        debug_assert_eq!(srq.0 as usize, rail.shared.len());
+        rail.shared_places.insert(srq, rail.shared.len());
         rail.shared.push(Incoming::new(device, depth)?);
         Ok(srq)
     }
@@ -452,9 +454,8 @@ impl Device for Immediates {
                 (Kind::Receive, place, pair.life, incoming)
             }
             ReceiveQueue::Shared(srq) => {
-                let place = srq.0 as usize;
-                let incoming = rail.shared.get_mut(place).ok_or_else(unknown)?;
-                (Kind::Shared, place, 0, incoming)
+                let place = *rail.shared_places.get(&srq).ok_or_else(unknown)?;
+                (Kind::Shared, place, 0, &mut rail.shared[place])
             }
         };
         let slot = incoming.receives.take(id).ok_or(Error::Full)?;
