@@ -478,15 +478,15 @@ impl Device for Immediates {
         let (device, rail) = self.both();
         let mut count = 0;
         while count < into.len() {
-            let wanted = into.len() - count;
-            let got = device.poll(cq, &mut into[count..])?;
-            for at in count..count + got {
+            let begin = count;
+            let got = device.poll(cq, &mut into[begin..])?;
+            for at in begin..begin + got {
                 if let Some(one) = rail.translate(&into[at]) {
                     into[count] = one;
                     count += 1;
                 }
             }
-            if got < wanted {
+            if begin + got < into.len() {
                 break;
             }
         }

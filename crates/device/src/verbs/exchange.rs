@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::{Builder, JoinHandle};
 
 use super::connection::Way;
+use super::events::nonblocking;
 use super::internet::{socket_address, words};
 use super::library::{check, functions, open, refused};
 use super::office::secret;
@@ -128,6 +129,9 @@ impl Exchange {
             is_new: AtomicBool::new(false),
             lines: Mutex::default(),
         });
+        // What can be read may be gone before it is: an event goes with what it is about.
+        // SAFETY: a channel of ours.
+        nonblocking(device, unsafe { (*channel).fd })?;
         let own = shared.clone();
         let thread = without_signals(|| {
             let builder = Builder::new().name("fishplate calls".into());

@@ -87,7 +87,7 @@ impl VerbsNode {
             .iter()
             .filter_map(|device| device.exchange.as_ref());
         // All are asked, for asking empties their files.
-        exchanges.fold(false, |any, exchange| exchange.has_news() || any)
+        exchanges.filter(|exchange| exchange.has_news()).count() > 0
     }
 
     /// Some descriptors are ready.
