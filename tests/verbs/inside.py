@@ -24,6 +24,7 @@ import foreign  # noqa: E402
 import harness  # noqa: E402
 import info  # noqa: E402
 import iwarp  # noqa: E402
+import iwarp_foreign  # noqa: E402
 import launching  # noqa: E402
 import programs  # noqa: E402
 import suites  # noqa: E402
@@ -58,7 +59,7 @@ class World:
 
 
 # By the kind of machine, as scripts/verbs-vm has them.
-MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign), "iwarp": (iwarp,)}
+MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign), "iwarp": (iwarp, iwarp_foreign)}
 # In the folder of what is seen outside too: by module, why its tests are not run.
 ABSENT = "absent.json"
 

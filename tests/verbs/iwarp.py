@@ -1,14 +1,16 @@
-"""Soft-iWARP, as far as it goes: the device by itself, and `fishplate perf` between the hosts. In a machine of its own."""
+"""Soft-iWARP: the device by itself, `fishplate perf` between the hosts, and MPI over both. In a machine of its own."""
 
 import json
 import re
 import subprocess
-from pathlib import Path
+from dataclasses import replace
 
+import benches
 import harness
 import info
 import programs
 import suites
+import waiting
 from case import Case, Problem
 
 ADDRESS = "10.77.0.2"
@@ -16,20 +18,18 @@ ADDRESS = "10.77.0.2"
 
 def prepare(options) -> str:
     suites.build(options, suites.OF_IWARP)
-    programs.build(options, [Path(__file__).with_name("idle.c")])
+    programs.prepare(options)
+    waiting.prepare(options)
     return ""
 
 
-def is_for_perf_only(world) -> None:
+def is_used_by_jobs(world) -> None:
     done = info.info(world, 0, "--json")
     found = json.loads(done.out)["rdma"]
     seen = [(one["name"], one["used"], one["interface"], one["gid"]["kind"], one["gid"]["value"]) for one in found["devices"]]
-    expected = [(f"siw{rail}", False, f"r{rail}h0", "iWARP", f"::ffff:10.77.{rail}.1") for rail in (0, 1)]
-    if seen != expected or "iWARP, which has no datagrams" not in found["problem"]:
+    expected = [(f"siw{rail}", rail == 0, f"r{rail}h0", "iWARP", f"::ffff:10.77.{rail}.1") for rail in (0, 1)]
+    if seen != expected or found["problem"]:
         raise Problem(done.out)
-    job = world.job(2, programs.folder(world.prefix) / "idle", 8)
-    if job.code == 0 or "iWARP, which has no datagrams" not in job.err:
-        raise Problem(str(job))
 
 
 def measured(benchmark: str, size: int):
@@ -51,8 +51,8 @@ def measured(benchmark: str, size: int):
 
 
 def what_it_lacks_is_refused(world) -> None:
-    for words, why in [(["atomic-lat"], "iWARP has no immediates and no atomics"),
-                       (["send-lat", "--transport", "ud"], "iWARP has reliable connections only")]:
+    for words, why in [(["atomic-lat"], "iWARP has no atomics"),
+                       (["send-lat", "--transport", "ud"], "it has reliable connections only")]:
         command = [world.prefix / "bin/fishplate", "perf", *words, "-n", 10]
         server = subprocess.Popen(list(map(str, ["on-host", "1", *command, "--device", "siw2"])), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -63,11 +63,32 @@ def what_it_lacks_is_refused(world) -> None:
             raise Problem(str(done))
 
 
+def named(cases: list[Case]) -> list[Case]:
+    """What runs on other devices too."""
+    return [replace(case, name=f"iwarp: {case.name}") for case in cases]
+
+
+def c_programs() -> list[Case]:
+    """Those of few ranks, without what takes minutes here."""
+    def wanted(name: str) -> bool:
+        if name in ("c: hello -n 4", "c: coll_data -n 4"):
+            return True
+        return name.endswith("-n 2") and "DESIGN" not in name and "flood" not in name
+    return [case for case in programs.tests() if wanted(case.name)]
+
+
 def tests() -> list[Case]:
     benchmarks = [("write-lat", 8), ("send-lat", 8), ("read-lat", 8), ("send-lat", 65536), ("read-bw", 65536), ("write-bw", 65536)]
     return [
-        Case("iwarp: only benchmarks of the device use it", is_for_perf_only, short=False),
-        *suites.cases(suites.OF_IWARP, ("on-host", 0)),
+        Case("iwarp: jobs use it", is_used_by_jobs),
+        *named(suites.cases(suites.OF_IWARP, ("on-host", 0), suites.IWARP_PEER)),
         *(Case(f"iwarp: perf {name} of {size} bytes", measured(name, size), short=False) for name, size in benchmarks),
         Case("iwarp: what it lacks is refused", what_it_lacks_is_refused, short=False),
+        Case("iwarp: latency over both hosts", benches.bench("latency", "8:32", [8, 16, 32], "us")),
+        Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s"), short=False),
+        *named(c_programs()),
+        Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8)),
+        Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20), short=False),
+        Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw"), short=False),
+        Case("iwarp: a program is told that the cable is cut", waiting.told_to_the_program, short=False),
     ]

@@ -19,7 +19,9 @@ SUITES = [
     ("mpi", "counted", "", 240, True),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
-OF_IWARP = [("device", "iwarp", "", 120, False)]
+# iWARP's two ends are two of one device: hosts have networks of their own there, and a process is in one.
+IWARP_PEER = {"FISHPLATE_TEST_PEER": "siw0"}
+OF_IWARP = [("device", "iwarp", "", 120, False), ("channel", "channel", "rdma::verbs", 600, False)]
 BUILT = "test-programs.json"
 
 
@@ -44,19 +46,19 @@ def build(options, suites: list) -> None:
     built.write_text(json.dumps(known | programs))
 
 
-def suite(program: str, only: str, seconds: float, before: tuple):
+def suite(program: str, only: str, seconds: float, before: tuple, env: dict):
     def test(world) -> None:
         path = json.loads((world.work / BUILT).read_text())[program]
-        ran = world.run(*before, path, "--ignored", "--test-threads", 1, *([only] if only else []), seconds=seconds, env=PEER)
+        ran = world.run(*before, path, "--ignored", "--test-threads", 1, *([only] if only else []), seconds=seconds, env=env)
         counts = re.search(r"test result: ok\. (\d+) passed; 0 failed", ran.out)
         if ran.code != 0 or not counts or counts[1] == "0":
             raise Problem(f"exit status {ran.code}:\n{ran.out[-3000:]}{ran.err[-1000:]}")
     return test
 
 
-def cases(suites: list, before: tuple = ()) -> list[Case]:
+def cases(suites: list, before: tuple = (), env: dict = PEER) -> list[Case]:
     """`before` are words before each command."""
-    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(program, only, seconds, before), short)
+    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(program, only, seconds, before, env), short)
             for package, program, only, seconds, short in suites]
 
 

@@ -59,7 +59,7 @@ class Endless:
         return self.process.returncode, self.said(self.err)
 
 
-def broken(how: str):
+def broken(how: str, device: str = "rxe"):
     """The library ends the program: who, over what, why, and what to look at."""
     def test(world) -> None:
         with Endless(world, "fatal") as job:
@@ -67,7 +67,7 @@ def broken(how: str):
             code, err = job.end()
             if code == 0:
                 raise Problem(f"exit status 0: {err}")
-            for part in ("rank", "rxe", "retry" if how == "cut" else "", "cable"):
+            for part in ("rank", device, "retry" if how == "cut" else "", "cable"):
                 if part not in err:
                     raise Problem(f"the error does not say {part!r}: {err}")
         if processes := left():

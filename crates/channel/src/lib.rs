@@ -103,6 +103,8 @@ pub enum Fault {
     Mismatch(String),
     /// A device could not do what it was asked for.
     Device(device::Error),
+    /// No connection with a peer could be made.
+    Unreachable { peer: usize, why: device::Error },
     /// A device could not reach a peer: what it says, and what to look at.
     Lost {
         peer: usize,
@@ -134,6 +136,9 @@ impl std::fmt::Display for Error {
             }
             Fault::Mismatch(what) => f.write_str(what),
             Fault::Device(what) => write!(f, "{what}"),
+            Fault::Unreachable { peer, why } => {
+                write!(f, "no connection with rank {peer} could be made: {why}")
+            }
             Fault::Lost {
                 peer,
                 device,

@@ -1,6 +1,7 @@
 //! The promises of every channel, for any kind of it.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::{Channel, Head, More, Put, Result};
 
@@ -124,6 +125,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
             [0, 1, 31, 32, 33, 64, 100, 1000, 4096, 2048, most][(i * 7 + i / 9) % 11].min(most)
         })
         .collect();
+    let all_received = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let watch = Watch::begin();
@@ -139,7 +141,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                 }
             }
             // What has been gathered leaves while its sender looks.
-            for _ in 0..1000 {
+            while !all_received.load(Ordering::Acquire) {
                 take(&mut a, |_, _, _| ()).unwrap();
             }
         });
@@ -157,12 +159,14 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
                 watch.idle();
             }
         }
+        all_received.store(true, Ordering::Release);
     });
 }
 
 /// Neither listens before it has something in its way, and both begin at once.
 fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
+    let done = AtomicUsize::new(0);
     let talk = |mut channel: C, peer: usize| {
         let watch = Watch::begin();
         let (mut sent, mut heard) = (0, 0);
@@ -188,7 +192,9 @@ fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
                 watch.idle();
             }
         }
-        for _ in 0..1000 {
+        // What has been gathered leaves while its sender looks.
+        done.fetch_add(1, Ordering::AcqRel);
+        while done.load(Ordering::Acquire) < 2 {
             take(&mut channel, |_, head, _| panic!("unexpected {head:?}")).unwrap();
         }
         channel

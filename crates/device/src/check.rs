@@ -12,6 +12,7 @@ pub(crate) struct Limits {
     pub inline: u64,
     pub mtu: u64,
     pub longest: u64,
+    pub immediates: bool,
 }
 
 /// A work request: its length, in bytes.
@@ -22,6 +23,12 @@ pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let answered = !sends && !matches!(work.operation, Operation::Write { .. });
     if limits.state == State::Reset {
         return Err("it is in the state RESET; connect it first".into());
+    }
+    if limits.state == State::Tying {
+        return Err("it is not connected yet".into());
+    }
+    if !limits.immediates && work.operation.says() {
+        return Err("it has no immediates".into());
     }
     match limits.transport {
         Transport::Ud if !sends => return Err("datagrams can only be sent".into()),

@@ -8,8 +8,10 @@ mod check;
 pub mod computing;
 #[cfg(feature = "counted")]
 pub mod counted;
+mod immediates;
 #[cfg(feature = "instant")]
 pub mod instant;
+mod ledger;
 pub mod model;
 pub mod scene;
 pub mod verbs;
@@ -17,6 +19,7 @@ mod words;
 
 use std::os::fd::OwnedFd;
 
+pub use immediates::with_immediates;
 pub use words::*;
 
 /// A rank's place in a machine. It goes where its rank goes, to another thread too.
@@ -104,7 +107,9 @@ pub trait Device {
     /// By what peers reach it.
     fn address(&self, qp: Qp) -> Result<Address>;
 
-    /// Takes a queue pair from RESET to RTS (ready to send), tied to a peer's unless it is a datagram's.
+    /// Takes a queue pair from RESET to RTS (ready to send), tied to a peer's unless it is a datagram's. Some devices need
+    /// the other end for that: then it is on its way when this returns, and [`state`](Device::state) says when it is done,
+    /// or why it cannot be. It goes on by itself, whether this rank looks or not, and raises an event when it is done.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
     fn state(&self, qp: Qp) -> Result<State>;

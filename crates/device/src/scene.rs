@@ -163,7 +163,7 @@ impl Compute {
     }
 }
 
-const FAULT_WORDS: usize = 19;
+const FAULT_WORDS: usize = 20;
 
 /// Faults as words; what may be absent has a word that says whether it is there.
 fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
@@ -194,6 +194,7 @@ fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
         faults.retries.into(),
         faults.rnr_wait,
         faults.rnr_retries.into(),
+        faults.no_immediates.into(),
     ]
 }
 
@@ -218,6 +219,7 @@ fn faults(words: [u64; FAULT_WORDS]) -> Faults {
         retries: short(16),
         rnr_wait: words[17],
         rnr_retries: short(18),
+        no_immediates: words[19] != 0,
     }
 }
 
@@ -233,6 +235,7 @@ mod tests {
         scene.intra_host = IntraHost::Hca;
         scene.faults.scatter = Some(7);
         scene.faults.slow = Some((1, 300));
+        scene.faults.no_immediates = true;
         scene.traced = true;
         scene.compute = Compute::Measured(1500);
         scene.faults.outage = Some(Outage {

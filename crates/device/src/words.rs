@@ -16,6 +16,13 @@ pub struct Attributes {
     /// The longest message, in bytes.
     pub longest: u64,
     pub placement: Placement,
+    /// Writes and sends can take a number along. Where they cannot, [`with_immediates`](crate::with_immediates) helps.
+    pub immediates: bool,
+    /// It has datagrams, and unreliable connections. Where it has not, there are reliable connections only.
+    pub datagrams: bool,
+    /// A request completes once the peer's device has answered, and fails if that does not for a while. Where it is not so
+    /// only a read's completion says anything of the peer, and a way that is dead says nothing.
+    pub answered: bool,
     /// This host's processors do its work, so whoever spins keeps them from it.
     pub by_processor: bool,
 }
@@ -103,6 +110,8 @@ pub struct Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Reset,
+    /// Connecting, which needs the other end.
+    Tying,
     /// Ready to send.
     Rts,
     Error,
@@ -168,6 +177,17 @@ pub enum Operation {
         at: Remote,
         add: u64,
     },
+}
+
+impl Operation {
+    /// It takes an immediate along.
+    #[inline]
+    pub(crate) fn says(&self) -> bool {
+        let (Operation::Write { immediate, .. } | Operation::Send { immediate }) = self else {
+            return false;
+        };
+        immediate.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -45,6 +45,16 @@ impl End {
         self.device.address(self.qp).unwrap()
     }
 
+    /// What becomes of a connection that is being made.
+    fn tied(&self) -> Result<State> {
+        loop {
+            match self.device.state(self.qp)? {
+                State::Tying => thread::yield_now(),
+                state => return Ok(state),
+            }
+        }
+    }
+
     fn slice(&self, from: usize, len: usize) -> [Slice; 1] {
         [Slice {
             address: self.region.address + from as u64,
@@ -113,10 +123,12 @@ fn wanted(cq: Cq, transport: Transport) -> QpWanted {
 fn pair() -> (End, End) {
     let (mut one, mut two) = (End::open(), End::open());
     let (first, second) = (one.address(), two.address());
-    thread::scope(|scope| {
-        scope.spawn(|| one.device.connect(one.qp, Some(second)).unwrap());
-        two.device.connect(two.qp, Some(first)).unwrap();
-    });
+    // Whichever of them calls, the other's rank does not have to look.
+    one.device.connect(one.qp, Some(second)).unwrap();
+    two.device.connect(two.qp, Some(first)).unwrap();
+    for end in [&one, &two] {
+        assert_eq!(end.tied().unwrap(), State::Rts);
+    }
     (one, two)
 }
 
@@ -170,16 +182,16 @@ fn what_it_lacks_is_refused_in_words() {
         at: two.remote(0),
         add: 1,
     };
-    for (operation, len) in [
-        (write, 8),
-        (Operation::Send { immediate: Some(1) }, 8),
-        (add, 8),
+    for (operation, what) in [
+        (write, "it has no immediates"),
+        (
+            Operation::Send { immediate: Some(1) },
+            "it has no immediates",
+        ),
+        (add, "iWARP has no atomics"),
     ] {
-        let why = one.post(operation, len).unwrap_err().to_string();
-        assert!(
-            why.contains("iWARP has no immediates and no atomics"),
-            "{why}"
-        );
+        let why = one.post(operation, 8).unwrap_err().to_string();
+        assert!(why.contains(what), "{why}");
     }
     for transport in [Transport::Uc, Transport::Ud] {
         let why = one
@@ -196,16 +208,38 @@ fn what_it_lacks_is_refused_in_words() {
 #[test]
 #[ignore = "needs an iWARP device"]
 fn who_does_not_answer_is_an_error_in_the_end() {
-    let (mut one, two) = (End::open(), End::open());
+    // Only the one with the lower address calls.
+    let mut ends = [End::open(), End::open()];
+    ends.sort_by_key(|end| end.address().qp);
+    let [mut one, two] = ends;
     let gone = two.address();
     drop(two);
-    let why = one
-        .device
-        .connect(one.qp, Some(gone))
-        .unwrap_err()
-        .to_string();
+    one.device.connect(one.qp, Some(gone)).unwrap();
+    let why = one.tied().unwrap_err().to_string();
     assert!(
         why.contains("siw") && why.contains(&gone.qp.to_string()),
         "{why}"
     );
+}
+
+#[test]
+#[ignore = "needs an iWARP device"]
+fn who_calls_for_somebody_else_is_refused() {
+    let mut ends = [End::open(), End::open(), End::open()];
+    ends.sort_by_key(|end| end.address().qp);
+    let [mut one, mut two, mut three] = ends;
+    // Another one had this port before.
+    let stale = Address {
+        port: three.address().port ^ 1 << 64,
+        ..three.address()
+    };
+    one.device.connect(one.qp, Some(stale)).unwrap();
+    let why = one.tied().unwrap_err().to_string();
+    assert!(why.contains("REJECTED"), "{why}");
+    // Its place is free for its peer.
+    let (second, third) = (two.address(), three.address());
+    two.device.connect(two.qp, Some(third)).unwrap();
+    three.device.connect(three.qp, Some(second)).unwrap();
+    assert_eq!(two.tied().unwrap(), State::Rts);
+    assert_eq!(three.tied().unwrap(), State::Rts);
 }

@@ -30,6 +30,8 @@ struct Plan {
     #[serde(with = "humantime_serde")]
     rnr_wait: Option<Duration>,
     rnr_retries: Option<u32>,
+    /// Devices have no immediates, as those of iWARP.
+    no_immediates: bool,
 }
 
 #[derive(Deserialize)]
@@ -77,6 +79,7 @@ fn parse(text: &str) -> Result<Faults, String> {
         retries: plan.retries.unwrap_or(usual.retries),
         rnr_wait: plan.rnr_wait.map_or(usual.rnr_wait, picos),
         rnr_retries: plan.rnr_retries.unwrap_or(usual.rnr_retries),
+        no_immediates: plan.no_immediates,
         ..usual
     };
     if let Some(delay) = plan.delay {
@@ -120,12 +123,14 @@ mod tests {
     #[test]
     fn a_plan_is_read_and_a_wrong_one_is_named() {
         let text = "loss = 0.001\nscatter = \"2us\"\ndelay = { share = 0.5, up_to = \"20 us\" }\n\
-                    outage = { host = 1, from = \"10us\", until = \"1ms\" }\nslow = { host = 0, percent = 300 }\n";
+                    outage = { host = 1, from = \"10us\", until = \"1ms\" }\nslow = { host = 0, percent = 300 }\n\
+                    no_immediates = true\n";
         let faults = parse(text).unwrap();
         assert_eq!((faults.loss, faults.scatter), (1000, Some(2_000_000)));
         assert_eq!((faults.late, faults.latest), (500_000, 20_000_000));
         assert_eq!(faults.outage.unwrap().until, 1_000_000_000);
         assert_eq!(faults.slow, Some((0, 300)));
+        assert!(faults.no_immediates);
         for (text, words) in [
             ("lost = 1", "unknown field `lost`"),
             ("loss = 2", "loss is 2; a share is from 0 to 1"),

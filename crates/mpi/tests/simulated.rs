@@ -72,6 +72,7 @@ fn faults(random: &mut Random) -> Faults {
     if random.below(4) == 0 {
         faults.slow = Some((0, 300));
     }
+    faults.no_immediates = random.below(4) == 0;
     faults
 }
 

@@ -1,8 +1,11 @@
 //! One end of a benchmark: its queue pairs, tied to the other end's, and what is posted to them.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, bail};
 use device::{
-    Address, Completion, Cq, Error, Operation, Qp, QpWanted, ReceiveQueue, Remote, Srq, Status,
+    Address, Completion, Cq, Error, Operation, Qp, QpWanted, ReceiveQueue, Remote, Srq, State,
+    Status,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,8 @@ const BATCH: usize = 16;
 /// Messages of a stream go through so many bytes of memory in turn, lest they all use one cache line.
 const CYCLE: usize = 4096;
 const LINE: usize = 64;
+/// How long the other end may take to connect.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What an end says when it is as far as the other has to be.
 pub const HERE: &str = "here";
@@ -155,6 +160,20 @@ impl<'a> End<'a> {
             device
                 .connect(lane.qp, tied)
                 .context("cannot connect a queue pair")?;
+        }
+        let until = Instant::now() + PATIENCE;
+        for lane in &lanes {
+            while device
+                .state(lane.qp)
+                .context("cannot connect a queue pair")?
+                == State::Tying
+            {
+                if Instant::now() > until {
+                    let seconds = PATIENCE.as_secs();
+                    bail!("cannot connect a queue pair: the other end has not in {seconds} s");
+                }
+                std::thread::sleep(Duration::from_micros(100));
+            }
         }
         let mut end = End {
             place,

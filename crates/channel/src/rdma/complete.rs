@@ -57,10 +57,14 @@ impl Rdma {
             true => (self.bulk.peer_of(completion.qp), Lane::Control),
             false => link::of_id(completion.id),
         };
-        if self.peers.get(from).is_none_or(|peer| peer.is_none()) {
+        let Some(Some(peer)) = self.peers.get(from) else {
             return Ok(());
-        }
+        };
         if completion.status != Status::Success {
+            // A peer that has heard our last word may be gone, and some devices say so of receives that nothing will use.
+            if peer.said_bye {
+                return Ok(());
+            }
             return Err(self.lost(from, completion.status));
         }
         match (completion.of, lane) {
@@ -74,6 +78,9 @@ impl Rdma {
             (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
             (_, Lane::Control) => {
                 let peer = self.peer(from);
+                if completion.of == Completed::Read {
+                    peer.asked = None;
+                }
                 if let Some(note) = peer.control.completed() {
                     if note & SHARED != 0 {
                         self.shared.sent(note);
@@ -174,7 +181,7 @@ fn advice(status: Status) -> &'static str {
             "did the program free or unmap a buffer that was still in use?"
         }
         Status::Flushed | Status::BadResponse | Status::Success => {
-            "was there an earlier error on this connection?"
+            "has that rank ended, or was there an earlier error on this connection?"
         }
     }
 }

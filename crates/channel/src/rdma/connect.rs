@@ -2,9 +2,10 @@
 //!
 //! Whoever first has a packet tells the peer where its end is (`Hello`); the peer connects its own end, and says where
 //! that is and that it is ready. If both begin at once, each takes the other's hello for the answer to its own, and says
-//! `Ready` once its end is connected. So either may write as soon as it has heard that the other is ready.
+//! `Ready` once its end is connected. So either may write as soon as it has heard that the other is ready. Where a device
+//! needs both ends to tie queue pairs, the peer answers at once, and both say `Ready` when that is done.
 
-use device::{Access, Remote};
+use device::{Access, Remote, State};
 
 use super::block::Registered;
 use super::complete::LATE;
@@ -19,6 +20,17 @@ use crate::{Fault, Result};
 
 /// Completions that one queue holds.
 const CQ_DEPTH: usize = 1 << 14;
+
+/// A peer whose hello has come.
+#[derive(Clone, Copy)]
+pub(super) struct Tying {
+    peer: usize,
+    /// What it has said: it has memory for rings, its end is connected.
+    rings: bool,
+    ready: bool,
+    /// It has not heard our hello yet.
+    answer: bool,
+}
 
 impl Rdma {
     /// Begins a connection, or goes on with it.
@@ -89,6 +101,7 @@ impl Rdma {
             receives_due: 0,
             said_bye: false,
             heard_bye: false,
+            asked: None,
             control,
             bulk,
             out: Outbound::new(self.layout),
@@ -157,6 +170,9 @@ impl Rdma {
 
     /// Hears what peers have told.
     pub(super) fn listen(&mut self) -> Result<()> {
+        for tying in std::mem::take(&mut self.attention.tying) {
+            self.go_on(tying)?;
+        }
         while let Some((from, bytes)) = self.node.told()? {
             let heard = Word::decode(&bytes, &self.config).and_then(|word| match from {
                 _ if from < self.peers.len() && from != self.rank => Ok(word),
@@ -187,18 +203,24 @@ impl Rdma {
                 if self.peer(from).remote.is_some() {
                     return Err(twice("it said hello twice"));
                 }
-                self.join(from, &hello)?;
-                if answer {
-                    self.say_hello(from, true)?;
-                } else {
-                    self.node.tell(from, &Word::Ready.encode())?;
-                }
-                match hello.ready {
-                    true => self.now_ready(from),
-                    false => Ok(()),
+                self.tie(from, &hello)?;
+                self.go_on(Tying {
+                    peer: from,
+                    rings: hello.rings,
+                    ready: hello.ready,
+                    answer,
+                })
+            }
+            Word::Ready if self.peers[from].is_some() => {
+                let mut tying = self.attention.tying.iter_mut();
+                match tying.find(|tying| tying.peer == from) {
+                    Some(tying) => {
+                        tying.ready = true;
+                        Ok(())
+                    }
+                    None => self.now_ready(from),
                 }
             }
-            Word::Ready if self.peers[from].is_some() => self.now_ready(from),
             Word::Bye if self.peers[from].is_some() => {
                 self.peer(from).heard_bye = true;
                 Ok(())
@@ -207,8 +229,73 @@ impl Rdma {
         }
     }
 
-    /// Connects this end to the peer's.
-    fn join(&mut self, to: usize, hello: &Hello) -> Result<()> {
+    /// Ties this end to the peer's, or begins to.
+    fn tie(&mut self, to: usize, hello: &Hello) -> Result<()> {
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &mut peers[to] else {
+            return Ok(());
+        };
+        for (link, address) in [(&peer.control, hello.control), (&peer.bulk, hello.bulk)] {
+            node.rail(link.rail).connect(link.qp, Some(address))?;
+        }
+        peer.allowed = credit::heard(0, 0, hello.credits).ok_or_else(|| Fault::Broken {
+            peer: to,
+            what: format!("it lets {} messages come", hello.credits),
+        })?;
+        peer.remote = Some(Remote {
+            address: hello.address,
+            rkey: hello.rkey,
+        });
+        Ok(())
+    }
+
+    /// Tells the peer that this end is connected, once it is.
+    fn go_on(&mut self, tying: Tying) -> Result<()> {
+        let Tying {
+            peer,
+            rings,
+            ready,
+            answer,
+        } = tying;
+        if !self.is_tied(peer)? {
+            if answer {
+                self.say_hello(peer, false)?;
+            }
+            let waits = Tying {
+                answer: false,
+                ..tying
+            };
+            self.attention.tying.push(waits);
+            return Ok(());
+        }
+        self.furnish(peer, rings)?;
+        match answer {
+            true => self.say_hello(peer, true)?,
+            false => self.node.tell(peer, &Word::Ready.encode())?,
+        }
+        match ready {
+            true => self.now_ready(peer),
+            false => Ok(()),
+        }
+    }
+
+    fn is_tied(&mut self, to: usize) -> Result<bool> {
+        let Rdma { peers, node, .. } = self;
+        let Some(peer) = &peers[to] else {
+            return Ok(false);
+        };
+        for link in [&peer.control, &peer.bulk] {
+            let state = node.rail(link.rail).state(link.qp);
+            let why = |why| Fault::Unreachable { peer: to, why };
+            if state.map_err(why)? == State::Tying {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes what a peer needs who may write.
+    fn furnish(&mut self, to: usize, rings: bool) -> Result<()> {
         let receives = self.receives();
         let Rdma {
             peers,
@@ -221,10 +308,7 @@ impl Rdma {
         let Some(peer) = &mut peers[to] else {
             return Ok(());
         };
-        for (link, address) in [(&peer.control, hello.control), (&peer.bulk, hello.bulk)] {
-            node.rail(link.rail).connect(link.qp, Some(address))?;
-        }
-        match (&peer.memory, hello.rings) {
+        match (&peer.memory, rings) {
             (Some(_), true) => {
                 let access = Access::default();
                 ringed.push(to);
@@ -236,14 +320,6 @@ impl Rdma {
             (Some(memory), false) => shared.adopt(&mut **node, layout, &peer.control, memory)?,
             (None, _) => {}
         }
-        peer.allowed = credit::heard(0, 0, hello.credits).ok_or_else(|| Fault::Broken {
-            peer: to,
-            what: format!("it lets {} messages come", hello.credits),
-        })?;
-        peer.remote = Some(Remote {
-            address: hello.address,
-            rkey: hello.rkey,
-        });
         Ok(())
     }
 

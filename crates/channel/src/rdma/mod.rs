@@ -89,6 +89,8 @@ struct Attention {
     looks: u32,
     /// Connections under way.
     connecting: usize,
+    /// Of these, whose queue pairs the device is tying.
+    tying: Vec<connect::Tying>,
     /// Peers with something that goes out once a completion has come.
     deferred: usize,
     /// Receives that are to be posted again.
@@ -104,6 +106,8 @@ struct Peer {
     receives_due: u32,
     said_bye: bool,
     heard_bye: bool,
+    /// Since when a read waits that shows whether the peer can be reached.
+    asked: Option<u64>,
     control: Link,
     bulk: Link,
     out: Outbound,
@@ -129,7 +133,7 @@ const RING: usize = 64;
 
 impl Rdma {
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        let mut node = node;
+        let mut node = device::with_immediates(node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"

@@ -31,10 +31,14 @@ pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
 pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {
-        [false, true].map(|delays| Setup {
+        // The last is as on iWARP.
+        [(false, false), (true, false), (true, true)].map(|(delays, plain)| Setup {
             placement,
             delays,
-            inline: if delays { 0 } else { 64 },
+            inline: if delays && !plain { 0 } else { 64 },
+            immediates: !plain,
+            ties_both: plain,
+            answered: !plain,
             ..Setup::default()
         })
     })
@@ -99,6 +103,39 @@ fn a_peer_that_is_gone_is_named_with_what_to_check() {
     let words = error.to_string();
     for part in ["rank 1", "instant0 rail 0", "transport retry", "cable"] {
         assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
+fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
+    // Peers with memory of theirs to write to or read from, and without.
+    for (answered, rings) in [(true, 64), (false, 64), (false, 0)] {
+        let setup = Setup {
+            answered,
+            ..Setup::default()
+        };
+        let config = Config {
+            rings,
+            ..Config::default()
+        };
+        let (mut a, mut b) = two(config, &setup);
+        put(&mut a, &mut b, [1, 0, 0]);
+        let mut peer = Some(b);
+        let began = std::time::Instant::now();
+        let error = loop {
+            let waited = a
+                .wait(1_000_000)
+                .and_then(|()| suite::take(&mut a, |_, _, _| ()));
+            if let Err(error) = waited {
+                break error;
+            }
+            // Long enough for it to have asked, and been answered.
+            if began.elapsed().as_millis() > 1_300 {
+                peer = None;
+            }
+        };
+        assert!(peer.is_none(), "it was there: {error}");
+        assert!(error.to_string().contains("transport retry"), "{error}");
     }
 }
 

@@ -36,6 +36,11 @@ pub struct Setup {
     pub delays: bool,
     /// What needs a receive of the peer's waits for one; else it fails at once if there is none.
     pub patient: bool,
+    pub immediates: bool,
+    /// It says that requests fail where nobody answers. They do in any case.
+    pub answered: bool,
+    /// A connection stands only once both ends have asked for it.
+    pub ties_both: bool,
     pub seed: u64,
 }
 
@@ -47,6 +52,9 @@ impl Default for Setup {
             inline: 64,
             delays: false,
             patient: true,
+            immediates: true,
+            answered: true,
+            ties_both: false,
             seed: 1,
         }
     }
@@ -72,6 +80,9 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
                 inline: setup.inline,
                 longest: LONGEST,
                 placement: setup.placement,
+                immediates: setup.immediates,
+                datagrams: true,
+                answered: setup.answered,
                 by_processor: false,
             },
         };
@@ -324,7 +335,7 @@ impl Device for InstantDevice {
 
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         self.shared
-            .with(|world| world.device(self.index).connect(qp, peer))
+            .with(|world| world.connect(self.index, qp, peer))
     }
 
     fn state(&self, qp: Qp) -> Result<State> {

@@ -21,6 +21,8 @@ pub struct World {
     placement: Placement,
     delays: bool,
     patient: bool,
+    immediates: bool,
+    ties_both: bool,
     random: u64,
     signs: Arc<Signs>,
 }
@@ -74,6 +76,8 @@ impl World {
             placement: setup.placement,
             delays: setup.delays,
             patient: setup.patient,
+            immediates: setup.immediates,
+            ties_both: setup.ties_both,
             random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             signs,
         }
@@ -139,6 +143,27 @@ impl World {
         self.random.is_multiple_of(of)
     }
 
+    pub fn connect(&mut self, device: usize, qp: Qp, peer: Option<Address>) -> Result<()> {
+        self.devices[device].connect(qp, peer)?;
+        if let Some(peer) = peer.filter(|_| self.ties_both) {
+            let own = Address {
+                port: device as u128,
+                qp: qp.0,
+            };
+            let mut state = State::Tying;
+            let far = self.devices.get_mut(peer.port as usize);
+            if let Some(far) = far.and_then(|far| far.qp_mut(Qp(peer.qp)).ok())
+                && (far.state, far.peer) == (State::Tying, Some(own))
+            {
+                far.state = State::Rts;
+                state = State::Rts;
+            }
+            self.devices[device].qp_mut(qp)?.state = state;
+            self.news();
+        }
+        Ok(())
+    }
+
     pub fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
         let state = self.devices[device].qp_mut(qp)?;
         if state.held == state.wanted.sends && state.state != State::Reset {
@@ -150,6 +175,7 @@ impl World {
             inline: state.wanted.inline as u64,
             mtu: MTU as u64,
             longest: LONGEST,
+            immediates: self.immediates,
         };
         check::work(work, &limits).map_err(Error::Invalid)?;
         let inline = if work.inline {

@@ -27,6 +27,9 @@ impl ModelDevice {
             inline: net.system.hca.inline.0 as usize,
             longest: LONGEST,
             placement: net.faults.placement(),
+            immediates: !net.faults.no_immediates,
+            datagrams: true,
+            answered: true,
             by_processor: false,
         });
         ModelDevice {

@@ -34,6 +34,8 @@ pub struct Faults {
     pub rnr_wait: Time,
     /// How often; 7: without end (IBA 9.7.5.2.8).
     pub rnr_retries: u32,
+    /// Its devices have no immediates, as those of iWARP.
+    pub no_immediates: bool,
 }
 
 /// Everything from and to one port is lost.
@@ -62,6 +64,7 @@ impl Default for Faults {
             retries: 7,
             rnr_wait: 640 * MICRO,
             rnr_retries: 7,
+            no_immediates: false,
         }
     }
 }

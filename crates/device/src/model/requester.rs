@@ -122,6 +122,7 @@ impl Net {
             inline: qp.inline.into(),
             mtu: self.mtu.into(),
             longest: LONGEST,
+            immediates: !self.faults.no_immediates,
         };
         check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }

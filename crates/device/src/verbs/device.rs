@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::mem::zeroed;
+use std::os::fd::RawFd;
 use std::ptr;
 
 use super::connection::{self, Way};
-use super::ledger::{QUEUES, Receives, Sends};
+use super::exchange::{Exchange, Line};
 use super::library::check;
-use super::line::Line;
 use super::list::Listed;
 use super::memory;
 use super::port::{self, Context};
 use super::sys::*;
 use crate::check;
+use crate::ledger::{QUEUES, Receives, Sends};
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Qp, QpWanted, ReceiveQueue,
     Region, Result, Slice, Srq, State, Transport, Work,
@@ -50,6 +51,8 @@ pub struct VerbsDevice {
     regions: HashMap<u32, *mut ibv_mr>,
     /// Ways to the ports that datagrams went to.
     handles: HashMap<u128, *mut ibv_ah>,
+    /// What ties queue pairs, of iWARP.
+    pub(super) exchange: Option<Exchange>,
     /// Where the headers before datagrams go. Nobody reads them.
     headers: Option<(Box<[u8; GRH as usize]>, Region)>,
 }
@@ -125,6 +128,9 @@ impl VerbsDevice {
             inline: 0,
             longest: u64::from(port.max_msg_sz),
             placement: listed.placement,
+            immediates: !context.is_iwarp(),
+            datagrams: !context.is_iwarp(),
+            answered: !context.is_iwarp(),
             by_processor: listed.surroundings.driver.is_none(),
         };
         // From here on whatever fails, all is given back.
@@ -140,6 +146,7 @@ impl VerbsDevice {
             numbers: HashMap::new(),
             regions: HashMap::new(),
             handles: HashMap::new(),
+            exchange: None,
             headers: None,
             context,
         };
@@ -147,6 +154,9 @@ impl VerbsDevice {
             .context
             .made(channel, "making a completion channel")?;
         device.make_events_nonblocking()?;
+        if device.context.is_iwarp() {
+            device.exchange = Some(Exchange::open(&device.attributes.name)?);
+        }
         device.attributes.inline = device.try_inline()?;
         Ok(device)
     }
@@ -207,6 +217,16 @@ impl VerbsDevice {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }
 
+    /// The address of the network interface below, of iWARP.
+    pub(super) fn ip(&self) -> u128 {
+        self.way.address
+    }
+
+    /// Readable when a queue pair has been tied.
+    pub(super) fn exchange_fd(&self) -> Option<RawFd> {
+        self.exchange.as_ref().map(Exchange::fd)
+    }
+
     pub(super) fn invalid<T>(&self, what: String) -> Result<T> {
         let name = &self.attributes.name;
         Err(Error::Invalid(format!("{name}: {what}")))
@@ -242,15 +262,12 @@ impl VerbsDevice {
         }
     }
 
-    fn connect_line(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
-        let VerbsDevice { qps, way, .. } = self;
-        if let Some(Some(own)) = qps.get_mut(qp.0 as usize)
-            && let (Some(line), Some(peer)) = (&mut own.line, peer)
-        {
-            // SAFETY: of this device, and not destroyed.
-            let number = unsafe { (*own.raw).qp_num };
-            line.connect(number, way, peer)?;
-            own.state = State::Rts;
+    /// A queue pair that was being tied may be used, once it is tied.
+    #[cold]
+    pub(super) fn note_tied(&mut self, qp: Qp) -> Result<()> {
+        let own = self.qp_mut(qp)?;
+        if let (State::Tying, Some(line)) = (own.state, &own.line) {
+            own.state = line.state()?;
         }
         Ok(())
     }
@@ -386,13 +403,9 @@ impl Device for VerbsDevice {
             return self.invalid(format!("it has had {QUEUES} queue pairs"));
         }
         check::shares(wanted.transport, wanted.srq.is_some()).or_else(|why| self.invalid(why))?;
-        let line = match self.context.is_iwarp() {
-            true if wanted.transport != Transport::Rc => {
-                return self.invalid("iWARP has reliable connections only".into());
-            }
-            true => Some(Line::listen(&self.attributes.name, self.way.address)?),
-            false => None,
-        };
+        if !self.attributes.datagrams && wanted.transport != Transport::Rc {
+            return self.invalid("it has reliable connections only".into());
+        }
         let depths = (wanted.sends as u32, wanted.receives as u32);
         let mut raw = self.qp_attributes(wanted.transport, depths, wanted.inline as u32);
         raw.send_cq = self.cq(wanted.send_cq)?;
@@ -417,7 +430,7 @@ impl Device for VerbsDevice {
             state: State::Reset,
             life: 0,
             inline: wanted.inline as u32,
-            line,
+            line: None,
             sends: Sends::new(wanted.sends),
             receives: wanted.srq.is_none().then(|| Receives::new(wanted.receives)),
         };
@@ -425,13 +438,26 @@ impl Device for VerbsDevice {
         // SAFETY: just made.
         self.numbers.insert(unsafe { (*made).qp_num }, handle);
         self.qps.push(Some(Box::new(own)));
-        if !self.context.is_iwarp()
-            && let Err(error) = connection::begin(&self.context, &self.way, made, wanted.transport)
-        {
-            self.destroy_qp(Qp(handle))?;
-            return Err(error);
+        // SAFETY: as above.
+        let number = unsafe { (*made).qp_num };
+        let begun = match &self.exchange {
+            None => {
+                connection::begin(&self.context, &self.way, made, wanted.transport).map(|()| None)
+            }
+            Some(exchange) => exchange
+                .listen(number, self.way.address, &self.way)
+                .map(Some),
+        };
+        match begun {
+            Ok(line) => {
+                self.qp_mut(Qp(handle))?.line = line;
+                Ok(Qp(handle))
+            }
+            Err(error) => {
+                self.destroy_qp(Qp(handle))?;
+                Err(error)
+            }
         }
-        Ok(Qp(handle))
     }
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
@@ -461,8 +487,10 @@ impl Device for VerbsDevice {
         let (raw, transport, state) = (own.raw, own.transport, own.state);
         check::connect(transport, state, peer)
             .or_else(|why| self.invalid(format!("queue pair {}: {why}", qp.0)))?;
-        if self.context.is_iwarp() {
-            return self.connect_line(qp, peer);
+        if let (Some(line), Some(peer)) = (&own.line, peer) {
+            line.connect(peer)?;
+            self.qp_mut(qp)?.state = State::Tying;
+            return Ok(());
         }
         let answer = connection::finish(&self.context, &self.way, raw, transport, peer);
         if answer.is_err() {
@@ -476,8 +504,12 @@ impl Device for VerbsDevice {
 
     fn state(&self, qp: Qp) -> Result<State> {
         let own = self.qp(qp)?;
-        if own.state != State::Rts {
-            return Ok(own.state);
+        let state = match (own.state, &own.line) {
+            (State::Tying, Some(line)) => line.state()?,
+            (state, _) => state,
+        };
+        if state != State::Rts {
+            return Ok(state);
         }
         // SAFETY: numbers and pointers that may be null.
         let (mut now, mut first): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { (zeroed(), zeroed()) };
@@ -505,7 +537,7 @@ impl Device for VerbsDevice {
                 connection::end(&self.context, raw, IBV_QPS_ERR, what)?;
                 self.qp_mut(qp)?.state = State::Error;
             }
-            Ending::Reset if self.context.is_iwarp() => {
+            Ending::Reset if self.exchange.is_some() => {
                 return self.invalid("a queue pair of iWARP cannot be used again".into());
             }
             Ending::Reset => {

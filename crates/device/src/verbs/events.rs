@@ -5,32 +5,36 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::io;
 use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr;
 
 use super::device::VerbsDevice;
+use super::library::refused;
 use super::sys::*;
-use crate::{Device, Error, Result};
+use crate::{Device, Result};
 
 /// What devices have said and nobody has asked for, at most.
 const NOTES: usize = 64;
 
+/// Reads of a device's descriptor never wait.
+pub fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
+    // SAFETY: numbers.
+    let answer = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)
+    };
+    match answer < 0 {
+        true => Err(refused(device, "its events")),
+        false => Ok(()),
+    }
+}
+
 impl VerbsDevice {
     pub(super) fn make_events_nonblocking(&self) -> Result<()> {
-        for fd in self.event_fds() {
-            // SAFETY: a descriptor of this device's.
-            let answer = unsafe {
-                let flags = libc::fcntl(fd, libc::F_GETFL);
-                libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)
-            };
-            if answer < 0 {
-                let (name, why) = (&self.attributes().name, io::Error::last_os_error());
-                return Err(Error::System(format!("{name}: its events: {why}")));
-            }
-        }
-        Ok(())
+        let name = &self.attributes().name;
+        let fds = self.event_fds();
+        fds.into_iter().try_for_each(|fd| nonblocking(name, fd))
     }
 
     /// Readable when there is something to hear: of completion queues, of the device.

@@ -2,7 +2,7 @@
 
 use super::device::VerbsDevice;
 use super::gid::{Gid, GidKind, choose_roce};
-use super::line;
+use super::internet;
 use super::port::{self, Context, Rate, Surroundings};
 use super::rules;
 use super::sys::*;
@@ -48,22 +48,6 @@ impl Listed {
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
     }
 
-    fn is_iwarp(&self) -> bool {
-        self.gid
-            .as_ref()
-            .is_some_and(|gid| gid.kind == GidKind::Iwarp)
-    }
-
-    /// As a job sees it.
-    fn for_jobs(mut self) -> Listed {
-        if self.is_iwarp() && self.unusable.is_none() {
-            self.unusable = Some(
-                "iWARP, which has no datagrams, by which ranks find each other (`fishplate perf` can use it)".into(),
-            );
-        }
-        self
-    }
-
     fn is_named(&self, wanted: &str) -> bool {
         match wanted.split_once(':') {
             Some((name, port)) => self.name == name && port.parse() == Ok(self.port),
@@ -96,7 +80,7 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
             let gids = context.gids(number)?;
             let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
             let below = match context.is_iwarp() {
-                true => gids.first().and_then(|gid| line::below(gid.value)),
+                true => gids.first().and_then(|gid| internet::below(gid.value)),
                 false => None,
             };
             let (gid, address) = match ethernet {
@@ -203,7 +187,6 @@ pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
                 .into(),
         ));
     }
-    let listed = listed.into_iter().map(Listed::for_jobs).collect();
     match wanted.is_empty() {
         true => fastest(listed),
         false => named(listed, wanted),
@@ -296,7 +279,7 @@ pub fn open(wanted: &str) -> Result<Vec<VerbsDevice>> {
     choice.used.iter().map(VerbsDevice::open).collect()
 }
 
-/// Opens the port of that name, of a kind that no job can use, too.
+/// Opens the port of that name.
 pub fn open_port(name: &str) -> Result<VerbsDevice> {
     let choice = named(list()?, name)?;
     match &choice.used[..] {

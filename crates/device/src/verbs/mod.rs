@@ -1,5 +1,6 @@
-//! Real RDMA devices, through libibverbs: InfiniBand, RoCE, and as far as it goes iWARP (`line`), which has no datagrams, by
-//! which ranks find each other, no immediates and no atomics: benchmarks of the device run on it, jobs do not.
+//! Real RDMA devices, through libibverbs: InfiniBand, RoCE, and iWARP, whose queue pairs the kernel's connection manager
+//! ties (`exchange`), and which has no datagrams (`socket` stands in), no immediates ([`with_immediates`](crate::with_immediates))
+//! and no atomics.
 //!
 //! [`list`] says what there is and what of it can be used, [`choose`] picks, [`VerbsDevice`] is one port of one device,
 //! [`VerbsNode`] a rank's place on this host. The library is opened when it is first asked for (`library`), so whatever
@@ -13,12 +14,13 @@
 
 mod alarm;
 mod connection;
+mod datagrams;
 mod device;
 mod events;
+mod exchange;
 mod gid;
-mod ledger;
+mod internet;
 mod library;
-mod line;
 mod list;
 mod mail;
 mod memory;
@@ -27,6 +29,7 @@ mod node;
 mod office;
 mod port;
 mod rules;
+mod socket;
 mod sys;
 mod work;
 

@@ -44,16 +44,17 @@ impl VerbsNode {
         let Some(first) = devices.first_mut() else {
             return Err(Error::Invalid("a rank needs at least one device".into()));
         };
-        let office = Office::open(first, rank, ranks, directory)?;
+        let ip = first.ip();
+        let office = Office::open(first, ip, rank, ranks, directory)?;
         let ordered = |device: &VerbsDevice| device.attributes().placement == Placement::Ordered;
         let longest_sleep = match devices.iter().any(ordered) {
             true => SHORT_SLEEP,
             false => LONG_SLEEP,
         };
-        let fds = devices
-            .iter()
-            .flat_map(VerbsDevice::event_fds)
-            .map(wait_for);
+        let events = devices.iter().flat_map(VerbsDevice::event_fds);
+        // What is tended is read empty then.
+        let tended = devices.iter().filter_map(VerbsDevice::exchange_fd);
+        let fds = events.chain(tended).chain(office.fd()).map(wait_for);
         Ok(VerbsNode {
             fds: fds.collect(),
             devices,
@@ -77,6 +78,16 @@ impl VerbsNode {
     fn tend(&mut self) -> Result<()> {
         let now = self.start.elapsed().as_nanos() as u64;
         self.office.tend(&mut self.devices[0], now)
+    }
+
+    /// Has a queue pair been tied, or cannot be, since this was asked last?
+    fn has_tied(&self) -> bool {
+        let exchanges = self
+            .devices
+            .iter()
+            .filter_map(|device| device.exchange.as_ref());
+        // All are asked, for asking empties their files.
+        exchanges.filter(|exchange| exchange.has_news()).count() > 0
     }
 
     /// Some descriptors are ready.
@@ -168,7 +179,7 @@ impl Node for VerbsNode {
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.tend()?;
-        if self.office.has_arrived() {
+        if self.has_tied() || self.office.has_arrived() {
             return Ok(());
         }
         let mut new = false;
@@ -190,6 +201,7 @@ impl Node for VerbsNode {
         for device in &mut self.devices {
             device.arm()?;
         }
+        self.has_tied();
         self.tend()?;
         match &mut self.alarm {
             Some(alarm) => {

@@ -1,14 +1,12 @@
-//! Where a rank's [`Mail`] meets a device: a datagram queue pair, memory for what comes and goes, and the cards by which
-//! ranks find each other.
+//! Where a rank's [`Mail`] meets what carries its datagrams, and the cards by which ranks find each other.
 
 use std::collections::BTreeMap;
-use std::ptr;
+use std::os::fd::RawFd;
 
-use super::mail::{DATAGRAM, Mail};
-use crate::{
-    Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
-    ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
-};
+use super::datagrams::Datagrams;
+use super::mail::Mail;
+use super::socket::Socket;
+use crate::{Address, Device, Error, Result};
 
 /// How ranks learn each other's cards, before they can talk: a launcher's key-value space, for instance.
 pub trait Directory: Send {
@@ -19,9 +17,29 @@ pub trait Directory: Send {
     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>>;
 }
 
-/// Datagrams that may come before they are looked at, and leave before they are gone.
-const RECEIVES: usize = 128;
-const SENDS: usize = 32;
+/// What carries datagrams from rank to rank, some of which may be lost.
+pub(super) trait Carrier: Send {
+    /// By what peers reach this one.
+    fn address(&self) -> Address;
+
+    /// Hands over what has come.
+    fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()>;
+
+    /// It takes one more.
+    fn has_room(&self) -> bool;
+
+    fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
+
+    /// Nothing is on its way from here.
+    fn is_settled(&self) -> bool;
+
+    /// Readable when something has come, if the device does not say so.
+    fn fd(&self) -> Option<RawFd>;
+
+    /// Ends the device's use of memory.
+    fn close(&mut self, device: &mut dyn Device);
+}
+
 /// Nanoseconds until a card is asked for again: the first time, and the most.
 const ASK_AGAIN: u64 = 1_000_000;
 const ASK_SELDOM: u64 = 50_000_000;
@@ -30,66 +48,35 @@ pub struct Office {
     mail: Mail,
     ranks: usize,
     directory: Box<dyn Directory>,
-    cq: Cq,
-    qp: Qp,
-    memory: Box<[u8]>,
-    region: Region,
-    /// Places that no send is using.
-    free: Vec<usize>,
+    carrier: Box<dyn Carrier>,
     addresses: BTreeMap<usize, Address>,
     /// Of ranks whose card is not known yet: when to ask again, and how long to wait after that.
     asked: BTreeMap<usize, (u64, u64)>,
 }
 
 impl Office {
+    /// `ip` is the address of the network interface below a device that has no datagrams.
     pub fn open(
         device: &mut dyn Device,
+        ip: u128,
         rank: usize,
         ranks: usize,
         mut directory: Box<dyn Directory>,
     ) -> Result<Office> {
-        let (name, mtu) = (&device.attributes().name, device.attributes().mtu);
-        if mtu < DATAGRAM {
-            return Err(Error::System(format!(
-                "{name}: packets carry {mtu} bytes; at least {DATAGRAM} are needed (is the MTU of its network \
-                 interface below 1500?)"
-            )));
-        }
-        let cq = device.create_cq(RECEIVES + SENDS)?;
-        let qp = device.create_qp(&QpWanted {
-            transport: Transport::Ud,
-            send_cq: cq,
-            receive_cq: cq,
-            srq: None,
-            sends: SENDS,
-            receives: RECEIVES,
-            inline: 0,
-        })?;
-        let mut memory = vec![0; (RECEIVES + SENDS) * DATAGRAM].into_boxed_slice();
-        let access = Access {
-            local_write: true,
-            ..Access::default()
+        let carrier: Box<dyn Carrier> = match device.attributes().datagrams {
+            true => Box::new(Datagrams::open(device)?),
+            false => Box::new(Socket::open(&device.attributes().name, ip)?),
         };
-        // SAFETY: the memory stays until `close`, and is read only where a completion says that it is ours.
-        let region = unsafe { device.register(memory.as_mut_ptr(), memory.len(), access)? };
         let secret = secret()?;
-        let address = device.address(qp)?;
-        let mut office = Office {
+        directory.publish(&card(secret, carrier.address()))?;
+        Ok(Office {
             mail: Mail::new(rank, secret),
             ranks,
-            cq,
-            qp,
-            memory,
-            region,
-            free: Vec::new(),
+            directory,
+            carrier,
             addresses: BTreeMap::new(),
             asked: BTreeMap::new(),
-            directory: Box::new(Nobody),
-        };
-        office.revive(device)?;
-        directory.publish(&card(secret, address))?;
-        office.directory = directory;
-        Ok(office)
+        })
     }
 
     pub fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
@@ -113,7 +100,12 @@ impl Office {
 
     /// All that was told has been heard, and nothing is on its way from here.
     pub fn is_settled(&self) -> bool {
-        self.mail.is_settled() && self.free.len() == SENDS
+        self.mail.is_settled() && self.carrier.is_settled()
+    }
+
+    /// Readable when words may have come, if the device does not say so.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.carrier.fd()
     }
 
     /// When there is something to do, if nothing comes before.
@@ -124,71 +116,22 @@ impl Office {
 
     /// Takes what has come, and sends what is to be sent.
     pub fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
-        self.collect(device, now)?;
+        let Office {
+            mail,
+            ranks,
+            carrier,
+            ..
+        } = self;
+        carrier.collect(device, &mut |datagram| mail.incoming(datagram, *ranks, now))?;
         self.ask(now)?;
-        while !self.free.is_empty()
+        while self.carrier.has_room()
             && let Some((peer, datagram)) = self.mail.outgoing(now)
         {
-            self.send(device, peer, &datagram)?;
+            if let Some(&to) = self.addresses.get(&peer) {
+                self.carrier.send(device, to, &datagram)?;
+            }
         }
         Ok(())
-    }
-
-    fn collect(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
-        let none = Completion {
-            id: 0,
-            qp: self.qp,
-            status: Status::Success,
-            of: Completed::Send,
-            bytes: 0,
-            immediate: None,
-        };
-        let mut some = [none; 16];
-        loop {
-            let count = device.poll(self.cq, &mut some)?;
-            for one in &some[..count] {
-                let place = one.id as usize;
-                match one.status {
-                    Status::Success if place >= RECEIVES => self.free.push(place),
-                    Status::Success => {
-                        self.take(place, one.bytes as usize, now);
-                        self.post_receive(device, place)?;
-                    }
-                    // There is no way out of this port now, perhaps because its link is down. A datagram that is lost is
-                    // sent again, and so is this one.
-                    Status::LocalQpOperation | Status::Flushed => return self.revive(device),
-                    status => {
-                        return Err(Error::System(format!(
-                            "{}: the queue pair by which ranks find each other has failed: {}",
-                            device.attributes().name,
-                            status.words()
-                        )));
-                    }
-                }
-            }
-            if count < some.len() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// A datagram has come.
-    fn take(&mut self, place: usize, len: usize, now: u64) {
-        let mut datagram = vec![0; len.min(DATAGRAM)];
-        // SAFETY: inside the memory, of which a completion has said that the device is done with this place.
-        unsafe {
-            let from = self.memory.as_ptr().add(place * DATAGRAM);
-            ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
-        }
-        self.mail.incoming(&datagram, self.ranks, now);
-    }
-
-    /// Begins, or begins anew with the same queue pair, which keeps its number: what was on its way is lost.
-    fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
-        device.modify(self.qp, Ending::Reset)?;
-        device.connect(self.qp, None)?;
-        self.free = (RECEIVES..RECEIVES + SENDS).collect();
-        (0..RECEIVES).try_for_each(|place| self.post_receive(device, place))
     }
 
     /// Asks for the cards of ranks that something is for.
@@ -220,57 +163,9 @@ impl Office {
         Ok(())
     }
 
-    fn slice(&self, place: usize, len: usize) -> Slice {
-        Slice {
-            address: self.region.address + (place * DATAGRAM) as u64,
-            len: len as u32,
-            lkey: self.region.lkey,
-        }
-    }
-
-    fn post_receive(&mut self, device: &mut dyn Device, place: usize) -> Result<()> {
-        let into = [self.slice(place, DATAGRAM)];
-        // SAFETY: our own memory, left alone until the completion.
-        unsafe { device.post_receive(ReceiveQueue::Own(self.qp), place as u64, &into) }
-    }
-
-    fn send(&mut self, device: &mut dyn Device, peer: usize, datagram: &[u8]) -> Result<()> {
-        let (Some(&to), Some(place)) = (self.addresses.get(&peer), self.free.pop()) else {
-            return Ok(());
-        };
-        let start = place * DATAGRAM;
-        self.memory[start..start + datagram.len()].copy_from_slice(datagram);
-        let local = [self.slice(place, datagram.len())];
-        let work = Work {
-            id: place as u64,
-            operation: Operation::Send { immediate: None },
-            local: &local,
-            inline: false,
-            signaled: true,
-            to: Some(to),
-        };
-        // SAFETY: our own memory, left alone until the completion.
-        unsafe { device.post(self.qp, &work) }
-    }
-
-    /// Ends the device's use of the memory.
+    /// Ends the device's use of memory.
     pub fn close(&mut self, device: &mut dyn Device) {
-        // What the device says to this no longer matters.
-        let _ = device.destroy_qp(self.qp);
-        let _ = device.deregister(self.region);
-    }
-}
-
-/// The directory until there is one.
-struct Nobody;
-
-impl Directory for Nobody {
-    fn publish(&mut self, _card: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn find(&mut self, _peer: usize) -> Result<Option<Vec<u8>>> {
-        Ok(None)
+        self.carrier.close(device);
     }
 }
 
@@ -297,7 +192,7 @@ fn read_card(card: &[u8]) -> Option<(u64, Address)> {
 }
 
 /// A number that nobody can guess.
-fn secret() -> Result<u64> {
+pub(super) fn secret() -> Result<u64> {
     let mut bytes = [0; 8];
     // SAFETY: a place for so many bytes.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

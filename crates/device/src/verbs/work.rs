@@ -6,9 +6,9 @@ use std::ptr;
 
 use super::connection::Q_KEY;
 use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
-use super::ledger::{Kind, Number, Sent};
 use super::sys::*;
 use crate::check;
+use crate::ledger::{Kind, Number, Sent};
 use crate::{
     Completed, Completion, Cq, Device, Error, Operation, Qp, ReceiveQueue, Result, Slice, State,
     Status, Transport, Work,
@@ -61,6 +61,9 @@ impl VerbsDevice {
     /// As for [`Device::post`](crate::Device::post).
     #[inline]
     pub(super) unsafe fn post_work(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        if self.qp(qp)?.state == State::Tying {
+            self.note_tied(qp)?;
+        }
         let len = self.may_post(qp, work)?;
         let handle = match work.to {
             Some(to) if self.qp(qp)?.transport == Transport::Ud => self.handle(to.port)?,
@@ -127,8 +130,8 @@ impl VerbsDevice {
                 Completed::Atomic
             }
         };
-        if (said.is_some() || of == Completed::Atomic) && self.context.is_iwarp() {
-            return self.wrong(qp, "iWARP has no immediates and no atomics".into());
+        if of == Completed::Atomic && self.context.is_iwarp() {
+            return self.wrong(qp, "iWARP has no atomics".into());
         }
         if let Some(immediate) = said {
             request.__bindgen_anon_1.imm_data = immediate.to_be();
@@ -180,6 +183,7 @@ impl VerbsDevice {
             inline: own.inline.into(),
             mtu: attributes.mtu as u64,
             longest: attributes.longest,
+            immediates: attributes.immediates,
         };
         check::work(work, &limits).or_else(|why| self.wrong(qp, why))
     }

@@ -159,6 +159,9 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let device = node.rail(wish.rail);
     let tied = (wish.transport != Transport::Ud).then_some(peer);
     device.connect(qp, tied).unwrap();
+    while node.rail(wish.rail).state(qp).unwrap() == State::Tying {
+        node.wait(1_000_000).unwrap();
+    }
     End {
         rail: wish.rail,
         cq,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use device::instant::{self, Setup};
 use device::model::Faults;
 use device::verbs::{self, Directory, VerbsDevice, VerbsNode};
-use device::{Node, Placement, Result};
+use device::{Node, Placement, Result, with_immediates};
 
 use crate::common::{End, Wish, connect_any, meet, play, system};
 
@@ -61,17 +61,21 @@ pub struct Instant(Setup);
 
 impl Instant {
     pub fn all() -> Vec<Instant> {
-        let setup = |placement, delays| {
+        let setup = |placement, delays, plain: bool| {
             Instant(Setup {
                 placement,
                 delays,
+                immediates: !plain,
+                ties_both: plain,
+                inline: 128,
                 ..Setup::default()
             })
         };
         vec![
-            setup(Placement::Ordered, false),
-            setup(Placement::Ordered, true),
-            setup(Placement::Completion, true),
+            setup(Placement::Ordered, false, false),
+            setup(Placement::Ordered, true, false),
+            setup(Placement::Completion, true, false),
+            setup(Placement::Completion, true, true),
         ]
     }
 }
@@ -80,7 +84,7 @@ impl Maker for Instant {
     fn run(&self, wish: Wish, body: Body) {
         let nodes = instant::nodes(2, &self.0).into_iter();
         threads(
-            nodes.map(|node| node as Box<dyn Node>).collect(),
+            nodes.map(|node| with_immediates(node)).collect(),
             &wish,
             &body,
         );
@@ -144,7 +148,7 @@ impl Maker for Verbs {
     fn run(&self, wish: Wish, body: Body) {
         let nodes = verbs_nodes(devices(self.peer)).into_iter();
         threads(
-            nodes.map(|node| Box::new(node) as Box<dyn Node>).collect(),
+            nodes.map(|node| with_immediates(Box::new(node))).collect(),
             &wish,
             &body,
         );

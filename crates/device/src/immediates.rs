@@ -1,0 +1,554 @@
+//! Immediates for devices that have none, such as those of iWARP: a node whose devices keep all promises of the trait.
+//!
+//! Every message gets a *heading* of eight bytes in front, which says what it is and carries the immediate; every receive
+//! gets a place for one. A write with immediate becomes a write and, behind it on the same queue pair, a message that is a
+//! heading only: what a message brings is told of only once all that was written before it is there (RFC 5040, 5.5; IBA
+//! 9.5 keeps the same order). Both ends must do this, and both do, for a device without immediates only ever meets its like.
+//!
+//! What must always hold:
+//! - whoever is above sees one request where there are two: one number, one place in the send queue, one completion;
+//! - a heading stays as it is until its request, or its receive, has completed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use crate::ledger::{Kind, Number, Receives, Sends, Sent};
+use crate::{
+    Access, Address, Attributes, Completed, Completion, Cq, Device, Effort, Ending, Error, Node,
+    Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,
+};
+
+/// Bytes of a heading.
+const HEADING: usize = 8;
+/// Pieces of memory of a request or a receive, with the heading.
+const PIECES: usize = 9;
+
+/// What a heading says in its upper two bits: that behind it is a message, without or with an immediate, or that something
+/// has been written, of as many bytes as the next 30 bits say. The lower half is the immediate.
+const PLAIN: u64 = 1 << 62;
+const SAYS: u64 = 2 << 62;
+const WRITTEN: u64 = 3 << 62;
+const KIND: u64 = 3 << 62;
+const LONGEST: u64 = (1 << 30) - 1;
+
+/// The node itself, if all its devices have immediates.
+pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
+    let mut node = node;
+    let rails: Vec<Attributes> = (0..node.rails())
+        .map(|rail| node.rail(rail).attributes().clone())
+        .collect();
+    if rails.iter().all(|rail| rail.immediates) {
+        return node;
+    }
+    Box::new(Immediates {
+        node: RefCell::new(node),
+        rail: 0,
+        rails: rails.into_iter().map(Rail::of).collect(),
+    })
+}
+
+struct Immediates {
+    /// It goes first, and with it the device's use of the headings.
+    node: RefCell<Box<dyn Node>>,
+    /// The device that is in use.
+    rail: usize,
+    rails: Vec<Rail>,
+}
+
+/// What there is of a device.
+struct Rail {
+    attributes: Attributes,
+    /// By the order in which they were made; those that are gone are empty.
+    pairs: Vec<Option<Pair>>,
+    places: HashMap<Qp, usize>,
+    shared: Vec<Incoming>,
+    shared_places: HashMap<Srq, usize>,
+}
+
+struct Pair {
+    life: u8,
+    sends: Sends,
+    out: Headings,
+    /// Unless they come from a shared queue.
+    incoming: Option<Incoming>,
+}
+
+/// A queue of receives.
+struct Incoming {
+    receives: Receives,
+    headings: Headings,
+}
+
+/// Registered memory for headings.
+struct Headings {
+    words: Box<[u64]>,
+    region: Region,
+}
+
+impl Headings {
+    fn new(device: &mut dyn Device, count: usize, access: Access) -> Result<Headings> {
+        let mut words = vec![0; count.next_power_of_two()].into_boxed_slice();
+        // SAFETY: the memory goes after the device's use of it, and is looked at only where no request uses it.
+        let region =
+            unsafe { device.register(words.as_mut_ptr().cast(), size_of_val(&*words), access)? };
+        Ok(Headings { words, region })
+    }
+
+    fn place(&self, slot: u32) -> usize {
+        slot as usize & (self.words.len() - 1)
+    }
+
+    fn slice(&self, slot: u32) -> Slice {
+        Slice {
+            address: self.region.address + (HEADING * self.place(slot)) as u64,
+            len: HEADING as u32,
+            lkey: self.region.lkey,
+        }
+    }
+
+    fn write(&mut self, slot: u32, heading: u64) -> Slice {
+        let place = self.place(slot);
+        self.words[place] = heading.to_le();
+        self.slice(slot)
+    }
+
+    fn read(&self, slot: u32) -> u64 {
+        // SAFETY: inside the memory; a completion has said that the device is done with this place.
+        u64::from_le(unsafe { std::ptr::read_volatile(&raw const self.words[self.place(slot)]) })
+    }
+}
+
+impl Incoming {
+    fn new(device: &mut dyn Device, depth: usize) -> Result<Incoming> {
+        let access = Access {
+            local_write: true,
+            ..Access::default()
+        };
+        Ok(Incoming {
+            receives: Receives::new(depth),
+            headings: Headings::new(device, depth, access)?,
+        })
+    }
+}
+
+impl Rail {
+    fn of(attributes: Attributes) -> Rail {
+        Rail {
+            attributes: Attributes {
+                mtu: attributes.mtu.saturating_sub(HEADING),
+                inline: attributes.inline.saturating_sub(HEADING),
+                longest: attributes
+                    .longest
+                    .saturating_sub(HEADING as u64)
+                    .min(LONGEST),
+                immediates: true,
+                ..attributes
+            },
+            pairs: Vec::new(),
+            places: HashMap::new(),
+            shared: Vec::new(),
+            shared_places: HashMap::new(),
+        }
+    }
+
+    fn place(&self, qp: Qp) -> Result<usize> {
+        match self.places.get(&qp) {
+            Some(place) => Ok(*place),
+            None => Err(Error::Invalid(format!(
+                "{}: queue pair {} is not of this device",
+                self.attributes.name, qp.0
+            ))),
+        }
+    }
+
+    fn pair(&mut self, qp: Qp) -> Result<(usize, &mut Pair)> {
+        let place = self.place(qp)?;
+        match &mut self.pairs[place] {
+            Some(pair) => Ok((place, pair)),
+            None => unreachable!("one that is gone has no place"),
+        }
+    }
+
+    /// The pair to which a request was posted, if it has not been reset or destroyed since.
+    fn alive(&mut self, number: Number) -> Option<&mut Pair> {
+        let pair = self.pairs.get_mut(number.queue as usize)?.as_mut()?;
+        (pair.life == number.life).then_some(pair)
+    }
+
+    /// What a completion of the device's is to whoever is above. None: nothing, for it has been told of.
+    fn translate(&mut self, one: &Completion) -> Option<Completion> {
+        let number = Number::decode(one.id);
+        if number.kind == Kind::Send {
+            let sent = self.alive(number)?.sends.retire(number.slot)?;
+            return Some(Completion {
+                id: sent.id,
+                of: sent.of,
+                ..*one
+            });
+        }
+        let incoming = match number.kind {
+            Kind::Shared => self.shared.get_mut(number.queue as usize)?,
+            _ => self.alive(number)?.incoming.as_mut()?,
+        };
+        let id = incoming.receives.give_back(number.slot)?;
+        if one.status != Status::Success {
+            return Some(Completion { id, ..*one });
+        }
+        let heading = incoming.headings.read(number.slot);
+        let says = Some(heading as u32);
+        let behind = one.bytes.checked_sub(HEADING as u32);
+        let (of, immediate, bytes) = match heading & KIND {
+            PLAIN => (Completed::Receive, None, behind),
+            SAYS => (Completed::Receive, says, behind),
+            WRITTEN => (
+                Completed::ReceiveWrite,
+                says,
+                Some((heading & !KIND) >> 32).map(|len| len as u32),
+            ),
+            _ => (Completed::Receive, None, None),
+        };
+        Some(Completion {
+            id,
+            of,
+            immediate,
+            status: match bytes {
+                Some(_) => Status::Success,
+                None => Status::BadResponse,
+            },
+            bytes: bytes.unwrap_or(0),
+            ..*one
+        })
+    }
+}
+
+impl Immediates {
+    fn node(&mut self) -> &mut dyn Node {
+        &mut **self.node.get_mut()
+    }
+
+    /// The device in use, as it is and what has been made of it.
+    fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
+        let device = self.node.get_mut().rail(self.rail);
+        (device, &mut self.rails[self.rail])
+    }
+
+    fn device(&mut self) -> &mut dyn Device {
+        self.both().0
+    }
+}
+
+/// The heading's piece, and those behind it.
+fn pieces(heading: Slice, behind: &[Slice]) -> Result<([Slice; PIECES], usize)> {
+    let mut all = [heading; PIECES];
+    let count = 1 + behind.len();
+    match all.get_mut(1..count) {
+        Some(place) => place.copy_from_slice(behind),
+        None => {
+            let most = PIECES - 1;
+            return Err(Error::Invalid(format!(
+                "a request with {} pieces of memory; it takes at most {most}",
+                behind.len()
+            )));
+        }
+    }
+    Ok((all, count))
+}
+
+impl Device for Immediates {
+    fn attributes(&self) -> &Attributes {
+        &self.rails[self.rail].attributes
+    }
+
+    unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
+        // SAFETY: what the caller has promised.
+        unsafe { self.device().register(address, len, access) }
+    }
+
+    fn deregister(&mut self, region: Region) -> Result<()> {
+        self.device().deregister(region)
+    }
+
+    fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+        self.device().create_cq(depth)
+    }
+
+    fn create_srq(&mut self, depth: usize) -> Result<Srq> {
+        let (device, rail) = self.both();
+        let srq = device.create_srq(depth)?;
+        rail.shared_places.insert(srq, rail.shared.len());
+        rail.shared.push(Incoming::new(device, depth)?);
+        Ok(srq)
+    }
+
+    fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+        let (device, rail) = self.both();
+        let most = rail.attributes.inline;
+        if wanted.inline > most {
+            let (name, inline) = (&rail.attributes.name, wanted.inline);
+            return Err(Error::Invalid(format!(
+                "{name}: {inline} bytes inline; it takes at most {most}"
+            )));
+        }
+        let inline = match wanted.inline {
+            0 => 0,
+            inline => inline + HEADING,
+        };
+        let qp = device.create_qp(&QpWanted {
+            sends: 2 * wanted.sends,
+            inline,
+            ..wanted.clone()
+        })?;
+        let incoming = match wanted.srq {
+            None => Some(Incoming::new(device, wanted.receives)?),
+            Some(_) => None,
+        };
+        let pair = Pair {
+            life: 0,
+            sends: Sends::new(wanted.sends),
+            out: Headings::new(device, wanted.sends, Access::default())?,
+            incoming,
+        };
+        rail.places.insert(qp, rail.pairs.len());
+        rail.pairs.push(Some(pair));
+        Ok(qp)
+    }
+
+    fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+        let (device, rail) = self.both();
+        let place = rail.place(qp)?;
+        device.destroy_qp(qp)?;
+        rail.places.remove(&qp);
+        if let Some(pair) = rail.pairs[place].take() {
+            device.deregister(pair.out.region)?;
+            if let Some(incoming) = pair.incoming {
+                device.deregister(incoming.headings.region)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn address(&self, qp: Qp) -> Result<Address> {
+        self.node.borrow_mut().rail(self.rail).address(qp)
+    }
+
+    fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        self.device().connect(qp, peer)
+    }
+
+    fn state(&self, qp: Qp) -> Result<State> {
+        self.node.borrow_mut().rail(self.rail).state(qp)
+    }
+
+    fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
+        let (device, rail) = self.both();
+        device.modify(qp, to)?;
+        if to == Ending::Reset {
+            let (_, pair) = rail.pair(qp)?;
+            pair.life = pair.life.wrapping_add(1);
+            pair.sends.clear();
+            if let Some(incoming) = &mut pair.incoming {
+                incoming.receives.clear();
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        let (device, rail) = self.both();
+        let (place, pair) = rail.pair(qp)?;
+        if pair.sends.is_full() {
+            return Err(Error::Full);
+        }
+        let slot = pair.sends.next();
+        let number = Number {
+            kind: Kind::Send,
+            life: pair.life,
+            queue: place as u32,
+            slot,
+        };
+        let id = work.id;
+        let work = Work {
+            id: number.encode(),
+            ..*work
+        };
+        let mut heading = [pair.out.slice(slot)];
+        let of = match work.operation {
+            Operation::Write {
+                to,
+                immediate: Some(says),
+            } => {
+                let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
+                if len > LONGEST {
+                    return Err(Error::Invalid(format!(
+                        "queue pair {}: {len} bytes; valid are up to {LONGEST}",
+                        qp.0
+                    )));
+                }
+                heading[0] = pair.out.write(slot, WRITTEN | len << 32 | u64::from(says));
+                if len > 0 {
+                    let write = Work {
+                        operation: Operation::Write {
+                            to,
+                            immediate: None,
+                        },
+                        signaled: false,
+                        ..work
+                    };
+                    // SAFETY: what the caller has promised.
+                    unsafe { device.post(qp, &write)? };
+                }
+                let behind = Work {
+                    operation: Operation::Send { immediate: None },
+                    local: &heading,
+                    ..work
+                };
+                // SAFETY: a heading, which stays until this has completed.
+                unsafe { device.post(qp, &behind)? };
+                Completed::Write
+            }
+            Operation::Send { immediate } => {
+                let heading = pair.out.write(
+                    slot,
+                    match immediate {
+                        Some(says) => SAYS | u64::from(says),
+                        None => PLAIN,
+                    },
+                );
+                let (local, count) = pieces(heading, work.local)?;
+                let message = Work {
+                    operation: Operation::Send { immediate: None },
+                    local: &local[..count],
+                    ..work
+                };
+                // SAFETY: what the caller has promised, and a heading, which stays as above.
+                unsafe { device.post(qp, &message)? };
+                Completed::Send
+            }
+            operation => {
+                // SAFETY: what the caller has promised.
+                unsafe { device.post(qp, &work)? };
+                match operation {
+                    Operation::Write { .. } => Completed::Write,
+                    Operation::Read { .. } => Completed::Read,
+                    _ => Completed::Atomic,
+                }
+            }
+        };
+        pair.sends.post(Sent { id, of, bytes: 0 });
+        Ok(())
+    }
+
+    unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
+        let (device, rail) = self.both();
+        let unknown = || Error::Invalid("a shared receive queue that is not of this device".into());
+        let (kind, place, life, incoming) = match queue {
+            ReceiveQueue::Own(qp) => {
+                let (place, pair) = rail.pair(qp)?;
+                let incoming = pair.incoming.as_mut().ok_or_else(|| {
+                    let number = qp.0;
+                    Error::Invalid(format!(
+                        "queue pair {number}: it takes its receives from a shared queue"
+                    ))
+                })?;
+                (Kind::Receive, place, pair.life, incoming)
+            }
+            ReceiveQueue::Shared(srq) => {
+                let place = *rail.shared_places.get(&srq).ok_or_else(unknown)?;
+                (Kind::Shared, place, 0, &mut rail.shared[place])
+            }
+        };
+        let slot = incoming.receives.take(id).ok_or(Error::Full)?;
+        let number = Number {
+            kind,
+            life,
+            queue: place as u32,
+            slot,
+        };
+        let (pieces, count) = pieces(incoming.headings.slice(slot), into)?;
+        // SAFETY: what the caller has promised, and a heading, which stays until this has completed.
+        let posted = unsafe { device.post_receive(queue, number.encode(), &pieces[..count]) };
+        if posted.is_err() {
+            incoming.receives.give_back(slot);
+        }
+        posted
+    }
+
+    fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+        let (device, rail) = self.both();
+        let mut count = 0;
+        while count < into.len() {
+            let begin = count;
+            let got = device.poll(cq, &mut into[begin..])?;
+            for at in begin..begin + got {
+                if let Some(one) = rail.translate(&into[at]) {
+                    into[count] = one;
+                    count += 1;
+                }
+            }
+            if begin + got < into.len() {
+                break;
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl Node for Immediates {
+    fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    fn rail(&mut self, rail: usize) -> &mut dyn Device {
+        self.rail = rail;
+        self
+    }
+
+    fn now(&mut self) -> u64 {
+        self.node().now()
+    }
+
+    fn is_virtual(&self) -> bool {
+        self.node.borrow().is_virtual()
+    }
+
+    fn look(&mut self) {
+        self.node().look()
+    }
+
+    fn spend(&mut self, effort: Effort) {
+        self.node().spend(effort)
+    }
+
+    fn enter(&mut self, call: &'static str, computed: u64) {
+        self.node().enter(call, computed)
+    }
+
+    fn leave(&mut self) {
+        self.node().leave()
+    }
+
+    fn wait(&mut self, nanos: u64) -> Result<()> {
+        self.node().wait(nanos)
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        self.node().arm()
+    }
+
+    fn events(&mut self) -> Result<Option<OwnedFd>> {
+        self.node().events()
+    }
+
+    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        self.node().tell(peer, words)
+    }
+
+    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.node().told()
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        self.node().notes()
+    }
+}
