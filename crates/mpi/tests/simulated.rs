@@ -23,6 +23,10 @@ use stage::{Keep, Run, play, system};
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
 const DESIGNS: [&str; 4] = ["basic", "piggyback", "pipeline", "zero-copy"];
 
+/// Seeds beyond the usual ones that have found a defect: a message that was to be offered, found no room, and then was sent
+/// whole, but not said to be.
+const ONCE_FAILED: [u64; 1] = [638];
+
 /// Runs the program of a seed.
 fn simulate(seed: u64) -> Run {
     let mut random = Random::new(seed ^ 0x5eed);
@@ -82,9 +86,12 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn random_programs_under_random_faults_lose_nothing_and_repeat() {
-    let seeds = match number("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SEEDS").unwrap_or(200),
+    let seeds: Vec<u64> = match number("SEED") {
+        Some(seed) => vec![seed],
+        None => ONCE_FAILED
+            .into_iter()
+            .chain(0..number("SEEDS").unwrap_or(200))
+            .collect(),
     };
     for seed in seeds {
         eprintln!("seed {seed}");

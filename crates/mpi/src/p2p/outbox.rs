@@ -197,12 +197,22 @@ impl Messages {
                         continue;
                     };
                     if *position == 0 && peer.marks & Mark::HeadersOnly as u8 != 0 {
-                        send.envelope.kind = Kind::RequestToSend;
-                        let (envelope, buffer) = (send.envelope, send.buffer.clone());
+                        let envelope = Envelope {
+                            kind: Kind::RequestToSend,
+                            ..send.envelope
+                        };
+                        let buffer = send.buffer.clone();
                         let offer = self.offer(channels, at, request, &buffer)?.encode();
-                        channels.put(at, envelope.encode(), offer.len(), |room| {
+                        let put = channels.put(at, envelope.encode(), offer.len(), |room| {
                             room.copy_from_slice(&offer);
-                        })?
+                        })?;
+                        // If there is no room, the peer may have some for the message itself by the time there is.
+                        if put != Put::Full
+                            && let Some(send) = self.requests.send_mut(request)
+                        {
+                            send.envelope.kind = Kind::RequestToSend;
+                        }
+                        put
                     } else if send.envelope.kind == Kind::EagerPieces {
                         let (len, mut envelope) = (send.buffer.len(), send.envelope);
                         match *position {
@@ -224,6 +234,7 @@ impl Messages {
                             }
                         }
                         if put != Put::Full {
+                            self.release(request);
                             self.requests.complete(request, Status::EMPTY);
                         }
                         put
@@ -235,6 +246,8 @@ impl Messages {
                                 fill(past, buffer, 0, room)
                             })?;
                         if put != Put::Full && send.envelope.kind == Kind::Eager {
+                            // It may have been about to be offered.
+                            self.release(request);
                             self.requests.complete(request, Status::EMPTY);
                         }
                         put
