@@ -74,7 +74,7 @@ def c_programs() -> list[Case]:
         if name in ("c: hello -n 4", "c: coll_data -n 4"):
             return True
         return name.endswith("-n 2") and "DESIGN" not in name and "flood" not in name
-    return [case for case in programs.tests() if wanted(case.name)]
+    return [replace(case, short=case.short and case.name.endswith("-n 2")) for case in programs.tests() if wanted(case.name)]
 
 
 def tests() -> list[Case]:
@@ -87,7 +87,7 @@ def tests() -> list[Case]:
         Case("iwarp: latency over both hosts", benches.bench("latency", "8:32", [8, 16, 32], "us")),
         Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s"), short=False),
         *named(c_programs()),
-        Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8)),
+        Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8), short=False),
         Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20), short=False),
         Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw"), short=False),
         Case("iwarp: a program is told that the cable is cut", waiting.told_to_the_program, short=False),
