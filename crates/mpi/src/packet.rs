@@ -111,7 +111,7 @@ impl Envelope {
         ]
     }
 
-    /// The same, of a packet whose body is in a cache that both share.
+    /// The same, of a message, or a piece of a short one, whose body is in a cache that both share.
     #[inline(always)]
     pub fn encode_near(&self) -> Head {
         let [first, second, third] = self.encode();
@@ -168,7 +168,8 @@ impl<'a> Contents<'a> {
     }
 
     /// Copies them to where they belong. What another core has just written to a cache that both share is read backward: whoever
-    /// reads forward fetches lines beyond the end too, which the other is about to write.
+    /// reads forward fetches lines beyond the end too, which the other is about to write. Of long messages, which come as
+    /// streams, those are the next piece, and most often written already: they are read forward.
     #[inline(always)]
     pub fn unpack(self, buffer: &Buffer, position: usize) {
         let direction = match self.near {

@@ -15,7 +15,7 @@ use super::Messages;
 use super::ahead::Word;
 use super::rdma::Write;
 use super::receive::received;
-use super::send::{fill, head};
+use super::send::fill;
 use crate::matching::Key;
 use crate::packet::{Contents, Envelope, Invitation, Kind, Offer};
 use crate::request::RequestId;
@@ -24,10 +24,10 @@ use crate::{Class, Error, Result};
 /// How much of a message is moved before packets are looked at again.
 const PIECE: usize = 128 << 10;
 /// The smallest piece of a message that two move together, and the one that goes through the ring.
-const LEAST_PIECE: usize = 16 << 10;
+const LEAST_PIECE: usize = 32 << 10;
 /// How many pieces a sender takes at once to put them into the ring.
-const RUN: u32 = 4;
-/// How many looks a receiver waits for the sender's next piece before it reads one itself: a few microseconds.
+const RUN: u32 = 8;
+/// How many looks a receiver waits for the sender's next piece before it reads one itself: some tens of microseconds.
 const PATIENCE: u32 = 512;
 /// How much is held in between when the receiver's buffer is not in one piece.
 const UNPACK_BYTES: usize = 64 << 10;
@@ -118,7 +118,15 @@ impl Messages {
             return Ok(false);
         }
         self.next_chore(channels)?;
-        self.fetch_next(channels)
+        let next = self.fetches.front_mut();
+        match next.and_then(|fetch| fetch.together.as_mut()) {
+            Some(together) if together.patience > 0 => {
+                together.patience -= 1;
+                std::hint::spin_loop();
+                Ok(true)
+            }
+            _ => self.fetch_next(channels),
+        }
     }
 
     #[inline(never)]
@@ -140,6 +148,10 @@ impl Messages {
             && channels.can_read(fetch.peer);
         if single && fetch.together.is_none() && arrived == 0 {
             fetch.together = self.invite(channels, &fetch, &buffer, wanted)?;
+            if fetch.together.is_some() {
+                self.fetches.push_front(fetch);
+                return Ok(true);
+            }
         }
         let step = match &mut fetch.together {
             _ if wanted == 0 => Step::Here(0),
@@ -303,7 +315,7 @@ impl Messages {
                 let mut envelope = Envelope::about(Kind::Pushed, receive);
                 envelope.key.tag = at as i32;
                 let past = channels.past_cache(peer, bytes);
-                let put = channels.put(peer, head(&envelope, past), bytes, |room| {
+                let put = channels.put(peer, envelope.encode(), bytes, |room| {
                     fill(past, &buffer, position, room)
                 })?;
                 if put == Put::Full {
@@ -348,8 +360,9 @@ impl Messages {
             return Err("a piece that its message does not have");
         }
         body.unpack(&receive.buffer, at * together.piece);
-        together.here = together.here.map(|here| here + 1);
-        together.patience = PATIENCE;
+        let here = together.here.map_or(0, |here| here + 1);
+        together.here = Some(here);
+        together.patience = if here < together.pieces { PATIENCE } else { 0 };
         Ok(())
     }
 }
@@ -370,10 +383,6 @@ fn read_together(
     };
     if is_complete {
         return Ok(Step::Here(wanted));
-    }
-    if together.patience > 0 {
-        together.patience -= 1;
-        return Ok(Step::Waiting);
     }
     let piece = together.piece;
     let claimed =

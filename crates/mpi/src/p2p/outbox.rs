@@ -272,7 +272,7 @@ impl Messages {
             let piece = left.min(channels.piece(at));
             let envelope = Envelope::about(Kind::Data, stream.receive);
             let past = channels.past_cache(at, piece);
-            let put = channels.put(at, head(&envelope, past), piece, |room| {
+            let put = channels.put(at, envelope.encode(), piece, |room| {
                 fill(past, &send.buffer, stream.position, room)
             })?;
             if put == Put::Full {
