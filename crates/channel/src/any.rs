@@ -138,9 +138,15 @@ impl Channels {
     }
 
     /// Is the next long message to a peer best moved through shared memory by packets?
-    pub fn offers_near(&mut self, peer: usize) -> bool {
-        self.shm_to_mut(peer)
-            .is_some_and(|shm| shm.offers_near(peer))
+    pub fn offers_near(&self, peer: usize) -> bool {
+        self.shm_to(peer).is_some_and(|shm| shm.offers_near(peer))
+    }
+
+    /// A peer asks for help with a long message that goes to it, and has just opened its share with this generation.
+    pub fn has_opened(&mut self, peer: usize, generation: u32) {
+        if let Some(shm) = self.shm_to_mut(peer) {
+            shm.has_opened(peer, generation);
+        }
     }
 
     /// Is this peer reached by a device?

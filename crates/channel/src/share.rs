@@ -28,6 +28,11 @@ impl Share {
         generation
     }
 
+    /// It is used by the message of this generation.
+    pub fn is_of(&self, generation: u32) -> bool {
+        (self.next.load(Ordering::Acquire) >> 32) as u32 == generation
+    }
+
     /// Takes the next of `pieces` pieces, and up to `most` in a row, if one is left and the message is still that one.
     pub fn claim(&self, generation: u32, pieces: u32, most: u32) -> Option<Range<u32>> {
         let mut seen = self.next.load(Ordering::Acquire);

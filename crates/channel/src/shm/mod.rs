@@ -163,10 +163,19 @@ impl Shm {
     }
 
     /// Is the next long message to a peer best moved through the ring, as among cores that are near?
-    pub(crate) fn offers_near(&mut self, peer: usize) -> bool {
-        let first = self.cores.near;
-        self.reach(peer, ASKED)
-            .map_or(first, |reach| reach.is_near())
+    pub(crate) fn offers_near(&self, peer: usize) -> bool {
+        match self.outbound.get(peer) {
+            Some(Some(to)) => to.reach.is_near(),
+            _ => self.cores.near,
+        }
+    }
+
+    /// A peer has just opened the share of a long message that goes to it, with this generation.
+    pub(crate) fn has_opened(&mut self, peer: usize, generation: u32) {
+        if let Some(to) = self.outbound(peer) {
+            let share = to.ring.memory().share();
+            to.reach.look_for_long(|| share.is_of(generation));
+        }
     }
 
     /// This rank's own doorbell, to sleep on.

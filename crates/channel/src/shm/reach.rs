@@ -2,7 +2,9 @@
 //!
 //! A machine has pairs of cores that are near and pairs that are far, and the cores of a virtual machine move. So whoever
 //! sends finds it out while it does: now and then it reads a line that the peer has written since the last time, which is
-//! therefore in the peer's cache, and takes the time.
+//! therefore in the peer's cache, and takes the time. The line must have been written lately: one that has left the peer's
+//! cache comes slowly from wherever it is. So with bodies it is the tail of their ring, which the peer writes every few of
+//! them, and with long messages the word by which the peer has just asked for help.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,8 @@ pub const ASKED: usize = 1 << 10;
 const BETWEEN: u32 = 64;
 /// And before the next attempt, if the line was not the peer's.
 const AGAIN: u32 = 8;
+/// Long messages between two measurements.
+const BETWEEN_LONG: u32 = 4;
 /// A line that takes longer, the reading of the clock included, comes from a core that is far. From near ones it takes 20 to
 /// 80 nanoseconds, from others 120 or more, except where it has been fetched beforehand.
 const FAR: Duration = Duration::from_nanos(100);
@@ -22,7 +26,8 @@ pub struct Reach {
     near: bool,
     /// From what size on bodies go past the cache if the peer is far.
     limit: usize,
-    until_measured: u32,
+    bodies_until_measured: u32,
+    long_until_measured: u32,
     /// Measurements in a row that say otherwise.
     otherwise: u32,
 }
@@ -33,7 +38,8 @@ impl Reach {
         Reach {
             near,
             limit,
-            until_measured: BETWEEN,
+            bodies_until_measured: BETWEEN,
+            long_until_measured: BETWEEN_LONG,
             otherwise: 0,
         }
     }
@@ -54,21 +60,31 @@ impl Reach {
     /// A body is to be sent: is it time to measure? `read` reads the line, and says whether the peer has written it since.
     #[inline]
     pub fn look(&mut self, read: impl FnOnce() -> bool) {
-        self.until_measured -= 1;
-        if self.until_measured == 0 {
-            self.measure(read);
+        self.bodies_until_measured -= 1;
+        if self.bodies_until_measured == 0 {
+            self.bodies_until_measured = match self.measure(read) {
+                true => BETWEEN,
+                false => AGAIN,
+            };
         }
     }
 
+    /// The same for a long message that the peer has just asked for.
+    #[inline]
+    pub fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
+        self.long_until_measured -= 1;
+        if self.long_until_measured == 0 {
+            self.measure(read);
+            self.long_until_measured = BETWEEN_LONG;
+        }
+    }
+
+    /// True if the line was the peer's.
     #[cold]
-    fn measure(&mut self, read: impl FnOnce() -> bool) {
+    fn measure(&mut self, read: impl FnOnce() -> bool) -> bool {
         let begin = Instant::now();
         let was_theirs = read();
         let near = begin.elapsed() < FAR;
-        self.until_measured = match was_theirs {
-            true => BETWEEN,
-            false => AGAIN,
-        };
         if was_theirs {
             self.otherwise = match near == self.near {
                 true => 0,
@@ -78,6 +94,7 @@ impl Reach {
                 (self.near, self.otherwise) = (near, 0);
             }
         }
+        was_theirs
     }
 }
 
@@ -99,6 +116,11 @@ mod tests {
             reach.look(slowly);
         }
         assert_eq!(reach.past_cache(), LIMIT);
+        for _ in 0..SURE * BETWEEN_LONG {
+            assert!(!reach.is_near());
+            reach.look_for_long(|| true);
+        }
+        assert!(reach.is_near());
     }
 
     #[test]

@@ -73,8 +73,8 @@ pub(super) struct Help {
     peer: usize,
     request: RequestId,
     invitation: Invitation,
-    /// Pieces that have been taken and found no room in the ring yet.
-    taken: Range<u32>,
+    /// Pieces that have been taken and found no room in the ring yet; none at first.
+    taken: Option<Range<u32>>,
 }
 
 /// What a step of a fetch came to.
@@ -251,7 +251,7 @@ impl Messages {
             peer,
             request,
             invitation,
-            taken: 0..0,
+            taken: None,
         }));
     }
 
@@ -300,15 +300,22 @@ impl Messages {
             _ => return Ok(()),
         };
         let most = if push.is_some() { RUN } else { 1 };
-        if help.taken.is_empty() {
-            let pieces = len.div_ceil(piece) as u32;
-            let share = channels.share(peer, End::Sender);
-            let Some(run) = share.and_then(|share| share.claim(generation, pieces, most)) else {
-                return Ok(());
-            };
-            help.taken = run;
+        if help.taken.is_none() {
+            channels.has_opened(peer, generation);
         }
-        while let Some(at) = help.taken.clone().next() {
+        let mut taken = match help.taken.take() {
+            Some(run) if !run.is_empty() => run,
+            _ => {
+                let pieces = len.div_ceil(piece) as u32;
+                let share = channels.share(peer, End::Sender);
+                match share.and_then(|share| share.claim(generation, pieces, most)) {
+                    Some(run) => run,
+                    None => return Ok(()),
+                }
+            }
+        };
+        while !taken.is_empty() {
+            let at = taken.start;
             let position = at as usize * piece;
             let bytes = piece.min(len - position);
             if let Some(receive) = push {
@@ -334,8 +341,9 @@ impl Messages {
                     share.moved(1);
                 }
             }
-            help.taken.start += 1;
+            taken.start += 1;
         }
+        help.taken = Some(taken);
         self.chores.push_front(Chore::Help(help));
         Ok(())
     }
