@@ -112,17 +112,17 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
                 store_anywhere(place(next * PART), value);
             }
         } else {
-            let last = len - BLOCK;
-            let tail = [0, 1, 2, 3].map(|at| load(part(last + at * PART)));
             store_anywhere(place(0), load(part(0)));
-            let mut at = PART - to.addr() % PART;
-            while at < last {
+            let mut at = (PART - to.addr() % PART) % PART;
+            while at + BLOCK <= len {
                 let block = [0, 1, 2, 3].map(|next| load(part(at + next * PART)));
                 for (next, value) in block.into_iter().enumerate() {
                     store(place(at + next * PART), value);
                 }
                 at += BLOCK;
             }
+            let last = len - BLOCK;
+            let tail = [0, 1, 2, 3].map(|at| load(part(last + at * PART)));
             for (next, value) in tail.into_iter().enumerate() {
                 store_anywhere(place(last + next * PART), value);
             }
