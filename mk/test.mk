@@ -1,6 +1,6 @@
 # Tests, from the fastest to the slowest. Every suite ends with a line `N passed, N failed`.
 
-.PHONY: test test-all test-verbs lint unit loom simulate programs robust verbs foreign foreign-all counts documents bench
+.PHONY: test test-all test-verbs lint lint-aarch64 unit loom simulate programs robust verbs foreign foreign-all counts documents bench
 
 test: begin needs lint unit loom programs robust verbs counts documents foreign
 	@cat build/not-run
@@ -19,9 +19,18 @@ not_run = echo "*** $(1) NOT RUN: $(2) ***" | tee -a build/not-run
 needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
-lint:
+lint: lint-aarch64
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+# What is written for the other kind of processor compiles for it. Its standard library is fetched where rustup can do that.
+AARCH64 := aarch64-unknown-linux-gnu
+
+lint-aarch64: begin
+	@if ls "$$(rustc --print target-libdir --target $(AARCH64))"/libstd-* >/dev/null 2>&1 || \
+	    timeout 120 rustup --quiet target add $(AARCH64); then \
+	  set -x; $(CARGO) clippy --workspace --all-targets --quiet --target $(AARCH64) -- -D warnings; \
+	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); fi
 
 unit: stage
 	timeout 1800 $(CARGO) test --workspace --quiet

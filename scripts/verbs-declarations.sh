@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Writes crates/device/src/verbs/sys.rs anew: the types of libibverbs and librdmacm that are used, from their public headers.
-# Needs librdmacm-dev, libclang-dev and `cargo install bindgen-cli`. INCLUDE names another folder with rdma/rdma_cma.h.
+# Needs librdmacm-dev, libclang-dev, libc6-dev-arm64-cross and `cargo install bindgen-cli`. INCLUDE names another folder with
+# rdma/rdma_cma.h.
+#
+# The types are made for x86-64 and for aarch64 and laid over each other: a line that only one of them has is said to be for that
+# one. These are what is asserted of sizes and offsets in structures that hold a mutex of the C library, which `libc` declares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 include=${INCLUDE:-/usr/include}
@@ -12,6 +16,23 @@ types=(ibv_device ibv_context ibv_device_attr ibv_port_attr ibv_gid ibv_gid_entr
   ibv_qp_state ibv_qp_attr_mask rdma_event_channel rdma_cm_id rdma_cm_event rdma_conn_param rdma_port_space)
 options=()
 for type in "${types[@]}"; do options+=(--allowlist-type "$type"); done
+
+# declarations TARGET FILE CLANG-OPTION...: one declaration or assertion a line.
+declarations() {
+  local target=$1 file=$2
+  shift 2
+  bindgen "$include/rdma/rdma_cma.h" "${options[@]}" --opaque-type rdma_cm_id --allowlist-var 'IBV_(LINK_LAYER|QPF)_.*' --no-doc-comments --no-prepend-enum-name \
+    --default-enum-style consts --no-derive-debug --rust-edition 2024 --rust-target 1.88 --ignore-functions \
+    --blocklist-type '_*(pthread|atomic).*' --raw-line 'use libc::{pthread_cond_t, pthread_mutex_t};' \
+    -- --target="$target" "$@" -idirafter "$include" |
+    sed '/^\/\* automatically generated/d' |
+    rustfmt --edition 2024 --config max_width=1000,use_small_heuristics=Max >"$file"
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+declarations x86_64-linux-gnu "$scratch/x86-64"
+declarations aarch64-linux-gnu "$scratch/aarch64" -isystem /usr/aarch64-linux-gnu/include
 
 out=crates/device/src/verbs/sys.rs
 {
@@ -42,9 +63,9 @@ out=crates/device/src/verbs/sys.rs
 #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::all, clippy::undocumented_unsafe_blocks)]
 
 HEAD
-  bindgen "$include/rdma/rdma_cma.h" "${options[@]}" --opaque-type rdma_cm_id --allowlist-var 'IBV_(LINK_LAYER|QPF)_.*' --no-doc-comments --no-prepend-enum-name \
-    --default-enum-style consts --no-derive-debug --rust-edition 2024 --rust-target 1.88 --ignore-functions \
-    --blocklist-type '_*(pthread|atomic).*' --raw-line 'use libc::{pthread_cond_t, pthread_mutex_t};' -- -I"$include" |
-    sed '/^\/\* automatically generated/d'
+  status=0
+  diff --unchanged-line-format='%L' --old-line-format='#[cfg(target_arch = "x86_64")] %L' \
+    --new-line-format='#[cfg(target_arch = "aarch64")] %L' "$scratch/x86-64" "$scratch/aarch64" || status=$?
+  ((status < 2))
 } >"$out"
 rustfmt --edition 2024 "$out"

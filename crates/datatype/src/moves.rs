@@ -1,12 +1,13 @@
 //! Moving bytes between the user's memory and memory that ranks share.
 //!
-//! Short runs are moved where they are called for, without a call. Runs up to [`BY_VECTORS`] are moved by vectors:
+//! Short runs are moved where they are called for, without a call. On x86-64, runs up to [`BY_VECTORS`] are moved by vectors:
 //! what a C library takes for such lengths, a string move, is slow to begin and slow with lines that another core holds.
 
 use std::ptr;
 
 const LINE: usize = 64;
-/// Runs up to this long are moved by vectors.
+/// Runs up to this long are moved by vectors, where the machine has them.
+#[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 64 << 10;
 
 /// In which direction a longer run is moved, where that is ours to choose.
@@ -62,16 +63,25 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`; more than 64 bytes.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise; the machine has what `copy_by_avx` needs.
     unsafe {
-        #[cfg(target_arch = "x86_64")]
         if len <= BY_VECTORS && is_x86_feature_detected!("avx") {
             return copy_by_avx(direction, from, to, len);
         }
         ptr::copy_nonoverlapping(from, to, len);
     }
+}
+
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+unsafe fn copy_run(_: Direction, from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, len) };
 }
 
 /// # Safety

@@ -1160,7 +1160,10 @@ pub struct ibv_srq {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    #[cfg(target_arch = "x86_64")]
     ["Size of ibv_srq"][::std::mem::size_of::<ibv_srq>() - 128usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Size of ibv_srq"][::std::mem::size_of::<ibv_srq>() - 136usize];
     ["Alignment of ibv_srq"][::std::mem::align_of::<ibv_srq>() - 8usize];
     ["Offset of field: ibv_srq::context"][::std::mem::offset_of!(ibv_srq, context) - 0usize];
     ["Offset of field: ibv_srq::srq_context"]
@@ -1168,9 +1171,16 @@ const _: () = {
     ["Offset of field: ibv_srq::pd"][::std::mem::offset_of!(ibv_srq, pd) - 16usize];
     ["Offset of field: ibv_srq::handle"][::std::mem::offset_of!(ibv_srq, handle) - 24usize];
     ["Offset of field: ibv_srq::mutex"][::std::mem::offset_of!(ibv_srq, mutex) - 32usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_srq::cond"][::std::mem::offset_of!(ibv_srq, cond) - 72usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_srq::events_completed"]
         [::std::mem::offset_of!(ibv_srq, events_completed) - 120usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_srq::cond"][::std::mem::offset_of!(ibv_srq, cond) - 80usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_srq::events_completed"]
+        [::std::mem::offset_of!(ibv_srq, events_completed) - 128usize];
 };
 #[repr(C)]
 pub struct ibv_wq {
@@ -1196,7 +1206,10 @@ pub struct ibv_wq {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    #[cfg(target_arch = "x86_64")]
     ["Size of ibv_wq"][::std::mem::size_of::<ibv_wq>() - 152usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Size of ibv_wq"][::std::mem::size_of::<ibv_wq>() - 160usize];
     ["Alignment of ibv_wq"][::std::mem::align_of::<ibv_wq>() - 8usize];
     ["Offset of field: ibv_wq::context"][::std::mem::offset_of!(ibv_wq, context) - 0usize];
     ["Offset of field: ibv_wq::wq_context"][::std::mem::offset_of!(ibv_wq, wq_context) - 8usize];
@@ -1208,10 +1221,20 @@ const _: () = {
     ["Offset of field: ibv_wq::wq_type"][::std::mem::offset_of!(ibv_wq, wq_type) - 44usize];
     ["Offset of field: ibv_wq::post_recv"][::std::mem::offset_of!(ibv_wq, post_recv) - 48usize];
     ["Offset of field: ibv_wq::mutex"][::std::mem::offset_of!(ibv_wq, mutex) - 56usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_wq::cond"][::std::mem::offset_of!(ibv_wq, cond) - 96usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_wq::events_completed"]
         [::std::mem::offset_of!(ibv_wq, events_completed) - 144usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_wq::comp_mask"][::std::mem::offset_of!(ibv_wq, comp_mask) - 148usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_wq::cond"][::std::mem::offset_of!(ibv_wq, cond) - 104usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_wq::events_completed"]
+        [::std::mem::offset_of!(ibv_wq, events_completed) - 152usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_wq::comp_mask"][::std::mem::offset_of!(ibv_wq, comp_mask) - 156usize];
 };
 #[repr(C)]
 pub struct ibv_qp {
@@ -1231,7 +1254,10 @@ pub struct ibv_qp {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    #[cfg(target_arch = "x86_64")]
     ["Size of ibv_qp"][::std::mem::size_of::<ibv_qp>() - 160usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Size of ibv_qp"][::std::mem::size_of::<ibv_qp>() - 168usize];
     ["Alignment of ibv_qp"][::std::mem::align_of::<ibv_qp>() - 8usize];
     ["Offset of field: ibv_qp::context"][::std::mem::offset_of!(ibv_qp, context) - 0usize];
     ["Offset of field: ibv_qp::qp_context"][::std::mem::offset_of!(ibv_qp, qp_context) - 8usize];
@@ -1244,9 +1270,16 @@ const _: () = {
     ["Offset of field: ibv_qp::state"][::std::mem::offset_of!(ibv_qp, state) - 56usize];
     ["Offset of field: ibv_qp::qp_type"][::std::mem::offset_of!(ibv_qp, qp_type) - 60usize];
     ["Offset of field: ibv_qp::mutex"][::std::mem::offset_of!(ibv_qp, mutex) - 64usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_qp::cond"][::std::mem::offset_of!(ibv_qp, cond) - 104usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_qp::events_completed"]
         [::std::mem::offset_of!(ibv_qp, events_completed) - 152usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_qp::cond"][::std::mem::offset_of!(ibv_qp, cond) - 112usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_qp::events_completed"]
+        [::std::mem::offset_of!(ibv_qp, events_completed) - 160usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -1280,7 +1313,10 @@ pub struct ibv_cq {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    #[cfg(target_arch = "x86_64")]
     ["Size of ibv_cq"][::std::mem::size_of::<ibv_cq>() - 128usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Size of ibv_cq"][::std::mem::size_of::<ibv_cq>() - 136usize];
     ["Alignment of ibv_cq"][::std::mem::align_of::<ibv_cq>() - 8usize];
     ["Offset of field: ibv_cq::context"][::std::mem::offset_of!(ibv_cq, context) - 0usize];
     ["Offset of field: ibv_cq::channel"][::std::mem::offset_of!(ibv_cq, channel) - 8usize];
@@ -1288,11 +1324,22 @@ const _: () = {
     ["Offset of field: ibv_cq::handle"][::std::mem::offset_of!(ibv_cq, handle) - 24usize];
     ["Offset of field: ibv_cq::cqe"][::std::mem::offset_of!(ibv_cq, cqe) - 28usize];
     ["Offset of field: ibv_cq::mutex"][::std::mem::offset_of!(ibv_cq, mutex) - 32usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_cq::cond"][::std::mem::offset_of!(ibv_cq, cond) - 72usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_cq::comp_events_completed"]
         [::std::mem::offset_of!(ibv_cq, comp_events_completed) - 120usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_cq::async_events_completed"]
         [::std::mem::offset_of!(ibv_cq, async_events_completed) - 124usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_cq::cond"][::std::mem::offset_of!(ibv_cq, cond) - 80usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_cq::comp_events_completed"]
+        [::std::mem::offset_of!(ibv_cq, comp_events_completed) - 128usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_cq::async_events_completed"]
+        [::std::mem::offset_of!(ibv_cq, async_events_completed) - 132usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -1550,7 +1597,10 @@ pub struct ibv_context {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    #[cfg(target_arch = "x86_64")]
     ["Size of ibv_context"][::std::mem::size_of::<ibv_context>() - 328usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Size of ibv_context"][::std::mem::size_of::<ibv_context>() - 336usize];
     ["Alignment of ibv_context"][::std::mem::align_of::<ibv_context>() - 8usize];
     ["Offset of field: ibv_context::device"][::std::mem::offset_of!(ibv_context, device) - 0usize];
     ["Offset of field: ibv_context::ops"][::std::mem::offset_of!(ibv_context, ops) - 8usize];
@@ -1561,8 +1611,12 @@ const _: () = {
     ["Offset of field: ibv_context::num_comp_vectors"]
         [::std::mem::offset_of!(ibv_context, num_comp_vectors) - 272usize];
     ["Offset of field: ibv_context::mutex"][::std::mem::offset_of!(ibv_context, mutex) - 280usize];
+    #[cfg(target_arch = "x86_64")]
     ["Offset of field: ibv_context::abi_compat"]
         [::std::mem::offset_of!(ibv_context, abi_compat) - 320usize];
+    #[cfg(target_arch = "aarch64")]
+    ["Offset of field: ibv_context::abi_compat"]
+        [::std::mem::offset_of!(ibv_context, abi_compat) - 328usize];
 };
 pub const RDMA_CM_EVENT_ADDR_RESOLVED: rdma_cm_event_type = 0;
 pub const RDMA_CM_EVENT_ADDR_ERROR: rdma_cm_event_type = 1;
