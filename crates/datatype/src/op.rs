@@ -99,13 +99,11 @@ impl Op {
         let integer = matches!(class, CInteger | FortranInteger | MultiLanguage);
         match self {
             _ if matches!(format, Format::Unsupported) => false,
-            Op::Sum | Op::Prod => {
-                (integer || matches!(class, FloatingPoint | Complex)) && computable(format)
-            }
-            Op::Min | Op::Max => (integer || matches!(class, FloatingPoint)) && computable(format),
+            Op::Sum | Op::Prod => integer || matches!(class, FloatingPoint | Complex),
+            Op::Min | Op::Max => integer || matches!(class, FloatingPoint),
             Op::Band | Op::Bor | Op::Bxor => integer || matches!(class, Byte),
             Op::Land | Op::Lor | Op::Lxor => integer || matches!(class, Logical),
-            Op::Minloc | Op::Maxloc => matches!(class, Pair) && computable(format),
+            Op::Minloc | Op::Maxloc => matches!(class, Pair),
             Op::Replace | Op::NoOp => true,
         }
     }
@@ -133,10 +131,3 @@ static PERMITTED: [u32; 256] = {
     }
     permitted
 };
-
-/// Arithmetic on long double needs x87 instructions.
-const fn computable(format: Format) -> bool {
-    use Format::*;
-    cfg!(target_arch = "x86_64")
-        || !matches!(format, LongDouble | ComplexLongDouble | LongDoubleI32)
-}

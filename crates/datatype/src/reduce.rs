@@ -4,6 +4,9 @@
 #[cfg(target_arch = "x86_64")]
 mod extended;
 mod kernel;
+mod long_double;
+#[cfg(target_arch = "aarch64")]
+mod quad;
 
 use crate::buffer::Buffer;
 use crate::elements::Elements;
@@ -11,9 +14,8 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::predefined::{Format, Predefined};
 use crate::types::Type;
-#[cfg(target_arch = "x86_64")]
-use extended::F80;
 use kernel::{complex, float, integer, located};
+use long_double::LongDouble as CLongDouble;
 
 /// Combines packed elements; where the lengths differ, the whole elements that both have.
 pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> Result<()> {
@@ -159,16 +161,9 @@ fn compute(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) {
         I16I32 => located::<i16, i32>(op, input, inout),
         F32F32 => located::<f32, f32>(op, input, inout),
         F64F64 => located::<f64, f64>(op, input, inout),
-        #[cfg(target_arch = "x86_64")]
-        LongDouble => float::<F80>(op, input, inout),
-        #[cfg(target_arch = "x86_64")]
-        ComplexLongDouble => complex::<F80>(op, input, inout),
-        #[cfg(target_arch = "x86_64")]
-        LongDoubleI32 => located::<F80, i32>(op, input, inout),
-        #[cfg(not(target_arch = "x86_64"))]
-        LongDouble | ComplexLongDouble | LongDoubleI32 => {
-            unreachable!("`permits` refuses them here")
-        }
+        LongDouble => float::<CLongDouble>(op, input, inout),
+        ComplexLongDouble => complex::<CLongDouble>(op, input, inout),
+        LongDoubleI32 => located::<CLongDouble, i32>(op, input, inout),
         Unsupported => unreachable!("`permits` refuses types without a size"),
     }
 }

@@ -7,6 +7,24 @@ use std::collections::BTreeMap;
 /// Elements in each test: enough for vector code and a rest.
 const COUNT: usize = if cfg!(miri) { 3 } else { 37 };
 
+/// C's long double: its exponent begins at bit `EXPONENT`, `POINT` bits of its significand come after the leading one, and that
+/// is stored on x86-64 alone.
+const EXPONENT: u32 = if cfg!(target_arch = "x86_64") {
+    64
+} else {
+    112
+};
+const POINT: u32 = if cfg!(target_arch = "x86_64") {
+    63
+} else {
+    112
+};
+const LEADING: u128 = if cfg!(target_arch = "x86_64") {
+    0
+} else {
+    1 << 112
+};
+
 /// One number of any format, wide enough to compute in.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 enum Wide {
@@ -46,13 +64,13 @@ impl Store {
             Store::F32 => Wide::Float(f32::from_bits(raw as u32).into()),
             Store::F64 => Wide::Float(f64::from_bits(raw as u64)),
             Store::Extended => {
-                let exponent = (raw >> 64 & 0x7fff) as i32 - 16383 - 63;
-                let whole = match exponent {
-                    _ if raw as u64 == 0 => 0,
-                    0 => panic!("too large for this test"),
-                    down => (raw as u64 >> -down) as i64,
+                let significand = raw & ((1 << EXPONENT) - 1);
+                let whole = match (raw >> EXPONENT & 0x7fff) as u32 {
+                    0 => 0,
+                    exponent => ((significand | LEADING) >> (POINT + 16383 - exponent)) as i64,
                 };
-                Wide::Extended(if raw >> 79 & 1 == 1 { -whole } else { whole })
+                let negative = raw >> (EXPONENT + 15) & 1 == 1;
+                Wide::Extended(if negative { -whole } else { whole })
             }
         }
     }
@@ -63,10 +81,10 @@ impl Store {
             (Store::F64, Wide::Float(value)) => value.to_le_bytes().to_vec(),
             (Store::Extended, Wide::Extended(0)) => vec![0; 16],
             (Store::Extended, Wide::Extended(value)) => {
-                let up = value.unsigned_abs().leading_zeros();
-                let significand = u128::from(value.unsigned_abs() << up);
-                let exponent = u128::from(16383 + 63 - up) | u128::from(value < 0) << 15;
-                (significand | exponent << 64).to_le_bytes().to_vec()
+                let highest = value.unsigned_abs().ilog2();
+                let significand = u128::from(value.unsigned_abs()) << (POINT - highest) ^ LEADING;
+                let exponent = u128::from(16383 + highest) | u128::from(value < 0) << 15;
+                (significand | exponent << EXPONENT).to_le_bytes().to_vec()
             }
             (_, Wide::Int(value)) => value.to_le_bytes()[..self.size()].to_vec(),
             wrong => panic!("{wrong:?}"),
