@@ -7,6 +7,7 @@ CARGO   ?= cargo
 INSTALL ?= install
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
+BUILT   := $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: install stage library command
@@ -22,12 +23,12 @@ stage: ROOT = $(CURDIR)/build
 
 install stage: library command
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@$(INSTALL) -m 755 $(TARGET)/release/fishplate $(ROOT)/bin/fishplate
+	@$(INSTALL) -m 755 $(BUILT)/release/fishplate $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
 	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
-	@$(INSTALL) -m 755 $(TARGET)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
+	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@for name in mpi_abi fishplate; do \

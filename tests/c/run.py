@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build the C programs of this folder with a prefix's mpicc and run each under its mpiexec.
 
-    tests/c/run.py [--prefix build] [--only SUBSTRING] [--list]
+    tests/c/run.py [--prefix build] [--only SUBSTRING] [--through COMMAND] [--list]
 
 The table below says, for every program, on how many ranks it runs and what must come of it. A
 program that succeeds exits with 0 on every rank and prints ` ok` once; one that is meant to fail
@@ -12,6 +12,7 @@ The last line is `N passed, N failed, N skipped`; the exit status is 1 when some
 
 import argparse
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -131,6 +132,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     parser.add_argument("--only", default="", help="programs whose name holds this")
+    parser.add_argument("--through", default="", metavar="COMMAND",
+                        help="what runs a program built for another kind of processor")
     parser.add_argument("--peer", action="store_true",
                         help="the prefix is MPICH's: skip what the table says that it gets wrong")
     parser.add_argument("--list", action="store_true", help="print the table and stop")
@@ -162,7 +165,8 @@ def main() -> int:
             if broken.get(name):
                 problem, out, err, took = "does not compile", "", broken[name], 0.0
             else:
-                ran = harness.launch(prefix, ranks, [program, *row.get("args", [])],
+                ran = harness.launch(prefix, ranks,
+                                     [*shlex.split(options.through), program, *row.get("args", [])],
                                      env=row.get("env"), seconds=row.get("seconds", 60))
                 problem, out, err, took = judge(row, ran.code, ran.out, ran.err), ran.out, ran.err, ran.seconds
             print(f"{'FAIL' if problem else 'pass'} {label} ({took:.1f} s){': ' if problem else ''}"

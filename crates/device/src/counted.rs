@@ -10,9 +10,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::over::hand_on_to_node;
 use crate::{
-    Access, Address, Attributes, Completed, Completion, Cq, Device, Effort, Ending, Node,
-    Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
+    Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Node, Operation, Qp,
+    QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 
 /// A completion can be seen a little before its event, in nanoseconds.
@@ -165,35 +166,6 @@ impl Node for Counted {
         self.attributes.len()
     }
 
-    fn rail(&mut self, rail: usize) -> &mut dyn Device {
-        self.rail = rail;
-        self
-    }
-
-    fn now(&mut self) -> u64 {
-        self.node().now()
-    }
-
-    fn is_virtual(&self) -> bool {
-        self.node.borrow().is_virtual()
-    }
-
-    fn look(&mut self) {
-        self.node().look()
-    }
-
-    fn spend(&mut self, effort: Effort) {
-        self.node().spend(effort)
-    }
-
-    fn enter(&mut self, call: &'static str, computed: u64) {
-        self.node().enter(call, computed)
-    }
-
-    fn leave(&mut self) {
-        self.node().leave()
-    }
-
     fn wait(&mut self, nanos: u64) -> Result<()> {
         let (events, armed, asleep) = match &mut self.waking {
             Waking::ByNode(waited) => {
@@ -215,25 +187,7 @@ impl Node for Counted {
         Ok(())
     }
 
-    fn arm(&mut self) -> Result<()> {
-        self.node().arm()
-    }
-
-    fn events(&mut self) -> Result<Option<OwnedFd>> {
-        self.node().events()
-    }
-
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
-        self.node().tell(peer, words)
-    }
-
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
-        self.node().told()
-    }
-
-    fn notes(&mut self) -> Vec<String> {
-        self.node().notes()
-    }
+    hand_on_to_node!();
 }
 
 impl Device for Counted {

@@ -11,12 +11,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
 
 use crate::ledger::{Kind, Number, Receives, Sends, Sent};
+use crate::over::hand_on_to_node;
 use crate::{
-    Access, Address, Attributes, Completed, Completion, Cq, Device, Effort, Ending, Error, Node,
-    Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,
+    Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, Node, Operation,
+    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,
 };
 
 /// Bytes of a heading.
@@ -499,56 +499,9 @@ impl Node for Immediates {
         self.rails.len()
     }
 
-    fn rail(&mut self, rail: usize) -> &mut dyn Device {
-        self.rail = rail;
-        self
-    }
-
-    fn now(&mut self) -> u64 {
-        self.node().now()
-    }
-
-    fn is_virtual(&self) -> bool {
-        self.node.borrow().is_virtual()
-    }
-
-    fn look(&mut self) {
-        self.node().look()
-    }
-
-    fn spend(&mut self, effort: Effort) {
-        self.node().spend(effort)
-    }
-
-    fn enter(&mut self, call: &'static str, computed: u64) {
-        self.node().enter(call, computed)
-    }
-
-    fn leave(&mut self) {
-        self.node().leave()
-    }
-
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.node().wait(nanos)
     }
 
-    fn arm(&mut self) -> Result<()> {
-        self.node().arm()
-    }
-
-    fn events(&mut self) -> Result<Option<OwnedFd>> {
-        self.node().events()
-    }
-
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
-        self.node().tell(peer, words)
-    }
-
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
-        self.node().told()
-    }
-
-    fn notes(&mut self) -> Vec<String> {
-        self.node().notes()
-    }
+    hand_on_to_node!();
 }

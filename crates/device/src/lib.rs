@@ -13,6 +13,7 @@ mod immediates;
 pub mod instant;
 mod ledger;
 pub mod model;
+mod over;
 pub mod scene;
 pub mod verbs;
 mod words;

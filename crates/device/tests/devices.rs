@@ -22,12 +22,12 @@ macro_rules! on_every_device {
             })*
         }
         mod verbs {
-            $(#[test] #[ignore = "needs RDMA devices"] fn $test() {
+            $(#[test] #[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"] fn $test() {
                 crate::suite::$test(&crate::suite::makers::Verbs { peer: true });
             })*
         }
         mod verbs_loopback {
-            $(#[test] #[ignore = "needs an RDMA device"] fn $test() {
+            $(#[test] #[ignore = "needs an RDMA device: `make test-verbs` runs it, in a machine that has one"] fn $test() {
                 crate::suite::$test(&crate::suite::makers::Verbs { peer: false });
             })*
         }

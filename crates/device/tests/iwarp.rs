@@ -133,7 +133,7 @@ fn pair() -> (End, End) {
 }
 
 #[test]
-#[ignore = "needs an iWARP device"]
+#[ignore = "needs an iWARP device: `make test-verbs` runs it, in a machine that has one"]
 fn it_writes_reads_and_sends() {
     let (mut one, mut two) = pair();
     one.memory[..LEN / 2].fill(3);
@@ -171,7 +171,7 @@ fn it_writes_reads_and_sends() {
 }
 
 #[test]
-#[ignore = "needs an iWARP device"]
+#[ignore = "needs an iWARP device: `make test-verbs` runs it, in a machine that has one"]
 fn what_it_lacks_is_refused_in_words() {
     let (mut one, two) = pair();
     let write = Operation::Write {
@@ -206,7 +206,7 @@ fn what_it_lacks_is_refused_in_words() {
 }
 
 #[test]
-#[ignore = "needs an iWARP device"]
+#[ignore = "needs an iWARP device: `make test-verbs` runs it, in a machine that has one"]
 fn who_does_not_answer_is_an_error_in_the_end() {
     // Only the one with the lower address calls.
     let mut ends = [End::open(), End::open()];
@@ -223,7 +223,7 @@ fn who_does_not_answer_is_an_error_in_the_end() {
 }
 
 #[test]
-#[ignore = "needs an iWARP device"]
+#[ignore = "needs an iWARP device: `make test-verbs` runs it, in a machine that has one"]
 fn who_calls_for_somebody_else_is_refused() {
     let mut ends = [End::open(), End::open(), End::open()];
     ends.sort_by_key(|end| end.address().qp);

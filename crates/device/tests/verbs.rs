@@ -30,7 +30,7 @@ fn rail(what: &str) {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn the_list_says_of_each_device_what_it_is_and_whether_it_is_used() {
     let listed = verbs::list().unwrap();
     assert!(!listed.is_empty(), "no RDMA device");
@@ -50,7 +50,7 @@ fn the_list_says_of_each_device_what_it_is_and_whether_it_is_used() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices and a cable to break"]
+#[ignore = "needs RDMA devices and a cable to break: `make test-verbs` runs it, in a machine that has them"]
 fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
     for how in ["cut", "down"] {
         println!("{how}");
@@ -104,7 +104,7 @@ fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn whoever_waits_long_sleeps() {
     CABLE.run(
         Wish::default(),
@@ -130,7 +130,7 @@ fn whoever_waits_long_sleeps() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn what_the_owner_adds_wakes_a_sleeper() {
     let mut nodes = verbs_nodes(devices(false));
     let mut node = nodes.swap_remove(0);
@@ -155,7 +155,7 @@ fn what_the_owner_adds_wakes_a_sleeper() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn a_receiver_that_is_never_ready_is_given_up() {
     CABLE.run(
         Wish::default(),

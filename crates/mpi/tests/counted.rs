@@ -319,7 +319,7 @@ fn a_strict_device_is_asked_for_exactly_this() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn a_real_device_is_asked_for_exactly_this() {
     assert_eq!(table(on_verbs), EXPECTED);
 }
@@ -335,7 +335,7 @@ fn a_strict_device_wakes_exactly_so_often() {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn a_real_device_wakes_exactly_so_often() {
     assert_eq!(woken(on_verbs), WOKEN);
 }

@@ -43,7 +43,7 @@ fn all(ranks: usize, config: Config) -> Vec<Rdma> {
 }
 
 #[test]
-#[ignore = "needs RDMA devices"]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn it_keeps_the_promises_of_a_channel() {
     for design in [
         Design::Basic,

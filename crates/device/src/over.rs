@@ -1,0 +1,59 @@
+//! What a node over another hands on to it as it is. Such a node is the device in use too; how many devices there are and how its
+//! rank waits it says itself.
+
+/// The methods of [`Node`](crate::Node) for a type with the node below in `node`, a `RefCell`, lent by `node()`, and the number
+/// of the device in use in `rail`.
+macro_rules! hand_on_to_node {
+    () => {
+        fn rail(&mut self, rail: usize) -> &mut dyn crate::Device {
+            self.rail = rail;
+            self
+        }
+
+        fn now(&mut self) -> u64 {
+            self.node().now()
+        }
+
+        fn is_virtual(&self) -> bool {
+            self.node.borrow().is_virtual()
+        }
+
+        fn look(&mut self) {
+            self.node().look()
+        }
+
+        fn spend(&mut self, effort: crate::Effort) {
+            self.node().spend(effort)
+        }
+
+        fn enter(&mut self, call: &'static str, computed: u64) {
+            self.node().enter(call, computed)
+        }
+
+        fn leave(&mut self) {
+            self.node().leave()
+        }
+
+        fn arm(&mut self) -> crate::Result<()> {
+            self.node().arm()
+        }
+
+        fn events(&mut self) -> crate::Result<Option<std::os::fd::OwnedFd>> {
+            self.node().events()
+        }
+
+        fn tell(&mut self, peer: usize, words: &[u8]) -> crate::Result<()> {
+            self.node().tell(peer, words)
+        }
+
+        fn told(&mut self) -> crate::Result<Option<(usize, Vec<u8>)>> {
+            self.node().told()
+        }
+
+        fn notes(&mut self) -> Vec<String> {
+            self.node().notes()
+        }
+    };
+}
+
+pub(crate) use hand_on_to_node;
