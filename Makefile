@@ -3,6 +3,7 @@
 
 .DEFAULT_GOAL := help
 include mk/install.mk
+include mk/aarch64.mk
 include mk/test.mk
 
 .PHONY: help demo clean
@@ -10,6 +11,7 @@ include mk/test.mk
 help:
 	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
 	@echo 'make test                check everything that takes minutes; make test-all: everything'
+	@echo 'make test-aarch64        the same library for the other kind of processor, computed by qemu'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 

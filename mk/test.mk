@@ -24,11 +24,8 @@ lint: lint-aarch64
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 # What is written for the other kind of processor compiles for it. Its standard library is fetched where rustup can do that.
-AARCH64 := aarch64-unknown-linux-gnu
-
 lint-aarch64: begin
-	@if ls "$$(rustc --print target-libdir --target $(AARCH64))"/libstd-* >/dev/null 2>&1 || \
-	    timeout 120 rustup --quiet target add $(AARCH64); then \
+	@if $(std_aarch64); then \
 	  set -x; $(CARGO) clippy --workspace --all-targets --quiet --target $(AARCH64) -- -D warnings; \
 	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); fi
 

@@ -2,13 +2,15 @@
 # Installs, on Debian and Ubuntu, what the named commands need and this machine lacks: needs.sh cc python3 ...
 set -euo pipefail
 
-declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip)
+declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip
+  [qemu-aarch64]=qemu-user [aarch64-linux-gnu-gcc]=gcc-aarch64-linux-gnu [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu)
 missing=()
 for command in "$@"; do
   command -v "$command" >/dev/null || missing+=("${package[$command]:-$command}")
 done
 # A compiler without the C library's headers is none; and mpi4py is built in a virtual environment.
 [[ " $* " == *" cc "* && ! -e /usr/include/stdio.h ]] && missing+=(libc6-dev)
+[[ " $* " == *" aarch64-linux-gnu-gcc "* && ! -e /usr/aarch64-linux-gnu/include/stdio.h ]] && missing+=(libc6-dev-arm64-cross)
 if [[ " $* " == *" python3 "* ]] && command -v python3 >/dev/null && ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
   missing+=(python3-venv python3-dev)
 fi

@@ -1,0 +1,36 @@
+# The other kind of processor, computed by qemu: what libmpi_abi.so is made of passes its tests there, and C programs built for it
+# run on several ranks under this machine's launcher.
+
+AARCH64 := aarch64-unknown-linux-gnu
+EMULATE := qemu-aarch64 -L /usr/aarch64-linux-gnu
+CROSS   := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+           CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(EMULATE)"
+
+# Is there Rust's library for it, or can it be fetched?
+std_aarch64 = ls "$$(rustc --print target-libdir --target $(AARCH64))"/libstd-* >/dev/null 2>&1 || timeout 120 rustup --quiet target add $(AARCH64)
+
+# What is left out is slow for reasons of qemu's: for the 64 GiB of addresses that a modelled machine reserves it takes half a second,
+# and tests of many ranks or seeds make hundreds of machines (the model's of `device`, `simulated`, `counted` and `explained` of `mpi`,
+# and the test named here) or let many threads wait for each other (`collectives`; the C programs have theirs).
+SLOW   := rdma::tests::it_keeps_the_promises_of_a_channel
+SUITES := units costs catalogue knobs external32 facts properties reduce control job devices \
+          attributes communicators groups messages topology programs
+
+.PHONY: test-aarch64 library-aarch64
+
+test-aarch64: stage
+	@scripts/needs.sh cc python3 qemu-aarch64 aarch64-linux-gnu-gcc aarch64-linux-gnu-g++
+	@$(std_aarch64)
+	SEEDS=10 $(CROSS) timeout 3600 $(CARGO) test --quiet --target $(AARCH64) --no-fail-fast --lib $(addprefix --test ,$(SUITES)) \
+	    -p knobs -p fabric -p datatype -p pmi -p sim -p device -p channel -p mpi -- $(addprefix --skip ,$(SLOW))
+	@$(MAKE) --no-print-directory library-aarch64
+	MPICC_CC=aarch64-linux-gnu-gcc MPICXX_CXX=aarch64-linux-gnu-g++ \
+	    python3 tests/c/run.py --prefix build/aarch64 --through "$(EMULATE)"
+
+# The staged tree, with the other library.
+library-aarch64:
+	$(CROSS) $(CARGO) rustc --profile lib -p abi --crate-type cdylib --target $(AARCH64)
+	@$(INSTALL) -d build/aarch64/lib
+	@cp -rfP build/bin build/include build/aarch64
+	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1
+	@ln -sfn libmpi_abi.so.1 build/aarch64/lib/libmpi_abi.so
