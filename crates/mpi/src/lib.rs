@@ -40,15 +40,17 @@ pub mod topology;
 pub mod types;
 mod wait;
 mod watcher;
+mod wiring;
 
 pub use create::split_type;
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};
 pub use host::{Host, RealHost};
 pub use p2p::{Body, Claimed, Found, Mode};
-pub use rank::{Rank, State, Wiring};
+pub use rank::{Rank, State};
 pub use status::Status;
 pub use wait::Waiting;
+pub use wiring::Wiring;
 
 /// Source of a receive that takes any (MPI 5.0 §3.2.4); values are the ABI's.
 pub const ANY_SOURCE: i32 = -1;
