@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-const TRIES: u32 = 3;
-const TURNS: u32 = 200;
-/// The first turns bring both threads to their cores.
-const SKIP: u32 = 50;
+const TRIES: u32 = 4;
+/// Turns of a try. The first try brings both threads to their cores.
+const TURNS: u32 = 100;
 /// A line that takes longer, one way, is not handed on by a cache that both share.
 const NEAR: Duration = Duration::from_nanos(80);
 /// Who has not been answered for so long shares his core with somebody else, and measures nothing.
@@ -25,20 +24,21 @@ struct Line(AtomicU32);
 
 /// Whether two cores that this process may use share a cache. None: there are no two, or they are too busy to tell.
 pub(crate) fn cores_are_near() -> Option<bool> {
-    let cores = two_cores()?;
-    // Whatever disturbs them makes it longer.
-    let one_way = (0..TRIES).filter_map(|_| one_way(cores)).min()?;
-    Some(one_way <= NEAR)
+    let allowed = sched_getaffinity(None).ok()?;
+    let one_way = one_way(two_cores(&allowed)?);
+    // This thread began on any of them, and goes on so.
+    sched_setaffinity(None, &allowed).ok()?;
+    Some(one_way? <= NEAR)
 }
 
-/// How long a cache line takes from one core to the other.
+/// How long a cache line takes from one core to the other; this thread is on the first afterwards.
 fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
     let line = Line(AtomicU32::new(0));
     let give_up = Instant::now() + PATIENCE;
     // Even numbers are answered by one side, odd ones by the other.
-    let play = |mine: u32| {
-        let mut begin = None;
-        for turn in 0..TURNS {
+    let play = |first_turn: u32, mine: u32| {
+        let begin = Instant::now();
+        for turn in first_turn..first_turn + TURNS {
             let wanted = 2 * turn + mine;
             let mut looks = 0u32;
             while line.0.load(Ordering::Acquire) != wanted {
@@ -49,22 +49,22 @@ fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
                 }
             }
             line.0.store(wanted + 1, Ordering::Release);
-            if turn == SKIP {
-                begin = Some(Instant::now());
-            }
         }
-        Some(begin?.elapsed() / (2 * (TURNS - SKIP)))
+        Some(begin.elapsed() / (2 * TURNS))
+    };
+    // Whatever disturbs them makes it longer.
+    let least = |mine| {
+        let tries: Option<Vec<_>> = (0..TRIES).map(|at| play(at * TURNS, mine)).collect();
+        tries?.into_iter().min()
     };
     thread::scope(|scope| {
-        let other = scope.spawn(|| pin(second).and_then(|()| play(1)));
-        let own = scope.spawn(|| pin(first).and_then(|()| play(0)));
-        let (own, other) = (own.join().ok().flatten(), other.join().ok().flatten());
-        other.and(own)
+        let other = scope.spawn(|| pin(second).and_then(|()| least(1)));
+        let own = pin(first).and_then(|()| least(0));
+        other.join().ok().flatten().and(own)
     })
 }
 
-fn two_cores() -> Option<[usize; 2]> {
-    let allowed = sched_getaffinity(None).ok()?;
+fn two_cores(allowed: &CpuSet) -> Option<[usize; 2]> {
     let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
     Some([cores.next()?, cores.next()?])
 }
