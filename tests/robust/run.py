@@ -63,7 +63,7 @@ def enter_namespace() -> None:
 def prepare(prefix: Path, work: Path, seed: int) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / "victim.c": mpicc, HERE / "rounds.c": mpicc, HERE / "refuse.c": ["cc", "-O1"]}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd")} | {HERE / "refuse.c": ["cc", "-O1"]}
     programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
     for source, compiler in programs.items():
         subprocess.run([*compiler, "-o", str(work / source.stem), str(source)], check=True)

@@ -125,6 +125,32 @@ def many_ranks(world):
     works(world, [world.mpiexec, "-n", 64, world.programs / "many_ranks"], seconds=120)
 
 
+# Two of this machine's cores, or its only one.
+CORES = sorted(os.sched_getaffinity(0))[:2]
+# Binds a rank to the core that stands at its place among the words before `--`; a dash leaves it as it is.
+BIND = """
+while [ "$1" != -- ]; do cores+=("$1"); shift; done; shift
+[ "${cores[FISHPLATE_RANK]}" = - ] || set -- taskset -c "${cores[FISHPLATE_RANK]}" "$@"
+exec "$@"
+"""
+
+
+def bound(places: str, gives_way: bool):
+    """Ranks bound to the first (a) or second (b) of two cores, or to none (-): who has a core spins, who shares one gives
+    way."""
+    def test(world):
+        cores = [place if place == "-" else str(CORES["ab".index(place)]) for place in places]
+        expected = [f"{rank} {'gives way' if gives_way else 'spins'}" for rank in range(len(places))]
+        command = ["taskset", "-c", ",".join(map(str, CORES)), world.mpiexec, "-n", len(places),
+                   "bash", "-c", BIND, "bash", *cores, "--", world.programs / "crowd"]
+        with Job(world.work, command) as job:
+            code = job.end(60)
+            if code != 0 or sorted(job.out.splitlines()) != expected:
+                raise Problem(f"exit status {code}, {job.out!r}, {job.err[-500:]!r}")
+            job.check_gone()
+    return f"ranks bound to {places} {'give way' if gives_way else 'spin'}", test
+
+
 def limited(what: str, *limits: str, ranks: int = 8):
     def test(world):
         works_or_says(world, ["prlimit", *limits, world.mpiexec, "-n", ranks, world.programs / "hello"],
@@ -228,6 +254,10 @@ def tests() -> list:
         system_call_refused("pidfd", errno.ENOSYS),
         system_call_refused("affinity", errno.EPERM),
         ("64 ranks", many_ranks),
+        bound("aa", gives_way=True),
+        bound("---", gives_way=True),
+        *([bound("--", gives_way=False), bound("ab", gives_way=False), bound("b-", gives_way=False),
+           bound("abab", gives_way=True)] if len(CORES) > 1 else []),
         limited("descriptors", "--nofile=24:24", ranks=16),
         limited("address space", f"--as={256 << 20}"),
         limited("file size", "--fsize=65536"),

@@ -262,7 +262,8 @@ impl<'a> Prefix<'a> {
         let siblings = siblings.into_iter().flatten().flatten();
         let siblings = siblings.map(|entry| entry.path().join("lib/mpich"));
         let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let system = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"].map(PathBuf::from);
+        let multiarch = format!("/usr/lib/{}-linux-gnu", env::consts::ARCH);
+        let system = [&multiarch, "/usr/lib64", "/usr/lib"].map(PathBuf::from);
         let mut folders = own
             .into_iter()
             .chain(others)

@@ -171,6 +171,14 @@ impl Channels {
             .is_some_and(|node| node.rail(0).attributes().by_processor)
     }
 
+    /// Is there a core for each rank that shares memory with this one, so that spinning takes nothing from a peer? None: it
+    /// cannot be told yet.
+    pub fn has_core_each(&mut self) -> Option<bool> {
+        self.shm
+            .as_mut()
+            .map_or(Some(true), |shm| shm.has_core_each())
+    }
+
     /// Leaves the machine: this rank talks to nobody any more.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();

@@ -7,23 +7,17 @@ pub trait Host: Send + Sync {
     fn now(&self) -> u64;
     /// Lets somebody else have this core.
     fn give_way(&self);
-    /// Is there a core for each rank of this machine, so that spinning takes nothing from a peer?
-    fn core_per_rank(&self) -> bool;
 }
 
 /// The wall clock and the operating system's scheduler.
 pub struct RealHost {
     start: Instant,
-    core_per_rank: bool,
 }
 
-impl RealHost {
-    /// For `ranks` ranks on this machine.
-    pub fn new(ranks: usize) -> RealHost {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+impl Default for RealHost {
+    fn default() -> RealHost {
         RealHost {
             start: Instant::now(),
-            core_per_rank: ranks <= cores,
         }
     }
 }
@@ -36,9 +30,5 @@ impl Host for RealHost {
 
     fn give_way(&self) {
         std::thread::yield_now();
-    }
-
-    fn core_per_rank(&self) -> bool {
-        self.core_per_rank
     }
 }

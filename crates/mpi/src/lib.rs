@@ -30,6 +30,7 @@ pub mod op;
 mod p2p;
 mod packet;
 mod persistent;
+mod policy;
 mod progress;
 mod rank;
 mod report;

@@ -22,10 +22,11 @@ use crate::host::Host;
 use crate::matching::Key;
 use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode, Short};
+use crate::policy::Policy;
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
-use crate::wait::{Policy, Waiting};
+use crate::wait::Waiting;
 use crate::watcher::Watcher;
 use crate::wiring::Wiring;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
@@ -83,11 +84,7 @@ pub struct State {
 
 impl Rank {
     /// Joins the job, or is a job of its own.
-    pub fn new(
-        job: Option<Wiring>,
-        knobs: Knobs,
-        host: impl FnOnce(usize) -> Box<dyn Host>,
-    ) -> Result<Rank> {
+    pub fn new(job: Option<Wiring>, knobs: Knobs, host: Box<dyn Host>) -> Result<Rank> {
         let mut job = job.unwrap_or_else(Wiring::alone);
         let mut channels = job.channels(&knobs)?;
         let Wiring {
@@ -97,9 +94,6 @@ impl Rank {
             control,
             ..
         } = job;
-        let here = channels.shm().map_or(size, |shm| shm.places().here());
-        let host = host(here);
-        let may_spin = host.core_per_rank() && !channels.needs_processors();
         let near = knobs.cores == knobs::Cores::Near;
         let limits = Limits {
             whole: knobs.eager_limit.0.min(channels.least_piece()),
@@ -109,11 +103,8 @@ impl Rank {
                 false => knobs.past_cache_limit.0,
             },
             single_copy: knobs.single_copy_limit.0,
-            together: if may_spin {
-                knobs.together_limit.0
-            } else {
-                usize::MAX
-            },
+            // Until it is known that each has a core to do so.
+            together: usize::MAX,
             unexpected: knobs.unexpected_limit.0,
             rendezvous: match knobs.rendezvous {
                 // A write is worked by whoever posts it, who has a processor at that time; the answer of a read by whoever
@@ -124,11 +115,7 @@ impl Rank {
         };
         let policy = match channels.waits_by_node() {
             true => Policy::by_node(),
-            false => Policy::new(knobs.wait, knobs.spin.as_nanos() as u64, may_spin),
-        };
-        let policy = match host.core_per_rank() {
-            true => policy.patiently(),
-            false => policy,
+            false => Policy::new(knobs.wait, knobs.spin.as_nanos() as u64),
         };
         let policy = match channels.node().is_some() {
             true => policy.with_devices(channels.only_devices(), channels.needs_processors()),
@@ -173,7 +160,7 @@ impl Rank {
             moved: 0,
             next_context: 2,
         };
-        Ok(Rank {
+        let rank = Rank {
             state: RankLock::new(state),
             host,
             policy,
@@ -184,7 +171,24 @@ impl Rank {
             rank,
             size,
             hosts,
-        })
+        };
+        rank.ask_for_cores();
+        Ok(rank)
+    }
+
+    /// Finds out whether each rank here has a core, if that is still open, and takes the ways of those who have one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ask_for_cores(&self) {
+        let mut state = self.lock();
+        let Some(each) = state.channels.has_core_each() else {
+            return;
+        };
+        let may_spin = each && !state.channels.needs_processors();
+        if may_spin {
+            state.messages.limits.together = state.knobs.together_limit.0;
+        }
+        self.policy.decide(each, may_spin);
     }
 
     /// Nanoseconds since some fixed moment, by the clock that this rank lives by.

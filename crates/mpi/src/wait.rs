@@ -7,8 +7,8 @@
 use std::sync::atomic::Ordering;
 
 use channel::Fault;
-use knobs::Wait;
 
+use crate::policy::Patience;
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
 use crate::watcher::Watcher;
@@ -18,18 +18,6 @@ use crate::{Class, Error, Result};
 const NAP: u64 = 50_000_000;
 /// The longest sleep where a wake-up can be missed.
 const BLIND_NAP: u64 = 500_000;
-/// Looks before the first thought of giving way to a device that this host's processors work: longer than an answer takes,
-/// for whoever comes back from giving way just after it sees it late.
-const PATIENT_LOOKS: u32 = 1024;
-/// The same while it moves long messages, which takes so long that every look but the last is in its way.
-const HASTY_LOOKS: u32 = 8;
-/// And it sleeps so many times sooner, where processors move them.
-const HASTE: u64 = 16;
-/// Otherwise it sleeps so many times later there: to be woken takes longer than the usual time of looking, and two ranks that
-/// talk to each other would both sleep before every message, each because the other has to be woken first.
-const CALM: u64 = 16;
-/// Looks between two readings of the clock.
-const LOOKS: u32 = 64;
 
 /// What a call waits for, for who asks.
 #[derive(Clone, Copy)]
@@ -101,7 +89,7 @@ impl Rank {
                         }
                         state = self.lock();
                     }
-                } else if !self.policy.asks_devices {
+                } else if !self.policy.asks_devices() {
                     // To ask a device takes long enough. And in a virtual machine the hint may cost more than all of the look.
                     std::hint::spin_loop();
                 }
@@ -152,7 +140,10 @@ impl Rank {
     /// Several looks in a row have found nothing.
     #[inline(never)]
     fn idle(&self, operation: &'static str, looks: u32) -> Result<()> {
-        if self.policy.crowded {
+        if self.policy.is_crowded() {
+            if self.policy.is_open() {
+                self.ask_for_cores();
+            }
             self.host.give_way();
         }
         if looks.is_multiple_of(65_536) {
@@ -173,10 +164,13 @@ impl Rank {
     /// Lets time pass, except where it is time to sleep: then it says so.
     #[inline(never)]
     fn lose_patience(&self, waiting: &Waiting, patience: &mut Patience) -> Result<bool> {
-        if self.policy.crowded && !self.policy.has_looked(patience) {
+        if self.policy.is_crowded() && !self.policy.has_looked(patience) {
             return Ok(false);
         }
-        if self.policy.by_node && !self.threads() {
+        if self.policy.is_open() {
+            self.ask_for_cores();
+        }
+        if self.policy.is_by_node() && !self.threads() {
             return self.wait_by_node(waiting, patience).map(|()| false);
         }
         let now = self.host.now();
@@ -186,14 +180,14 @@ impl Rank {
             patience.attended = waited;
             self.attend(waiting)?;
         }
-        if waited < self.policy.spin {
+        if self.policy.spins(waited) {
             if self.threads() {
                 std::hint::spin_loop();
             }
         } else if waited < self.policy.give_way(patience) || self.bell.is_none() {
             // Alone, only another thread of this rank could help.
             self.host.give_way();
-        } else if self.policy.only_devices && !self.threads() {
+        } else if self.policy.only_devices() && !self.threads() {
             // Neither the bell nor anybody who rings it is needed.
             self.lock().channels.wait(NAP)?;
         } else {
@@ -285,121 +279,6 @@ impl State {
             (true, true, false) => NAP,
             // A wake-up can be missed, or what we wait for is room, which may have come before we looked.
             (true, ..) => BLIND_NAP,
-        }
-    }
-}
-
-#[derive(Default)]
-struct Patience {
-    looks: u32,
-    /// When the clock was first read.
-    since: Option<u64>,
-    /// Nanoseconds waited when the launcher was last listened to.
-    attended: u64,
-    /// Long messages are being moved.
-    hasty: bool,
-}
-
-/// How long a waiter does what, in nanoseconds since it began to wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Policy {
-    /// There are more ranks than cores.
-    crowded: bool,
-    /// Looks before the first thought of giving way, where it is crowded.
-    eager_looks: u32,
-    spin: u64,
-    give_way: u64,
-    /// The rank's node lets time pass.
-    by_node: bool,
-    /// A look is one at devices, too.
-    asks_devices: bool,
-    /// Nobody shares memory with this rank: whatever comes is a matter of its devices.
-    only_devices: bool,
-    /// This host's processors work its devices.
-    by_processor: bool,
-}
-
-impl Policy {
-    /// Waits where the rank's node says, from the first look on that finds nothing.
-    pub fn by_node() -> Policy {
-        Policy {
-            by_node: true,
-            ..Policy::new(Wait::Yield, 0, false)
-        }
-    }
-
-    /// There is a core for every rank, but devices need them now and then: look longer before giving way.
-    pub fn patiently(mut self) -> Policy {
-        if self.eager_looks > 0 {
-            self.eager_looks = PATIENT_LOOKS;
-        }
-        self
-    }
-
-    /// For a rank with devices: are all its peers reached by them, and do processors work them?
-    pub fn with_devices(self, only_devices: bool, by_processor: bool) -> Policy {
-        Policy {
-            asks_devices: true,
-            only_devices,
-            by_processor,
-            ..self
-        }
-    }
-
-    /// After so many looks it is time to think of doing something else.
-    #[inline(always)]
-    fn is_due(&self, patience: &Patience) -> bool {
-        patience.looks.is_multiple_of(LOOKS) || self.crowded && self.has_looked(patience)
-    }
-
-    /// It is time to give way, where it is crowded.
-    #[inline(always)]
-    fn has_looked(&self, patience: &Patience) -> bool {
-        let hasty = if patience.hasty {
-            HASTY_LOOKS
-        } else {
-            u32::MAX
-        };
-        patience.looks > self.eager_looks.min(hasty)
-    }
-
-    /// Nanoseconds of looking before the rank sleeps.
-    fn give_way(&self, patience: &Patience) -> u64 {
-        match (self.by_processor, patience.hasty) {
-            (false, _) => self.give_way,
-            (true, true) => self.give_way / HASTE,
-            (true, false) => self.give_way.saturating_mul(CALM),
-        }
-    }
-
-    #[inline(always)]
-    pub fn is_by_node(&self) -> bool {
-        self.by_node
-    }
-
-    #[inline(always)]
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
-    }
-
-    pub fn new(wait: Wait, spin: u64, core_per_rank: bool) -> Policy {
-        let always = u64::MAX;
-        let (crowded, eager_looks, spin, give_way) = match wait {
-            Wait::Spin => (false, 0, always, always),
-            Wait::Yield => (true, 0, 0, always),
-            Wait::Sleep => (true, 0, 0, 0),
-            Wait::Auto if core_per_rank => (false, 0, spin, spin),
-            Wait::Auto => (true, 8, 0, spin),
-        };
-        Policy {
-            crowded,
-            eager_looks,
-            spin,
-            give_way,
-            by_node: false,
-            asks_devices: false,
-            only_devices: false,
-            by_processor: false,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! a look costs the same however many have fallen silent. Peers are named by their ranks in the job; the memory knows
 //! places only, of the ranks that share it.
 
+mod affinity;
 mod lane;
 mod places;
 mod reach;
@@ -20,6 +21,7 @@ use crate::ring::{Bad, Receiver, Sender};
 use crate::share::Share;
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
+use affinity::Crowd;
 use reach::{ASKED, Reach};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
@@ -46,6 +48,7 @@ pub struct Shm {
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
     cores: Cores,
+    crowd: Crowd,
 }
 
 /// How the cores of ranks that share memory lie, as far as is known before they talk.
@@ -114,6 +117,7 @@ impl Shm {
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
             cores,
+            crowd: Crowd::join(&segment.board(place).affinity, here),
             segment,
             places,
         })
@@ -131,6 +135,13 @@ impl Shm {
     /// Where this rank is in it.
     pub fn place(&self) -> usize {
         self.place
+    }
+
+    /// Is there a core for each rank here? None: not all of them have shown yet which they may use.
+    pub fn has_core_each(&mut self) -> Option<bool> {
+        let segment = &self.segment;
+        self.crowd
+            .has_core_each(|place| &segment.board(place).affinity)
     }
 
     /// Does this rank share memory with that one?

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
+use super::affinity::Affinity;
 use super::lane;
 use crate::doorbell::Doorbell;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
@@ -21,7 +22,7 @@ use crate::{Fault, Head, Result};
 const PAGE: usize = 4096;
 /// Room set aside (as file offsets, not as memory) for one ring.
 const RING_ROOM: usize = 4 << 20;
-const MAGIC: u64 = 0x4649_5348_504c_5402;
+const MAGIC: u64 = 0x4649_5348_504c_5403;
 
 /// The shape of every ring of a job. All ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,7 @@ pub struct Board {
     /// Address of a secret in this rank's memory, and its value: who can read it can read the rest.
     pub token_address: AtomicU64,
     pub token: AtomicU64,
+    pub affinity: Affinity,
 }
 
 pub struct Segment {

@@ -132,8 +132,7 @@ fn run_over(
                     control: None,
                 };
                 let _fails = Fails;
-                let rank =
-                    Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
+                let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
                 let rank = Arc::new(rank);
                 program(&rank);
                 rank.finish("MPI_Finalize").unwrap();

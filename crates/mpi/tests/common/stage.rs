@@ -92,7 +92,7 @@ pub fn play_through(
             control: None,
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
-        let rank = Rank::new(Some(wiring), knobs, |ranks| Box::new(RealHost::new(ranks))).unwrap();
+        let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
         let rank = Arc::new(rank);
         program(&rank);
         rank.finish("MPI_Finalize").unwrap();
