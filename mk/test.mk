@@ -34,7 +34,7 @@ unit: stage
 
 # Every order of the memory accesses of rings and doorbells.
 loom:
-	RUSTFLAGS='--cfg loom' timeout 1200 $(CARGO) test -p channel --lib --release --quiet --target-dir $(TARGET)/loom
+	RUSTFLAGS='--cfg loom' timeout 1200 $(CARGO) test -p channel --lib --profile loom --quiet --target-dir $(TARGET)/loom
 
 # Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
 # `SEED=n make simulate` runs it alone.
