@@ -23,10 +23,10 @@ EXPECTED = HERE / "expected"
 
 
 def count(prefix: Path, path: str, program: Path, scratch: Path) -> float:
-    out = scratch / f"{path}.out"
+    out, met = scratch / f"{path}.out", scratch / f"{path}.met"
     counted = (
         f'if [ "$FISHPLATE_RANK" = 0 ]; then exec valgrind --tool=callgrind --toggle-collect={path} '
-        f'--callgrind-out-file={out} {program} 2>{scratch}/{path}.log; else exec {program}; fi'
+        f'--callgrind-out-file={out} {program} {met} 2>{scratch}/{path}.log; else exec {program} {met}; fi'
     )
     # Otherwise the launcher would choose by the caches that the ranks' cores happen to share.
     environment = os.environ | {"FISHPLATE_CORES": "far"}
