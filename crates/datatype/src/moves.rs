@@ -97,8 +97,9 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
     const BLOCK: usize = 4 * PART;
     let part = |at: usize| from.wrapping_add(at).cast::<__m256i>();
     let place = |at: usize| to.wrapping_add(at).cast::<__m256i>();
-    // SAFETY: the first part, aligned blocks after it as long as more than a block is left, and the last block (or the last
-    // two parts, where there are but three or four) are within `len` bytes, of which there are more than two parts.
+    // SAFETY: the first part, aligned blocks as long as a whole one is left (or more, where they go backward), and the block at the
+    // other end (or the last two parts, where there are but three or four) are within `len` bytes, of which there are more
+    // than two parts.
     unsafe {
         if len <= BLOCK {
             let ends = [0, PART, len - 2 * PART, len - PART].map(|at| (at, load(part(at))));
