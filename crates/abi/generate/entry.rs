@@ -49,7 +49,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
             text,
             "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
              // SAFETY: the caller's promises are passed on unchanged.\n    \
-             frame::announced(\"{name}\", move || unsafe {{ {body}({arguments}) }})\n}}"
+             call_guard::announced(\"{name}\", move || unsafe {{ {body}({arguments}) }})\n}}"
         )
         .unwrap();
     }
@@ -70,7 +70,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     let face = procedure.snake();
     let c_name = procedure.c_name("MPI_", large);
     if procedure.returns.is_some() {
-        return format!("    face::{face}({arguments})\n");
+        return format!("    procedures::{face}({arguments})\n");
     }
     if !procedure.works() {
         let ignored = if arguments.is_empty() {
@@ -79,7 +79,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
             format!("    let _ = ({arguments},);\n")
         };
         if procedure.is_tools() {
-            return format!("{ignored}    frame::unsupported_tools()\n");
+            return format!("{ignored}    call_guard::unsupported_tools()\n");
         }
         let object = error_object(procedure, large);
         let frame = if procedure.early {
@@ -87,7 +87,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
         } else {
             "unsupported"
         };
-        return format!("{ignored}    {object}    frame::{frame}(\"{c_name}\", object)\n");
+        return format!("{ignored}    {object}    call_guard::{frame}(\"{c_name}\", object)\n");
     }
 
     let (mut lines, mut decoded, mut passed) = (String::new(), String::new(), String::from("call"));
@@ -125,9 +125,9 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
              // SAFETY: C promises that pointers are NULL or hold what their parameter says.\n        \
              unsafe {{\n{lines}            Ok(({decoded}))\n        }}\n    \
          }};\n    \
-         frame::{frame}, decode, move |call, ({decoded})| {{\n        \
+         call_guard::{frame}, decode, move |call, ({decoded})| {{\n        \
              // SAFETY: the same.\n        \
-             unsafe {{ face::{face}({passed}) }}\n    \
+             unsafe {{ procedures::{face}({passed}) }}\n    \
          }})\n"
     )
 }

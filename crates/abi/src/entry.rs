@@ -6,8 +6,8 @@
 use crate::args::{self, Flag};
 use crate::callback;
 use crate::constants::*;
-use crate::face;
-use crate::frame::{self, Object};
+use crate::procedures;
+use crate::call_guard::{self, Object};
 use crate::handle::*;
 use crate::status::Status;
 use std::ffi::{c_char, c_int, c_void};

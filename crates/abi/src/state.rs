@@ -5,9 +5,9 @@
 //! procedures marked `e` in the table get past the frame.
 
 use crate::error::Error;
-use crate::frame::Object;
+use crate::call_guard::Object;
 use crate::info::InfoTable;
-use crate::watch::Watch;
+use crate::call_trace::Watch;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;

@@ -122,10 +122,10 @@ fn a_null_pointer_for_a_result_is_refused_by_name() {
 #[test]
 fn a_panic_ends_the_process_and_says_what_happened() {
     extern "C" fn entry() -> c_int {
-        frame::running(
+        call_guard::running(
             "MPI_Send",
             Object::None,
-            || frame::announced("MPI_Send", || unreachable!()),
+            || call_guard::announced("MPI_Send", || unreachable!()),
             || Ok(()),
             |_, ()| panic!("slot {} is lost", 7),
         )
@@ -156,10 +156,10 @@ fn a_panic_ends_the_process_and_says_what_happened() {
 fn the_face_can_say_whose_handler_is_to_hear() {
     expect(
         || {
-            frame::running(
+            call_guard::running(
                 "MPI_Wait",
                 Object::None,
-                || frame::announced("MPI_Wait", || unreachable!()),
+                || call_guard::announced("MPI_Wait", || unreachable!()),
                 || Ok(()),
                 |call, ()| {
                     call.raise_on(Object::Comm(MPI_COMM_WORLD));

@@ -14,7 +14,7 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 #[cfg(not(loom))]
-mod any;
+mod router;
 mod doorbell;
 #[cfg(not(loom))]
 pub mod lock;
@@ -23,7 +23,7 @@ mod loopback;
 #[cfg(not(loom))]
 pub mod rdma;
 mod ring;
-pub mod share;
+pub mod piece_counter;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(all(test, not(loom)))]
@@ -34,8 +34,8 @@ pub mod sync;
 mod loom_tests;
 
 #[cfg(not(loom))]
-pub use any::Channels;
-use share::Share;
+pub use router::Channels;
+use piece_counter::Share;
 
 /// What the layer above says of a packet: three words that the channel carries and does not read.
 pub type Head = [u64; 3];

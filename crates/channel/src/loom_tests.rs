@@ -155,7 +155,7 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
-    use crate::share::Share;
+    use crate::piece_counter::Share;
     loom::model(|| {
         const PIECES: u32 = 2;
         let share = Arc::new(Share::default());

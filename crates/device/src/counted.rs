@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::over::hand_on_to_node;
+use crate::delegate::hand_on_to_node;
 use crate::{
     Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Node, Operation, Qp,
     QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,

@@ -5,23 +5,23 @@
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
 mod check;
-pub mod computing;
+pub mod compute_trace;
 #[cfg(feature = "counted")]
 pub mod counted;
 mod immediates;
 #[cfg(feature = "instant")]
-pub mod instant;
-mod ledger;
+pub mod strict;
+mod wr_table;
 pub mod model;
-mod over;
-pub mod scene;
+mod delegate;
+pub mod config;
 pub mod verbs;
-mod words;
+mod types;
 
 use std::os::fd::OwnedFd;
 
 pub use immediates::with_immediates;
-pub use words::*;
+pub use types::*;
 
 /// A rank's place in a machine. It goes where its rank goes, to another thread too.
 pub trait Node: Send {

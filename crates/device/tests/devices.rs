@@ -13,7 +13,7 @@ macro_rules! on_every_device {
         mod model {
             $(#[test] fn $test() { crate::suite::$test(&crate::suite::makers::Model); })*
         }
-        mod instant {
+        mod strict {
             $(#[test] fn $test() {
                 for maker in crate::suite::makers::Instant::all() {
                     println!("{maker:?}");

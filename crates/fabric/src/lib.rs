@@ -18,7 +18,7 @@ pub mod cost;
 pub mod explain;
 pub mod limits;
 pub mod packet;
-pub mod parts;
+pub mod components;
 pub mod quantity;
 pub mod system;
 pub mod tree;
@@ -26,7 +26,7 @@ pub mod units;
 
 pub use cost::{Costs, Resource};
 pub use packet::{Operation, Transport};
-pub use parts::{Bus, Cable, Hca, Host, Link, Software, Switch};
+pub use components::{Bus, Cable, Hca, Host, Link, Software, Switch};
 pub use system::System;
 pub use tree::Tree;
 pub use units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};

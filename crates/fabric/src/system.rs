@@ -1,6 +1,6 @@
 //! A machine: hosts of one kind, their rails, and the network between them.
 
-use crate::parts::{
+use crate::components::{
     Bus, Cable, Hca, Holds, Host, Key, Link, Part, Software, Source, Switch, Wrong, part,
 };
 use crate::quantity::Quantity;

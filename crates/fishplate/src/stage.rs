@@ -8,10 +8,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use device::computing::Computing;
+use device::compute_trace::Computing;
 use device::model::IntraHost;
 use device::model::trace::{self, Record};
-use device::scene::{Compute, Scene};
+use device::config::{Compute, Scene};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]

@@ -15,14 +15,14 @@ mod hosts;
 mod job;
 mod library;
 mod limits;
-mod nearness;
+mod cache_topology;
 mod output;
 mod processes;
 mod rank;
 mod signals;
-mod space;
+mod kvs;
 mod start;
-mod steps;
+mod kill_sequence;
 mod stuck;
 mod verdict;
 

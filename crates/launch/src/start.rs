@@ -16,7 +16,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::process::{getpid, getppid, setrlimit};
 
-use crate::nearness;
+use crate::cache_topology;
 use crate::output::Stream;
 use crate::rank::Rank;
 use crate::{Error, Options};
@@ -283,7 +283,7 @@ fn cores(options: &Options, ranks: usize) -> Option<&'static str> {
     let given = options.variables.iter().any(|(name, _)| name == CORES)
         || std::env::var_os(CORES).is_some();
     let talks_here = ranks > 1 && options.stage.is_none();
-    (talks_here && !given && nearness::cores_are_near() == Some(true)).then_some("near")
+    (talks_here && !given && cache_topology::cores_are_near() == Some(true)).then_some("near")
 }
 
 /// Could a process change to this directory?

@@ -11,20 +11,20 @@
 
 #![forbid(unsafe_code)]
 
-mod agree;
+mod agreement;
 pub mod attributes;
 pub mod buffered;
 pub mod codes;
 pub mod coll;
 pub mod comm;
-mod create;
+mod comm_create;
 mod dims;
 pub mod errhandler;
 mod error;
 pub mod group;
 pub mod handle;
 mod hints;
-mod host;
+mod clock;
 mod matching;
 pub mod op;
 mod p2p;
@@ -40,18 +40,18 @@ pub mod task;
 pub mod topology;
 pub mod types;
 mod wait;
-mod watcher;
-mod wiring;
+mod event_thread;
+mod bootstrap;
 
-pub use create::split_type;
+pub use comm_create::split_type;
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};
-pub use host::{Host, RealHost};
+pub use clock::{Host, RealHost};
 pub use p2p::{Body, Claimed, Found, Mode};
 pub use rank::{Rank, State};
 pub use status::Status;
 pub use wait::Waiting;
-pub use wiring::Wiring;
+pub use bootstrap::Wiring;
 
 /// Source of a receive that takes any (MPI 5.0 §3.2.4); values are the ABI's.
 pub const ANY_SOURCE: i32 = -1;

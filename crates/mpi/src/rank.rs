@@ -18,7 +18,7 @@ use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
 use crate::handle::{Kind, Slab};
-use crate::host::Host;
+use crate::clock::Host;
 use crate::matching::Key;
 use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode, Short};
@@ -27,8 +27,8 @@ use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::Waiting;
-use crate::watcher::Watcher;
-use crate::wiring::Wiring;
+use crate::event_thread::Watcher;
+use crate::bootstrap::Wiring;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {

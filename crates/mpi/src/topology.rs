@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::agree::Circle;
+use crate::agreement::Circle;
 use crate::comm;
 use crate::rank::{Rank, State};
 use crate::{Class, Error, PROC_NULL, Result, UNDEFINED};
@@ -242,7 +242,7 @@ impl Rank {
     fn grid_comm(
         self: &Arc<Rank>,
         operation: &'static str,
-        parent: crate::create::Parent,
+        parent: crate::comm_create::Parent,
         grid: Cartesian,
         ranks: Vec<u32>,
     ) -> Result<u32> {

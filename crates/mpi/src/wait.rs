@@ -11,7 +11,7 @@ use channel::Fault;
 use crate::policy::Patience;
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
-use crate::watcher::Watcher;
+use crate::event_thread::Watcher;
 use crate::{Class, Error, Result};
 
 /// The longest sleep.

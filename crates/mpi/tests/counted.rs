@@ -17,7 +17,7 @@ use common::{out, pattern, room};
 use device::counted::{Counted, Counter, Counts};
 use device::instant::{self, Setup};
 use device::model::Faults;
-use device::scene::Scene;
+use device::config::Scene;
 use device::verbs::{self, Directory, VerbsNode};
 use device::{Device, Node, Placement, Result};
 use mpi::comm::WORLD;

@@ -10,7 +10,7 @@ mod stage;
 use channel::rdma::explain;
 use common::{out, room};
 use device::model::trace::{Act, Lane, Span};
-use device::scene::Scene;
+use device::config::Scene;
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
 use mpi::Mode;

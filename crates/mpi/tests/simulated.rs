@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{out, pattern, room};
 use device::model::{Faults, IntraHost};
-use device::scene::Scene;
+use device::config::Scene;
 use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
 use mpi::Mode;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Asked;
 use crate::memory::{Memory, Request};
-use crate::place::Place;
+use crate::target::Place;
 use crate::plan::{Plan, Transport, Verb};
 
 /// Completions taken at once, as perftest does.

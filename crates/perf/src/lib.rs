@@ -2,7 +2,7 @@
 //! in virtual time, and between two processes.
 //!
 //! What must always hold: both ends run the same code and the same plan; a benchmark sees of the place that it runs at only
-//! what [`place::Place`] shows, so figures of a modelled device and of a real one come from the same instructions.
+//! what [`target::Place`] shows, so figures of a modelled device and of a real one come from the same instructions.
 
 mod cli;
 pub mod counts;
@@ -11,7 +11,7 @@ mod latency;
 pub mod link;
 pub mod measure;
 mod memory;
-pub mod place;
+pub mod target;
 pub mod plan;
 pub mod show;
 pub mod stream;
@@ -30,8 +30,8 @@ use results::Console;
 pub use cli::Arguments;
 use cli::Options;
 use link::{Link, Listener};
-use place::modelled::{self, Machine};
-use place::remote;
+use target::modelled::{self, Machine};
+use target::remote;
 use plan::Plan;
 use show::Outcome;
 

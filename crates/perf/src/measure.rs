@@ -6,7 +6,7 @@ use results::stats;
 use crate::counts::{Before, Counts};
 use crate::end::End;
 use crate::latency::{self, rounds};
-use crate::place::Place;
+use crate::target::Place;
 use crate::plan::Plan;
 use crate::stream::{Stream, stream};
 

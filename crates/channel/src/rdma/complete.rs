@@ -2,8 +2,8 @@
 
 use device::{Completed, Completion, Cq, Qp, Status};
 
-use super::link::{self, Lane};
-use super::shared::SHARED;
+use super::qp_link::{self, Lane};
+use super::srq_path::SHARED;
 use super::{Rdma, put};
 use crate::{Error, Fault, Result};
 
@@ -55,7 +55,7 @@ impl Rdma {
         let is_shared = completion.id & SHARED != 0;
         let (from, lane) = match is_shared {
             true => (self.bulk.peer_of(completion.qp), Lane::Control),
-            false => link::of_id(completion.id),
+            false => qp_link::of_id(completion.id),
         };
         let Some(Some(peer)) = self.peers.get(from) else {
             return Ok(());

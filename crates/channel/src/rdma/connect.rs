@@ -7,14 +7,14 @@
 
 use device::{Access, Remote, State};
 
-use super::block::Registered;
+use super::registered::Registered;
 use super::complete::LATE;
 use super::credit::{self, EMPTY, MOST, Window};
 use super::inbound::Inbound;
-use super::link::{DEPTH, Lane, Link, Queues};
+use super::qp_link::{DEPTH, Lane, Link, Queues};
 use super::outbound::Outbound;
-use super::shared;
-use super::word::{Hello, Word};
+use super::srq_path;
+use super::handshake::{Hello, Word};
 use super::{Peer, RING, Rdma, bulk};
 use crate::{Fault, Result};
 
@@ -66,7 +66,7 @@ impl Rdma {
                     srq: None,
                     receives: receives.max(messages),
                 };
-                (own, 0, shared::fit(layout) as u32)
+                (own, 0, srq_path::fit(layout) as u32)
             }
             false => {
                 let (pool, srq, size) = shared.admit(node, layout)?;
@@ -93,7 +93,7 @@ impl Rdma {
             ..Access::default()
         };
         let memory = match has_memory {
-            true => Some(Registered::new(node.rail(0), shared::room(layout), access)?),
+            true => Some(Registered::new(node.rail(0), srq_path::room(layout), access)?),
             false => None,
         };
         self.peers[to] = Some(Box::new(Peer {

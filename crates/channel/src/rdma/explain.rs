@@ -7,7 +7,7 @@ use fabric::explain::{Row, explain_posted};
 use fabric::{Bytes, Costs, Operation, Resource};
 
 use super::layout::{Layout, TRAILER, padded};
-use super::link::INLINE;
+use super::qp_link::INLINE;
 use super::{Config, Design};
 
 /// The longest message that goes in one packet.

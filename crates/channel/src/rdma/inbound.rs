@@ -1,6 +1,6 @@
 //! The receiver's end of a ring: where the next packet will be.
 
-use super::block::Block;
+use super::registered::Block;
 use super::layout::{Content, Info, LANES, Layout, TRAILER, WORD, padded, subpacket};
 use super::outbound::Place;
 use crate::Head;

@@ -17,39 +17,39 @@
 //! - a request that fails ends the connection, and the error names peer, device and what to check: it is never retried
 //!   quietly, for what the device could not deliver in all its retries is lost.
 
-mod block;
+mod registered;
 mod bulk;
 mod complete;
 mod config;
 mod connect;
 mod credit;
 pub mod explain;
-mod gather;
+mod coalesce;
 mod inbound;
 mod layout;
-mod link;
+mod qp_link;
 mod outbound;
 mod pool;
 mod probe;
 mod put;
-mod shared;
-mod word;
+mod srq_path;
+mod handshake;
 
 use device::{Cq, Effort, Node, Placement, Remote, Srq};
 
-use crate::share::Share;
+use crate::piece_counter::Share;
 use crate::{Bulk as Moved, Channel, End, Fault, Head, More, Put, Result};
-use block::Registered;
+use registered::Registered;
 use bulk::Bulk;
 use complete::{Taken, none_taken};
 pub use config::{Config, Design};
 use credit::Window;
 use inbound::Inbound;
 use layout::Layout;
-use link::Link;
+use qp_link::Link;
 use outbound::Outbound;
 use probe::Probes;
-use shared::Shared;
+use srq_path::Shared;
 
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use device::{Access, Node, ReceiveQueue, Srq};
 
-use super::block::Registered;
+use super::registered::Registered;
 use super::credit::{EMPTY, MOST};
 use super::layout::{Layout, TRAILER, padded};
-use super::shared::SHARED;
+use super::srq_path::SHARED;
 use crate::Result;
 
 /// Messages that a new peer may send at once, while few are in use.

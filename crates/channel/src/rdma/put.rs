@@ -2,9 +2,9 @@
 
 use device::{Effort, Remote, Slice};
 
-use super::block::{Block, Registered};
+use super::registered::{Block, Registered};
 use super::layout::{Content, Info, TRAILER, WORD, padded};
-use super::link::{DEPTH, Write};
+use super::qp_link::{DEPTH, Write};
 use super::outbound::{Place, TAIL_BITS, Taken};
 use super::{Design, OWN, Peer, RING, Rdma, TAIL};
 use crate::{Fault, Head, Put, Result};

@@ -141,7 +141,7 @@ fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
 
 #[test]
 fn what_a_peer_writes_is_not_believed() {
-    let fails = |spoil: &dyn Fn(&Rdma, &block::Block)| {
+    let fails = |spoil: &dyn Fn(&Rdma, &registered::Block)| {
         let (mut a, mut b) = two(Config::default(), &Setup::default());
         put(&mut a, &mut b, [1, 0, 0]);
         suite::take(&mut b, |_, _, _| ()).unwrap();

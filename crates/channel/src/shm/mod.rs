@@ -7,22 +7,22 @@
 //! places only, of the ranks that share it.
 
 mod affinity;
-mod lane;
-mod places;
-mod reach;
+mod collective_buffer;
+mod local_ranks;
+mod cache_distance;
 mod segment;
 mod single_copy;
 
-pub use lane::{BODY, LANES, Lane, SLOTS};
-pub use places::Places;
+pub use collective_buffer::{BODY, LANES, Lane, SLOTS};
+pub use local_ranks::Places;
 pub use segment::{Bell, Segment, Shape};
 
 use crate::ring::{Bad, Receiver, Sender};
-use crate::share::Share;
+use crate::piece_counter::Share;
 use crate::sync::Ordering;
 use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
 use affinity::Crowd;
-use reach::{ASKED, Reach};
+use cache_distance::{ASKED, Reach};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 

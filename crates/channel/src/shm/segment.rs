@@ -12,10 +12,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::affinity::Affinity;
-use super::lane;
+use super::collective_buffer;
 use crate::doorbell::Doorbell;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
-use crate::share::Share;
+use crate::piece_counter::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Fault, Head, Result};
 
@@ -97,7 +97,7 @@ impl Segment {
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let file = File::from(fd.try_clone()?);
-        set_len(&file, (lanes_at(ranks) + lane::room(ranks)) as u64)?;
+        set_len(&file, (lanes_at(ranks) + collective_buffer::room(ranks)) as u64)?;
         use std::os::unix::fs::FileExt;
         file.write_all_at(&MAGIC.to_ne_bytes(), 0)?;
         file.write_all_at(&(ranks as u64).to_ne_bytes(), 8)?;
@@ -122,7 +122,7 @@ impl Segment {
         // SAFETY: the mapping is a page long and page-aligned; `magic` and `ranks` were written before any rank started.
         let (magic, ranks, shared) = unsafe { ((*at).magic, (*at).ranks as usize, &(*at).shape) };
         let known = ranks < 1 << 20;
-        let expected = known.then(|| lanes_at(ranks) + lane::room(ranks));
+        let expected = known.then(|| lanes_at(ranks) + collective_buffer::room(ranks));
         if magic != MAGIC || expected != Some(len as usize) {
             return Err(Fault::Mismatch(
                 "the job's shared memory was made by another version of Fishplate: use the `fishplate run` that belongs to this library".into(),

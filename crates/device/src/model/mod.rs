@@ -11,12 +11,12 @@
 //! - a resource does one thing at a time, in the order in which it was asked; the same seed gives the same run.
 
 mod adapter;
-mod answers;
+mod read_responses;
 mod completions;
 mod device;
 mod engine;
 mod faults;
-mod kept;
+mod run_log;
 mod message;
 mod node;
 mod pinned;
@@ -35,7 +35,7 @@ use fabric::System;
 use sim::memory::{Shared, Vec};
 use sim::{Clock, Model};
 
-use crate::scene::{Compute, Scene};
+use crate::config::{Compute, Scene};
 use adapter::{Adapter, Host};
 use completions::CompletionQueue;
 use message::Messages;
@@ -47,7 +47,7 @@ use timing::Timing;
 
 pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
-pub(crate) use kept::computed;
+pub(crate) use run_log::computed;
 pub use node::{CALL, ModelNode, TELL, effort};
 pub use traffic::Traffic;
 

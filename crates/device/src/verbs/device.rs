@@ -8,14 +8,14 @@ use std::os::fd::RawFd;
 use std::ptr;
 
 use super::connection::{self, Way};
-use super::exchange::{Exchange, Line};
+use super::rdmacm::{Exchange, Line};
 use super::library::check;
 use super::list::Listed;
 use super::memory;
 use super::port::{self, Context};
 use super::sys::*;
 use crate::check;
-use crate::ledger::{QUEUES, Receives, Sends};
+use crate::wr_table::{QUEUES, Receives, Sends};
 use crate::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Qp, QpWanted, ReceiveQueue,
     Region, Result, Slice, Srq, State, Transport, Work,

@@ -4,7 +4,7 @@ use super::device::VerbsDevice;
 use super::gid::{Gid, GidKind, choose_roce};
 use super::internet;
 use super::port::{self, Context, Rate, Surroundings};
-use super::rules;
+use super::placement;
 use super::sys::*;
 use crate::{Error, Placement, Result};
 
@@ -104,7 +104,7 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
             if let Some((interface, _)) = below {
                 surroundings.interface = Some(interface);
             }
-            let (placement, why_placement) = rules::placement(surroundings.driver.as_deref());
+            let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
             Ok(Listed {
                 name: context.name.clone(),
                 port: number,
@@ -143,7 +143,7 @@ fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
 /// A device that could not be asked.
 fn closed(name: String, why: String) -> Listed {
     let surroundings = port::surroundings(&name, 1, None);
-    let (placement, why_placement) = rules::placement(surroundings.driver.as_deref());
+    let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
     Listed {
         name,
         port: 1,

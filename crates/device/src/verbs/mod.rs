@@ -12,23 +12,23 @@
 //!   it is about, and a queue gives room back only with completions that have been taken, as the trait says;
 //! - what was made of a device is unmade before it is closed, in the order that libibverbs asks for (`device`).
 
-mod alarm;
+mod event_wait;
 mod connection;
 mod datagrams;
 mod device;
 mod events;
-mod exchange;
+mod rdmacm;
 mod gid;
 mod internet;
 mod library;
 mod list;
-mod mail;
+mod reliable_datagram;
 mod memory;
 mod mtu;
 mod node;
-mod office;
+mod oob;
 mod port;
-mod rules;
+mod placement;
 mod socket;
 mod sys;
 mod work;
@@ -37,5 +37,5 @@ pub use self::device::VerbsDevice;
 pub use gid::{Gid, GidKind};
 pub use list::{Choice, Listed, choose, list, open, open_port};
 pub use node::VerbsNode;
-pub use office::Directory;
+pub use oob::Directory;
 pub use port::{Rate, Surroundings};

@@ -9,9 +9,9 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::time::Instant;
 
-use super::alarm::Alarm;
+use super::event_wait::Alarm;
 use super::device::VerbsDevice;
-use super::office::{Directory, Office};
+use super::oob::{Directory, Office};
 use crate::{Device, Effort, Error, Node, Placement, Result};
 
 /// The longest sleep where a write can come unnoticed, and elsewhere, in nanoseconds.

@@ -8,7 +8,7 @@ use super::connection::Q_KEY;
 use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
 use super::sys::*;
 use crate::check;
-use crate::ledger::{Kind, Number, Sent};
+use crate::wr_table::{Kind, Number, Sent};
 use crate::{
     Completed, Completion, Cq, Device, Error, Operation, Qp, ReceiveQueue, Result, Slice, State,
     Status, Transport, Work,

@@ -82,7 +82,7 @@ impl Instant {
 
 impl Maker for Instant {
     fn run(&self, wish: Wish, body: Body) {
-        let nodes = instant::nodes(2, &self.0).into_iter();
+        let nodes = strict::nodes(2, &self.0).into_iter();
         threads(
             nodes.map(|node| with_immediates(node)).collect(),
             &wish,

@@ -12,7 +12,7 @@ mod resolve;
 pub use problem::{Place, Problem, Problems};
 pub use resolve::{Field, Held, Sheet};
 
-use crate::parts::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
 use crate::system::System;
 use read::Written;
 

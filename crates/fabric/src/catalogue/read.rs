@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::{Place, Problem, instead};
 use super::{KINDS, keys};
-use crate::parts::{Holds, Key};
+use crate::components::{Holds, Key};
 use crate::quantity::Raw;
 
 /// A part as written: what it gives itself, before what it starts from.

@@ -3,7 +3,7 @@
 use super::problem::{Place, Problem, instead};
 use super::read::{What, Written};
 use super::{Catalogue, keys};
-use crate::parts::{Bus, Cable, Hca, Holds, Host, Key, Link, Part, Software, Source, Switch};
+use crate::components::{Bus, Cable, Hca, Holds, Host, Key, Link, Part, Software, Source, Switch};
 use crate::quantity::{Quantity, Raw};
 use crate::system::System;
 

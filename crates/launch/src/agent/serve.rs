@@ -16,7 +16,7 @@ use crate::output::{Piece, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
 use crate::start::{self, Share};
-use crate::steps::Steps;
+use crate::kill_sequence::Steps;
 use crate::{Error, Options, library_directory, limits, processes, timespec};
 
 /// How the launcher calls the agent: `fishplate agent`.

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::questions::{Inquiry, Purpose};
+use super::status_query::{Inquiry, Purpose};
 use super::{Job, say};
 use crate::rank::Rank;
-use crate::steps::{GRACE, Steps};
+use crate::kill_sequence::{GRACE, Steps};
 use crate::verdict::Verdict;
 use crate::{describe, processes};
 

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 
 use super::Job;
-use super::questions::{Purpose, REPORT};
+use super::status_query::{Purpose, REPORT};
 use crate::processes;
 use crate::signals::Received;
 use crate::verdict::{Cause, Verdict};

@@ -2,8 +2,8 @@
 
 mod ending;
 mod interrupt;
-mod news;
-mod questions;
+mod events;
+mod status_query;
 mod remote;
 
 use std::io::Write;
@@ -17,13 +17,13 @@ use crate::agent::contact::{self, Agent};
 use crate::output::{Sink, Stream, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
-use crate::space::Space;
+use crate::kvs::Space;
 use crate::start::Share;
-use crate::steps::Steps;
+use crate::kill_sequence::Steps;
 use crate::stuck::Stuck;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
-use questions::Inquiry;
+use status_query::Inquiry;
 use remote::Input;
 
 /// Runs the job. Returns the exit code: that of the first rank that failed, 128 and the signal's number if a signal

@@ -14,7 +14,7 @@ use crate::agent::frame::{Down, PIECE, Up, WINDOW};
 use crate::output::{Sink, Stream, Target};
 use crate::processes;
 use crate::rank::Rank;
-use crate::steps::GRACE;
+use crate::kill_sequence::GRACE;
 use crate::verdict::{Cause, Verdict};
 
 /// How long the exit of an agent's command is waited for once the agent has fallen silent.

@@ -1,7 +1,7 @@
 //! Everyone to everyone (MPI 5.0 §6.8).
 
 use super::call::Call;
-use super::parts::Parts;
+use super::blocks::Parts;
 use super::table::Algorithm;
 use crate::Result;
 

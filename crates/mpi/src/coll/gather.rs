@@ -3,7 +3,7 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::parts::Parts;
+use super::blocks::Parts;
 use super::table::Algorithm;
 use crate::Result;
 

@@ -6,7 +6,7 @@ use datatype::Elements;
 
 use super::call::Call;
 use super::gather::scatter_linear;
-use super::parts::Parts;
+use super::blocks::Parts;
 use super::reduce::{Halves, Reduction, binomial};
 use super::table::Algorithm;
 use crate::Result;

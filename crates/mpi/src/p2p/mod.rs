@@ -4,14 +4,14 @@
 //! between; a long one stays with its sender, who offers it (*rendezvous*), and the receiver fetches it: it reads the
 //! sender's memory where it can, and otherwise asks for it in packets.
 
-mod ahead;
-mod answers;
-mod fetch;
-mod here;
+mod ready_to_receive;
+mod handlers;
+mod rendezvous;
+mod recv_fast_path;
 #[cfg(test)]
 mod nonsense_tests;
-mod outbox;
-mod owned;
+mod send_queue;
+mod internal_messages;
 mod probe;
 mod rdma;
 mod receive;
@@ -20,9 +20,9 @@ mod send;
 use std::collections::{HashMap, VecDeque};
 
 use channel::{Channel, Channels};
-use fetch::{Chore, Fetch};
-pub(crate) use here::Short;
-pub use outbox::Peer;
+use rendezvous::{Chore, Fetch};
+pub(crate) use recv_fast_path::Short;
+pub use send_queue::Peer;
 pub use probe::{Claimed, Found};
 use rdma::Transfer;
 
@@ -55,7 +55,7 @@ pub struct Messages {
     /// Buffers that a device has access to, by their request.
     transfers: HashMap<u32, Transfer>,
     /// Which receives are told to their senders ahead.
-    ahead: ahead::Receiver,
+    ahead: ready_to_receive::Receiver,
     pub(crate) limits: Limits,
     /// A packet that made no sense ends the job at the next opportunity.
     pub broken: Option<crate::Error>,
@@ -159,7 +159,7 @@ impl Messages {
             fetches: VecDeque::new(),
             chores: VecDeque::new(),
             transfers: HashMap::new(),
-            ahead: ahead::Receiver::default(),
+            ahead: ready_to_receive::Receiver::default(),
             limits,
             broken: None,
         }

@@ -14,7 +14,7 @@ use datatype::Buffer;
 use knobs::Rendezvous;
 
 use super::Messages;
-use super::fetch::{Chore, Fetch};
+use super::rendezvous::{Chore, Fetch};
 use super::receive::received;
 use crate::packet::{Envelope, Kind, Offer, Target};
 use crate::request::RequestId;

@@ -3,7 +3,7 @@
 use channel::{Channel, Channels, Head, Put};
 use datatype::{Buffer, Direction};
 
-use super::outbox::Mark;
+use super::send_queue::Mark;
 use super::{Messages, Mode};
 use crate::Result;
 use crate::matching::Key;

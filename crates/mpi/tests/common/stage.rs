@@ -5,7 +5,7 @@ use std::sync::Arc;
 use device::Node;
 use device::model::trace::Span;
 use device::model::{ModelNode, Net};
-use device::scene::Scene;
+use device::config::Scene;
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};

@@ -1,0 +1,57 @@
+//! Chapter 20: what the ABI is, and handles as integers.
+
+use super::Done;
+use crate::args::Out;
+use crate::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
+use crate::call_guard::Call;
+use crate::handle::*;
+use crate::info::InfoObject;
+use crate::state::LIBRARY;
+use std::ffi::c_int;
+
+pub fn abi_get_version(_: &Call, major: Out<c_int>, minor: Out<c_int>) -> Done {
+    major.set(MPI_ABI_VERSION);
+    minor.set(MPI_ABI_SUBVERSION);
+    Ok(())
+}
+
+pub fn abi_get_info(_: &Call, info: Out<Info>) -> Done {
+    let mut sizes = InfoObject::default();
+    for key in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
+        sizes.set(key.as_bytes(), b"8");
+    }
+    info.set(LIBRARY.infos().insert(sizes)?);
+    Ok(())
+}
+
+/// Every handle is a non-negative int (see `slab`), so the conversions only change the type. What is no
+/// handle stays none: it is refused where it is used.
+macro_rules! conversions {
+    ($($class:ident $toint:ident $fromint:ident)*) => {
+        $(
+            #[inline]
+            pub fn $toint(handle: $class) -> c_int {
+                handle.0 as c_int
+            }
+
+            #[inline]
+            pub fn $fromint(value: c_int) -> $class {
+                $class(value as usize)
+            }
+        )*
+    };
+}
+
+conversions! {
+    Comm comm_toint comm_fromint
+    Datatype type_toint type_fromint
+    Errhandler errhandler_toint errhandler_fromint
+    File file_toint file_fromint
+    Group group_toint group_fromint
+    Info info_toint info_fromint
+    Message message_toint message_fromint
+    Op op_toint op_fromint
+    Request request_toint request_fromint
+    Session session_toint session_fromint
+    Win win_toint win_fromint
+}

@@ -1,0 +1,21 @@
+//! Section 5.1: addresses and their differences.
+
+use super::Done;
+use crate::args::Out;
+use crate::call_guard::Running;
+use std::ffi::c_void;
+
+pub fn get_address(_: &Running, location: *const c_void, address: Out<isize>) -> Done {
+    address.set(location as isize);
+    Ok(())
+}
+
+#[inline]
+pub fn aint_add(base: isize, displacement: isize) -> isize {
+    base.wrapping_add(displacement)
+}
+
+#[inline]
+pub fn aint_diff(one: isize, other: isize) -> isize {
+    one.wrapping_sub(other)
+}

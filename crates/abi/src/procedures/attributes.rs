@@ -1,0 +1,211 @@
+//! Section 7.7: attributes of communicators and datatypes.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::callback::{
+    CommCopyAttr, CommDeleteAttr, CopyAttr, DeleteAttr, TypeCopyAttr, TypeDeleteAttr,
+};
+use crate::constants::{MPI_COMM_DUP_FN, MPI_KEYVAL_INVALID, MPI_SUCCESS};
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Datatype};
+use crate::state::LIBRARY;
+use mpi::attributes::{Copied, DeleteFunction, Holder, Keyval, predefined};
+use mpi::handle::Kind;
+use std::ffi::{c_int, c_void};
+use std::ptr::with_exposed_provenance_mut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+pub fn comm_create_keyval(
+    call: &Running,
+    copy: CommCopyAttr,
+    delete: CommDeleteAttr,
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Done {
+    create(call, Kind::Comm, copy, delete, keyval, extra_state)
+}
+
+pub fn type_create_keyval(
+    call: &Running,
+    copy: TypeCopyAttr,
+    delete: TypeDeleteAttr,
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Done {
+    create(call, Kind::Datatype, copy, delete, keyval, extra_state)
+}
+
+pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
+    free(call, Kind::Comm, keyval)
+}
+
+pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
+    free(call, Kind::Datatype, keyval)
+}
+
+pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_void) -> Done {
+    call.rank.set_attribute(
+        Holder::Comm(comm.id()),
+        keyval as u32,
+        value.expose_provenance(),
+    )
+}
+
+pub fn type_set_attr(
+    call: &Running,
+    datatype: Datatype,
+    keyval: c_int,
+    value: *mut c_void,
+) -> Done {
+    call.rank.set_attribute(
+        Holder::Datatype(datatype.id()),
+        keyval as u32,
+        value.expose_provenance(),
+    )
+}
+
+pub fn comm_get_attr(
+    call: &Running,
+    comm: Comm,
+    keyval: c_int,
+    value: Out<*mut c_void>,
+    flag: Out<Flag>,
+) -> Done {
+    if let Some(place) = predefined_place(call, keyval as u32) {
+        call.rank.lock().comms.get(comm.id())?;
+        value.set(place.as_ptr().cast::<c_void>());
+        flag.set(true);
+        return Ok(());
+    }
+    get(call, Holder::Comm(comm.id()), keyval, value, flag)
+}
+
+pub fn type_get_attr(
+    call: &Running,
+    datatype: Datatype,
+    keyval: c_int,
+    value: Out<*mut c_void>,
+    flag: Out<Flag>,
+) -> Done {
+    get(call, Holder::Datatype(datatype.id()), keyval, value, flag)
+}
+
+pub fn comm_delete_attr(call: &Running, comm: Comm, keyval: c_int) -> Done {
+    call.rank
+        .delete_attribute(Holder::Comm(comm.id()), keyval as u32)
+}
+
+pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Done {
+    call.rank
+        .delete_attribute(Holder::Datatype(datatype.id()), keyval as u32)
+}
+
+fn create<H: From<u32> + 'static>(
+    call: &Running,
+    kind: Kind,
+    copy: CopyAttr<H>,
+    delete: DeleteAttr<H>,
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Done {
+    let extra_state = extra_state.expose_provenance();
+    let keyval_object = Keyval {
+        kind,
+        copied: copied(copy, extra_state),
+        delete: deleted(delete, extra_state),
+    };
+    let key = call.rank.lock().keyvals.create(keyval_object)?;
+    keyval.set(key as c_int);
+    Ok(())
+}
+
+fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copied {
+    let Some(copy) = copy else {
+        return Copied::Never;
+    };
+    // The predefined function is a number, the same for every kind of object.
+    if copy as usize == MPI_COMM_DUP_FN {
+        return Copied::AsItIs;
+    }
+    Copied::By(Arc::new(move |old, key, value| {
+        let mut new: *mut c_void = std::ptr::null_mut();
+        let mut flag: c_int = 0;
+        // SAFETY: the user's function, called as the standard says: it writes a pointer and an int.
+        let code = unsafe {
+            copy(
+                old.into(),
+                key as c_int,
+                with_exposed_provenance_mut(extra_state),
+                with_exposed_provenance_mut(value),
+                (&raw mut new).cast(),
+                &raw mut flag,
+            )
+        };
+        succeeded("copy", key, code)?;
+        Ok((flag != 0).then(|| new.expose_provenance()))
+    }))
+}
+
+fn deleted<H: From<u32> + 'static>(
+    delete: DeleteAttr<H>,
+    extra_state: usize,
+) -> Option<DeleteFunction> {
+    let delete = delete?;
+    Some(Arc::new(move |object, key, value| {
+        // SAFETY: the user's function, called as the standard says.
+        let code = unsafe {
+            delete(
+                object.into(),
+                key as c_int,
+                with_exposed_provenance_mut(value),
+                with_exposed_provenance_mut(extra_state),
+            )
+        };
+        succeeded("delete", key, code)
+    }))
+}
+
+/// The code of a user's function becomes that of the call.
+fn succeeded(what: &str, key: u32, code: c_int) -> Done {
+    if code == MPI_SUCCESS {
+        return Ok(());
+    }
+    let detail = format!("the {what} function of attribute key {key} gave the error code {code}");
+    Err(Error::new(code, detail))
+}
+
+fn free(call: &Running, kind: Kind, keyval: &mut c_int) -> Done {
+    call.rank.lock().keyvals.free(kind, *keyval as u32)?;
+    *keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+fn get(
+    call: &Running,
+    holder: Holder,
+    keyval: c_int,
+    value: Out<*mut c_void>,
+    flag: Out<Flag>,
+) -> Done {
+    let found = call.rank.lock().attribute(holder, keyval as u32)?;
+    flag.set(found.is_some());
+    if let Some(found) = found {
+        value.set(with_exposed_provenance_mut::<c_void>(found));
+    }
+    Ok(())
+}
+
+/// Where the value of a predefined attribute lies: C gets a pointer that stays good until MPI ends.
+fn predefined_place(call: &Running, key: u32) -> Option<&'static AtomicI32> {
+    const COUNT: usize = (predefined::UNIVERSE_SIZE - predefined::TAG_UB + 1) as usize;
+    static VALUES: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];
+    let value = match key {
+        predefined::LASTUSEDCODE => LIBRARY.codes().last_used(),
+        _ => call.rank.predefined_attribute(key)?,
+    };
+    let place = &VALUES[(key - predefined::TAG_UB) as usize];
+    place.store(value, Ordering::Relaxed);
+    Some(place)
+}

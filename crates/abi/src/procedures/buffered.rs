@@ -1,0 +1,62 @@
+//! Section 3.6: memory for buffered sends.
+
+use super::Done;
+use crate::args::{Out, OutCount};
+use crate::call_guard::Running;
+use crate::handle::{Comm, Request};
+use mpi::buffered::Owner;
+use std::ffi::c_void;
+
+fn attach(call: &Running, owner: Owner, buffer: *mut c_void, size: i64) -> Done {
+    call.rank
+        .lock()
+        .attach_room(owner, buffer.addr(), size as usize)
+}
+
+fn detach(call: &Running, owner: Owner, address: Out<*mut c_void>, size: OutCount) -> Done {
+    let (at, bytes) = call.rank.detach_room(call.procedure, owner)?;
+    address.set(std::ptr::with_exposed_provenance_mut::<c_void>(at));
+    size.set(bytes as i64);
+    Ok(())
+}
+
+pub fn buffer_attach(call: &Running, buffer: *mut c_void, size: i64) -> Done {
+    buffer.expose_provenance();
+    attach(call, None, buffer, size)
+}
+
+pub fn buffer_detach(call: &Running, buffer_addr: Out<*mut c_void>, size: OutCount) -> Done {
+    detach(call, None, buffer_addr, size)
+}
+
+pub fn buffer_flush(call: &Running) -> Done {
+    call.rank.flush_room(call.procedure, None)
+}
+
+pub fn buffer_iflush(call: &Running, request: Out<Request>) -> Done {
+    request.set(call.rank.start_flush_room(None)?.0);
+    Ok(())
+}
+
+pub fn comm_attach_buffer(call: &Running, comm: Comm, buffer: *mut c_void, size: i64) -> Done {
+    buffer.expose_provenance();
+    attach(call, Some(comm.id()), buffer, size)
+}
+
+pub fn comm_detach_buffer(
+    call: &Running,
+    comm: Comm,
+    buffer_addr: Out<*mut c_void>,
+    size: OutCount,
+) -> Done {
+    detach(call, Some(comm.id()), buffer_addr, size)
+}
+
+pub fn comm_flush_buffer(call: &Running, comm: Comm) -> Done {
+    call.rank.flush_room(call.procedure, Some(comm.id()))
+}
+
+pub fn comm_iflush_buffer(call: &Running, comm: Comm, request: Out<Request>) -> Done {
+    request.set(call.rank.start_flush_room(Some(comm.id()))?.0);
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Section 7.4: communicators, and their names and hints.
+
+use super::Done;
+use crate::args::{Flag, Out, OutText};
+use crate::constants::{MPI_COMM_NULL, MPI_ERR_COMM};
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Group, Info, Request};
+use crate::info::InfoObject;
+use crate::state::LIBRARY;
+use std::ffi::{CStr, c_int};
+
+#[inline]
+pub fn comm_size(call: &Running, comm: Comm, size: Out<c_int>) -> Done {
+    size.set(call.rank.lock().comms.get(comm.id())?.core.size() as c_int);
+    Ok(())
+}
+
+#[inline]
+pub fn comm_rank(call: &Running, comm: Comm, rank: Out<c_int>) -> Done {
+    rank.set(call.rank.lock().comms.get(comm.id())?.core.rank as c_int);
+    Ok(())
+}
+
+pub fn comm_compare(call: &Running, comm1: Comm, comm2: Comm, result: Out<c_int>) -> Done {
+    let state = call.rank.lock();
+    result.set(state.comms.compare(comm1.id(), comm2.id())? as c_int);
+    Ok(())
+}
+
+pub fn comm_group(call: &Running, comm: Comm, group: Out<Group>) -> Done {
+    group.set(call.rank.lock().comm_group(comm.id())?);
+    Ok(())
+}
+
+pub fn comm_dup(call: &Running, comm: Comm, new: Out<Comm>) -> Done {
+    set_new(new, call.rank.comm_dup(call.procedure, comm.id(), &[]))
+}
+
+pub fn comm_dup_with_info(call: &Running, comm: Comm, info: Info, new: Out<Comm>) -> Done {
+    let info = pairs(info)?;
+    set_new(new, call.rank.comm_dup(call.procedure, comm.id(), &info))
+}
+
+pub fn comm_idup(call: &Running, comm: Comm, new: Out<Comm>, request: Out<Request>) -> Done {
+    let (handle, id) = call.rank.comm_idup(comm.id(), &[])?;
+    new.set(handle);
+    request.set(id.0);
+    Ok(())
+}
+
+pub fn comm_idup_with_info(
+    call: &Running,
+    comm: Comm,
+    info: Info,
+    new: Out<Comm>,
+    request: Out<Request>,
+) -> Done {
+    let (handle, id) = call.rank.comm_idup(comm.id(), &pairs(info)?)?;
+    new.set(handle);
+    request.set(id.0);
+    Ok(())
+}
+
+pub fn comm_create(call: &Running, comm: Comm, group: Group, new: Out<Comm>) -> Done {
+    set_new(
+        new,
+        call.rank.comm_create(call.procedure, comm.id(), group.id()),
+    )
+}
+
+pub fn comm_create_group(
+    call: &Running,
+    comm: Comm,
+    group: Group,
+    tag: c_int,
+    new: Out<Comm>,
+) -> Done {
+    set_new(
+        new,
+        call.rank
+            .comm_create_group(call.procedure, comm.id(), group.id(), tag),
+    )
+}
+
+pub fn comm_split(call: &Running, comm: Comm, color: c_int, key: c_int, new: Out<Comm>) -> Done {
+    set_new(
+        new,
+        call.rank.comm_split(call.procedure, comm.id(), color, key),
+    )
+}
+
+pub fn comm_split_type(
+    call: &Running,
+    comm: Comm,
+    split_type: c_int,
+    key: c_int,
+    info: Info,
+    new: Out<Comm>,
+) -> Done {
+    let info = pairs(info)?;
+    set_new(
+        new,
+        call.rank
+            .comm_split_type(call.procedure, comm.id(), split_type, key, &info),
+    )
+}
+
+pub fn comm_free(call: &Running, comm: &mut Comm) -> Done {
+    call.rank.comm_free(comm.id())?;
+    *comm = MPI_COMM_NULL;
+    Ok(())
+}
+
+pub fn comm_disconnect(call: &Running, comm: &mut Comm) -> Done {
+    call.rank.comm_disconnect(call.procedure, comm.id())?;
+    *comm = MPI_COMM_NULL;
+    Ok(())
+}
+
+/// There are no intercommunicators.
+pub fn comm_test_inter(call: &Running, comm: Comm, flag: Out<Flag>) -> Done {
+    call.rank.lock().comms.get(comm.id())?;
+    flag.set(false);
+    Ok(())
+}
+
+pub fn comm_remote_size(call: &Running, comm: Comm, _size: Out<c_int>) -> Done {
+    Err(no_intercommunicator(call, comm))
+}
+
+pub fn comm_remote_group(call: &Running, comm: Comm, _group: Out<Group>) -> Done {
+    Err(no_intercommunicator(call, comm))
+}
+
+fn no_intercommunicator(call: &Running, comm: Comm) -> Error {
+    match call.rank.lock().comms.get(comm.id()) {
+        Ok(_) => Error::new(
+            MPI_ERR_COMM,
+            "the communicator has no remote group: it is an intracommunicator",
+        ),
+        Err(unknown) => unknown,
+    }
+}
+
+pub fn comm_set_name(call: &Running, comm: Comm, name: &CStr) -> Done {
+    let name = name.to_string_lossy();
+    call.rank.lock().comms.get_mut(comm.id())?.set_name(&name);
+    Ok(())
+}
+
+/// The null handle has a name too, for who prints handles.
+pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_int>) -> Done {
+    if comm == MPI_COMM_NULL {
+        length.set(name.set(b"MPI_COMM_NULL") as c_int);
+        return Ok(());
+    }
+    let state = call.rank.lock();
+    let text = &state.comms.get(comm.id())?.name;
+    length.set(name.set(text.as_bytes()) as c_int);
+    Ok(())
+}
+
+pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
+    let info = pairs(info)?;
+    call.rank
+        .lock()
+        .comms
+        .get_mut(comm.id())?
+        .hints
+        .update(&info)
+}
+
+pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
+    let mut object = InfoObject::default();
+    for (key, value) in call.rank.lock().comms.get(comm.id())?.hints.info() {
+        object.set(key.as_bytes(), value.as_bytes());
+    }
+    info.set(LIBRARY.infos().insert(object)?);
+    Ok(())
+}
+
+/// A call that fails leaves the null handle, so that nobody uses what was there before.
+pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
+    new.set(*made.as_ref().unwrap_or(&mpi::comm::NULL));
+    made.map(drop)
+}
+
+/// The hints in an info object. No key that means anything here has bytes that are not UTF-8.
+fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut infos = LIBRARY.infos();
+    let pairs = infos.pairs(info)?;
+    Ok(pairs
+        .iter()
+        .map(|(key, value)| (text(key), text(value)))
+        .collect())
+}

@@ -1,0 +1,424 @@
+//! Section 3.7: completing operations.
+//!
+//! One idea for all forms: a request is *finished* if it can be, which gives its status, and its handle becomes null
+//! unless the operation can be started again.
+
+use super::Done;
+use super::receive::deliver;
+use crate::args::{Flag, Out, Statuses};
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::{Object, Running};
+use crate::handle::Request;
+use crate::status::Status;
+use mpi::request::{Finished, RequestId};
+use mpi::{Class, State, Waiting};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+pub(super) fn id(request: Request) -> RequestId {
+    RequestId(request.id())
+}
+
+/// Finishes one request if it is complete; the null request is complete.
+#[inline(always)]
+fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
+    if *request == MPI_REQUEST_NULL {
+        return Ok(Some(Finished::NULL));
+    }
+    let finished = state.messages.requests.finish(id(*request))?;
+    if finished.is_some_and(|finished| finished.gone) {
+        *request = MPI_REQUEST_NULL;
+    }
+    Ok(finished)
+}
+
+/// Errors of the call belong to the communicator of the request.
+#[cold]
+fn blame(call: &Running, context: Option<u64>) {
+    let state = call.rank.lock();
+    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+        call.raise_on(Object::Comm(comm.into()));
+    }
+}
+
+#[inline]
+pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
+    let finished = wait_for(call, request)?;
+    finish_one(call, finished, status)
+}
+
+#[inline]
+fn wait_for(call: &Running, request: &mut Request) -> Result<Finished, Error> {
+    let waited = [id(*request)];
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    call.rank
+        .wait_until(&waiting, |state| finish(state, request))
+}
+
+#[inline]
+fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -> Done {
+    if finished.status.error != Class::SUCCESS {
+        blame(call, finished.context);
+    }
+    deliver(call, finished.status, status)
+}
+
+pub fn test(
+    call: &Running,
+    request: &mut Request,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let finished = call
+        .rank
+        .look_for(call.procedure, |state| finish(state, request))?;
+    flag.set(finished.is_some());
+    match finished {
+        Some(finished) => finish_one(call, finished, status),
+        None => Ok(()),
+    }
+}
+
+#[inline]
+pub fn waitall(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    statuses: Statuses,
+) -> Done {
+    let mut failed = Failures::default();
+    let mut at = 0;
+    loop {
+        at = finish_in_order(call, requests, at, statuses, &failed);
+        if at == requests.len() {
+            return failed.result(call, requests.len());
+        }
+        match wait_for(call, &mut requests[at]) {
+            Ok(finished) if finished.status.error == Class::SUCCESS => {
+                failed.tell(at, finished.status, statuses)
+            }
+            Ok(finished) => failed.note(&mut call.rank.lock(), at, finished, statuses),
+            Err(error) => failed.broken(at, error, statuses)?,
+        }
+        at += 1;
+    }
+}
+
+/// Finishes the requests from `at` on up to the first that is not complete or has failed; says which one that is.
+#[inline(always)]
+fn finish_in_order(
+    call: &Running,
+    requests: &mut [Request],
+    mut at: usize,
+    statuses: Statuses,
+    failed: &Failures,
+) -> usize {
+    let mut state = call.rank.lock();
+    while let Some(request) = requests.get_mut(at)
+        && let Some(status) = finish_well(&mut state, request)
+    {
+        failed.tell(at, status, statuses);
+        at += 1;
+    }
+    at
+}
+
+/// Finishes a request that is complete and has not failed.
+#[inline(always)]
+fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> {
+    if *request == MPI_REQUEST_NULL {
+        return Some(mpi::Status::EMPTY);
+    }
+    let status = state.messages.requests.finish_well(id(*request))?;
+    *request = MPI_REQUEST_NULL;
+    Some(status)
+}
+
+/// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
+/// MPI_ERR_IN_STATUS.
+#[derive(Default)]
+struct Failures {
+    first: Option<Failure>,
+}
+
+struct Failure {
+    at: usize,
+    error: Error,
+    /// Of the communicator that hears of it.
+    context: Option<u64>,
+}
+
+impl Failures {
+    /// Fills in the status of an operation.
+    #[inline(always)]
+    fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
+        if let Some(status) = statuses.get(at) {
+            if self.first.is_some() {
+                status.set(Status::from(finished))
+            } else {
+                status.fill(finished.into())
+            }
+        }
+    }
+
+    /// The same for one that may have failed.
+    fn note(&mut self, state: &mut State, at: usize, finished: Finished, statuses: Statuses) {
+        self.tell(at, finished.status, statuses);
+        if finished.status.error != Class::SUCCESS {
+            let error = finished
+                .status
+                .into_result(state)
+                .expect_err("it carries one");
+            self.fail(at, error, finished.context, statuses);
+        }
+    }
+
+    /// Something other than an operation's own end went wrong while one was waited for.
+    #[cold]
+    fn broken(&mut self, at: usize, error: Error, statuses: Statuses) -> Done {
+        if error.class == Class::REQUEST {
+            return Err(error);
+        }
+        let class = error.class;
+        self.fail(at, error, None, statuses);
+        if let Some(status) = statuses.get(at) {
+            status.set(Status::from(mpi::Status {
+                error: class,
+                ..mpi::Status::EMPTY
+            }));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, at: usize, error: Error, context: Option<u64>, statuses: Statuses) {
+        if self.first.is_none() {
+            // From now on every status tells its error, those before this one too.
+            for before in 0..at {
+                if let Some(status) = statuses.get(before) {
+                    status.set_error(MPI_SUCCESS);
+                }
+            }
+            if let Some(status) = statuses.get(at) {
+                status.set_error(error.class.0);
+            }
+            self.first = Some(Failure { at, error, context });
+        }
+    }
+
+    /// What the call answers: the first failure is the call's, and goes to its communicator.
+    fn result(self, call: &Running, of: usize) -> Done {
+        match self.first {
+            None => Ok(()),
+            Some(Failure { at, error, context }) => {
+                blame(call, context);
+                Err(Error::new(
+                    MPI_ERR_IN_STATUS,
+                    format!("request {at} of {of} failed: {error}"),
+                ))
+            }
+        }
+    }
+}
+
+pub fn testall(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    flag: Out<Flag>,
+    statuses: Statuses,
+) -> Done {
+    let complete = call.rank.look_for(call.procedure, |state| {
+        for request in requests.iter() {
+            if peek(state, *request)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })?;
+    flag.set(complete.is_some());
+    match complete {
+        Some(()) => waitall(call, requests.len(), requests, statuses),
+        None => Ok(()),
+    }
+}
+
+/// A finished request of several, and its place.
+type Chosen = (usize, Finished);
+
+/// The first complete request among those that are active, if there is one; `Some(None)`: there is no active one.
+fn finish_any(
+    state: &mut State,
+    requests: &mut [Request],
+) -> Result<Option<Option<Chosen>>, Error> {
+    let mut none_active = true;
+    for (at, request) in requests.iter_mut().enumerate() {
+        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+            continue;
+        }
+        none_active = false;
+        if let Some(finished) = finish(state, request)? {
+            return Ok(Some(Some((at, finished))));
+        }
+    }
+    Ok(none_active.then_some(None))
+}
+
+pub fn waitany(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    index: Out<c_int>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let waited: Vec<RequestId> = requests.iter().map(|request| id(*request)).collect();
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    let found = call
+        .rank
+        .wait_until(&waiting, |state| finish_any(state, requests))?;
+    one_of_many(call, found, index, status)
+}
+
+fn one_of_many(
+    call: &Running,
+    found: Option<Chosen>,
+    index: Out<c_int>,
+    status: Option<Out<Status>>,
+) -> Done {
+    match found {
+        Some((at, finished)) => {
+            index.set(at as c_int);
+            finish_one(call, finished, status)
+        }
+        None => {
+            index.set(MPI_UNDEFINED);
+            if let Some(status) = status {
+                status.set(Status::empty());
+            }
+            Ok(())
+        }
+    }
+}
+
+pub fn testany(
+    call: &Running,
+    _count: usize,
+    requests: &mut [Request],
+    index: Out<c_int>,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let found = call
+        .rank
+        .look_for(call.procedure, |state| finish_any(state, requests))?;
+    flag.set(found.is_some());
+    match found {
+        Some(found) => one_of_many(call, found, index, status),
+        None => {
+            index.set(MPI_UNDEFINED);
+            Ok(())
+        }
+    }
+}
+
+/// What `MPI_Waitsome` and `MPI_Testsome` found.
+struct Gathered {
+    /// How many are complete, or `None` if no request is active.
+    count: Option<usize>,
+    failures: Failures,
+}
+
+impl Gathered {
+    /// Says so to the caller, who hears the count also when one of them failed (section 3.7.5).
+    fn tell(self, call: &Running, outcount: Out<c_int>) -> Done {
+        outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
+        self.failures.result(call, self.count.unwrap_or(0))
+    }
+}
+
+/// Finishes all that are complete; `None` while there are active requests and none of them is.
+fn finish_some(
+    state: &mut State,
+    requests: &mut [Request],
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Result<Option<Gathered>, Error> {
+    let mut count = 0;
+    let mut any_active = false;
+    let mut failures = Failures::default();
+    for (at, request) in requests.iter_mut().enumerate() {
+        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+            continue;
+        }
+        any_active = true;
+        if let Some(finished) = finish(state, request)? {
+            indices[count].write(at as c_int);
+            failures.note(state, count, finished, statuses);
+            count += 1;
+        }
+    }
+    Ok((!any_active || count > 0).then_some(Gathered {
+        count: any_active.then_some(count),
+        failures,
+    }))
+}
+
+pub fn waitsome(
+    call: &Running,
+    _incount: usize,
+    requests: &mut [Request],
+    outcount: Out<c_int>,
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Done {
+    let waited: Vec<RequestId> = requests.iter().map(|request| id(*request)).collect();
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    let found = call.rank.wait_until(&waiting, |state| {
+        finish_some(state, requests, indices, statuses)
+    })?;
+    found.tell(call, outcount)
+}
+
+pub fn testsome(
+    call: &Running,
+    _incount: usize,
+    requests: &mut [Request],
+    outcount: Out<c_int>,
+    indices: &mut [MaybeUninit<c_int>],
+    statuses: Statuses,
+) -> Done {
+    let found = call.rank.look_for(call.procedure, |state| {
+        finish_some(state, requests, indices, statuses)
+    })?;
+    match found {
+        Some(found) => found.tell(call, outcount),
+        None => {
+            outcount.set(0);
+            Ok(())
+        }
+    }
+}
+
+pub fn request_free(call: &Running, request: &mut Request) -> Done {
+    call.rank.lock().messages.requests.detach(id(*request))?;
+    *request = MPI_REQUEST_NULL;
+    Ok(())
+}
+
+/// The status that a request has if it is complete; the null request is.
+pub(super) fn peek(state: &State, request: Request) -> Result<Option<mpi::Status>, Error> {
+    if request == MPI_REQUEST_NULL {
+        return Ok(Some(mpi::Status::EMPTY));
+    }
+    state.messages.requests.peek(id(request))
+}

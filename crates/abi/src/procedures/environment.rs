@@ -1,0 +1,95 @@
+//! Sections 9.1, 9.6 and 11.4: versions, names, time, and whether MPI runs. And MPI_Pcontrol.
+
+use super::Done;
+use crate::args::{Flag, Out, OutText};
+use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
+use crate::call_guard::{Call, Running};
+use crate::info::host_name;
+use crate::state::{LIBRARY, Rank};
+use std::ffi::c_int;
+
+pub fn get_version(_: &Call, version: Out<c_int>, subversion: Out<c_int>) -> Done {
+    version.set(MPI_VERSION);
+    subversion.set(MPI_SUBVERSION);
+    Ok(())
+}
+
+pub fn get_library_version(_: &Call, version: OutText, length: Out<c_int>) -> Done {
+    let text = concat!(
+        "Fishplate ",
+        env!("CARGO_PKG_VERSION"),
+        ", MPI 5.0, ABI 1.0"
+    );
+    length.set(version.set(text.as_bytes()) as c_int);
+    Ok(())
+}
+
+pub fn get_processor_name(_: &Running, name: OutText, length: Out<c_int>) -> Done {
+    length.set(name.set(&host_name()) as c_int);
+    Ok(())
+}
+
+pub fn initialized(_: &Call, flag: Out<Flag>) -> Done {
+    flag.set(LIBRARY.initialised());
+    Ok(())
+}
+
+pub fn finalized(_: &Call, flag: Out<Flag>) -> Done {
+    flag.set(LIBRARY.finalised());
+    Ok(())
+}
+
+/// Seconds since the machine started: one clock for all ranks of the machine. On a modelled machine it is that one's.
+#[inline]
+pub fn wtime() -> f64 {
+    if let Some(seconds) = virtual_time() {
+        return seconds;
+    }
+    seconds(|time| {
+        // SAFETY: the structure is ours, and the clock exists on every Linux.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, time) }
+    })
+}
+
+#[inline]
+pub fn wtick() -> f64 {
+    if virtual_rank().is_some() {
+        return 1e-9;
+    }
+    seconds(|time| {
+        // SAFETY: as above.
+        unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, time) }
+    })
+}
+
+#[inline]
+fn virtual_rank() -> Option<&'static Rank> {
+    LIBRARY.rank().filter(|rank| rank.in_virtual_time)
+}
+
+/// The time of the modelled machine that the rank runs on, if it does.
+#[inline]
+fn virtual_time() -> Option<f64> {
+    let rank = virtual_rank()?;
+    let announced = LIBRARY.enter("MPI_Wtime");
+    let now = rank.now();
+    if announced {
+        LIBRARY.leave();
+    }
+    Some(now as f64 * 1e-9)
+}
+
+#[inline]
+fn seconds(ask: impl FnOnce(&mut libc::timespec) -> c_int) -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    ask(&mut time);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// There is no profiling in the library that a level could govern; tools define their own.
+pub fn pcontrol(_: &Call, _level: c_int) -> Done {
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Section 9.3: error handlers.
+
+use super::Done;
+use crate::args::Out;
+use crate::callback::CommErrhandler;
+use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
+use crate::error::Error;
+use crate::call_guard::{Call, Object, Running};
+use crate::handle::{Comm, Errhandler};
+use crate::raise::raise;
+use crate::state::LIBRARY;
+use mpi::errhandler::{ABORT, FATAL, RETURN};
+use mpi::handle::Kind;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+pub fn comm_create_errhandler(
+    call: &Running,
+    function: CommErrhandler,
+    errhandler: Out<Errhandler>,
+) -> Done {
+    let Some(function) = function else {
+        return Err(Error::new(
+            MPI_ERR_ARG,
+            "comm_errhandler_fn is NULL; it must be a function",
+        ));
+    };
+    let function = Arc::new(move |comm: u32, code: &mut c_int| {
+        let mut comm = Comm::from(comm);
+        // SAFETY: the user's function, called as the standard says; it takes more arguments of the library's choice,
+        // which are none.
+        unsafe { function(&raw mut comm, code) }
+    });
+    errhandler.set(call.rank.lock().errhandlers.create(Kind::Comm, function)?);
+    Ok(())
+}
+
+pub fn comm_set_errhandler(call: &Running, comm: Comm, errhandler: Errhandler) -> Done {
+    call.rank.lock().set_errhandler(comm.id(), errhandler.id())
+}
+
+pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandler>) -> Done {
+    errhandler.set(call.rank.lock().errhandler(comm.id())?);
+    Ok(())
+}
+
+/// The call itself succeeds, whatever the handler makes of the code.
+pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
+    call.rank.lock().comms.get(comm.id())?;
+    let error = Error::new(code, "the program called the error handler");
+    raise(call.rank, Object::Comm(comm), call.procedure, &error);
+    Ok(())
+}
+
+/// Before MPI runs there are only the predefined ones.
+pub fn errhandler_free(_: &Call, errhandler: &mut Errhandler) -> Done {
+    let handle = errhandler.id();
+    match LIBRARY.rank() {
+        Some(rank) => rank.lock().errhandlers.free(handle)?,
+        None if matches!(handle, FATAL | ABORT | RETURN) => {}
+        None => {
+            let detail = format!("{handle:#x} is not an error handler, and MPI is not running");
+            return Err(Error::new(MPI_ERR_ERRHANDLER, detail));
+        }
+    }
+    *errhandler = MPI_ERRHANDLER_NULL;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Section 7.3: groups.
+
+use super::{Done, fill};
+use crate::args::Out;
+use crate::constants::MPI_GROUP_NULL;
+use crate::call_guard::Running;
+use crate::handle::Group;
+use mpi::UNDEFINED;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+pub fn group_size(call: &Running, group: Group, size: Out<c_int>) -> Done {
+    size.set(call.rank.lock().groups.get(group.id())?.members.len() as c_int);
+    Ok(())
+}
+
+pub fn group_rank(call: &Running, group: Group, rank: Out<c_int>) -> Done {
+    let own = call.rank.lock().groups.get(group.id())?.rank;
+    rank.set(own.map_or(UNDEFINED, |rank| rank as c_int));
+    Ok(())
+}
+
+pub fn group_translate_ranks(
+    call: &Running,
+    group1: Group,
+    _n: usize,
+    ranks1: &[c_int],
+    group2: Group,
+    ranks2: &mut [MaybeUninit<c_int>],
+) -> Done {
+    let state = call.rank.lock();
+    fill(
+        ranks2,
+        state.groups.translate(group1.id(), ranks1, group2.id())?,
+    );
+    Ok(())
+}
+
+pub fn group_compare(call: &Running, group1: Group, group2: Group, result: Out<c_int>) -> Done {
+    let state = call.rank.lock();
+    result.set(state.groups.compare(group1.id(), group2.id())? as c_int);
+    Ok(())
+}
+
+pub fn group_union(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
+    new.set(call.rank.lock().groups.union(group1.id(), group2.id())?);
+    Ok(())
+}
+
+pub fn group_intersection(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
+    new.set(
+        call.rank
+            .lock()
+            .groups
+            .intersection(group1.id(), group2.id())?,
+    );
+    Ok(())
+}
+
+pub fn group_difference(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
+    new.set(
+        call.rank
+            .lock()
+            .groups
+            .difference(group1.id(), group2.id())?,
+    );
+    Ok(())
+}
+
+pub fn group_incl(
+    call: &Running,
+    group: Group,
+    _n: usize,
+    ranks: &[c_int],
+    new: Out<Group>,
+) -> Done {
+    new.set(call.rank.lock().groups.incl(group.id(), ranks)?);
+    Ok(())
+}
+
+pub fn group_excl(
+    call: &Running,
+    group: Group,
+    _n: usize,
+    ranks: &[c_int],
+    new: Out<Group>,
+) -> Done {
+    new.set(call.rank.lock().groups.excl(group.id(), ranks)?);
+    Ok(())
+}
+
+pub fn group_range_incl(
+    call: &Running,
+    group: Group,
+    _n: usize,
+    ranges: &[[c_int; 3]],
+    new: Out<Group>,
+) -> Done {
+    new.set(call.rank.lock().groups.range_incl(group.id(), ranges)?);
+    Ok(())
+}
+
+pub fn group_range_excl(
+    call: &Running,
+    group: Group,
+    _n: usize,
+    ranges: &[[c_int; 3]],
+    new: Out<Group>,
+) -> Done {
+    new.set(call.rank.lock().groups.range_excl(group.id(), ranges)?);
+    Ok(())
+}
+
+pub fn group_free(call: &Running, group: &mut Group) -> Done {
+    call.rank.lock().groups.free(group.id())?;
+    *group = MPI_GROUP_NULL;
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Chapter 11: starting, ending and aborting MPI.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::{Call, Object, Running};
+use crate::handle::Comm;
+use crate::bootstrap;
+use crate::state::{LIBRARY, Rank};
+use mpi::attributes::Holder;
+use mpi::{RealHost, comm};
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::ThreadId;
+
+static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+/// The arguments of `main` carry nothing for us: what a rank must know comes in its environment.
+pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char) -> Done {
+    start(call, MPI_THREAD_SINGLE).map(drop)
+}
+
+pub fn init_thread(
+    call: &Call,
+    _argc: Option<&mut c_int>,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: Out<c_int>,
+) -> Done {
+    provided.set(start(call, required)?);
+    Ok(())
+}
+
+fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
+    if LIBRARY.initialised() {
+        let why = if LIBRARY.finalised() {
+            "MPI has been finalized and cannot start again"
+        } else {
+            "MPI is running already"
+        };
+        return Err(Error::new(MPI_ERR_OTHER, why));
+    }
+    // A variable that is not UTF-8 can be no setting of ours.
+    let variables = || {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    };
+    let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
+    let job = pmi::Job::from_env(variables()).map_err(unusable)?;
+    let (wiring, watch) = job
+        .map(|job| bootstrap::wiring(job, &knobs))
+        .transpose()
+        .map_err(unusable)?
+        .unzip();
+    let watch = watch.flatten();
+    let rank = mpi::Rank::new(wiring, knobs, Box::new(RealHost::default()))?;
+    let in_virtual_time = rank.is_virtual();
+    let levels = [
+        MPI_THREAD_SINGLE,
+        MPI_THREAD_FUNNELED,
+        MPI_THREAD_SERIALIZED,
+        MPI_THREAD_MULTIPLE,
+    ];
+    let provided = levels
+        .into_iter()
+        .find(|level| *level >= required)
+        .unwrap_or(MPI_THREAD_MULTIPLE);
+    // In virtual time one thread at a time decides what happens next.
+    let provided = match in_virtual_time {
+        true => provided.min(MPI_THREAD_SERIALIZED),
+        false => provided,
+    };
+    if provided == MPI_THREAD_MULTIPLE {
+        rank.allow_threads();
+    }
+    PROVIDED.store(provided, Ordering::Relaxed);
+    crate::raise::on_panic(rank.rank());
+    MAIN.get_or_init(|| std::thread::current().id());
+    if let Some(control) = &rank.lock().control {
+        control.init().map_err(unusable)?;
+    }
+    LIBRARY.start(Box::leak(Box::new(Rank {
+        mpi: Arc::new(rank),
+        in_virtual_time,
+        watch,
+        raise: crate::raise::raise,
+    })));
+    Ok(provided)
+}
+
+fn unusable(why: impl std::fmt::Display) -> Error {
+    Error::new(MPI_ERR_OTHER, why.to_string())
+}
+
+pub fn finalize(call: &Running) -> Done {
+    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
+    call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
+    call.rank.finish(call.procedure)?;
+    if let Some(control) = &call.rank.lock().control {
+        // A launcher that is gone has nothing left to be told.
+        let _ = control.finalize();
+    }
+    call.rank.lock().channels.leave();
+    LIBRARY.stop();
+    Ok(())
+}
+
+pub fn query_thread(_: &Running, provided: Out<c_int>) -> Done {
+    provided.set(PROVIDED.load(Ordering::Relaxed));
+    Ok(())
+}
+
+pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
+    flag.set(MAIN.get() == Some(&std::thread::current().id()));
+    Ok(())
+}
+
+/// No process is started by another yet, so none has a parent.
+pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
+    parent.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+pub fn abort(call: &Running, comm: Comm, code: c_int) -> Done {
+    let _ = call;
+    crate::raise::abort(call.rank, Object::Comm(comm), code)
+}

@@ -1,0 +1,62 @@
+//! Section 9.2: memory for communication, and section 9.1.2: what hardware the process is bound to.
+
+use super::Done;
+use crate::args::Out;
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::Info;
+use crate::info::InfoObject;
+use crate::state::LIBRARY;
+use std::ffi::c_void;
+
+/// Good for any basic type and for whole lines of the cache.
+const ALIGNMENT: usize = 64;
+/// How a program asks for more (MPI 5.0 §9.2).
+const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
+
+pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -> Done {
+    let mut alignment = ALIGNMENT;
+    if info != MPI_INFO_NULL
+        && let Some(wanted) = LIBRARY.infos().get(info)?.get(ALIGNMENT_KEY)
+    {
+        let number = std::str::from_utf8(wanted)
+            .ok()
+            .and_then(|text| text.parse::<usize>().ok());
+        let Some(number) = number.filter(|number| number.is_power_of_two()) else {
+            let detail = format!(
+                "mpi_minimum_memory_alignment is `{}`; valid is a power of two",
+                String::from_utf8_lossy(wanted)
+            );
+            return Err(Error::new(MPI_ERR_INFO_VALUE, detail));
+        };
+        alignment = alignment.max(number);
+    }
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the result is only used on success.
+    let failed = unsafe { libc::posix_memalign(&mut memory, alignment, size.max(1)) } != 0;
+    if failed {
+        return Err(Error::new(
+            MPI_ERR_NO_MEM,
+            format!("there is no memory for {size} bytes"),
+        ));
+    }
+    base.set(memory);
+    Ok(())
+}
+
+/// # Safety
+/// `base` came from `MPI_Alloc_mem` and is not used any more.
+pub unsafe fn free_mem(_: &Running, base: *mut c_void) -> Done {
+    // SAFETY: the caller's promise; NULL is allowed.
+    unsafe { libc::free(base) };
+    Ok(())
+}
+
+/// Processes are not bound to anything by this library: all that is shared is the machine's memory.
+pub fn get_hw_resource_info(_: &Running, hw_info: Out<Info>) -> Done {
+    let mut object = InfoObject::default();
+    object.set(b"mpi_shared_memory", b"true");
+    hw_info.set(LIBRARY.infos().insert(object)?);
+    Ok(())
+}

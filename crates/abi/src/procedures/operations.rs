@@ -1,0 +1,101 @@
+//! Sections 6.9.5 to 6.9.7: operations of the user's own, and reducing without communication.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::buffer::elements;
+use crate::callback::UserFunction;
+use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Datatype, Op};
+use datatype::Type;
+use datatype::reduce::Function;
+use std::ffi::{c_int, c_void};
+
+/// # Safety
+/// `user_fn` is a function of C of that type, which may be called until the operation is freed and no reduction uses
+/// it any more.
+pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
+    // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
+    let function = unsafe {
+        match user_fn {
+            UserFunction::Small(Some(call)) => {
+                Function::new(move |input, inout, count, ty, handle| {
+                    in_pieces(input, inout, count, ty, |input, inout, mut count| {
+                        call(input, inout, &mut count, &mut Datatype(handle));
+                    });
+                })
+            }
+            UserFunction::Large(Some(call)) => {
+                Function::new(move |input, inout, count, _, handle| {
+                    let (input, inout) = (input.cast_mut().cast(), inout.cast());
+                    call(input, inout, &mut (count as i64), &mut Datatype(handle));
+                })
+            }
+            UserFunction::Small(None) | UserFunction::Large(None) => {
+                return Err(Error::new(
+                    MPI_ERR_ARG,
+                    "user_fn is NULL; it must be a function",
+                ));
+            }
+        }
+    };
+    let id = call.rank.lock().ops.create(function, commute)?;
+    op.set(Op::from(id));
+    Ok(())
+}
+
+/// As many elements at a time as an int can count.
+fn in_pieces(
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+    ty: &Type,
+    mut each: impl FnMut(*mut c_void, *mut c_void, c_int),
+) {
+    let most = c_int::MAX as usize;
+    for first in (0..count).step_by(most) {
+        let offset = ty.extent().wrapping_mul(first as isize);
+        let (input, inout) = (input.wrapping_offset(offset), inout.wrapping_offset(offset));
+        each(
+            input.cast_mut().cast(),
+            inout.cast(),
+            (count - first).min(most) as c_int,
+        );
+    }
+}
+
+pub fn op_free(call: &Running, op: &mut Op) -> Done {
+    call.rank.lock().ops.free(op.id())?;
+    *op = MPI_OP_NULL;
+    Ok(())
+}
+
+pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
+    commute.set(call.rank.lock().ops.get(op.id(), 0)?.is_commutative());
+    Ok(())
+}
+
+/// # Safety
+/// C's promise for message buffers.
+pub unsafe fn reduce_local(
+    call: &Running,
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Done {
+    let (input, inout, op) = {
+        let state = call.rank.lock();
+        // SAFETY: the caller's promise.
+        let (input, inout) = unsafe {
+            (
+                elements(&state, inbuf, count, datatype)?,
+                elements(&state, inoutbuf, count, datatype)?,
+            )
+        };
+        (input, inout, state.ops.get(op.id(), datatype.0)?)
+    };
+    mpi::op::reduce_local(&input, &inout, &op)
+}

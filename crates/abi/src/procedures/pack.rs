@@ -1,0 +1,234 @@
+//! Sections 5.2 and 5.3: packing into memory and out of it, in the machine's representation and in
+//! external32.
+//!
+//! No lock is held while data moves.
+
+use super::Done;
+use super::type_facts::supported;
+use crate::args::{OutCount, null};
+use crate::buffer::buffer;
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Datatype};
+use datatype::{Buffer, Type, external32};
+use std::ffi::{CStr, c_void};
+use std::slice;
+
+/// # Safety
+/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn pack(
+    call: &Running,
+    inbuf: *const c_void,
+    incount: i64,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: OutCount,
+    comm: Comm,
+) -> Done {
+    call.rank.lock().comms.get(comm.id())?;
+    // SAFETY: the caller's promise.
+    let (_, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    let window = Window::new("outsize", outsize, position)?;
+    window.check(data.len())?;
+    // SAFETY: the same.
+    let room = unsafe { window.writable("outbuf", outbuf) }?;
+    data.pack(0, room);
+    window.advance(data.len());
+    Ok(())
+}
+
+/// # Safety
+/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn unpack(
+    call: &Running,
+    inbuf: *const c_void,
+    insize: i64,
+    position: OutCount,
+    outbuf: *mut c_void,
+    outcount: i64,
+    datatype: Datatype,
+    comm: Comm,
+) -> Done {
+    call.rank.lock().comms.get(comm.id())?;
+    // SAFETY: the caller's promise.
+    let (_, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    let window = Window::new("insize", insize, position)?;
+    window.check(data.len())?;
+    // SAFETY: the same.
+    let packed = unsafe { window.readable("inbuf", inbuf) }?;
+    data.unpack(0, &packed[..data.len()]);
+    window.advance(data.len());
+    Ok(())
+}
+
+pub fn pack_size(
+    call: &Running,
+    incount: i64,
+    datatype: Datatype,
+    comm: Comm,
+    size: OutCount,
+) -> Done {
+    call.rank.lock().comms.get(comm.id())?;
+    let ty = supported(call, datatype)?;
+    // What does not fit 63 bits fits no result either.
+    let bytes = incount.checked_mul(ty.size() as i64);
+    size.set(bytes.unwrap_or(MPI_UNDEFINED.into()));
+    Ok(())
+}
+
+/// # Safety
+/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn pack_external(
+    call: &Running,
+    datarep: &CStr,
+    inbuf: *const c_void,
+    incount: i64,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: OutCount,
+) -> Done {
+    check_representation(datarep)?;
+    // SAFETY: the caller's promise.
+    let (ty, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    let window = Window::new("outsize", outsize, position)?;
+    window.check(external32::size(&ty, incount as usize)?)?;
+    // SAFETY: the same.
+    let room = unsafe { window.writable("outbuf", outbuf) }?;
+    window.advance(external32::pack(&ty, &data, room)?);
+    Ok(())
+}
+
+/// # Safety
+/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub unsafe fn unpack_external(
+    call: &Running,
+    datarep: &CStr,
+    inbuf: *const c_void,
+    insize: i64,
+    position: OutCount,
+    outbuf: *mut c_void,
+    outcount: i64,
+    datatype: Datatype,
+) -> Done {
+    check_representation(datarep)?;
+    // SAFETY: the caller's promise.
+    let (ty, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    let window = Window::new("insize", insize, position)?;
+    window.check(external32::size(&ty, outcount as usize)?)?;
+    // SAFETY: the same.
+    let packed = unsafe { window.readable("inbuf", inbuf) }?;
+    window.advance(external32::unpack(&ty, packed, &data)?);
+    Ok(())
+}
+
+pub fn pack_external_size(
+    call: &Running,
+    datarep: &CStr,
+    incount: i64,
+    datatype: Datatype,
+    size: OutCount,
+) -> Done {
+    check_representation(datarep)?;
+    let ty = supported(call, datatype)?;
+    size.set(external32::size(&ty, incount as usize)? as i64);
+    Ok(())
+}
+
+/// The user's unpacked data, and its type.
+///
+/// # Safety
+/// As for [`buffer`].
+unsafe fn data(
+    call: &Running,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<(Type, Buffer), Error> {
+    let state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let data = unsafe { buffer(&state, address, count, datatype) }?;
+    Ok((state.types.get(datatype.id())?.clone(), data))
+}
+
+/// What is left of the packed buffer behind its position.
+struct Window<'a> {
+    position: OutCount<'a>,
+    start: usize,
+    /// Bytes from there on.
+    room: usize,
+}
+
+impl<'a> Window<'a> {
+    fn new(name: &str, size: i64, position: OutCount<'a>) -> Result<Window<'a>, Error> {
+        let start = position.get();
+        if (0..=size).contains(&start) {
+            let (start, room) = (start as usize, (size - start) as usize);
+            return Ok(Window {
+                position,
+                start,
+                room,
+            });
+        }
+        let detail = format!("position is {start}; valid is 0 to {name}, which is {size}");
+        Err(Error::new(MPI_ERR_ARG, detail))
+    }
+
+    fn check(&self, needed: usize) -> Done {
+        if needed <= self.room {
+            return Ok(());
+        }
+        let detail = format!(
+            "{needed} bytes are needed from position {} on, but the packed buffer has {} there",
+            self.start, self.room
+        );
+        Err(Error::new(MPI_ERR_TRUNCATE, detail))
+    }
+
+    /// # Safety
+    /// `base` is NULL or the start of a buffer of the size given, which only this call writes to.
+    unsafe fn writable(&self, name: &str, base: *mut c_void) -> Result<&'a mut [u8], Error> {
+        if self.room == 0 {
+            return Ok(&mut []);
+        }
+        if base.is_null() {
+            return Err(null(name));
+        }
+        // SAFETY: the caller's promise; the window lies within the buffer.
+        Ok(unsafe { slice::from_raw_parts_mut(base.cast::<u8>().add(self.start), self.room) })
+    }
+
+    /// # Safety
+    /// `base` is NULL or the start of a buffer of the size given, which nothing writes to during the call.
+    unsafe fn readable(&self, name: &str, base: *const c_void) -> Result<&'a [u8], Error> {
+        if self.room == 0 {
+            return Ok(&[]);
+        }
+        if base.is_null() {
+            return Err(null(name));
+        }
+        // SAFETY: the caller's promise; the window lies within the buffer.
+        Ok(unsafe { slice::from_raw_parts(base.cast::<u8>().add(self.start), self.room) })
+    }
+
+    fn advance(&self, bytes: usize) {
+        self.position.set((self.start + bytes) as i64);
+    }
+}
+
+fn check_representation(datarep: &CStr) -> Done {
+    if datarep == c"external32" {
+        return Ok(());
+    }
+    let detail = format!(
+        "datarep is `{}`; the only one to pack in is `external32`",
+        datarep.to_bytes().escape_ascii()
+    );
+    Err(Error::new(MPI_ERR_ARG, detail))
+}

@@ -1,0 +1,79 @@
+//! Section 3.9: persistent operations.
+
+use super::Done;
+use crate::args::Out;
+use crate::buffer::buffer;
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Datatype, Request};
+use mpi::Mode;
+use mpi::request::RequestId;
+use std::ffi::{c_int, c_void};
+
+macro_rules! send_inits {
+    ($($name:ident $mode:ident;)*) => {
+        $(
+            /// # Safety
+            /// C's promise for message buffers, while the operation is active.
+            pub unsafe fn $name(
+                call: &Running,
+                buf: *const c_void,
+                count: i64,
+                datatype: Datatype,
+                dest: c_int,
+                tag: c_int,
+                comm: Comm,
+                request: Out<Request>,
+            ) -> Done {
+                let mut state = call.rank.lock();
+                // SAFETY: the caller's promise.
+                let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+                request.set(state.send_init(Mode::$mode, buffer, dest, tag, comm.id())?.0);
+                Ok(())
+            }
+        )*
+    };
+}
+
+send_inits! {
+    send_init Standard;
+    ssend_init Synchronous;
+    rsend_init Ready;
+    bsend_init Buffered;
+}
+
+/// # Safety
+/// C's promise for message buffers, while the operation is active.
+pub unsafe fn recv_init(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: Out<Request>,
+) -> Done {
+    let mut state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    request.set(state.receive_init(buffer, source, tag, comm.id())?.0);
+    Ok(())
+}
+
+pub fn start(call: &Running, request: &mut Request) -> Done {
+    if *request == MPI_REQUEST_NULL {
+        return Err(Error::new(
+            MPI_ERR_REQUEST,
+            "MPI_REQUEST_NULL is no operation that could be started",
+        ));
+    }
+    call.rank.lock().start(RequestId(request.id()))
+}
+
+pub fn startall(call: &Running, _count: usize, requests: &mut [Request]) -> Done {
+    requests
+        .iter_mut()
+        .try_for_each(|request| start(call, request))
+}

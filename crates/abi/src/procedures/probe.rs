@@ -1,0 +1,154 @@
+//! Section 3.8: probes, matched probes, and cancelling.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::buffer::buffer;
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::{Object, Running};
+use crate::handle::{Comm, Datatype, Message, Request};
+use crate::status::Status;
+use mpi::Waiting;
+use mpi::request::RequestId;
+use std::ffi::{c_int, c_void};
+
+pub fn probe(
+    call: &Running,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    status: Option<Out<Status>>,
+) -> Done {
+    let found = call
+        .rank
+        .wait_until(&Waiting::in_call(call.procedure), |state| {
+            state.probe(source, tag, comm.id())
+        })?;
+    if let Some(status) = status {
+        status.fill(found.into());
+    }
+    Ok(())
+}
+
+#[inline(always)]
+pub fn iprobe(
+    call: &Running,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    flag: Out<Flag>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let found = call
+        .rank
+        .look_for(call.procedure, |state| state.probe(source, tag, comm.id()))?;
+    flag.set(found.is_some());
+    if let (Some(status), Some(found)) = (status, found) {
+        status.fill(found.into());
+    }
+    Ok(())
+}
+
+pub fn mprobe(
+    call: &Running,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    message: Out<Message>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let claimed = call
+        .rank
+        .wait_until(&Waiting::in_call(call.procedure), |state| {
+            state.claim(source, tag, comm.id())
+        })?;
+    message.set(claimed.handle);
+    if let Some(status) = status {
+        status.fill(claimed.status.into());
+    }
+    Ok(())
+}
+
+pub fn improbe(
+    call: &Running,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    flag: Out<Flag>,
+    message: Out<Message>,
+    status: Option<Out<Status>>,
+) -> Done {
+    let claimed = call
+        .rank
+        .look_for(call.procedure, |state| state.claim(source, tag, comm.id()))?;
+    flag.set(claimed.is_some());
+    if let Some(claimed) = claimed {
+        message.set(claimed.handle);
+        if let Some(status) = status {
+            status.fill(claimed.status.into());
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// C's promise for message buffers.
+pub unsafe fn mrecv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    message: &mut Message,
+    status: Option<Out<Status>>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    let received = call.rank.wait(call.procedure, id)?;
+    super::receive::deliver(call, received, status)
+}
+
+/// # Safety
+/// C's promise for message buffers, until the request is complete.
+pub unsafe fn imrecv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    message: &mut Message,
+    request: Out<Request>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    request.set(id.0);
+    Ok(())
+}
+
+unsafe fn begin(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    message: &mut Message,
+) -> Result<RequestId, Error> {
+    let mut state = call.rank.lock();
+    // Errors belong to the communicator that the message came on.
+    let context = state.claimed_context(message.id());
+    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+        call.raise_on(Object::Comm(comm.into()));
+    }
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let id = state.receive_claimed(buffer, message.id())?;
+    *message = MPI_MESSAGE_NULL;
+    Ok(id)
+}
+
+pub fn cancel(call: &Running, request: &mut Request) -> Done {
+    if *request == MPI_REQUEST_NULL {
+        return Err(Error::new(
+            MPI_ERR_REQUEST,
+            "MPI_REQUEST_NULL is no operation that could be cancelled",
+        ));
+    }
+    call.rank.lock().cancel(RequestId(request.id()))
+}

@@ -1,0 +1,120 @@
+//! Sections 3.2 and 3.7: receives, blocking and nonblocking.
+
+use super::Done;
+use crate::args::Out;
+use crate::buffer::buffer;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Datatype, Request};
+use crate::status::Status;
+use mpi::request::RequestId;
+use std::ffi::{c_int, c_void};
+
+/// # Safety
+/// C's promise for message buffers.
+#[inline(always)]
+pub unsafe fn recv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    status: Option<Out<Status>>,
+) -> Done {
+    let mut state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let Some(key) = state.receive_key(source, tag, comm.id())? else {
+        return deliver(call, mpi::Status::PROC_NULL, status);
+    };
+    if let Some(received) = state.receive_here(&buffer, &key)? {
+        drop(state);
+        return deliver(call, received, status);
+    }
+    let received = call
+        .rank
+        .receive_later(state, call.procedure, &buffer, key)?;
+    deliver(call, received, status)
+}
+
+/// # Safety
+/// C's promise for message buffers, until the request is complete.
+#[inline]
+pub unsafe fn irecv(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: Out<Request>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
+    request.set(Request::from(id.0));
+    Ok(())
+}
+
+/// # Safety
+/// As for `irecv`.
+#[inline(always)]
+pub(super) unsafe fn begin(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result<RequestId, Error> {
+    let mut state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    state.receive(buffer, source, tag, comm.id())
+}
+
+/// Fills in the status of one completed operation; the error that it carries is the call's.
+#[inline(always)]
+pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Status>>) -> Done {
+    if let Some(status) = status {
+        status.fill(Status::from(from));
+    }
+    if from.error != mpi::Class::SUCCESS {
+        return Err(carried(
+            call.rank,
+            from.error,
+            from.source,
+            from.tag,
+            from.bytes,
+            from.dropped,
+        ));
+    }
+    Ok(())
+}
+
+/// The error of a status. It comes in parts, so that a status without one needs no memory.
+#[cold]
+#[inline(never)]
+fn carried(
+    rank: &mpi::Rank,
+    error: mpi::Class,
+    source: c_int,
+    tag: c_int,
+    bytes: u64,
+    dropped: u64,
+) -> Error {
+    let status = mpi::Status {
+        source,
+        tag,
+        error,
+        bytes,
+        dropped,
+        cancelled: false,
+    };
+    status
+        .into_result(&mut rank.lock())
+        .expect_err("the status carries an error")
+}

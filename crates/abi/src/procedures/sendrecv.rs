@@ -1,0 +1,189 @@
+//! Section 3.10: sending and receiving in one call.
+
+use super::Done;
+use super::receive::{begin, deliver};
+use crate::args::Out;
+use crate::buffer::buffer;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::{Comm, Datatype, Request};
+use crate::status::Status;
+use datatype::{Buffer, Predefined};
+use mpi::request::RequestId;
+use mpi::task::Completion;
+use mpi::{Mode, State};
+use std::ffi::{c_int, c_void};
+
+/// # Safety
+/// C's promise for message buffers.
+#[inline]
+pub unsafe fn sendrecv(
+    call: &Running,
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    status: Option<Out<Status>>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let receive = unsafe { begin(call, recvbuf, recvcount, recvtype, source, recvtag, comm) }?;
+    let send = start_send(call, receive, |state| {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
+        state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
+    })?;
+    finish(call, send, receive, status)
+}
+
+/// # Safety
+/// C's promise for message buffers.
+pub unsafe fn sendrecv_replace(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    status: Option<Out<Status>>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let copy = unsafe { copy_of(call, buf, count, datatype) }?;
+    // SAFETY: the caller's promise.
+    let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
+    let send = start_send(call, receive, |state| {
+        state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
+    })?;
+    finish(call, send, receive, status)
+}
+
+/// # Safety
+/// C's promise for message buffers, until the request is complete.
+pub unsafe fn isendrecv(
+    call: &Running,
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    request: Out<Request>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let receive = unsafe { begin(call, recvbuf, recvcount, recvtype, source, recvtag, comm) }?;
+    let send = start_send(call, receive, |state| {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
+        state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
+    })?;
+    both(call, send, receive, request)
+}
+
+/// # Safety
+/// C's promise for message buffers, until the request is complete.
+pub unsafe fn isendrecv_replace(
+    call: &Running,
+    buf: *mut c_void,
+    count: i64,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: Comm,
+    request: Out<Request>,
+) -> Done {
+    // SAFETY: the caller's promise.
+    let copy = unsafe { copy_of(call, buf, count, datatype) }?;
+    // SAFETY: the caller's promise.
+    let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
+    let send = start_send(call, receive, |state| {
+        state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
+    })?;
+    both(call, send, receive, request)
+}
+
+/// The data to send, apart from the buffer that it will be received into.
+///
+/// # Safety
+/// C's promise for message buffers.
+unsafe fn copy_of(
+    call: &Running,
+    buf: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Buffer, Error> {
+    let mut state = call.rank.lock();
+    // SAFETY: the caller's promise.
+    let from = unsafe { buffer(&state, buf, count, datatype) }?;
+    let copy = state
+        .scratch
+        .elements(from.len(), &Predefined::BYTE.into())?
+        .buffer();
+    from.copy_to(&copy);
+    Ok(copy)
+}
+
+/// Starts the send beside a receive, which must not write to the user's buffer after an error has been reported.
+#[inline(always)]
+fn start_send(
+    call: &Running,
+    receive: RequestId,
+    send: impl FnOnce(&mut State) -> Result<RequestId, Error>,
+) -> Result<RequestId, Error> {
+    let mut state = call.rank.lock();
+    match send(&mut state) {
+        Ok(send) => Ok(send),
+        Err(error) => {
+            state.cancel(receive)?;
+            state.messages.requests.detach(receive)?;
+            Err(error)
+        }
+    }
+}
+
+#[inline(always)]
+fn finish(
+    call: &Running,
+    send: RequestId,
+    receive: RequestId,
+    status: Option<Out<Status>>,
+) -> Done {
+    call.rank.wait(call.procedure, send)?;
+    let received = call.rank.wait(call.procedure, receive)?;
+    deliver(call, received, status)
+}
+
+/// One request for both; its status is the receive's.
+fn both(call: &Running, send: RequestId, receive: RequestId, request: Out<Request>) -> Done {
+    let rank = call.rank.mpi.clone();
+    let context = rank.lock().messages.requests.context(receive);
+    let id = call.rank.spawn_with_status(context, async move {
+        let sent = Completion {
+            rank: rank.clone(),
+            request: send,
+        };
+        let received = Completion {
+            rank,
+            request: receive,
+        };
+        sent.await?;
+        received.await
+    })?;
+    request.set(id.0);
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Sections 3.2.5, 3.8.4 and 13.3: what a status says, and statuses that users fill.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::call_guard::Running;
+use crate::status::Status;
+use std::ffi::c_int;
+
+pub fn status_get_source(_: &Running, status: &Status, source: Out<c_int>) -> Done {
+    source.set(status.source);
+    Ok(())
+}
+
+pub fn status_get_tag(_: &Running, status: &Status, tag: Out<c_int>) -> Done {
+    tag.set(status.tag);
+    Ok(())
+}
+
+pub fn status_get_error(_: &Running, status: &Status, error: Out<c_int>) -> Done {
+    error.set(status.error);
+    Ok(())
+}
+
+pub fn test_cancelled(_: &Running, status: &Status, flag: Out<Flag>) -> Done {
+    flag.set(status.cancelled());
+    Ok(())
+}
+
+pub fn status_set_source(_: &Running, status: &mut Status, source: c_int) -> Done {
+    status.source = source;
+    Ok(())
+}
+
+pub fn status_set_tag(_: &Running, status: &mut Status, tag: c_int) -> Done {
+    status.tag = tag;
+    Ok(())
+}
+
+pub fn status_set_error(_: &Running, status: &mut Status, error: c_int) -> Done {
+    status.error = error;
+    Ok(())
+}
+
+pub fn status_set_cancelled(_: &Running, status: &mut Status, cancelled: bool) -> Done {
+    status.set_cancelled(cancelled);
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Chapter 8: Cartesian topologies.
+
+use super::comms::set_new;
+use super::{Done, fill};
+use crate::args::{CommArray, Out};
+use crate::constants::MPI_ERR_DIMS;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::Comm;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+pub fn dims_create(_: &Running, nodes: c_int, _ndims: usize, dims: &mut [c_int]) -> Done {
+    mpi::dims_create(nodes, dims)
+}
+
+/// The ranks keep their numbers, whatever `reorder` allows.
+pub fn cart_create(
+    call: &Running,
+    comm: Comm,
+    _ndims: usize,
+    dims: &[c_int],
+    periods: &[c_int],
+    _reorder: bool,
+    new: Out<Comm>,
+) -> Done {
+    set_new(
+        new,
+        call.rank
+            .cart_create(call.procedure, comm.id(), dims, &flags(periods)),
+    )
+}
+
+pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: Out<Comm>) -> Done {
+    let dimensions = call.rank.lock().cartesian(comm.id())?.0.dims().len();
+    // SAFETY: the standard wants one flag for each dimension.
+    let remain = flags(unsafe { remain_dims.with_len(dimensions) }?);
+    set_new(new, call.rank.cart_sub(call.procedure, comm.id(), &remain))
+}
+
+pub fn cart_map(
+    call: &Running,
+    comm: Comm,
+    _ndims: usize,
+    dims: &[c_int],
+    periods: &[c_int],
+    rank: Out<c_int>,
+) -> Done {
+    rank.set(
+        call.rank
+            .lock()
+            .cart_map(comm.id(), dims, &flags(periods))?,
+    );
+    Ok(())
+}
+
+pub fn cartdim_get(call: &Running, comm: Comm, ndims: Out<c_int>) -> Done {
+    ndims.set(call.rank.lock().cartesian(comm.id())?.0.dims().len() as c_int);
+    Ok(())
+}
+
+pub fn cart_get(
+    call: &Running,
+    comm: Comm,
+    maxdims: usize,
+    dims: &mut [MaybeUninit<c_int>],
+    periods: &mut [MaybeUninit<c_int>],
+    coords: &mut [MaybeUninit<c_int>],
+) -> Done {
+    let state = call.rank.lock();
+    let (grid, rank) = state.cartesian(comm.id())?;
+    enough(maxdims, grid.dims().len())?;
+    fill(dims, grid.dims().iter().copied());
+    fill(
+        periods,
+        grid.periodic()
+            .iter()
+            .map(|&periodic| c_int::from(periodic)),
+    );
+    fill(coords, grid.coords(rank)?);
+    Ok(())
+}
+
+pub fn cart_rank(call: &Running, comm: Comm, coords: CommArray<c_int>, rank: Out<c_int>) -> Done {
+    let state = call.rank.lock();
+    let (grid, _) = state.cartesian(comm.id())?;
+    // SAFETY: the standard wants one coordinate for each dimension.
+    let coords = unsafe { coords.with_len(grid.dims().len()) }?;
+    rank.set(grid.rank(coords)?);
+    Ok(())
+}
+
+pub fn cart_coords(
+    call: &Running,
+    comm: Comm,
+    rank: c_int,
+    maxdims: usize,
+    coords: &mut [MaybeUninit<c_int>],
+) -> Done {
+    let state = call.rank.lock();
+    let (grid, _) = state.cartesian(comm.id())?;
+    enough(maxdims, grid.dims().len())?;
+    fill(coords, grid.coords(rank)?);
+    Ok(())
+}
+
+pub fn cart_shift(
+    call: &Running,
+    comm: Comm,
+    direction: c_int,
+    disp: c_int,
+    source: Out<c_int>,
+    dest: Out<c_int>,
+) -> Done {
+    let state = call.rank.lock();
+    let (grid, rank) = state.cartesian(comm.id())?;
+    let (from, to) = grid.shift(rank, direction, disp)?;
+    source.set(from);
+    dest.set(to);
+    Ok(())
+}
+
+pub fn topo_test(call: &Running, comm: Comm, status: Out<c_int>) -> Done {
+    status.set(call.rank.lock().topology(comm.id())?);
+    Ok(())
+}
+
+fn flags(flags: &[c_int]) -> Vec<bool> {
+    flags.iter().map(|&flag| flag != 0).collect()
+}
+
+fn enough(room: usize, dimensions: usize) -> Done {
+    if room >= dimensions {
+        return Ok(());
+    }
+    let detail = format!("maxdims is {room}, but the grid has {dimensions} dimensions");
+    Err(Error::new(MPI_ERR_DIMS, detail))
+}

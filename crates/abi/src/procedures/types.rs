@@ -1,0 +1,222 @@
+//! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: datatypes are made, committed, copied and freed. And
+//! section 7.8: their names.
+
+use super::Done;
+use crate::args::{Counts, Out, OutText};
+use crate::constants::*;
+use crate::error::Error;
+use crate::call_guard::Running;
+use crate::handle::Datatype;
+use datatype::{Order, Type};
+use std::ffi::{CStr, c_int};
+
+pub fn type_contiguous(
+    call: &Running,
+    count: i64,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    add(call, Type::contiguous(count, &old), newtype)
+}
+
+pub fn type_vector(
+    call: &Running,
+    count: i64,
+    blocklength: i64,
+    stride: i64,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    add(
+        call,
+        Type::vector(count, blocklength, stride, &old),
+        newtype,
+    )
+}
+
+pub fn type_create_hvector(
+    call: &Running,
+    count: i64,
+    blocklength: i64,
+    stride: i64,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let new = Type::hvector(count, blocklength, stride as isize, &old);
+    add(call, new, newtype)
+}
+
+pub fn type_indexed(
+    call: &Running,
+    _count: i64,
+    blocklengths: Counts,
+    displacements: Counts,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let new = Type::indexed(&numbers(blocklengths), &numbers(displacements), &old);
+    add(call, new, newtype)
+}
+
+pub fn type_create_hindexed(
+    call: &Running,
+    _count: i64,
+    blocklengths: Counts,
+    displacements: Counts,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let new = Type::hindexed(&numbers(blocklengths), &addresses(displacements), &old);
+    add(call, new, newtype)
+}
+
+pub fn type_create_indexed_block(
+    call: &Running,
+    _count: i64,
+    blocklength: i64,
+    displacements: Counts,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let new = Type::indexed_block(blocklength, &numbers(displacements), &old);
+    add(call, new, newtype)
+}
+
+pub fn type_create_hindexed_block(
+    call: &Running,
+    _count: i64,
+    blocklength: i64,
+    displacements: Counts,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let new = Type::hindexed_block(blocklength, &addresses(displacements), &old);
+    add(call, new, newtype)
+}
+
+pub fn type_create_struct(
+    call: &Running,
+    _count: i64,
+    blocklengths: Counts,
+    displacements: Counts,
+    types: &[Datatype],
+    newtype: Out<Datatype>,
+) -> Done {
+    let types = types
+        .iter()
+        .enumerate()
+        .map(|(index, handle)| type_of(call, *handle).map_err(|error| at_index(index, &error)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let new = Type::struct_(&numbers(blocklengths), &addresses(displacements), &types);
+    add(call, new, newtype)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub fn type_create_subarray(
+    call: &Running,
+    _ndims: usize,
+    sizes: Counts,
+    subsizes: Counts,
+    starts: Counts,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let order = Order::from_value(order).ok_or_else(|| bad_order(order))?;
+    let [sizes, subsizes, starts] = [sizes, subsizes, starts].map(numbers);
+    let new = Type::subarray(&sizes, &subsizes, &starts, order, &old);
+    add(call, new, newtype)
+}
+
+pub fn type_create_resized(
+    call: &Running,
+    oldtype: Datatype,
+    lb: i64,
+    extent: i64,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    add(
+        call,
+        Type::resized(lb as isize, extent as isize, &old),
+        newtype,
+    )
+}
+
+/// Copy functions of attributes run without a lock.
+pub fn type_dup(call: &Running, oldtype: Datatype, newtype: Out<Datatype>) -> Done {
+    newtype.set(call.rank.type_dup(oldtype.id())?);
+    Ok(())
+}
+
+pub fn type_commit(call: &Running, datatype: &mut Datatype) -> Done {
+    call.rank.lock().types.commit(datatype.id())
+}
+
+/// Delete functions of attributes run without a lock.
+pub fn type_free(call: &Running, datatype: &mut Datatype) -> Done {
+    call.rank.type_free(datatype.id())?;
+    *datatype = MPI_DATATYPE_NULL;
+    Ok(())
+}
+
+pub fn type_get_name(
+    call: &Running,
+    datatype: Datatype,
+    name: OutText,
+    length: Out<c_int>,
+) -> Done {
+    let found = call.rank.lock().types.name(datatype.id())?;
+    length.set(name.set(found.as_bytes()) as c_int);
+    Ok(())
+}
+
+pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
+    let name = name.to_string_lossy();
+    call.rank.lock().types.set_name(datatype.id(), &name)
+}
+
+/// The datatype behind a handle, committed or not. No lock is held while another is made of it, which may take long.
+pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
+    Ok(call.rank.lock().types.get(handle.id())?.clone())
+}
+
+/// Gives a new datatype its handle. It remembers which form of the constructor made it, for MPI_Type_get_contents.
+fn add(call: &Running, new: datatype::Result<Type>, place: Out<Datatype>) -> Done {
+    let mut new = new?;
+    if call.procedure.ends_with("_c") {
+        new = new.into_large();
+    }
+    place.set(call.rank.lock().types.add(new)?);
+    Ok(())
+}
+
+fn numbers(counts: Counts) -> Vec<i64> {
+    counts.iter().collect()
+}
+
+fn addresses(counts: Counts) -> Vec<isize> {
+    counts.iter().map(|count| count as isize).collect()
+}
+
+#[cold]
+fn at_index(index: usize, error: &Error) -> Error {
+    Error::new(
+        error.class,
+        format!("array_of_types[{index}]: {}", error.detail),
+    )
+}
+
+#[cold]
+fn bad_order(order: c_int) -> Error {
+    let detail = format!("order is {order}; valid: MPI_ORDER_C, MPI_ORDER_FORTRAN");
+    Error::new(MPI_ERR_ARG, detail)
+}
