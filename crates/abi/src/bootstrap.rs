@@ -4,15 +4,15 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use device::compute_trace::Replay;
-use device::model::{ModelNode, Net};
 use device::config::{Compute, Scene};
+use device::model::{ModelNode, Net};
 use knobs::Knobs;
 use mpi::Wiring;
 use pmi::Hosts;
 use sim::process::{LONG, Place};
 
-use crate::remote;
 use crate::call_trace::{Time, Watch};
+use crate::remote;
 
 /// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
 /// it there.

@@ -4,11 +4,11 @@
 #![allow(non_snake_case, unused_unsafe, clippy::all)]
 
 use crate::args::{self, Flag};
+use crate::call_guard::{self, Object};
 use crate::callback;
 use crate::constants::*;
-use crate::procedures;
-use crate::call_guard::{self, Object};
 use crate::handle::*;
+use crate::procedures;
 use crate::status::Status;
 use std::ffi::{c_char, c_int, c_void};
 

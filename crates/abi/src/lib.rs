@@ -22,19 +22,19 @@
 )]
 
 pub mod args;
+mod bootstrap;
 pub mod buffer;
+pub mod call_guard;
+mod call_trace;
 pub mod callback;
 pub mod constants;
 mod counts;
 pub mod entry;
 pub mod error;
-pub mod procedures;
-pub mod call_guard;
 pub mod handle;
 mod info;
+pub mod procedures;
 mod raise;
 mod remote;
-mod bootstrap;
 pub mod state;
 pub mod status;
-mod call_trace;

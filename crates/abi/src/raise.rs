@@ -1,7 +1,7 @@
 //! What becomes of an error: the error handler of its object, and how a rank ends.
 
-use crate::error::Error;
 use crate::call_guard::Object;
+use crate::error::Error;
 use crate::state::Rank;
 use mpi::comm;
 use mpi::errhandler::Verdict;

@@ -4,10 +4,10 @@
 //! `Rank` is published by MPI_Init and taken back by MPI_Finalize. Until it is there, only the
 //! procedures marked `e` in the table get past the frame.
 
-use crate::error::Error;
 use crate::call_guard::Object;
-use crate::info::InfoTable;
 use crate::call_trace::Watch;
+use crate::error::Error;
+use crate::info::InfoTable;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;

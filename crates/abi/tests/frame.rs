@@ -1,10 +1,10 @@
 //! The frame around every call, seen through the entry points, with a rank that returns every error
 //! and remembers it.
 
+use mpi_abi::call_guard::{self, Object};
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
-use mpi_abi::frame::{self, Object};
 use mpi_abi::handle::{Comm, File, Win};
 use mpi_abi::state::{LIBRARY, Rank};
 use mpi_abi::status::Status;

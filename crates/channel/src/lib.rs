@@ -13,17 +13,17 @@
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
 #![cfg_attr(loom, allow(dead_code))]
 
-#[cfg(not(loom))]
-mod router;
 mod doorbell;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
+pub mod piece_counter;
 #[cfg(not(loom))]
 pub mod rdma;
 mod ring;
-pub mod piece_counter;
+#[cfg(not(loom))]
+mod router;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(all(test, not(loom)))]
@@ -33,9 +33,9 @@ pub mod sync;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
+use piece_counter::PieceCounter;
 #[cfg(not(loom))]
 pub use router::Channels;
-use piece_counter::Share;
 
 /// What the layer above says of a packet: three words that the channel carries and does not read.
 pub type Head = [u64; 3];
@@ -45,10 +45,10 @@ pub type Head = [u64; 3];
 #[must_use]
 pub enum Put {
     /// The packet is on its way; the body's memory may be reused.
-    Taken,
+    Accepted,
     /// The same, and as many packets as the peer has room for have gone since this was last said: a sender that has not
     /// looked at what came for it since then should do so, for the peer may have asked it to stop.
-    TakenLap,
+    AcceptedPollNow,
     /// No room at present. Nothing was taken; try again after a `get`.
     Full,
 }
@@ -82,7 +82,7 @@ pub enum End {
 /// The answer of [`Channel::read`] and [`Channel::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Bulk {
+pub enum CopyResult {
     /// The bytes are here.
     Done,
     /// This machine does not let us read that peer's memory: send the bytes as packets.
@@ -183,13 +183,13 @@ pub trait Channel {
     fn get(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
 
     /// Reads `into.len()` bytes at `address` of the peer's memory, which the peer keeps exposed meanwhile.
-    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk>;
+    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<CopyResult>;
 
     /// The other way round: writes `from` to `address` of the peer's memory, which the peer has exposed for it.
-    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk>;
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<CopyResult>;
 
     /// What this rank and a peer share to move one long message together; none if there is nothing to share.
-    fn share(&self, peer: usize, end: End) -> Option<&Share>;
+    fn share(&self, peer: usize, end: End) -> Option<&PieceCounter>;
 
     /// May `read` be tried on this peer? Found out once for each peer.
     fn can_read(&mut self, peer: usize) -> bool;

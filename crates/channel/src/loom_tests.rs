@@ -155,10 +155,10 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
-    use crate::piece_counter::Share;
+    use crate::piece_counter::PieceCounter;
     loom::model(|| {
         const PIECES: u32 = 2;
-        let share = Arc::new(Share::default());
+        let share = Arc::new(PieceCounter::default());
         let taken = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let generation = share.open();
         let (helpers_share, helpers_taken) = (share.clone(), taken.clone());

@@ -10,14 +10,14 @@ use crate::sync::{AtomicU64, Ordering};
 
 #[repr(C, align(128))]
 #[derive(Default)]
-pub struct Share {
+pub struct PieceCounter {
     /// Generation (upper half) and the next piece to be taken.
     next: AtomicU64,
     /// Generation and how many pieces have been moved.
     moved: AtomicU64,
 }
 
-impl Share {
+impl PieceCounter {
     /// The receiver begins a message; the answer is its generation. The one before must be complete.
     pub fn open(&self) -> u32 {
         let generation = ((self.next.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);

@@ -267,7 +267,7 @@ impl<M: Memory> Sender<M> {
     /// Puts a packet if there is room for it now.
     #[inline(always)]
     pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
-        let mut put = Put::Taken;
+        let mut put = Put::Accepted;
         let packets = self.head;
         if packets.wrapping_sub(self.tail.packets) >= self.slots {
             put = self.look_at_tail(None);
@@ -360,7 +360,7 @@ impl<M: Memory> Sender<M> {
         self.tail = tail;
         let room = wanted.is_none_or(|(which, lines)| self.has_room(tail, which, lines));
         if in_flight < self.slots && room {
-            Put::TakenLap
+            Put::AcceptedPollNow
         } else {
             Put::Full
         }

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use device::Node;
 
 use crate::loopback::Loopback;
+use crate::piece_counter::PieceCounter;
 use crate::rdma::Rdma;
-use crate::piece_counter::Share;
 use crate::shm::Shm;
-use crate::{Bulk, Channel, End, Fault, First, Head, More, OneSided, Put, Result};
+use crate::{Channel, CopyResult, End, Fault, First, Head, More, OneSided, Put, Result};
 
 /// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
 const SHARED_PIECE: usize = 16 << 10;
@@ -227,7 +227,7 @@ impl Channels {
             _ => {
                 self.check_not_left()?;
                 self.loopback.put(head, len, fill);
-                Ok(Put::Taken)
+                Ok(Put::Accepted)
             }
         }
     }
@@ -310,23 +310,25 @@ impl Channel for Channels {
         Ok(packets)
     }
 
-    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
+    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<CopyResult> {
         if let Some(shm) = self.shm_to_mut(peer) {
             return shm.read(peer, address, into);
         }
         if peer != self.rank {
-            return Ok(Bulk::Refused);
+            return Ok(CopyResult::Refused);
         }
         self.loopback.read(address, into);
-        Ok(Bulk::Done)
+        Ok(CopyResult::Done)
     }
 
-    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<CopyResult> {
         self.shm_to_mut(peer)
-            .map_or(Ok(Bulk::Refused), |shm| shm.write(peer, address, from))
+            .map_or(Ok(CopyResult::Refused), |shm| {
+                shm.write(peer, address, from)
+            })
     }
 
-    fn share(&self, peer: usize, end: End) -> Option<&Share> {
+    fn share(&self, peer: usize, end: End) -> Option<&PieceCounter> {
         self.shm_to(peer)?.share(peer, end)
     }
 

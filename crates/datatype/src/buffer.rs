@@ -4,8 +4,8 @@
 //! `Buffer::new` and `Buffer::dense` carry the one promise everything here rests on; the rest is
 //! safe. A send of contiguous data touches no reference count and no datatype.
 
-use crate::pack::{Pack, Unpack};
 use crate::memcpy::{Direction, copy, stream};
+use crate::pack::{Pack, Unpack};
 use crate::scratch::Spread;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};

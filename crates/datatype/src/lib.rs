@@ -12,7 +12,6 @@
 mod bounds;
 mod buffer;
 mod construct;
-mod pack;
 mod elements;
 mod envelope;
 mod error;
@@ -20,6 +19,7 @@ pub mod external32;
 mod layout;
 mod memcpy;
 mod op;
+mod pack;
 mod predefined;
 pub mod reduce;
 mod scratch;

@@ -59,7 +59,7 @@ fn main() {
                 end.write_signaled(&mut node, 0, LEN, false, true);
                 end.completion(&mut node);
             }
-            node.tell(1, &[]).unwrap();
+            node.oob_send(1, &[]).unwrap();
         } else {
             hear(&mut node);
         }

@@ -24,7 +24,7 @@ pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     if limits.state == State::Reset {
         return Err("it is in the state RESET; connect it first".into());
     }
-    if limits.state == State::Tying {
+    if limits.state == State::Connecting {
         return Err("it is not connected yet".into());
     }
     if !limits.immediates && work.operation.says() {

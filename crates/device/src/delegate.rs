@@ -18,12 +18,12 @@ macro_rules! hand_on_to_node {
             self.node.borrow().is_virtual()
         }
 
-        fn look(&mut self) {
-            self.node().look()
+        fn sync_memory(&mut self) {
+            self.node().sync_memory()
         }
 
-        fn spend(&mut self, effort: crate::Effort) {
-            self.node().spend(effort)
+        fn charge(&mut self, effort: crate::Effort) {
+            self.node().charge(effort)
         }
 
         fn enter(&mut self, call: &'static str, computed: u64) {
@@ -42,12 +42,12 @@ macro_rules! hand_on_to_node {
             self.node().events()
         }
 
-        fn tell(&mut self, peer: usize, words: &[u8]) -> crate::Result<()> {
-            self.node().tell(peer, words)
+        fn oob_send(&mut self, peer: usize, words: &[u8]) -> crate::Result<()> {
+            self.node().oob_send(peer, words)
         }
 
-        fn told(&mut self) -> crate::Result<Option<(usize, Vec<u8>)>> {
-            self.node().told()
+        fn oob_recv(&mut self) -> crate::Result<Option<(usize, Vec<u8>)>> {
+            self.node().oob_recv()
         }
 
         fn notes(&mut self) -> Vec<String> {

@@ -12,8 +12,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::wr_table::{Kind, Number, Receives, Sends, Sent};
 use crate::delegate::hand_on_to_node;
+use crate::wr_table::{Kind, Number, Receives, Sends, Sent};
 use crate::{
     Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, Node, Operation,
     Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,

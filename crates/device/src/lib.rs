@@ -6,17 +6,17 @@
 
 mod check;
 pub mod compute_trace;
+pub mod config;
 #[cfg(feature = "counted")]
 pub mod counted;
-mod immediates;
-#[cfg(feature = "instant")]
-pub mod strict;
-mod wr_table;
-pub mod model;
 mod delegate;
-pub mod config;
-pub mod verbs;
+mod immediates;
+pub mod model;
+#[cfg(feature = "strict")]
+pub mod strict;
 mod types;
+pub mod verbs;
+mod wr_table;
 
 use std::os::fd::OwnedFd;
 
@@ -40,10 +40,10 @@ pub trait Node: Send {
 
     /// Makes the writes of peers that have happened until now visible. To be called before a look at memory that peers
     /// write to.
-    fn look(&mut self);
+    fn sync_memory(&mut self);
 
     /// Tells what the library does with the processor. On a real machine the work itself takes the time.
-    fn spend(&mut self, effort: Effort);
+    fn charge(&mut self, effort: Effort);
 
     /// The program calls the library, and has computed for so many nanoseconds since it last came back from it. Only
     /// virtual time has to be told.
@@ -71,10 +71,10 @@ pub trait Node: Send {
     }
 
     /// Tells a peer something by a slow way that needs no connection. It arrives in order, whole and once.
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()>;
+    fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()>;
 
     /// The next that a peer has told: who, and what.
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
+    fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
     /// What the devices have said of themselves since the last call, as that a port has gone down: for the error of a
     /// request that fails.

@@ -111,7 +111,7 @@ pub struct Address {
 pub enum State {
     Reset,
     /// Connecting, which needs the other end.
-    Tying,
+    Connecting,
     /// Ready to send.
     Rts,
     Error,

@@ -49,7 +49,7 @@ impl End {
     fn tied(&self) -> Result<State> {
         loop {
             match self.device.state(self.qp)? {
-                State::Tying => thread::yield_now(),
+                State::Connecting => thread::yield_now(),
                 state => return Ok(state),
             }
         }

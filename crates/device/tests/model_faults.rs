@@ -116,7 +116,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
                 }
                 for one in found {
                     assert_eq!(one.status, Status::Success, "seed {seed}");
-                    node.look();
+                    node.sync_memory();
                     match one.of {
                         Completed::Receive => {
                             let id = 3 * received;
@@ -161,7 +161,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
                 }
             }
             let end = node.turn().now();
-            node.tell(1 - rank as usize, b"done").unwrap();
+            node.oob_send(1 - rank as usize, b"done").unwrap();
             hear(&mut node);
             end
         },
@@ -282,7 +282,7 @@ fn a_link_comes_back_or_is_given_up() {
                 // The other rail always works.
                 ends[1].await_byte(&mut node, 0, 1);
             }
-            node.tell(1 - rank as usize, b"done").unwrap();
+            node.oob_send(1 - rank as usize, b"done").unwrap();
             hear(&mut node);
             statuses
         })[0]
@@ -312,7 +312,7 @@ fn a_queue_pair_that_breaks_says_so_for_each_request() {
                 statuses.push(end.completion(&mut node).status);
             }
         }
-        node.tell(1 - rank as usize, b"done").unwrap();
+        node.oob_send(1 - rank as usize, b"done").unwrap();
         hear(&mut node);
         statuses
     });
@@ -353,11 +353,11 @@ fn scattered_bytes_come_in_any_order_before_the_completion() {
         end.receive(&mut node, 1, &[]).unwrap();
         let mut last_came_first = false;
         loop {
-            node.look();
+            node.sync_memory();
             let there = (0..2000).filter(|&at| end.byte(at) == 1).count();
             last_came_first |= end.byte(1999) == 1 && there < 2000;
             if end.poll(&mut node).len() == 1 {
-                node.look();
+                node.sync_memory();
                 assert!((0..2000).all(|at| end.byte(at) == 1));
                 return last_came_first;
             }

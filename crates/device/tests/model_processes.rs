@@ -40,7 +40,7 @@ fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
     end.post(node, 1, read, &[end.slice(40_000, 10_000)], false, true)
         .unwrap();
     assert_eq!(end.completion(node).of, Completed::Read);
-    node.look();
+    node.sync_memory();
     assert!((0..10_000).all(|at| end.byte(40_000 + at) == 20));
     let add = Operation::FetchAndAdd {
         at: end.remote(55_000),
@@ -55,12 +55,12 @@ fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
         .unwrap();
     let got = end.completion(node);
     assert_eq!((got.id, got.immediate, got.bytes), (50, Some(5), 3000));
-    node.look();
+    node.sync_memory();
     assert_eq!((end.byte(50_000), end.byte(52_999)), (8, 8));
     assert_eq!(end.byte(55_000), 1);
     let time = node.turn().now();
     // What the peer still wants from us goes first.
-    node.tell(1 - rank as usize, b"done").unwrap();
+    node.oob_send(1 - rank as usize, b"done").unwrap();
     hear(node);
     time
 }

@@ -47,7 +47,7 @@ fn streams(name: &str, hosts: &[u32], of: fn(u32) -> (u32, bool)) -> Vec<f64> {
                 true => stream(&mut node, &end, 1 << 20, 8),
                 false => 0.0,
             };
-            node.tell(peer as usize, b"done").unwrap();
+            node.oob_send(peer as usize, b"done").unwrap();
             hear(&mut node);
             rate
         },
@@ -144,11 +144,11 @@ fn copies_and_hcas_share_the_memory() {
             let end = connect(&mut node, 1 - rank as usize, &wish(LEN));
             let copy = |node: &mut ModelNode| {
                 let before = node.turn().now();
-                node.spend(Effort::Copy(4 * LEN));
+                node.charge(Effort::Copy(4 * LEN));
                 (4 * LEN) as f64 / (node.turn().now() - before) as f64 * 1e6
             };
             let alone = copy(&mut node);
-            node.tell(1 - rank as usize, b"copied").unwrap();
+            node.oob_send(1 - rank as usize, b"copied").unwrap();
             hear(&mut node);
             let beside = match rank {
                 0 => stream(&mut node, &end, LEN, 16) / 1e6,
@@ -157,7 +157,7 @@ fn copies_and_hcas_share_the_memory() {
                     copy(&mut node)
                 }
             };
-            node.tell(1 - rank as usize, b"done").unwrap();
+            node.oob_send(1 - rank as usize, b"done").unwrap();
             hear(&mut node);
             (alone, beside)
         },

@@ -112,7 +112,7 @@ fn rate(system: &System, len: usize, count: u64) -> f64 {
                 assert_eq!(end.completion(&mut node).id, id);
             }
             let time = node.turn().now() - before;
-            node.tell(1, &[]).unwrap();
+            node.oob_send(1, &[]).unwrap();
             time
         },
     );

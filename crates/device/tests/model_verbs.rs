@@ -17,7 +17,7 @@ fn pair<R: 'static>(
         let mut end = connect(&mut node, 1 - rank as usize, &wish);
         let answer = body(&mut node, &mut end, rank);
         // Nobody leaves before the other is done.
-        node.tell(1 - rank as usize, b"done").unwrap();
+        node.oob_send(1 - rank as usize, b"done").unwrap();
         hear(&mut node);
         answer
     })
@@ -139,7 +139,7 @@ fn no_more_reads_are_on_their_way_than_the_hca_allows() {
                 assert_eq!(end.completion(&mut node).id, id);
             }
             let took = node.turn().now() - before;
-            node.tell(1, &[]).unwrap();
+            node.oob_send(1, &[]).unwrap();
             took
         });
         times[0]

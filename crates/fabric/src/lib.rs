@@ -14,19 +14,19 @@
 
 #[cfg(feature = "toml")]
 pub mod catalogue;
+pub mod components;
 pub mod cost;
 pub mod explain;
 pub mod limits;
 pub mod packet;
-pub mod components;
 pub mod quantity;
 pub mod system;
 pub mod tree;
 pub mod units;
 
+pub use components::{Bus, Cable, Hca, Host, Link, Software, Switch};
 pub use cost::{Costs, Resource};
 pub use packet::{Operation, Transport};
-pub use components::{Bus, Cable, Hca, Host, Link, Software, Switch};
 pub use system::System;
 pub use tree::Tree;
 pub use units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};

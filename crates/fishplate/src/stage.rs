@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use device::compute_trace::Computing;
+use device::config::{Compute, Scene};
 use device::model::IntraHost;
 use device::model::trace::{self, Record};
-use device::config::{Compute, Scene};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]

@@ -19,7 +19,7 @@ const SSH: &str = "ssh -o BatchMode=yes {host}";
 /// What stands for the name of the host in a command.
 const NAME: &str = "{host}";
 
-/// Places ranks on the hosts of a list such as `a,b:4`: each host has as many places as the number behind it says.
+/// LocalRanks ranks on the hosts of a list such as `a,b:4`: each host has as many places as the number behind it says.
 /// `per_host` says it for all. Where nobody does, all hosts get equal shares. Hosts are filled in order; one that gets no
 /// rank is left out. `launch_with` is a command with `{host}` in it.
 pub fn place(

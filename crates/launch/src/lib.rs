@@ -9,20 +9,20 @@
 //! its launcher, not even when that is killed with SIGKILL.
 
 mod agent;
+mod cache_topology;
 mod describe;
 mod error;
 mod hosts;
 mod job;
+mod kill_sequence;
+mod kvs;
 mod library;
 mod limits;
-mod cache_topology;
 mod output;
 mod processes;
 mod rank;
 mod signals;
-mod kvs;
 mod start;
-mod kill_sequence;
 mod stuck;
 mod verdict;
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use channel::Channels;
 use channel::rdma::{Config, Design, Rdma};
-use channel::shm::{Cores, Places, Segment, Shape, Shm};
+use channel::shm::{Cores, LocalRanks, Segment, Shape, Shm};
 use device::Node;
 use knobs::{Knobs, RdmaDesign};
 use pmi::{Control, Hosts, Job};
@@ -75,7 +75,7 @@ impl Wiring {
 
     /// Joins the memory that the ranks of this host share.
     fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
-        let places = Places::some(self.hosts.beside(self.rank), self.size);
+        let places = LocalRanks::some(self.hosts.beside(self.rank), self.size);
         let share = (RINGS_BYTES / places.here()).max(RING_BYTES);
         let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
         let segment = Segment::open(segment, shape)?;

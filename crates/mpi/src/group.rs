@@ -96,7 +96,7 @@ impl Members {
 
     /// Which members of `to` the members `ranks` of this group are.
     pub fn translate(&self, ranks: &[i32], to: &Members) -> Result<Vec<i32>> {
-        let places = Places::of(to, ranks.len());
+        let places = LocalRanks::of(to, ranks.len());
         let place = |&rank: &i32| match rank {
             PROC_NULL => Ok(PROC_NULL),
             _ => Ok(places
@@ -108,20 +108,20 @@ impl Members {
 
     /// This group, then those of `other` that are not in it.
     pub fn union(&self, other: &Members) -> Members {
-        let ours = Places::of(self, other.len());
+        let ours = LocalRanks::of(self, other.len());
         let added = other.iter().filter(|&world| ours.get(world).is_none());
         listed(self.iter().chain(added))
     }
 
     /// Those of this group that are in `other`.
     pub fn intersection(&self, other: &Members) -> Members {
-        let theirs = Places::of(other, self.len());
+        let theirs = LocalRanks::of(other, self.len());
         listed(self.iter().filter(|&world| theirs.get(world).is_some()))
     }
 
     /// Those of this group that are not in `other`.
     pub fn difference(&self, other: &Members) -> Members {
-        let theirs = Places::of(other, self.len());
+        let theirs = LocalRanks::of(other, self.len());
         listed(self.iter().filter(|&world| theirs.get(world).is_none()))
     }
 
@@ -220,33 +220,33 @@ fn twice(detail: String) -> Error {
 }
 
 /// Answers "which member is this rank of the job?" many times over.
-enum Places<'a> {
+enum LocalRanks<'a> {
     Few(&'a Members),
     /// By the job's rank.
     Table(Vec<Option<u32>>),
 }
 
-impl Places<'_> {
+impl LocalRanks<'_> {
     /// A table pays only for many questions.
-    fn of(members: &Members, questions: usize) -> Places<'_> {
+    fn of(members: &Members, questions: usize) -> LocalRanks<'_> {
         let Members::Listed(ranks) = members else {
-            return Places::Few(members);
+            return LocalRanks::Few(members);
         };
         if questions * ranks.len() <= 1024 {
-            return Places::Few(members);
+            return LocalRanks::Few(members);
         }
         let highest = ranks.iter().max().map_or(0, |&rank| rank as usize);
         let mut table = vec![None; highest + 1];
         for (place, &rank) in (0..).zip(ranks.iter()) {
             table[rank as usize] = Some(place);
         }
-        Places::Table(table)
+        LocalRanks::Table(table)
     }
 
     fn get(&self, world: usize) -> Option<usize> {
         match self {
-            Places::Few(members) => members.rank_of(world),
-            Places::Table(table) => table
+            LocalRanks::Few(members) => members.rank_of(world),
+            LocalRanks::Table(table) => table
                 .get(world)
                 .copied()
                 .flatten()

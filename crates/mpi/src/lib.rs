@@ -13,7 +13,9 @@
 
 mod agreement;
 pub mod attributes;
+mod bootstrap;
 pub mod buffered;
+mod clock;
 pub mod codes;
 pub mod coll;
 pub mod comm;
@@ -21,10 +23,10 @@ mod comm_create;
 mod dims;
 pub mod errhandler;
 mod error;
+mod event_thread;
 pub mod group;
 pub mod handle;
 mod hints;
-mod clock;
 mod matching;
 pub mod op;
 mod p2p;
@@ -40,18 +42,16 @@ pub mod task;
 pub mod topology;
 pub mod types;
 mod wait;
-mod event_thread;
-mod bootstrap;
 
+pub use bootstrap::Wiring;
+pub use clock::{Host, RealHost};
 pub use comm_create::split_type;
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};
-pub use clock::{Host, RealHost};
 pub use p2p::{Body, Claimed, Found, Mode};
 pub use rank::{Rank, State};
 pub use status::Status;
 pub use wait::Waiting;
-pub use bootstrap::Wiring;
 
 /// Source of a receive that takes any (MPI 5.0 §3.2.4); values are the ABI's.
 pub const ANY_SOURCE: i32 = -1;

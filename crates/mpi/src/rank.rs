@@ -11,14 +11,16 @@ use knobs::{Knobs, Rendezvous};
 use pmi::{Control, Hosts};
 
 use crate::attributes::Keyvals;
+use crate::bootstrap::Wiring;
 use crate::buffered::Rooms;
+use crate::clock::Host;
 use crate::coll::Lanes;
 use crate::coll::table::Choice;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
+use crate::event_thread::Watcher;
 use crate::group::Groups;
 use crate::handle::{Kind, Slab};
-use crate::clock::Host;
 use crate::matching::Key;
 use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode, Short};
@@ -27,8 +29,6 @@ use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::Waiting;
-use crate::event_thread::Watcher;
-use crate::bootstrap::Wiring;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use channel::Fault;
 
+use crate::event_thread::Watcher;
 use crate::policy::Patience;
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
-use crate::event_thread::Watcher;
 use crate::{Class, Error, Result};
 
 /// The longest sleep.

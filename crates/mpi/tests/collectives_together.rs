@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{elements, out, pattern, room, run_remote, run_shared, run_with};
 use datatype::{Elements, Op, Predefined, Type};
-use device::instant::Setup;
-use mpi::coll::{Counts, Parts, Reduction, Work};
+use device::strict::Setup;
+use mpi::coll::{Counts, Blocks, Reduction, Work};
 use mpi::comm::{SELF, WORLD};
 use mpi::op::Operation;
 use mpi::{Class, Error, Mode, Rank};
@@ -76,7 +76,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
             for number in 0..MANY {
                 let gather = Work::Allgather {
                     send: Some(out(&ours[number])),
-                    receive: Parts::even(room(&mut all[number]), size),
+                    receive: Blocks::even(room(&mut all[number]), size),
                 };
                 requests.push(rank.start_collective(gather, WORLD).unwrap());
                 messages.push(
@@ -349,7 +349,7 @@ fn a_rank_alone_is_done_at_once() {
             assert_eq!(sum_of(rank, 5, comm), 5);
             for (send, in_place) in [(Some(out(&[1, 2])), false), (None, true)] {
                 let mut all = [9, 9];
-                let receive = Parts::even(room(&mut all), 1);
+                let receive = Blocks::even(room(&mut all), 1);
                 rank.collective(NAME, &Work::Allgather { send, receive }, comm)
                     .unwrap();
                 assert_eq!(all, if in_place { [9, 9] } else { [1, 2] });

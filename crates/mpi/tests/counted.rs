@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{out, pattern, room};
-use device::counted::{Counted, Counter, Counts};
-use device::instant::{self, Setup};
-use device::model::Faults;
 use device::config::Scene;
+use device::counted::{Counted, Counter, Counts};
+use device::model::Faults;
+use device::strict::{self, Setup};
 use device::verbs::{self, Directory, VerbsNode};
 use device::{Device, Node, Placement, Result};
 use mpi::comm::WORLD;
@@ -274,7 +274,7 @@ fn on_a_strict_device(
         placement: Placement::Completion,
         ..Setup::default()
     };
-    on_nodes(instant::nodes(2, &setup), settings, waits, program, size)
+    on_nodes(strict::nodes(2, &setup), settings, waits, program, size)
 }
 
 /// A board that both ranks see.

@@ -9,8 +9,8 @@ mod stage;
 
 use channel::rdma::explain;
 use common::{out, room};
-use device::model::trace::{Act, Lane, Span};
 use device::config::Scene;
+use device::model::trace::{Act, Lane, Span};
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
 use mpi::Mode;

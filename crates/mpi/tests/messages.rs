@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{out, room, run, run_remote, run_shared, run_with};
-use device::instant::Setup;
+use device::strict::Setup;
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};

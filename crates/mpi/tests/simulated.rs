@@ -10,8 +10,8 @@ mod stage;
 use std::sync::{Arc, Mutex};
 
 use common::{out, pattern, room};
-use device::model::{Faults, IntraHost};
 use device::config::Scene;
+use device::model::{Faults, IntraHost};
 use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
 use mpi::Mode;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Asked;
 use crate::memory::{Memory, Request};
-use crate::target::Place;
 use crate::plan::{Plan, Transport, Verb};
+use crate::target::Place;
 
 /// Completions taken at once, as perftest does.
 const BATCH: usize = 16;
@@ -34,7 +34,7 @@ pub struct End<'a> {
     send_cq: Cq,
     receive_cq: Cq,
     srq: Option<Srq>,
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<QpState>,
     theirs: Remote,
     inline: usize,
     sizes: Vec<usize>,
@@ -42,7 +42,7 @@ pub struct End<'a> {
 }
 
 /// A queue pair, and what is under way on it.
-pub struct Lane {
+pub struct QpState {
     qp: Qp,
     peer: Address,
     /// Work requests posted, and those known to be complete.
@@ -54,7 +54,7 @@ pub struct Lane {
     waiting: usize,
 }
 
-impl Lane {
+impl QpState {
     pub fn under_way(&self) -> usize {
         self.posted - self.complete
     }
@@ -126,7 +126,7 @@ impl<'a> End<'a> {
             let own = device.address(qp)?;
             card.ports.push(format!("{:x}", own.port));
             card.qps.push(own.qp);
-            lanes.push(Lane {
+            lanes.push(QpState {
                 qp,
                 peer: own,
                 posted: 0,
@@ -166,7 +166,7 @@ impl<'a> End<'a> {
             while device
                 .state(lane.qp)
                 .context("cannot connect a queue pair")?
-                == State::Tying
+                == State::Connecting
             {
                 if Instant::now() > until {
                     let seconds = PATIENCE.as_secs();
@@ -342,7 +342,7 @@ impl<'a> End<'a> {
     pub fn await_mark(&mut self, size: usize, value: u8) -> Result<()> {
         let at = self.at(0, true, size - 1);
         loop {
-            self.place.look();
+            self.place.sync_memory();
             if self.memory.byte(at) == value {
                 self.place.found()?;
                 return Ok(());

@@ -11,10 +11,10 @@ mod latency;
 pub mod link;
 pub mod measure;
 mod memory;
-pub mod target;
 pub mod plan;
 pub mod show;
 pub mod stream;
+pub mod target;
 
 use std::cell::RefCell;
 use std::io::{Write, stdout};
@@ -30,10 +30,10 @@ use results::Console;
 pub use cli::Arguments;
 use cli::Options;
 use link::{Link, Listener};
-use target::modelled::{self, Machine};
-use target::remote;
 use plan::Plan;
 use show::Outcome;
+use target::modelled::{self, Machine};
+use target::remote;
 
 /// How the words of the command line become machines: reading files is the command's.
 pub struct Readers {

@@ -6,9 +6,9 @@ use results::stats;
 use crate::counts::{Before, Counts};
 use crate::end::End;
 use crate::latency::{self, rounds};
-use crate::target::Place;
 use crate::plan::Plan;
 use crate::stream::{Stream, stream};
+use crate::target::Place;
 
 /// What was found for one size.
 #[derive(Clone, Debug, PartialEq)]

@@ -41,7 +41,7 @@ pub fn stream(end: &mut End, size: usize, iterations: usize) -> Result<Stream> {
     if receives {
         end.post_receives(depth)?;
     }
-    end.place.tell(HERE)?;
+    end.place.oob_send(HERE)?;
     let mut flow = Flow {
         size,
         iterations: if sends { iterations } else { 0 },
@@ -140,7 +140,7 @@ impl Flow {
 
     /// First the other end says that it is there, then what it has sent.
     fn listen(&mut self, end: &mut End) -> Result<usize> {
-        let Some(words) = end.place.told()? else {
+        let Some(words) = end.place.oob_recv()? else {
             return Ok(0);
         };
         match (self.start, words == HERE) {
@@ -201,7 +201,7 @@ impl Flow {
                 picos: end.place.clock() - start,
             };
             self.sent = Some(own);
-            end.place.tell(&serde_json::to_string(&own)?)?;
+            end.place.oob_send(&serde_json::to_string(&own)?)?;
         }
         Ok(moved)
     }

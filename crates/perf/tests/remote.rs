@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use device::Placement;
-use device::instant::{Setup, nodes};
+use device::strict::{Setup, nodes};
 use perf::link::{Link, Listener};
 use perf::measure::{Found, Sample};
 use perf::place::remote::run;

@@ -2,8 +2,8 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
 use crate::call_guard::Call;
+use crate::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
 use crate::handle::*;
 use crate::info::InfoObject;
 use crate::state::LIBRARY;

@@ -2,12 +2,12 @@
 
 use super::Done;
 use crate::args::{Flag, Out};
+use crate::call_guard::Running;
 use crate::callback::{
     CommCopyAttr, CommDeleteAttr, CopyAttr, DeleteAttr, TypeCopyAttr, TypeDeleteAttr,
 };
 use crate::constants::{MPI_COMM_DUP_FN, MPI_KEYVAL_INVALID, MPI_SUCCESS};
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::{Comm, Datatype};
 use crate::state::LIBRARY;
 use mpi::attributes::{Copied, DeleteFunction, Holder, Keyval, predefined};

@@ -2,9 +2,9 @@
 
 use super::Done;
 use crate::args::{Flag, Out, OutText};
+use crate::call_guard::Running;
 use crate::constants::{MPI_COMM_NULL, MPI_ERR_COMM};
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::{Comm, Group, Info, Request};
 use crate::info::InfoObject;
 use crate::state::LIBRARY;

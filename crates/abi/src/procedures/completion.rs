@@ -6,9 +6,9 @@
 use super::Done;
 use super::receive::deliver;
 use crate::args::{Flag, Out, Statuses};
+use crate::call_guard::{Object, Running};
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::{Object, Running};
 use crate::handle::Request;
 use crate::status::Status;
 use mpi::request::{Finished, RequestId};

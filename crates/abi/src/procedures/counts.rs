@@ -4,9 +4,9 @@
 use super::Done;
 use super::type_facts::supported;
 use crate::args::OutCount;
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Datatype;
 use crate::status::Status;
 use datatype::Type;

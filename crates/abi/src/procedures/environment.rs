@@ -2,8 +2,8 @@
 
 use super::Done;
 use crate::args::{Flag, Out, OutText};
-use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::call_guard::{Call, Running};
+use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
 use std::ffi::c_int;

@@ -2,10 +2,10 @@
 
 use super::Done;
 use crate::args::Out;
+use crate::call_guard::{Call, Object, Running};
 use crate::callback::CommErrhandler;
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
 use crate::error::Error;
-use crate::call_guard::{Call, Object, Running};
 use crate::handle::{Comm, Errhandler};
 use crate::raise::raise;
 use crate::state::LIBRARY;

@@ -2,9 +2,9 @@
 
 use super::Done;
 use crate::args::{Out, OutText};
+use crate::call_guard::Call;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Call;
 use crate::state::LIBRARY;
 use std::ffi::{CStr, c_int};
 

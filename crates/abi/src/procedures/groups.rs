@@ -2,8 +2,8 @@
 
 use super::{Done, fill};
 use crate::args::Out;
-use crate::constants::MPI_GROUP_NULL;
 use crate::call_guard::Running;
+use crate::constants::MPI_GROUP_NULL;
 use crate::handle::Group;
 use mpi::UNDEFINED;
 use std::ffi::c_int;

@@ -2,9 +2,9 @@
 
 use super::Done;
 use crate::args::{Flag, Out, OutText};
+use crate::call_guard::Call;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Call;
 use crate::handle::Info;
 use crate::info::{InfoObject, described};
 use crate::state::LIBRARY;

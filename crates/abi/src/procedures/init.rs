@@ -2,11 +2,11 @@
 
 use super::Done;
 use crate::args::{Flag, Out};
+use crate::bootstrap;
+use crate::call_guard::{Call, Object, Running};
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::{Call, Object, Running};
 use crate::handle::Comm;
-use crate::bootstrap;
 use crate::state::{LIBRARY, Rank};
 use mpi::attributes::Holder;
 use mpi::{RealHost, comm};

@@ -2,9 +2,9 @@
 
 use super::Done;
 use crate::args::Out;
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Info;
 use crate::info::InfoObject;
 use crate::state::LIBRARY;

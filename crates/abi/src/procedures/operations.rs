@@ -3,10 +3,10 @@
 use super::Done;
 use crate::args::{Flag, Out};
 use crate::buffer::elements;
+use crate::call_guard::Running;
 use crate::callback::UserFunction;
 use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::{Datatype, Op};
 use datatype::Type;
 use datatype::reduce::Function;

@@ -3,9 +3,9 @@
 use super::Done;
 use crate::args::Out;
 use crate::buffer::buffer;
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::{Comm, Datatype, Request};
 use mpi::Mode;
 use mpi::request::RequestId;

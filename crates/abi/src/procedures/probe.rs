@@ -3,9 +3,9 @@
 use super::Done;
 use crate::args::{Flag, Out};
 use crate::buffer::buffer;
+use crate::call_guard::{Object, Running};
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::{Object, Running};
 use crate::handle::{Comm, Datatype, Message, Request};
 use crate::status::Status;
 use mpi::Waiting;

@@ -3,8 +3,8 @@
 use super::Done;
 use crate::args::Out;
 use crate::buffer::buffer;
-use crate::error::Error;
 use crate::call_guard::Running;
+use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
 use mpi::request::RequestId;

@@ -3,9 +3,9 @@
 use super::Done;
 use super::completion::{id, peek};
 use crate::args::{Flag, Out, Statuses};
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Request;
 use crate::status::Status;
 use mpi::State;

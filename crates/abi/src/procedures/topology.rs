@@ -3,9 +3,9 @@
 use super::comms::set_new;
 use super::{Done, fill};
 use crate::args::{CommArray, Out};
+use crate::call_guard::Running;
 use crate::constants::MPI_ERR_DIMS;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Comm;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;

@@ -4,9 +4,9 @@
 use super::Done;
 use super::types::type_of;
 use crate::args::{Out, OutCount};
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Datatype;
 use datatype::{Predefined, Type};
 use std::ffi::c_int;

@@ -3,9 +3,9 @@
 
 use super::Done;
 use crate::args::{Counts, Out, OutText};
+use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::Datatype;
 use datatype::{Order, Type};
 use std::ffi::{CStr, c_int};

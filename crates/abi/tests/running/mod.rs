@@ -2,10 +2,10 @@
 
 #![allow(dead_code, unused_macros, reason = "each test uses a part")]
 
+use mpi_abi::call_guard::Object;
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
-use mpi_abi::frame::Object;
 use mpi_abi::handle::Datatype;
 use mpi_abi::state::Rank;
 use std::cell::RefCell;

@@ -5,8 +5,8 @@ use device::Effort;
 
 use super::Rdma;
 use super::layout::{self, Content, SUBHEAD, padded};
-use super::qp_link::{DEPTH, SIGNAL};
 use super::outbound::Gathering;
+use super::qp_link::{DEPTH, SIGNAL};
 use crate::{Head, Put, Result};
 
 /// The way is busy from so many writes on that have not completed.
@@ -83,13 +83,13 @@ impl Rdma {
         let block = &mut peer.staging().block;
         block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
         fill(block.bytes_mut(at + SUBHEAD, len));
-        node.spend(Effort::Send);
-        node.spend(Effort::Copy(SUBHEAD + len));
+        node.charge(Effort::Send);
+        node.charge(Effort::Copy(SUBHEAD + len));
         gathering.len += SUBHEAD + padded(len);
         peer.out.gathering = Some(gathering);
         match std::mem::take(&mut peer.out.lapped) {
-            true => Put::TakenLap,
-            false => Put::Taken,
+            true => Put::AcceptedPollNow,
+            false => Put::Accepted,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use device::{Completed, Completion, Cq, Qp, Status};
 
-use super::qp_link::{self, Lane};
+use super::qp_link::{self, QpRole};
 use super::srq_path::SHARED;
 use super::{Rdma, put};
 use crate::{Error, Fault, Result};
@@ -54,7 +54,7 @@ impl Rdma {
         }
         let is_shared = completion.id & SHARED != 0;
         let (from, lane) = match is_shared {
-            true => (self.bulk.peer_of(completion.qp), Lane::Control),
+            true => (self.bulk.peer_of(completion.qp), QpRole::Control),
             false => qp_link::of_id(completion.id),
         };
         let Some(Some(peer)) = self.peers.get(from) else {
@@ -76,7 +76,7 @@ impl Rdma {
                 }
             },
             (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
-            (_, Lane::Control) => {
+            (_, QpRole::Control) => {
                 let peer = self.peer(from);
                 if completion.of == Completed::Read {
                     peer.asked = None;
@@ -93,7 +93,7 @@ impl Rdma {
                 }
                 Ok(())
             }
-            (_, Lane::Bulk) => {
+            (_, QpRole::Bulk) => {
                 if let Some(note) = self.peer(from).bulk.completed() {
                     self.transferred(from, note)?;
                 }

@@ -7,14 +7,14 @@
 
 use device::{Access, Remote, State};
 
-use super::registered::Registered;
 use super::complete::LATE;
 use super::credit::{self, EMPTY, MOST, Window};
-use super::inbound::Inbound;
-use super::qp_link::{DEPTH, Lane, Link, Queues};
-use super::outbound::Outbound;
-use super::srq_path;
 use super::handshake::{Hello, Word};
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use super::qp_link::{DEPTH, Link, QpRole, Queues};
+use super::registered::Registered;
+use super::srq_path;
 use super::{Peer, RING, Rdma, bulk};
 use crate::{Fault, Result};
 
@@ -23,7 +23,7 @@ const CQ_DEPTH: usize = 1 << 14;
 
 /// A peer whose hello has come.
 #[derive(Clone, Copy)]
-pub(super) struct Tying {
+pub(super) struct Connecting {
     peer: usize,
     /// What it has said: it has memory for rings, its end is connected.
     rings: bool,
@@ -83,8 +83,8 @@ impl Rdma {
             srq: Some(self.srq),
             receives: 0,
         };
-        let control = Link::open(node, 0, to, Lane::Control, packets)?;
-        let bulk = Link::open(node, 0, to, Lane::Bulk, notices)?;
+        let control = Link::open(node, 0, to, QpRole::Control, packets)?;
+        let bulk = Link::open(node, 0, to, QpRole::Bulk, notices)?;
         self.bulk.belongs(bulk.qp, to);
         self.bulk.belongs(control.qp, to);
         let access = Access {
@@ -93,7 +93,11 @@ impl Rdma {
             ..Access::default()
         };
         let memory = match has_memory {
-            true => Some(Registered::new(node.rail(0), srq_path::room(layout), access)?),
+            true => Some(Registered::new(
+                node.rail(0),
+                srq_path::room(layout),
+                access,
+            )?),
             false => None,
         };
         self.peers[to] = Some(Box::new(Peer {
@@ -165,15 +169,15 @@ impl Rdma {
             control: peer.control.address(&mut **node)?,
             bulk: peer.bulk.address(&mut **node)?,
         };
-        Ok(node.tell(to, &Word::Hello(Box::new(hello)).encode())?)
+        Ok(node.oob_send(to, &Word::Hello(Box::new(hello)).encode())?)
     }
 
     /// Hears what peers have told.
     pub(super) fn listen(&mut self) -> Result<()> {
-        for tying in std::mem::take(&mut self.attention.tying) {
-            self.go_on(tying)?;
+        for connecting in std::mem::take(&mut self.attention.in_progress) {
+            self.go_on(connecting)?;
         }
-        while let Some((from, bytes)) = self.node.told()? {
+        while let Some((from, bytes)) = self.node.oob_recv()? {
             let heard = Word::decode(&bytes, &self.config).and_then(|word| match from {
                 _ if from < self.peers.len() && from != self.rank => Ok(word),
                 _ => Err("it is no peer".to_string()),
@@ -204,7 +208,7 @@ impl Rdma {
                     return Err(twice("it said hello twice"));
                 }
                 self.tie(from, &hello)?;
-                self.go_on(Tying {
+                self.go_on(Connecting {
                     peer: from,
                     rings: hello.rings,
                     ready: hello.ready,
@@ -212,10 +216,10 @@ impl Rdma {
                 })
             }
             Word::Ready if self.peers[from].is_some() => {
-                let mut tying = self.attention.tying.iter_mut();
-                match tying.find(|tying| tying.peer == from) {
-                    Some(tying) => {
-                        tying.ready = true;
+                let mut connecting = self.attention.in_progress.iter_mut();
+                match connecting.find(|connecting| connecting.peer == from) {
+                    Some(connecting) => {
+                        connecting.ready = true;
                         Ok(())
                     }
                     None => self.now_ready(from),
@@ -250,28 +254,28 @@ impl Rdma {
     }
 
     /// Tells the peer that this end is connected, once it is.
-    fn go_on(&mut self, tying: Tying) -> Result<()> {
-        let Tying {
+    fn go_on(&mut self, connecting: Connecting) -> Result<()> {
+        let Connecting {
             peer,
             rings,
             ready,
             answer,
-        } = tying;
+        } = connecting;
         if !self.is_tied(peer)? {
             if answer {
                 self.say_hello(peer, false)?;
             }
-            let waits = Tying {
+            let waits = Connecting {
                 answer: false,
-                ..tying
+                ..connecting
             };
-            self.attention.tying.push(waits);
+            self.attention.in_progress.push(waits);
             return Ok(());
         }
         self.furnish(peer, rings)?;
         match answer {
             true => self.say_hello(peer, true)?,
-            false => self.node.tell(peer, &Word::Ready.encode())?,
+            false => self.node.oob_send(peer, &Word::Ready.encode())?,
         }
         match ready {
             true => self.now_ready(peer),
@@ -287,7 +291,7 @@ impl Rdma {
         for link in [&peer.control, &peer.bulk] {
             let state = node.rail(link.rail).state(link.qp);
             let why = |why| Fault::Unreachable { peer: to, why };
-            if state.map_err(why)? == State::Tying {
+            if state.map_err(why)? == State::Connecting {
                 return Ok(false);
             }
         }
@@ -349,7 +353,7 @@ impl Rdma {
             }
             if !self.peer(to).said_bye && self.is_settled(to)? {
                 self.peer(to).said_bye = true;
-                self.node.tell(to, &Word::Bye.encode())?;
+                self.node.oob_send(to, &Word::Bye.encode())?;
             }
             all &= self.peer(to).said_bye && self.peer(to).heard_bye;
         }

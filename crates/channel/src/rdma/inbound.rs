@@ -1,8 +1,8 @@
 //! The receiver's end of a ring: where the next packet will be.
 
-use super::registered::Block;
-use super::layout::{Content, Info, LANES, Layout, TRAILER, WORD, padded, subpacket};
+use super::layout::{Content, Info, Layout, SIZE_CLASSES, TRAILER, WORD, padded, subpacket};
 use super::outbound::Place;
+use super::registered::Block;
 use crate::Head;
 
 pub struct Inbound {
@@ -11,9 +11,9 @@ pub struct Inbound {
     base: usize,
     /// Sequence number of the last packet taken.
     taken: u64,
-    next: [u32; LANES],
+    next: [u32; SIZE_CLASSES],
     /// Packets taken from each lane since the sender was last told.
-    since: [u32; LANES],
+    since: [u32; SIZE_CLASSES],
     /// One part in so many of a lane is told about.
     credit: u32,
     /// The sender should be told.
@@ -45,8 +45,8 @@ impl Inbound {
             layout,
             base,
             taken: 0,
-            next: [0; LANES],
-            since: [0; LANES],
+            next: [0; SIZE_CLASSES],
+            since: [0; SIZE_CLASSES],
             credit: credit.max(1) as u32,
             owes: false,
             told: by_completion.then_some(0),
@@ -70,7 +70,7 @@ impl Inbound {
     #[inline(always)]
     pub fn tell(&mut self) -> u64 {
         self.owes = false;
-        self.since = [0; LANES];
+        self.since = [0; SIZE_CLASSES];
         self.taken
     }
 

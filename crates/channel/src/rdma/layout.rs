@@ -24,10 +24,10 @@ const SMALL_SLOT: usize = 256;
 const MEDIUM_SLOT: usize = 4096 + LINE;
 const MIDDLE_SLOT: usize = 2048 + LINE;
 /// The most lanes that a ring has.
-pub const LANES: usize = 3;
+pub const SIZE_CLASSES: usize = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lane {
+pub struct SizeClass {
     /// Of the first slot, in bytes from the beginning of the ring.
     offset: usize,
     /// Bytes of a slot.
@@ -35,7 +35,7 @@ pub struct Lane {
     pub count: u32,
 }
 
-impl Lane {
+impl SizeClass {
     /// Where the slot ends.
     #[inline(always)]
     pub fn end(&self, slot: u32) -> usize {
@@ -60,7 +60,7 @@ impl Lane {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    lanes: [Lane; LANES],
+    lanes: [SizeClass; SIZE_CLASSES],
     used: usize,
     pub bytes: usize,
 }
@@ -68,7 +68,7 @@ pub struct Layout {
 impl Layout {
     pub fn of(config: &Config) -> Layout {
         let mut layout = Layout {
-            lanes: [Lane::default(); LANES],
+            lanes: [SizeClass::default(); SIZE_CLASSES],
             used: 0,
             bytes: 0,
         };
@@ -95,7 +95,7 @@ impl Layout {
 
     fn add(&mut self, slot: usize, count: usize) {
         if count > 0 {
-            self.lanes[self.used] = Lane {
+            self.lanes[self.used] = SizeClass {
                 offset: self.bytes,
                 slot,
                 count: count as u32,
@@ -106,7 +106,7 @@ impl Layout {
     }
 
     #[inline(always)]
-    pub fn lanes(&self) -> &[Lane] {
+    pub fn lanes(&self) -> &[SizeClass] {
         &self.lanes[..self.used]
     }
 

@@ -17,38 +17,38 @@
 //! - a request that fails ends the connection, and the error names peer, device and what to check: it is never retried
 //!   quietly, for what the device could not deliver in all its retries is lost.
 
-mod registered;
 mod bulk;
+mod coalesce;
 mod complete;
 mod config;
 mod connect;
 mod credit;
 pub mod explain;
-mod coalesce;
+mod handshake;
 mod inbound;
 mod layout;
-mod qp_link;
 mod outbound;
 mod pool;
 mod probe;
 mod put;
+mod qp_link;
+mod registered;
 mod srq_path;
-mod handshake;
 
 use device::{Cq, Effort, Node, Placement, Remote, Srq};
 
-use crate::piece_counter::Share;
-use crate::{Bulk as Moved, Channel, End, Fault, Head, More, Put, Result};
-use registered::Registered;
+use crate::piece_counter::PieceCounter;
+use crate::{Channel, CopyResult, End, Fault, Head, More, Put, Result};
 use bulk::Bulk;
 use complete::{Taken, none_taken};
 pub use config::{Config, Design};
 use credit::Window;
 use inbound::Inbound;
 use layout::Layout;
-use qp_link::Link;
 use outbound::Outbound;
 use probe::Probes;
+use qp_link::Link;
+use registered::Registered;
 use srq_path::Shared;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -89,8 +89,8 @@ struct Attention {
     looks: u32,
     /// Connections under way.
     connecting: usize,
-    /// Of these, whose queue pairs the device is tying.
-    tying: Vec<connect::Tying>,
+    /// Of these, whose queue pairs the device is connecting.
+    in_progress: Vec<connect::Connecting>,
     /// Peers with something that goes out once a completion has come.
     deferred: usize,
     /// Receives that are to be posted again.
@@ -279,10 +279,10 @@ impl Rdma {
             packets += 1;
             let body = arrived.body.clone();
             if !body.is_empty() {
-                node.spend(Effort::Copy(body.len()));
+                node.charge(Effort::Copy(body.len()));
             }
             let more = handler(from, arrived.head, block.bytes(body.start, body.len()));
-            node.spend(Effort::Receive);
+            node.charge(Effort::Receive);
             inbound.take(arrived);
             if self.config.design == Design::Basic {
                 inbound.owes = true;
@@ -319,7 +319,7 @@ impl Channel for Rdma {
     }
 
     fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        self.node.look();
+        self.node.sync_memory();
         self.attend()?;
         let mut packets = 0;
         for at in 0..self.ringed.len() {
@@ -342,15 +342,15 @@ impl Channel for Rdma {
         Ok(packets)
     }
 
-    fn read(&mut self, _peer: usize, _address: u64, _into: &mut [u8]) -> Result<Moved> {
-        Ok(Moved::Refused)
+    fn read(&mut self, _peer: usize, _address: u64, _into: &mut [u8]) -> Result<CopyResult> {
+        Ok(CopyResult::Refused)
     }
 
-    fn write(&mut self, _peer: usize, _address: u64, _from: &[u8]) -> Result<Moved> {
-        Ok(Moved::Refused)
+    fn write(&mut self, _peer: usize, _address: u64, _from: &[u8]) -> Result<CopyResult> {
+        Ok(CopyResult::Refused)
     }
 
-    fn share(&self, _peer: usize, _end: End) -> Option<&Share> {
+    fn share(&self, _peer: usize, _end: End) -> Option<&PieceCounter> {
         None
     }
 

@@ -3,7 +3,7 @@
 //! What must always hold: a slot is written again only once the receiver has taken what was in it *and* its write has
 //! completed, for until then the device may still read it.
 
-use super::layout::{LANES, Layout};
+use super::layout::{Layout, SIZE_CLASSES};
 
 /// The bits of a tail that travel.
 pub const TAIL_BITS: u32 = u32::MAX >> 1;
@@ -31,7 +31,7 @@ pub struct Outbound {
     tail: u64,
     /// The writes of all up to here have completed.
     completed: u64,
-    turns: [Turn; LANES],
+    turns: [Turn; SIZE_CLASSES],
     pub gathering: Option<Gathering>,
     /// What was gathered has ended a lap, and the sender has not been told.
     pub lapped: bool,
@@ -49,7 +49,7 @@ struct Turn {
 
 impl Outbound {
     pub fn new(layout: Layout) -> Outbound {
-        let mut turns: [Turn; LANES] = Default::default();
+        let mut turns: [Turn; SIZE_CLASSES] = Default::default();
         for (turn, lane) in turns.iter_mut().zip(layout.lanes()) {
             turn.packets = vec![0; lane.count as usize].into();
         }

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use device::{Access, Node, ReceiveQueue, Srq};
 
-use super::registered::Registered;
 use super::credit::{EMPTY, MOST};
 use super::layout::{Layout, TRAILER, padded};
+use super::registered::Registered;
 use super::srq_path::SHARED;
 use crate::Result;
 

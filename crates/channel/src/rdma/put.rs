@@ -2,10 +2,10 @@
 
 use device::{Effort, Remote, Slice};
 
-use super::registered::{Block, Registered};
 use super::layout::{Content, Info, TRAILER, WORD, padded};
-use super::qp_link::{DEPTH, Write};
 use super::outbound::{Place, TAIL_BITS, Taken};
+use super::qp_link::{DEPTH, Write};
+use super::registered::{Block, Registered};
 use super::{Design, OWN, Peer, RING, Rdma, TAIL};
 use crate::{Fault, Head, Put, Result};
 
@@ -57,16 +57,20 @@ impl Rdma {
         let end = layout.lanes()[place.lane].end(place.slot);
         let body = end - TRAILER - padded(len);
         fill(peer.staging().block.bytes_mut(body, len));
-        node.spend(Effort::Send);
+        node.charge(Effort::Send);
         if len > 0 {
-            node.spend(Effort::Copy(len));
+            node.charge(Effort::Copy(len));
         }
         peer.finish_slot(end, head, Content::Packet, len, taken);
         self.post(to, body..end - TRAILER, end, taken)?;
         if self.attention.receives_due > 0 {
             self.post_due()?;
         }
-        Ok(if taken.lap { Put::TakenLap } else { Put::Taken })
+        Ok(if taken.lap {
+            Put::AcceptedPollNow
+        } else {
+            Put::Accepted
+        })
     }
 
     /// Nothing that was put before stands in the way.
@@ -182,7 +186,7 @@ impl Rdma {
         };
         if let Some((sequence, at)) = peer.out.head_due.take() {
             attention.deferred -= 1;
-            node.spend(Effort::Control);
+            node.charge(Effort::Control);
             let from = [peer.staging().slice(at..at + WORD)];
             let write = Write {
                 from: &from,
@@ -213,7 +217,7 @@ impl Rdma {
         else {
             return Ok(());
         };
-        node.spend(Effort::Control);
+        node.charge(Effort::Control);
         let tail = peer.inbound.tell();
         peer.block().store(OWN, tail);
         let write = Write {

@@ -22,21 +22,21 @@ pub const INLINE: usize = 256;
 
 /// What a queue pair is for. In the number of each of its requests, so that completions find their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum QpRole {
     Control = 0,
     Bulk = 1,
 }
 
 /// What a completion is about.
-pub fn id(peer: usize, lane: Lane) -> u64 {
+pub fn id(peer: usize, lane: QpRole) -> u64 {
     (peer as u64) << 1 | lane as u64
 }
 
-pub fn of_id(id: u64) -> (usize, Lane) {
+pub fn of_id(id: u64) -> (usize, QpRole) {
     let lane = if id & 1 == 0 {
-        Lane::Control
+        QpRole::Control
     } else {
-        Lane::Bulk
+        QpRole::Bulk
     };
     ((id >> 1) as usize, lane)
 }
@@ -77,7 +77,7 @@ impl Link {
         node: &mut dyn Node,
         rail: usize,
         peer: usize,
-        lane: Lane,
+        lane: QpRole,
         queues: Queues,
     ) -> Result<Link> {
         let device = node.rail(rail);

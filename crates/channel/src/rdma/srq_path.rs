@@ -17,11 +17,11 @@ use std::ops::Range;
 
 use device::{Access, Completion, Effort, Node, Operation, Slice, Srq};
 
-use super::registered::{Block, Registered};
 use super::credit::{self, EMPTY, MOST};
 use super::layout::{Content, Info, Layout, TRAILER, WORD, padded};
-use super::qp_link::Link;
 use super::pool::{Pool, shape};
+use super::qp_link::Link;
+use super::registered::{Block, Registered};
 use super::{Peer, RING, Rdma};
 use crate::{Fault, Head, More, Put, Result};
 
@@ -183,9 +183,9 @@ impl Rdma {
         let start = number * outward.buffer;
         let end = start + padded(len) + TRAILER;
         fill(outward.memory.block.bytes_mut(start, len));
-        node.spend(Effort::Send);
+        node.charge(Effort::Send);
         if len > 0 {
-            node.spend(Effort::Copy(len));
+            node.charge(Effort::Copy(len));
         }
         peer.out.last += 1;
         let info = Info {
@@ -204,8 +204,8 @@ impl Rdma {
         peer.control
             .post(&mut **node, operation, &local, inline, true, note)?;
         Ok(match peer.out.last == peer.allowed {
-            true => Put::TakenLap,
-            false => Put::Taken,
+            true => Put::AcceptedPollNow,
+            false => Put::Accepted,
         })
     }
 
@@ -245,11 +245,11 @@ impl Rdma {
                 .map_err(nonsense)?;
             packets += 1;
             if packet.len > 0 {
-                node.spend(Effort::Copy(packet.len));
+                node.charge(Effort::Copy(packet.len));
             }
             let body = memory.block.bytes(place.start, packet.len);
             let more = handler(from, packet.head, body);
-            node.spend(Effort::Receive);
+            node.charge(Effort::Receive);
             peer.allowed = allowed;
             peer.post_again(&mut **node, &shared.pools, layout, message.number)?;
             if message.number & OWN == 0 {
@@ -288,7 +288,7 @@ impl Rdma {
             }
             peer.window.listed = false;
             if owes && failed.is_ok() {
-                node.spend(Effort::Control);
+                node.charge(Effort::Control);
                 let immediate = Some(peer.window.tell_alone());
                 let operation = Operation::Send { immediate };
                 let link = &mut peer.control;

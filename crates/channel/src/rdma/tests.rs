@@ -1,6 +1,6 @@
 //! The promises of the channel over a device in this process, with all designs and both kinds of placement.
 
-use device::instant::{self, Setup};
+use device::strict::{self, Setup};
 
 use super::*;
 use crate::suite;
@@ -18,7 +18,7 @@ fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
         patient: false,
         ..setup.clone()
     };
-    instant::nodes(ranks, &setup)
+    strict::nodes(ranks, &setup)
 }
 
 pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {

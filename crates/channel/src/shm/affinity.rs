@@ -42,7 +42,7 @@ impl Affinity {
 }
 
 /// What a rank finds out about the cores of all ranks here.
-pub struct Crowd {
+pub struct CoreAssignment {
     /// How many ranks are here, and how many of them, in order, have shown their cores.
     ranks: usize,
     shown: usize,
@@ -50,13 +50,13 @@ pub struct Crowd {
     roomy: bool,
 }
 
-impl Crowd {
+impl CoreAssignment {
     /// Shows the cores of the thread that calls to the `ranks` ranks that are here.
-    pub fn join(own: &Affinity, ranks: usize) -> Crowd {
+    pub fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
         // Where a quota allows less than the mask, which cores they are says little.
         let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         own.show(Mask::of_this_thread().filter(|cores| cores.count() <= allowed));
-        Crowd {
+        CoreAssignment {
             ranks,
             shown: 0,
             roomy: ranks <= allowed,
@@ -197,8 +197,8 @@ mod tests {
     }
 
     /// A crowd whose first rank has this many cores of its own.
-    fn crowd(ranks: usize, allowed: usize) -> Crowd {
-        Crowd {
+    fn crowd(ranks: usize, allowed: usize) -> CoreAssignment {
+        CoreAssignment {
             ranks,
             shown: 0,
             roomy: ranks <= allowed,

@@ -22,7 +22,7 @@ const FAR: Duration = Duration::from_nanos(100);
 /// So many measurements in a row must say so before it is believed that this has changed.
 const SURE: u32 = 3;
 
-pub struct Reach {
+pub struct CacheDistance {
     near: bool,
     /// From what size on bodies go past the cache if the peer is far.
     limit: usize,
@@ -32,10 +32,10 @@ pub struct Reach {
     otherwise: u32,
 }
 
-impl Reach {
+impl CacheDistance {
     /// What the two begin with.
-    pub fn new(near: bool, limit: usize) -> Reach {
-        Reach {
+    pub fn new(near: bool, limit: usize) -> CacheDistance {
+        CacheDistance {
             near,
             limit,
             bodies_until_measured: BETWEEN,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_peer_is_as_near_as_its_line_was_the_last_times() {
-        let mut reach = Reach::new(true, LIMIT);
+        let mut reach = CacheDistance::new(true, LIMIT);
         let slowly = || {
             std::thread::sleep(2 * FAR);
             true
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_line_that_the_peer_has_not_written_says_nothing() {
         for near in [false, true] {
-            let mut reach = Reach::new(near, LIMIT);
+            let mut reach = CacheDistance::new(near, LIMIT);
             let mut reads = 0;
             for _ in 0..BETWEEN + AGAIN {
                 reach.look(|| {

@@ -50,19 +50,19 @@ const _: () = assert!(
     size_of::<Area>() <= PAGE && size_of::<Slot>() == SHORT + 8 && AREA.is_multiple_of(PAGE)
 );
 
-pub struct Lane {
+pub struct CollectiveBuffer {
     mapping: Mapping,
     places: usize,
 }
 
 impl Shm {
     /// Maps a lane.
-    pub fn lane(&self, index: usize) -> Result<Lane> {
+    pub fn lane(&self, index: usize) -> Result<CollectiveBuffer> {
         assert!(index < LANES);
         let mapping = self
             .segment
             .lane(index * self.segment.ranks * AREA, self.segment.ranks * AREA)?;
-        Ok(Lane {
+        Ok(CollectiveBuffer {
             mapping,
             places: self.segment.ranks,
         })
@@ -75,7 +75,7 @@ impl Shm {
     }
 }
 
-impl Lane {
+impl CollectiveBuffer {
     #[inline(always)]
     fn area(&self, place: usize) -> *mut Area {
         assert!(place < self.places);

@@ -4,26 +4,26 @@
 const ELSEWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct LocalRanks {
     /// The place of each rank of the job.
     of: Vec<u32>,
     /// The rank at each place, in order.
     ranks: Vec<u32>,
 }
 
-impl Places {
+impl LocalRanks {
     /// All ranks of a job of so many.
-    pub fn all(ranks: usize) -> Places {
+    pub fn all(ranks: usize) -> LocalRanks {
         let ranks: Vec<u32> = (0..ranks as u32).collect();
-        Places {
+        LocalRanks {
             of: ranks.clone(),
             ranks,
         }
     }
 
     /// Some ranks of a job of so many, in order.
-    pub fn some(ranks: impl Iterator<Item = usize>, job: usize) -> Places {
-        let mut places = Places {
+    pub fn some(ranks: impl Iterator<Item = usize>, job: usize) -> LocalRanks {
+        let mut places = LocalRanks {
             of: vec![ELSEWHERE; job],
             ranks: Vec::new(),
         };

@@ -7,22 +7,22 @@
 //! places only, of the ranks that share it.
 
 mod affinity;
+mod cache_distance;
 mod collective_buffer;
 mod local_ranks;
-mod cache_distance;
 mod segment;
 mod single_copy;
 
-pub use collective_buffer::{BODY, LANES, Lane, SLOTS};
-pub use local_ranks::Places;
+pub use collective_buffer::{BODY, CollectiveBuffer, LANES, SLOTS};
+pub use local_ranks::LocalRanks;
 pub use segment::{Bell, Segment, Shape};
 
+use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
-use crate::piece_counter::Share;
 use crate::sync::Ordering;
-use crate::{Bulk, Channel, End, Error, Fault, First, Head, More, Put, Result};
-use affinity::Crowd;
-use cache_distance::{ASKED, Reach};
+use crate::{Channel, CopyResult, End, Error, Fault, First, Head, More, Put, Result};
+use affinity::CoreAssignment;
+use cache_distance::{ASKED, CacheDistance};
 use segment::{BoardRef, SharedRing};
 use single_copy::SingleCopy;
 
@@ -37,10 +37,10 @@ pub struct Shm {
     rank: usize,
     /// Where in the memory this rank is, and where its peers are.
     place: usize,
-    places: Places,
+    places: LocalRanks,
     segment: Segment,
     board: BoardRef,
-    outbound: Box<Ways>,
+    outbound: Box<Senders>,
     inbound: Vec<Inbound>,
     /// Which of the rings beyond the hot ones is looked at next.
     next_cold: usize,
@@ -48,7 +48,7 @@ pub struct Shm {
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
     cores: Cores,
-    crowd: Crowd,
+    crowd: CoreAssignment,
 }
 
 /// How the cores of ranks that share memory lie, as far as is known before they talk.
@@ -61,12 +61,12 @@ pub struct Cores {
 }
 
 /// The ways to all peers, by their ranks.
-type Ways = [Option<Box<Outbound>>];
+type Senders = [Option<Box<Outbound>>];
 
 pub(crate) struct Outbound {
     ring: Sender<SharedRing>,
     bell: Bell,
-    reach: Reach,
+    reach: CacheDistance,
 }
 
 impl Outbound {
@@ -91,7 +91,7 @@ impl Shm {
     pub fn attach(
         segment: Segment,
         rank: usize,
-        places: Places,
+        places: LocalRanks,
         single_copy: bool,
         cores: Cores,
     ) -> Result<Shm> {
@@ -117,7 +117,7 @@ impl Shm {
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
             cores,
-            crowd: Crowd::join(&segment.board(place).affinity, here),
+            crowd: CoreAssignment::join(&segment.board(place).affinity, here),
             segment,
             places,
         })
@@ -128,7 +128,7 @@ impl Shm {
     }
 
     /// Who shares this memory.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &LocalRanks {
         &self.places
     }
 
@@ -158,7 +158,7 @@ impl Shm {
 
     /// How near a peer is to whom a body of so many bytes is about to go.
     #[inline]
-    fn reach(&mut self, peer: usize, len: usize) -> Option<&Reach> {
+    fn reach(&mut self, peer: usize, len: usize) -> Option<&CacheDistance> {
         let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
@@ -169,7 +169,7 @@ impl Shm {
     /// From what size on the next body to a peer, which has so many bytes, is best written past the cache.
     #[inline]
     pub(crate) fn past_cache(&mut self, peer: usize, len: usize) -> usize {
-        let first = Reach::new(self.cores.near, self.cores.past_cache);
+        let first = CacheDistance::new(self.cores.near, self.cores.past_cache);
         self.reach(peer, len).unwrap_or(&first).past_cache()
     }
 
@@ -246,7 +246,7 @@ fn connect(
     let arrivals = &segment.board(to).arrivals;
     arrivals.fetch_add(1, Ordering::AcqRel);
     let bell = segment.bell(to);
-    let reach = Reach::new(cores.near, cores.past_cache);
+    let reach = CacheDistance::new(cores.near, cores.past_cache);
     Ok(Box::new(Outbound { ring, bell, reach }))
 }
 
@@ -298,18 +298,18 @@ impl Channel for Shm {
         Ok(packets)
     }
 
-    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<Bulk> {
+    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<CopyResult> {
         let board = self.segment.board(self.places.of(peer).expect(HERE));
         self.single_copy.read(peer, board, address, into)
     }
 
-    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<Bulk> {
+    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<CopyResult> {
         let board = self.segment.board(self.places.of(peer).expect(HERE));
         self.single_copy.write(peer, board, address, from)
     }
 
     /// It lies in the ring by which the message's sender sends.
-    fn share(&self, peer: usize, end: End) -> Option<&Share> {
+    fn share(&self, peer: usize, end: End) -> Option<&PieceCounter> {
         match end {
             End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().share()),
             End::Receiver => {
@@ -371,7 +371,7 @@ impl Inbound {
     #[inline(always)]
     fn drain(
         &mut self,
-        outbound: &mut Ways,
+        outbound: &mut Senders,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
         let peer = self.peer;
@@ -394,7 +394,7 @@ impl Inbound {
     #[inline(always)]
     fn take<T>(
         &mut self,
-        outbound: &mut Ways,
+        outbound: &mut Senders,
         handler: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<T> {
         let hear = |theirs, ours| {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use super::affinity::Affinity;
 use super::collective_buffer;
 use crate::doorbell::Doorbell;
+use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
-use crate::piece_counter::Share;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Fault, Head, Result};
 
@@ -97,7 +97,10 @@ impl Segment {
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let file = File::from(fd.try_clone()?);
-        set_len(&file, (lanes_at(ranks) + collective_buffer::room(ranks)) as u64)?;
+        set_len(
+            &file,
+            (lanes_at(ranks) + collective_buffer::room(ranks)) as u64,
+        )?;
         use std::os::unix::fs::FileExt;
         file.write_all_at(&MAGIC.to_ne_bytes(), 0)?;
         file.write_all_at(&(ranks as u64).to_ne_bytes(), 8)?;
@@ -312,7 +315,7 @@ pub struct Slot {
     contents: UnsafeCell<Contents>,
 }
 
-const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Share>() <= PAGE / 2);
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<PieceCounter>() <= PAGE / 2);
 
 impl SharedRing {
     fn new(mapping: Mapping, shape: Shape) -> SharedRing {
@@ -334,10 +337,10 @@ impl SharedRing {
     }
 
     /// What sender and receiver of this ring share to move a long message together; it lies beside the tail.
-    pub fn share(&self) -> &Share {
+    pub fn share(&self) -> &PieceCounter {
         // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the share; it is all
         // atomics, aligned by the page.
-        unsafe { &*self.tail.byte_add(PAGE / 2).cast::<Share>() }
+        unsafe { &*self.tail.byte_add(PAGE / 2).cast::<PieceCounter>() }
     }
 }
 

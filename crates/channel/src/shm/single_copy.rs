@@ -8,7 +8,7 @@ use std::io;
 
 use super::segment::{Board, Segment};
 use crate::sync::Ordering;
-use crate::{Bulk, Result};
+use crate::{CopyResult, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
@@ -74,30 +74,36 @@ impl SingleCopy {
         board: &Board,
         address: u64,
         into: &mut [u8],
-    ) -> Result<Bulk> {
+    ) -> Result<CopyResult> {
         if !self.works(peer, board) {
-            return Ok(Bulk::Refused);
+            return Ok(CopyResult::Refused);
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = read_process(pid, address, into);
         Ok(self.judge(peer, done))
     }
 
-    pub fn write(&mut self, peer: usize, board: &Board, address: u64, from: &[u8]) -> Result<Bulk> {
+    pub fn write(
+        &mut self,
+        peer: usize,
+        board: &Board,
+        address: u64,
+        from: &[u8],
+    ) -> Result<CopyResult> {
         if !self.works(peer, board) {
-            return Ok(Bulk::Refused);
+            return Ok(CopyResult::Refused);
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = write_process(pid, address, from);
         Ok(self.judge(peer, done))
     }
 
-    fn judge(&mut self, peer: usize, done: io::Result<()>) -> Bulk {
+    fn judge(&mut self, peer: usize, done: io::Result<()>) -> CopyResult {
         match done {
-            Ok(()) => Bulk::Done,
+            Ok(()) => CopyResult::Done,
             Err(_) => {
                 self.standing[peer] = Standing::Refused;
-                Bulk::Refused
+                CopyResult::Refused
             }
         }
     }

@@ -18,7 +18,7 @@ fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
     let fd = Segment::create(ranks).unwrap();
     let open = |rank| {
         let segment = Segment::open(fd.try_clone().unwrap(), shape).unwrap();
-        Shm::attach(segment, rank, Places::all(ranks), true, FAR).unwrap()
+        Shm::attach(segment, rank, LocalRanks::all(ranks), true, FAR).unwrap()
     };
     (0..ranks).map(open).collect()
 }
@@ -48,7 +48,7 @@ fn a_full_ring_takes_nothing_and_room_comes_back() {
     }
     assert_eq!(
         a.put(1, [8, 0, 0], 2048, |body| body.fill(2)).unwrap(),
-        Put::TakenLap
+        Put::AcceptedPollNow
     );
 }
 
@@ -56,7 +56,7 @@ fn a_full_ring_takes_nothing_and_room_comes_back() {
 fn a_peer_that_claims_an_impossible_length_is_named() {
     let shape = Shape::new(8, 8 << 10).unwrap();
     let (mut a, mut b) = pair(shape);
-    assert_eq!(a.put(1, [0; 3], 0, |_| {}).unwrap(), Put::Taken);
+    assert_eq!(a.put(1, [0; 3], 0, |_| {}).unwrap(), Put::Accepted);
     use crate::ring::{Memory, Slot};
     b.segment
         .ring(0, 1)
@@ -93,14 +93,14 @@ fn single_copy_reads_the_peer_or_says_no() {
     let source: Vec<u8> = (0..100_000).map(|i| (i % 251) as u8).collect();
     let mut target = vec![0; source.len()];
     match b.read(0, source.as_ptr() as u64, &mut target).unwrap() {
-        Bulk::Done => assert_eq!(source, target),
-        Bulk::Refused => assert!(!b.can_read(0)),
+        CopyResult::Done => assert_eq!(source, target),
+        CopyResult::Refused => assert!(!b.can_read(0)),
     }
     let fd = Segment::create(1).unwrap();
     let mut never = Shm::attach(
         Segment::open(fd, shape).unwrap(),
         0,
-        Places::all(1),
+        LocalRanks::all(1),
         false,
         FAR,
     )

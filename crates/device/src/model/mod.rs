@@ -11,22 +11,22 @@
 //! - a resource does one thing at a time, in the order in which it was asked; the same seed gives the same run.
 
 mod adapter;
-mod read_responses;
 mod completions;
 mod device;
 mod engine;
 mod faults;
-mod run_log;
 mod message;
 mod node;
 mod pinned;
 mod queue_pair;
 mod rank;
+mod read_responses;
 mod receives;
 mod record;
 mod regions;
 mod requester;
 mod responder;
+mod run_log;
 mod timing;
 pub mod trace;
 mod traffic;
@@ -47,8 +47,8 @@ use timing::Timing;
 
 pub use device::ModelDevice;
 pub use faults::{Faults, Outage};
-pub(crate) use run_log::computed;
 pub use node::{CALL, ModelNode, TELL, effort};
+pub(crate) use run_log::computed;
 pub use traffic::Traffic;
 
 /// The clock of a world with a `Net`.

@@ -134,7 +134,7 @@ impl Node for ModelNode {
         now / 1000
     }
 
-    fn look(&mut self) {
+    fn sync_memory(&mut self) {
         self.turn.settle().ok();
         let rank = self.turn.rank();
         let (time, act) = self.turn.with(|net, _| {
@@ -148,7 +148,7 @@ impl Node for ModelNode {
         keep_busy(&self.turn, time, act.alone(0));
     }
 
-    fn spend(&mut self, effort: Effort) {
+    fn charge(&mut self, effort: Effort) {
         let rank = self.turn.rank();
         let act = match effort {
             Effort::Send => Act::Send,
@@ -217,21 +217,21 @@ impl Node for ModelNode {
         answer
     }
 
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+    fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         self.turn.settle().map_err(deadlock)?;
         let from = self.turn.rank();
         self.turn.with(|net, clock| {
             let at = clock.of(from) + TELL;
-            net.tell(from, peer, words, at, clock)
+            net.oob_send(from, peer, words, at, clock)
         })
     }
 
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+    fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
         self.turn.settle().map_err(deadlock)?;
         let rank = self.turn.rank();
         let (word, time) = self
             .turn
-            .with(|net, _| (net.told(rank), net.cpu(rank, CALL)));
+            .with(|net, _| (net.oob_recv(rank), net.cpu(rank, CALL)));
         keep_busy(&self.turn, time, Act::Listen.alone(0));
         Ok(word)
     }

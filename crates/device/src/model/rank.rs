@@ -163,7 +163,7 @@ impl Net {
     }
 
     /// A word for a peer, by the slow way.
-    pub(super) fn tell(
+    pub(super) fn oob_send(
         &mut self,
         from: u32,
         to: usize,
@@ -186,7 +186,7 @@ impl Net {
         Ok(())
     }
 
-    pub(super) fn told(&mut self, rank: u32) -> Option<(usize, std::vec::Vec<u8>)> {
+    pub(super) fn oob_recv(&mut self, rank: u32) -> Option<(usize, std::vec::Vec<u8>)> {
         let own = &mut self.ranks[rank as usize];
         if own.heard == 0 {
             return None;

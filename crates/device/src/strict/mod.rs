@@ -200,7 +200,7 @@ impl Node for InstantNode {
         self.shared.start.elapsed().as_nanos() as u64
     }
 
-    fn look(&mut self) {
+    fn sync_memory(&mut self) {
         if self.shared.signs.due.load(Ordering::Acquire) == 0 {
             self.seen = self.shared.signs.version.load(Ordering::Acquire);
             return;
@@ -208,11 +208,11 @@ impl Node for InstantNode {
         self.seen = self.shared.with(|world| world.version());
     }
 
-    fn spend(&mut self, _effort: Effort) {}
+    fn charge(&mut self, _effort: Effort) {}
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         let longest = Duration::from_nanos(nanos.min(200_000));
-        self.look();
+        self.sync_memory();
         let world = self.shared.lock();
         if world.version() == self.seen {
             drop(self.shared.news.wait_timeout(world, longest));
@@ -254,16 +254,16 @@ impl Node for InstantNode {
         file.try_clone().map(Some).map_err(system)
     }
 
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+    fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         let from = self.rank;
-        self.shared.with(|world| world.tell(from, peer, words))
+        self.shared.with(|world| world.oob_send(from, peer, words))
     }
 
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+    fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
         if self.shared.signs.words[self.rank].load(Ordering::Acquire) == 0 {
             return Ok(None);
         }
-        Ok(self.shared.with(|world| world.told(self.rank)))
+        Ok(self.shared.with(|world| world.oob_recv(self.rank)))
     }
 }
 

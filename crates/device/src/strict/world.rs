@@ -110,7 +110,7 @@ impl World {
         &mut self.devices[index]
     }
 
-    pub fn tell(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
+    pub fn oob_send(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
         let ranks = self.words.len();
         let queue = self
             .words
@@ -121,7 +121,7 @@ impl World {
         Ok(())
     }
 
-    pub fn told(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
+    pub fn oob_recv(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
         if self.delays && self.chance(2) {
             return None;
         }
@@ -150,10 +150,10 @@ impl World {
                 port: device as u128,
                 qp: qp.0,
             };
-            let mut state = State::Tying;
+            let mut state = State::Connecting;
             let far = self.devices.get_mut(peer.port as usize);
             if let Some(far) = far.and_then(|far| far.qp_mut(Qp(peer.qp)).ok())
-                && (far.state, far.peer) == (State::Tying, Some(own))
+                && (far.state, far.peer) == (State::Connecting, Some(own))
             {
                 far.state = State::Rts;
                 state = State::Rts;

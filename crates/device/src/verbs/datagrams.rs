@@ -3,8 +3,8 @@
 use std::os::fd::RawFd;
 use std::ptr;
 
-use super::reliable_datagram::DATAGRAM;
 use super::oob::Carrier;
+use super::reliable_datagram::DATAGRAM;
 use crate::{
     Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
     ReceiveQueue, Region, Result, Slice, Status, Transport, Work,

@@ -8,11 +8,11 @@ use std::os::fd::RawFd;
 use std::ptr;
 
 use super::connection::{self, Way};
-use super::rdmacm::{Exchange, Line};
 use super::library::check;
 use super::list::Listed;
 use super::memory;
 use super::port::{self, Context};
+use super::rdmacm::{Exchange, Line};
 use super::sys::*;
 use crate::check;
 use crate::wr_table::{QUEUES, Receives, Sends};
@@ -266,7 +266,7 @@ impl VerbsDevice {
     #[cold]
     pub(super) fn note_tied(&mut self, qp: Qp) -> Result<()> {
         let own = self.qp_mut(qp)?;
-        if let (State::Tying, Some(line)) = (own.state, &own.line) {
+        if let (State::Connecting, Some(line)) = (own.state, &own.line) {
             own.state = line.state()?;
         }
         Ok(())
@@ -489,7 +489,7 @@ impl Device for VerbsDevice {
             .or_else(|why| self.invalid(format!("queue pair {}: {why}", qp.0)))?;
         if let (Some(line), Some(peer)) = (&own.line, peer) {
             line.connect(peer)?;
-            self.qp_mut(qp)?.state = State::Tying;
+            self.qp_mut(qp)?.state = State::Connecting;
             return Ok(());
         }
         let answer = connection::finish(&self.context, &self.way, raw, transport, peer);
@@ -505,7 +505,7 @@ impl Device for VerbsDevice {
     fn state(&self, qp: Qp) -> Result<State> {
         let own = self.qp(qp)?;
         let state = match (own.state, &own.line) {
-            (State::Tying, Some(line)) => line.state()?,
+            (State::Connecting, Some(line)) => line.state()?,
             (state, _) => state,
         };
         if state != State::Rts {

@@ -3,8 +3,8 @@
 use super::device::VerbsDevice;
 use super::gid::{Gid, GidKind, choose_roce};
 use super::internet;
-use super::port::{self, Context, Rate, Surroundings};
 use super::placement;
+use super::port::{self, Context, Rate, Surroundings};
 use super::sys::*;
 use crate::{Error, Placement, Result};
 

@@ -12,23 +12,23 @@
 //!   it is about, and a queue gives room back only with completions that have been taken, as the trait says;
 //! - what was made of a device is unmade before it is closed, in the order that libibverbs asks for (`device`).
 
-mod event_wait;
 mod connection;
 mod datagrams;
 mod device;
+mod event_wait;
 mod events;
-mod rdmacm;
 mod gid;
 mod internet;
 mod library;
 mod list;
-mod reliable_datagram;
 mod memory;
 mod mtu;
 mod node;
 mod oob;
-mod port;
 mod placement;
+mod port;
+mod rdmacm;
+mod reliable_datagram;
 mod socket;
 mod sys;
 mod work;

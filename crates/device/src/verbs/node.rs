@@ -9,8 +9,8 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::time::Instant;
 
-use super::event_wait::Alarm;
 use super::device::VerbsDevice;
+use super::event_wait::Alarm;
 use super::oob::{Directory, Office};
 use crate::{Device, Effort, Error, Node, Placement, Result};
 
@@ -173,9 +173,9 @@ impl Node for VerbsNode {
         self.start.elapsed().as_nanos() as u64
     }
 
-    fn look(&mut self) {}
+    fn sync_memory(&mut self) {}
 
-    fn spend(&mut self, _effort: Effort) {}
+    fn charge(&mut self, _effort: Effort) {}
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.tend()?;
@@ -226,16 +226,16 @@ impl Node for VerbsNode {
         self.alarm.as_ref().map(Alarm::handle).transpose()
     }
 
-    fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
-        self.office.tell(peer, words)?;
+    fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        self.office.oob_send(peer, words)?;
         self.tend()
     }
 
-    fn told(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+    fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
         if !self.office.has_arrived() {
             self.tend()?;
         }
-        Ok(self.office.told())
+        Ok(self.office.oob_recv())
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -79,19 +79,19 @@ impl Office {
         })
     }
 
-    pub fn tell(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+    pub fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         if peer >= self.ranks {
             let ranks = self.ranks;
             return Err(Error::Invalid(format!(
                 "there is no rank {peer} among {ranks}"
             )));
         }
-        self.mail.tell(peer, words);
+        self.mail.oob_send(peer, words);
         Ok(())
     }
 
-    pub fn told(&mut self) -> Option<(usize, Vec<u8>)> {
-        self.mail.told()
+    pub fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.mail.oob_recv()
     }
 
     pub fn has_arrived(&self) -> bool {

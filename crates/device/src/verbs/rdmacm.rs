@@ -245,7 +245,7 @@ impl Line {
         {
             Some(Phase::Tied) => Ok(State::Rts),
             Some(Phase::Failed(why)) => Err(Error::System(why.clone())),
-            _ => Ok(State::Tying),
+            _ => Ok(State::Connecting),
         }
     }
 }

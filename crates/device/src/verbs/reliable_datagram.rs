@@ -68,7 +68,7 @@ impl Mail {
         }
     }
 
-    pub fn tell(&mut self, peer: usize, words: &[u8]) {
+    pub fn oob_send(&mut self, peer: usize, words: &[u8]) {
         if peer == self.rank as usize {
             self.arrived.push_back((peer, words.to_vec()));
             return;
@@ -90,7 +90,7 @@ impl Mail {
     }
 
     /// The next word that has arrived: from whom, and what.
-    pub fn told(&mut self) -> Option<(usize, Vec<u8>)> {
+    pub fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.arrived.pop_front()
     }
 

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 use super::internet::socket_address;
-use super::reliable_datagram::DATAGRAM;
 use super::oob::Carrier;
+use super::reliable_datagram::DATAGRAM;
 use crate::{Address, Device, Error, Result};
 
 pub struct Socket {

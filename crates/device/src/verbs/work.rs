@@ -61,7 +61,7 @@ impl VerbsDevice {
     /// As for [`Device::post`](crate::Device::post).
     #[inline]
     pub(super) unsafe fn post_work(&mut self, qp: Qp, work: &Work) -> Result<()> {
-        if self.qp(qp)?.state == State::Tying {
+        if self.qp(qp)?.state == State::Connecting {
             self.note_tied(qp)?;
         }
         let len = self.may_post(qp, work)?;

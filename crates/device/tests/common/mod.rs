@@ -87,7 +87,7 @@ impl Default for Wish {
 pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> Option<R>) -> R {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
-        if let Some(found) = look(node) {
+        if let Some(found) = sync_memory(node) {
             return found;
         }
         assert!(
@@ -105,12 +105,12 @@ pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> O
 
 /// Waits for a word of a peer's.
 pub fn hear(node: &mut dyn Node) -> Vec<u8> {
-    wait_for(node, |node| node.told().unwrap()).1
+    wait_for(node, |node| node.oob_recv().unwrap()).1
 }
 
 /// Returns when the peer has called it too.
 pub fn meet(node: &mut dyn Node, peer: usize) {
-    node.tell(peer, b"here").unwrap();
+    node.oob_send(peer, b"here").unwrap();
     assert_eq!(hear(node), b"here");
 }
 
@@ -143,7 +143,7 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let words = [u64::from(address.qp), own.address, own.len, own.rkey.into()];
     let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     bytes.extend(address.port.to_le_bytes());
-    node.tell(peer, &bytes).unwrap();
+    node.oob_send(peer, &bytes).unwrap();
     let heard = hear(node);
     let word = |at: usize| u64::from_le_bytes(heard[8 * at..8 * at + 8].try_into().unwrap());
     let peer = Address {
@@ -159,7 +159,7 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let device = node.rail(wish.rail);
     let tied = (wish.transport != Transport::Ud).then_some(peer);
     device.connect(qp, tied).unwrap();
-    while node.rail(wish.rail).state(qp).unwrap() == State::Tying {
+    while node.rail(wish.rail).state(qp).unwrap() == State::Connecting {
         node.wait(1_000_000).unwrap();
     }
     End {
@@ -264,7 +264,7 @@ impl End {
     /// Looks and waits until a byte of our memory has this value.
     pub fn see(&self, node: &mut dyn Node, at: usize, value: u8) {
         wait_for(node, |node| {
-            node.look();
+            node.sync_memory();
             (self.byte(at) == value).then_some(())
         });
     }

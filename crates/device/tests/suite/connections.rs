@@ -57,7 +57,7 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
         }
         meet(node, 1 - rank);
         if rank == 1 {
-            node.look();
+            node.sync_memory();
             assert_eq!(end.byte(0), 6);
         }
     });

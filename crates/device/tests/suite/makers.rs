@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use device::instant::{self, Setup};
 use device::model::Faults;
+use device::strict::{self, Setup};
 use device::verbs::{self, Directory, VerbsDevice, VerbsNode};
 use device::{Node, Placement, Result, with_immediates};
 

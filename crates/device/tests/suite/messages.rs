@@ -45,7 +45,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
                     .unwrap();
             }
             // Only now the receives: the first send has been told to come again, perhaps.
-            node.tell(1, b"sent").unwrap();
+            node.oob_send(1, b"sent").unwrap();
             for id in 0..3 {
                 let done = end.completion(node);
                 assert_eq!((done.id, done.status), (id, Status::Success));
@@ -69,7 +69,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
                 (Completed::Receive, Status::Success, end.qp)
             );
             assert_eq!(done.immediate, (id == 1).then_some(0x1234_5677));
-            node.look();
+            node.sync_memory();
             assert_eq!(end.byte(1000 + 200 * id + 19), id as u8 + 1);
             assert_eq!(end.byte(3000 + 200 * id + 39), id as u8 + 1);
             assert_eq!(end.byte(3000 + 200 * id + 40), 0);
@@ -122,7 +122,7 @@ pub fn a_write_with_immediate_uses_up_a_receive(maker: &dyn Maker) {
             (done.of, done.status),
             (Completed::ReceiveWrite, Status::Success)
         );
-        node.look();
+        node.sync_memory();
         assert_eq!(end.byte(63), 4);
     });
 }
@@ -195,7 +195,7 @@ pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
                 );
                 assert_eq!(done.immediate, (id == 2).then_some(22));
             }
-            node.look();
+            node.sync_memory();
             let seen = [0, 29, 100, 129, 200, 259, 260].map(|at| end.byte(at));
             assert_eq!(seen, [1, 1, 1, 1, 2, 2, 0]);
             return;
@@ -282,12 +282,12 @@ pub fn words_arrive_in_order_and_whole(maker: &dyn Maker) {
             [number as u8].into_iter().chain(bytes).collect()
         };
         for number in 0..30 {
-            node.tell(1 - rank, &word(rank, number)).unwrap();
+            node.oob_send(1 - rank, &word(rank, number)).unwrap();
         }
         for number in 0..30 {
             assert_eq!(hear(node), word(1 - rank, number), "{number}");
         }
-        assert!(node.tell(2, b"nobody").is_err());
+        assert!(node.oob_send(2, b"nobody").is_err());
     });
 }
 
@@ -326,7 +326,7 @@ pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
         let sleep_until = |node: &mut dyn Node, look: &dyn Fn(&mut dyn Node) -> bool| {
             loop {
                 node.arm().unwrap();
-                if look(node) {
+                if sync_memory(node) {
                     return;
                 }
                 let mut fd = libc::pollfd {
@@ -342,7 +342,7 @@ pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
         for round in 0..20u64 {
             if round % 2 == rank as u64 {
                 end.post(node, 7, SEND, &[], true, false).unwrap();
-                node.tell(1 - rank, &[round as u8]).unwrap();
+                node.oob_send(1 - rank, &[round as u8]).unwrap();
                 continue;
             }
             sleep_until(node, &|node| match end.poll(node).pop() {
@@ -353,7 +353,7 @@ pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
                 None => false,
             });
             end.receive(node, round / 2 + 1, &[]).unwrap();
-            sleep_until(node, &|node| match node.told().unwrap() {
+            sleep_until(node, &|node| match node.oob_recv().unwrap() {
                 Some((from, word)) => {
                     assert_eq!((from, word), (1 - rank, vec![round as u8]));
                     true

@@ -70,7 +70,7 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
         meet(node, 1 - rank);
         if rank == 1 {
             meet(node, 0);
-            node.look();
+            node.sync_memory();
             let expected = |at: usize| match at {
                 3..8 => (at + 7) as u8,
                 8..9008 => (at - 8 + 1000) as u8,
@@ -91,7 +91,7 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
         end.post(node, 2, read, &local, false, true).unwrap();
         let done = end.completion(node);
         assert_eq!((done.of, done.bytes), (Completed::Read, 6000));
-        node.look();
+        node.sync_memory();
         let expected = |at: usize| match at {
             0..5 => 10 + at as u8,
             _ => (1000 + at - 5) as u8,
@@ -131,13 +131,13 @@ pub fn long_messages_are_whole(maker: &dyn Maker) {
         meet(node, 1 - rank);
         if rank == 1 {
             let seen = |end: &End| (0..LEN).all(|at| end.byte(LEN + at) == pattern(at, 0));
-            node.look();
+            node.sync_memory();
             assert!(seen(end), "written");
             end.fill(LEN, &[0; 4096]);
             end.post(node, 2, operation, &local, false, true).unwrap();
             let done = end.completion(node);
             assert_eq!((done.status, done.bytes), (Status::Success, LEN as u32));
-            node.look();
+            node.sync_memory();
             assert!(seen(end), "read");
         }
     });
@@ -157,7 +157,7 @@ pub fn inline_payload_has_been_read_when_it_is_posted(maker: &dyn Maker) {
         }
         meet(node, 1 - rank);
         if rank == 1 {
-            node.look();
+            node.sync_memory();
             for id in 0..32 {
                 assert_eq!(end.byte(64 * id + 31), id as u8 + 1);
             }
@@ -240,7 +240,7 @@ pub fn a_wrong_local_key_fails_here(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
             meet(node, 0);
-            node.look();
+            node.sync_memory();
             assert_eq!(end.byte(0), 5, "what was posted before has gone its way");
             assert_eq!(node.rail(0).state(end.qp).unwrap(), State::Rts);
             return;
@@ -271,7 +271,7 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
             end.fill(8, &100u64.to_ne_bytes());
             meet(node, 0);
             meet(node, 0);
-            node.look();
+            node.sync_memory();
             let expected = 112u64.to_ne_bytes();
             assert!((0..8).all(|at| end.byte(8 + at) == expected[at]));
             return;
@@ -283,7 +283,7 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
                 .unwrap();
             let done = end.completion(node);
             assert_eq!((done.status, done.of), (Status::Success, Completed::Atomic));
-            node.look();
+            node.sync_memory();
             u64::from_ne_bytes(std::array::from_fn(|at| end.byte(at)))
         };
         assert_eq!(post(node, Operation::FetchAndAdd { at, add: 11 }), 100);

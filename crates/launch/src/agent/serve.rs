@@ -12,11 +12,11 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
 use super::frame::{Down, HELLO, Link, Order, PIECE, Up, WINDOW};
+use crate::kill_sequence::Steps;
 use crate::output::{Piece, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
 use crate::start::{self, Share};
-use crate::kill_sequence::Steps;
 use crate::{Error, Options, library_directory, limits, processes, timespec};
 
 /// How the launcher calls the agent: `fishplate agent`.

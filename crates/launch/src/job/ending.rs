@@ -6,8 +6,8 @@ use nix::sys::signal::Signal;
 
 use super::status_query::{Inquiry, Purpose};
 use super::{Job, say};
-use crate::rank::Rank;
 use crate::kill_sequence::{GRACE, Steps};
+use crate::rank::Rank;
 use crate::verdict::Verdict;
 use crate::{describe, processes};
 

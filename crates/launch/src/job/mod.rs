@@ -1,10 +1,10 @@
 //! The life of a job: one loop that watches the ranks until nothing of them is left.
 
 mod ending;
-mod interrupt;
 mod events;
-mod status_query;
+mod interrupt;
 mod remote;
+mod status_query;
 
 use std::io::Write;
 use std::time::Instant;
@@ -14,17 +14,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
+use crate::kill_sequence::Steps;
+use crate::kvs::Space;
 use crate::output::{Sink, Stream, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
-use crate::kvs::Space;
 use crate::start::Share;
-use crate::kill_sequence::Steps;
 use crate::stuck::Stuck;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
-use status_query::Inquiry;
 use remote::Input;
+use status_query::Inquiry;
 
 /// Runs the job. Returns the exit code: that of the first rank that failed, 128 and the signal's number if a signal
 /// ended it, 124 after the timeout.

@@ -11,10 +11,10 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use super::Job;
 use crate::agent::contact::{Agent, PATIENCE};
 use crate::agent::frame::{Down, PIECE, Up, WINDOW};
+use crate::kill_sequence::GRACE;
 use crate::output::{Sink, Stream, Target};
 use crate::processes;
 use crate::rank::Rank;
-use crate::kill_sequence::GRACE;
 use crate::verdict::{Cause, Verdict};
 
 /// How long the exit of an agent's command is waited for once the agent has fallen silent.

@@ -2,8 +2,8 @@
 
 use datatype::Buffer;
 
+use super::blocks::Blocks;
 use super::call::Call;
-use super::blocks::Parts;
 use super::table::Algorithm;
 use crate::Result;
 
@@ -11,7 +11,7 @@ use crate::Result;
 pub(super) async fn allgather(
     call: &Call<'_>,
     ours: Option<&Buffer>,
-    all: &Parts,
+    all: &Blocks,
     algorithm: Algorithm,
 ) -> Result<()> {
     if let Some(ours) = ours {
@@ -24,7 +24,7 @@ pub(super) async fn allgather(
     }
 }
 
-async fn ring(call: &Call<'_>, all: &Parts) -> Result<()> {
+async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for step in 1..call.size() {
         let (ours, theirs) = (call.before(step - 1), call.before(step));
         call.exchange(
@@ -39,7 +39,7 @@ async fn ring(call: &Call<'_>, all: &Parts) -> Result<()> {
 }
 
 /// For parts of one size and a power of two of ranks.
-async fn recursive_doubling(call: &Call<'_>, all: &Parts) -> Result<()> {
+async fn recursive_doubling(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut count = 1;
     while count < call.size() {
         let partner = call.me() ^ count;
@@ -54,7 +54,7 @@ async fn recursive_doubling(call: &Call<'_>, all: &Parts) -> Result<()> {
 }
 
 /// Collects the parts in the circle's order from this rank on, then puts each where it belongs.
-async fn bruck(call: &Call<'_>, all: &Parts) -> Result<()> {
+async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let size = call.size();
     let room = call.bytes(all.total())?;
     let bytes = |first: usize, count: usize| {

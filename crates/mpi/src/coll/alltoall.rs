@@ -1,7 +1,7 @@
 //! Everyone to everyone (MPI 5.0 §6.8).
 
+use super::blocks::Blocks;
 use super::call::Call;
-use super::blocks::Parts;
 use super::table::Algorithm;
 use crate::Result;
 
@@ -11,8 +11,8 @@ const WINDOW: usize = 32;
 /// `give` is `None` where the data lies in place.
 pub(super) async fn alltoall(
     call: &Call<'_>,
-    give: Option<&Parts>,
-    take: &Parts,
+    give: Option<&Blocks>,
+    take: &Blocks,
     algorithm: Algorithm,
 ) -> Result<()> {
     let Some(give) = give else {
@@ -27,7 +27,7 @@ pub(super) async fn alltoall(
 }
 
 /// Empty parts are not sent.
-async fn windows(call: &Call<'_>, give: &Parts, take: &Parts, window: usize) -> Result<()> {
+async fn windows(call: &Call<'_>, give: &Blocks, take: &Blocks, window: usize) -> Result<()> {
     for first in (1..call.size()).step_by(window) {
         let steps = first..call.size().min(first + window);
         let mut pending = Vec::new();
@@ -52,7 +52,7 @@ async fn windows(call: &Call<'_>, give: &Parts, take: &Parts, window: usize) -> 
 }
 
 /// For parts of one size: few messages of many parts.
-async fn bruck(call: &Call<'_>, give: &Parts, take: &Parts) -> Result<()> {
+async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     let (size, each) = (call.size(), give.len(0));
     let room = call.bytes(size * each)?;
     let half = size.div_ceil(2).max(size.next_power_of_two() / 2) * each;
@@ -91,7 +91,7 @@ async fn bruck(call: &Call<'_>, give: &Parts, take: &Parts) -> Result<()> {
 }
 
 /// Pairs of ranks exchange in rounds, each from a copy of what it sends.
-async fn in_place(call: &Call<'_>, all: &Parts) -> Result<()> {
+async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for round in 0..call.size() {
         let partner = (round + call.size() - call.me()) % call.size();
         let part = all.part(partner);

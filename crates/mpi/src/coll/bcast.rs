@@ -99,7 +99,7 @@ async fn chain(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     }
 }
 
-/// Parts go down a binomial tree, then round in a circle: everyone sends the whole once or less.
+/// Blocks go down a binomial tree, then round in a circle: everyone sends the whole once or less.
 async fn scatter_allgather(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let size = call.size();
     let place = call.before(root);

@@ -2,8 +2,8 @@
 
 use datatype::Buffer;
 
+use super::blocks::Blocks;
 use super::call::Call;
-use super::blocks::Parts;
 use super::table::Algorithm;
 use crate::Result;
 
@@ -11,7 +11,7 @@ use crate::Result;
 pub(super) async fn gather(
     call: &Call<'_>,
     ours: Option<&Buffer>,
-    all: Option<&Parts>,
+    all: Option<&Blocks>,
     root: usize,
     algorithm: Algorithm,
 ) -> Result<()> {
@@ -29,7 +29,7 @@ pub(super) async fn gather(
 pub(super) async fn gather_linear(
     call: &Call<'_>,
     ours: Option<&Buffer>,
-    all: Option<&Parts>,
+    all: Option<&Blocks>,
     root: usize,
 ) -> Result<()> {
     match (ours, all) {
@@ -56,7 +56,7 @@ fn branch(call: &Call<'_>, place: usize, distance: usize) -> usize {
     distance.min(call.size() - place)
 }
 
-async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Parts) -> Result<()> {
+async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
     let each = all.len(0);
     let mut distance = 1;
     while distance < call.size() {
@@ -103,7 +103,7 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
 /// `ours` is `None` where it lies in place, and `all` counts at the root only.
 pub(super) async fn scatter(
     call: &Call<'_>,
-    all: Option<&Parts>,
+    all: Option<&Blocks>,
     ours: Option<&Buffer>,
     root: usize,
     algorithm: Algorithm,
@@ -121,7 +121,7 @@ pub(super) async fn scatter(
 
 pub(super) async fn scatter_linear(
     call: &Call<'_>,
-    all: Option<&Parts>,
+    all: Option<&Blocks>,
     ours: Option<&Buffer>,
     root: usize,
 ) -> Result<()> {
@@ -144,7 +144,7 @@ pub(super) async fn scatter_linear(
     }
 }
 
-async fn scatter_from_root(call: &Call<'_>, all: &Parts, ours: Option<&Buffer>) -> Result<()> {
+async fn scatter_from_root(call: &Call<'_>, all: &Blocks, ours: Option<&Buffer>) -> Result<()> {
     let each = all.len(0);
     let mut distance = call.size().next_power_of_two();
     while distance > 1 {

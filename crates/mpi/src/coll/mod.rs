@@ -10,9 +10,9 @@ mod allgather;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod blocks;
 mod call;
 mod gather;
-mod blocks;
 mod reduce;
 mod reduce_scatter;
 mod scan;
@@ -29,8 +29,8 @@ use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::wait::Waiting;
 use crate::{Class, Error, Result};
+pub use blocks::Blocks;
 use call::Call;
-pub use blocks::Parts;
 pub use reduce::Reduction;
 pub use reduce_scatter::Counts;
 pub use shared::Lanes;
@@ -49,32 +49,32 @@ pub enum Work {
     },
     Gather {
         send: Option<Buffer>,
-        receive: Option<Parts>,
+        receive: Option<Blocks>,
         root: i32,
     },
     /// Only the root knows the sizes of all parts.
     Gatherv {
         send: Option<Buffer>,
-        receive: Option<Parts>,
+        receive: Option<Blocks>,
         root: i32,
     },
     Scatter {
-        send: Option<Parts>,
+        send: Option<Blocks>,
         receive: Option<Buffer>,
         root: i32,
     },
     Scatterv {
-        send: Option<Parts>,
+        send: Option<Blocks>,
         receive: Option<Buffer>,
         root: i32,
     },
     Allgather {
         send: Option<Buffer>,
-        receive: Parts,
+        receive: Blocks,
     },
     Alltoall {
-        send: Option<Parts>,
-        receive: Parts,
+        send: Option<Blocks>,
+        receive: Blocks,
     },
     Reduce {
         reduction: Reduction,
@@ -453,7 +453,7 @@ fn misplaced() -> Error {
     )
 }
 
-fn check_own_part(core: &Core, one: Option<&Buffer>, all: Option<&Parts>) -> Result<()> {
+fn check_own_part(core: &Core, one: Option<&Buffer>, all: Option<&Blocks>) -> Result<()> {
     match (one, all) {
         (Some(one), Some(all)) if all.part(core.rank).begins_with(one) => Err(aliased()),
         _ => Ok(()),

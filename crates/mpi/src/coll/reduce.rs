@@ -338,7 +338,7 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     Ok(())
 }
 
-/// Parts are reduced on their way round a circle, then go round once more.
+/// Blocks are reduced on their way round a circle, then go round once more.
 async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let sum = work.accumulator(call)?;
     let size = call.size();

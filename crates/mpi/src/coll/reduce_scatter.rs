@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use datatype::Elements;
 
+use super::blocks::Blocks;
 use super::call::Call;
 use super::gather::scatter_linear;
-use super::blocks::Parts;
 use super::reduce::{Halves, Reduction, binomial};
 use super::table::Algorithm;
 use crate::Result;
@@ -77,7 +77,7 @@ async fn through_one(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
     };
     binomial(call, &whole, 0, 0).await?;
     let parts = all.map(|all| {
-        Parts::Each(
+        Blocks::Each(
             (0..call.size())
                 .map(|rank| part(&all, counts.elements(rank..rank + 1)).buffer())
                 .collect(),

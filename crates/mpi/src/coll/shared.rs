@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use channel::Channels;
-use channel::shm::{BODY, LANES, Lane, SLOTS, Shm};
+use channel::shm::{BODY, CollectiveBuffer, LANES, SLOTS, Shm};
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
 
@@ -85,7 +85,7 @@ pub(crate) struct Shared {
 
 /// A lane in use, or one whose members may still be looking at it.
 struct Held {
-    lane: Lane,
+    lane: CollectiveBuffer,
     /// Where in the shared memory its members are.
     places: Members,
     /// Where this rank is.

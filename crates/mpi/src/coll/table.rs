@@ -43,7 +43,7 @@ pub enum Algorithm {
     RecursiveHalving,
     /// Blocks in bundles to ranks at distance 1, 2, 4… (Bruck and others 1997).
     Bruck,
-    /// Parts from neighbour to neighbour in a circle.
+    /// Blocks from neighbour to neighbour in a circle.
     Ring,
     /// With each partner in turn.
     Pairwise,

@@ -2,10 +2,10 @@
 
 use channel::{Head, More};
 
+use super::rdma::Write;
 use super::ready_to_receive::Word;
 use super::rendezvous::Chore;
 use super::send_queue::Mark;
-use super::rdma::Write;
 use super::{Body, Message, Messages};
 use crate::comm::AGREEMENT;
 use crate::packet::{Ahead, Contents, Envelope, Invitation, Kind, Offer, Target};

@@ -4,27 +4,27 @@
 //! between; a long one stays with its sender, who offers it (*rendezvous*), and the receiver fetches it: it reads the
 //! sender's memory where it can, and otherwise asks for it in packets.
 
-mod ready_to_receive;
 mod handlers;
-mod rendezvous;
-mod recv_fast_path;
+mod internal_messages;
 #[cfg(test)]
 mod nonsense_tests;
-mod send_queue;
-mod internal_messages;
 mod probe;
 mod rdma;
+mod ready_to_receive;
 mod receive;
+mod recv_fast_path;
+mod rendezvous;
 mod send;
+mod send_queue;
 
 use std::collections::{HashMap, VecDeque};
 
 use channel::{Channel, Channels};
-use rendezvous::{Chore, Fetch};
-pub(crate) use recv_fast_path::Short;
-pub use send_queue::Peer;
 pub use probe::{Claimed, Found};
 use rdma::Transfer;
+pub(crate) use recv_fast_path::Short;
+use rendezvous::{Chore, Fetch};
+pub use send_queue::Peer;
 
 use crate::Result;
 use crate::matching::{Posted, Unexpected};

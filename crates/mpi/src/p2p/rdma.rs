@@ -14,8 +14,8 @@ use datatype::Buffer;
 use knobs::Rendezvous;
 
 use super::Messages;
-use super::rendezvous::{Chore, Fetch};
 use super::receive::received;
+use super::rendezvous::{Chore, Fetch};
 use crate::packet::{Envelope, Kind, Offer, Target};
 use crate::request::RequestId;
 use crate::{Result, Status};

@@ -19,9 +19,9 @@ use std::collections::{HashMap, VecDeque};
 use channel::{Channels, Exposed, OneSided, Put};
 use datatype::Buffer;
 
+use super::rdma::{Stage, Transfer, expose, moves};
 use super::rendezvous::Chore;
 use super::send_queue::Mark;
-use super::rdma::{Stage, Transfer, expose, moves};
 use super::{Body, Messages, Mode};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
@@ -357,7 +357,7 @@ impl Messages {
             let put = self.put_eager(channels, buffer, peer, key)?;
             if put != Put::Full {
                 self.has_left(channels, peer, &key);
-                if put == Put::TakenLap {
+                if put == Put::AcceptedPollNow {
                     self.listen(channels)?;
                 }
                 return Ok(Some(self.requests.done()));

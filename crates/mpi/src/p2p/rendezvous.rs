@@ -8,12 +8,12 @@
 
 use std::ops::Range;
 
-use channel::{Bulk, Channel, Channels, End, Exposure, OneSided, Put};
+use channel::{Channel, Channels, CopyResult, End, Exposure, OneSided, Put};
 use datatype::Buffer;
 
 use super::Messages;
-use super::ready_to_receive::Word;
 use super::rdma::Write;
+use super::ready_to_receive::Word;
 use super::receive::received;
 use super::send::fill;
 use crate::matching::Key;
@@ -333,9 +333,9 @@ impl Messages {
                     channels.write(peer, address + position as u64, bytes)
                 });
                 match written {
-                    Some(Ok(Bulk::Done)) => {}
+                    Some(Ok(CopyResult::Done)) => {}
                     Some(Err(error)) => return Err(error.into()),
-                    Some(Ok(Bulk::Refused)) | None => return Err(lost(peer, bytes)),
+                    Some(Ok(CopyResult::Refused)) | None => return Err(lost(peer, bytes)),
                 }
                 if let Some(share) = channels.share(peer, End::Sender) {
                     share.moved(1);
@@ -401,7 +401,7 @@ fn read_together(
         let read = read_into(buffer, position, bytes, |position, room| {
             channels.read(peer, offer.address + position as u64, room)
         })?;
-        if read == Bulk::Refused {
+        if read == CopyResult::Refused {
             return Err(lost(peer, bytes));
         }
         match (&mut together.here, channels.share(peer, End::Receiver)) {
@@ -425,8 +425,8 @@ fn read_alone(
         channels.read(fetch.peer, fetch.offer.address + position as u64, room)
     })?;
     Ok(match read {
-        Bulk::Done => Step::Here(arrived + piece),
-        Bulk::Refused => Step::Refused,
+        CopyResult::Done => Step::Here(arrived + piece),
+        CopyResult::Refused => Step::Refused,
     })
 }
 
@@ -435,8 +435,8 @@ fn read_into(
     buffer: &Buffer,
     position: usize,
     len: usize,
-    mut read: impl FnMut(usize, &mut [u8]) -> channel::Result<Bulk>,
-) -> Result<Bulk> {
+    mut read: impl FnMut(usize, &mut [u8]) -> channel::Result<CopyResult>,
+) -> Result<CopyResult> {
     if let Some(answer) = buffer.with_dense_mut(position, len, |room| read(position, room)) {
         return Ok(answer?);
     }
@@ -444,12 +444,12 @@ fn read_into(
     let mut done = 0;
     while done < len {
         let piece = room.len().min(len - done);
-        if read(position + done, &mut room[..piece])? == Bulk::Refused {
-            return Ok(Bulk::Refused);
+        if read(position + done, &mut room[..piece])? == CopyResult::Refused {
+            return Ok(CopyResult::Refused);
         }
         done += buffer.unpack(position + done, &room[..piece]);
     }
-    Ok(Bulk::Done)
+    Ok(CopyResult::Done)
 }
 
 /// A piece that was taken cannot be given back, so a system that changes its mind in between breaks the message.

@@ -33,8 +33,8 @@ impl Messages {
         if len <= self.limits.whole && mode != Mode::Synchronous && self.is_plain(peer) {
             let put = self.put_eager(channels, buffer, peer, key)?;
             match put {
-                Put::Taken => return Ok(self.requests.done()),
-                Put::TakenLap => {
+                Put::Accepted => return Ok(self.requests.done()),
+                Put::AcceptedPollNow => {
                     self.listen(channels)?;
                     return Ok(self.requests.done());
                 }

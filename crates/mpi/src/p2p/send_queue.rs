@@ -229,7 +229,7 @@ impl Messages {
                             *position += piece;
                             moved = true;
                             match put {
-                                Put::TakenLap => return Ok(moved),
+                                Put::AcceptedPollNow => return Ok(moved),
                                 _ => continue,
                             }
                         }
@@ -259,7 +259,7 @@ impl Messages {
             }
             peer.queue.pop_front();
             moved = true;
-            if put == Put::TakenLap {
+            if put == Put::AcceptedPollNow {
                 return Ok(moved);
             }
         }
@@ -286,7 +286,7 @@ impl Messages {
                 self.release(done);
                 self.requests.complete(done, Status::EMPTY);
             }
-            if put == Put::TakenLap {
+            if put == Put::AcceptedPollNow {
                 return Ok(moved);
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Once};
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::instant::{self, Setup};
+use device::strict::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
@@ -62,7 +62,7 @@ pub fn run_remote(
         patient: false,
         ..setup.clone()
     };
-    run_nodes(instant::nodes(size, &setup), settings, program);
+    run_nodes(strict::nodes(size, &setup), settings, program);
 }
 
 /// Over RDMA, by these nodes, one for each rank.
@@ -96,7 +96,7 @@ pub fn run_on_hosts(
         settings.push(("FISHPLATE_WAIT", "sleep"));
     }
     let segments = [size.div_ceil(2), size / 2].map(|here| Segment::create(here).unwrap());
-    let mut nodes = instant::nodes(size, &setup).into_iter();
+    let mut nodes = strict::nodes(size, &setup).into_iter();
     let reach = |rank: usize| {
         let segment = segments[rank % 2].try_clone().unwrap();
         (Some(segment), nodes.next())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datatype::{Op, Predefined};
-use mpi::coll::{Parts, Reduction, Work};
+use mpi::coll::{Blocks, Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
 use mpi::request::RequestId;
@@ -84,8 +84,8 @@ fn collectives(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
                 let mut send: Vec<u8> = (0..size).flat_map(|to| block(me, to)).collect();
                 let mut receive = vec![0; len * size];
                 let work = Work::Alltoall {
-                    send: Some(Parts::even(room(&mut send), size)),
-                    receive: Parts::even(room(&mut receive), size),
+                    send: Some(Blocks::even(room(&mut send), size)),
+                    receive: Blocks::even(room(&mut receive), size),
                 };
                 rank.collective("MPI_Alltoall", &work, comm).unwrap();
                 let expected: Vec<u8> = (0..size).flat_map(|from| block(from, me)).collect();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use device::Node;
+use device::config::Scene;
 use device::model::trace::Span;
 use device::model::{ModelNode, Net};
-use device::config::Scene;
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};

@@ -26,7 +26,7 @@ pub trait Place {
     fn clock(&mut self) -> u64;
 
     /// Makes visible what the other end has written until now: before a look at memory that it writes to.
-    fn look(&mut self);
+    fn sync_memory(&mut self);
 
     /// Nothing was found: lets time pass until something may have changed, at most so many nanoseconds. An error if
     /// nothing has been found for so long that nothing will be.
@@ -38,10 +38,10 @@ pub trait Place {
     }
 
     /// Says something to the other end.
-    fn tell(&mut self, words: &str) -> Result<()>;
+    fn oob_send(&mut self, words: &str) -> Result<()>;
 
     /// What the other end says next, if it has been said.
-    fn told(&mut self) -> Result<Option<String>>;
+    fn oob_recv(&mut self) -> Result<Option<String>>;
 
     /// How long nothing may come until nothing is on its way any more, in nanoseconds.
     fn quiet(&self) -> u64;
@@ -49,7 +49,7 @@ pub trait Place {
     /// What the other end says next.
     fn hear(&mut self) -> Result<String> {
         loop {
-            if let Some(words) = self.told()? {
+            if let Some(words) = self.oob_recv()? {
                 self.found()?;
                 return Ok(words);
             }
@@ -59,7 +59,7 @@ pub trait Place {
 
     /// Both ends say something, and go on when they have heard the other.
     fn swap(&mut self, words: &str) -> Result<String> {
-        self.tell(words)?;
+        self.oob_send(words)?;
         self.hear()
     }
 }

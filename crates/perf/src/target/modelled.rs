@@ -54,8 +54,8 @@ impl Place for Modelled {
         self.node.turn().now()
     }
 
-    fn look(&mut self) {
-        self.node.look();
+    fn sync_memory(&mut self) {
+        self.node.sync_memory();
     }
 
     fn idle(&mut self, nanos: u64) -> Result<()> {
@@ -65,12 +65,12 @@ impl Place for Modelled {
         })
     }
 
-    fn tell(&mut self, words: &str) -> Result<()> {
-        Ok(self.node.tell(1 - self.rank, words.as_bytes())?)
+    fn oob_send(&mut self, words: &str) -> Result<()> {
+        Ok(self.node.oob_send(1 - self.rank, words.as_bytes())?)
     }
 
-    fn told(&mut self) -> Result<Option<String>> {
-        let Some((_, words)) = self.node.told()? else {
+    fn oob_recv(&mut self) -> Result<Option<String>> {
+        let Some((_, words)) = self.node.oob_recv()? else {
             return Ok(None);
         };
         Ok(Some(String::from_utf8(words)?))

@@ -106,7 +106,7 @@ impl Place for Remote<'_> {
         self.start.elapsed().as_nanos() as u64 * 1000
     }
 
-    fn look(&mut self) {
+    fn sync_memory(&mut self) {
         fence(Ordering::Acquire);
     }
 
@@ -127,11 +127,11 @@ impl Place for Remote<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, words: &str) -> Result<()> {
+    fn oob_send(&mut self, words: &str) -> Result<()> {
         self.link.say(words)
     }
 
-    fn told(&mut self) -> Result<Option<String>> {
+    fn oob_recv(&mut self) -> Result<Option<String>> {
         // Asking the socket takes longer than a look at the device, which must not wait for it.
         match self.looks.is_multiple_of(ASK) {
             true => self.link.heard(),

@@ -1,4 +1,4 @@
-//! Parts from all to all: allgather and alltoall.
+//! Blocks from all to all: allgather and alltoall.
 
 use super::Made;
 use super::parts::*;

@@ -10,9 +10,9 @@ mod rooted;
 
 use super::Done;
 use crate::args::Out;
+use crate::call_guard::Running;
 use crate::counts::{CommArray, CommCounts};
 use crate::error::Error;
-use crate::call_guard::Running;
 use crate::handle::{Comm, Datatype, Op, Request};
 use exchange::*;
 use mpi::coll::Work;

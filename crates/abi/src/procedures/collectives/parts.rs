@@ -6,7 +6,7 @@ use crate::counts::{CommArray, CommCounts};
 use crate::error::Error;
 use crate::handle::{Comm, Datatype};
 use mpi::State;
-use mpi::coll::Parts;
+use mpi::coll::Blocks;
 use std::ffi::{c_int, c_void};
 
 /// How many ranks the communicator has, and which of them this is.
@@ -30,11 +30,11 @@ pub(super) unsafe fn even(
     count: i64,
     datatype: Datatype,
     size: usize,
-) -> Result<Parts, Error> {
+) -> Result<Blocks, Error> {
     let all = count.checked_mul(size as i64);
     let all = all.ok_or_else(|| too_many("the counts of all ranks together"))?;
     // SAFETY: the caller's promise.
-    Ok(Parts::even(
+    Ok(Blocks::even(
         unsafe { buffer(state, address, all, datatype) }?,
         size,
     ))
@@ -51,7 +51,7 @@ pub(super) unsafe fn uneven(
     displs: CommCounts,
     datatype: Datatype,
     size: usize,
-) -> Result<Parts, Error> {
+) -> Result<Blocks, Error> {
     // SAFETY: the caller's promise.
     let (counts, displs) = unsafe { (counts.with_len(size)?, displs.with_len(size)?) };
     let extent = state.types.committed(datatype.id())?.extent();
@@ -61,7 +61,7 @@ pub(super) unsafe fn uneven(
         // SAFETY: the same.
         unsafe { buffer(state, address.wrapping_byte_offset(offset), count, datatype) }
     });
-    Ok(Parts::Each(parts.collect::<Result<_, _>>()?))
+    Ok(Blocks::Each(parts.collect::<Result<_, _>>()?))
 }
 
 /// The same with a datatype for each rank, and displacements in bytes.
@@ -75,7 +75,7 @@ pub(super) unsafe fn mixed(
     displs: CommCounts,
     datatypes: CommArray<Datatype>,
     size: usize,
-) -> Result<Parts, Error> {
+) -> Result<Blocks, Error> {
     // SAFETY: the caller's promise.
     let arrays = unsafe {
         (
@@ -91,7 +91,7 @@ pub(super) unsafe fn mixed(
         // SAFETY: the same.
         unsafe { buffer(state, start, count, datatypes[rank]) }
     });
-    Ok(Parts::Each(parts.collect::<Result<_, _>>()?))
+    Ok(Blocks::Each(parts.collect::<Result<_, _>>()?))
 }
 
 #[inline]

@@ -78,7 +78,7 @@ fn play(seed: u64, bad: bool) -> u64 {
             to_tell -= 1;
             let to = random.below(RANKS as u64) as usize;
             let word = word(rank, to, to_tell, &mut random);
-            ranks[rank].tell(to, &word);
+            ranks[rank].oob_send(to, &word);
             expected.entry((rank, to)).or_default().push_back(word);
         }
         // A peer becomes known some time after it is asked for.
@@ -94,7 +94,7 @@ fn play(seed: u64, bad: bool) -> u64 {
         {
             ranks[to].incoming(&datagram, RANKS, now);
         }
-        while let Some((from, word)) = ranks[rank].told() {
+        while let Some((from, word)) = ranks[rank].oob_recv() {
             let next = expected
                 .get_mut(&(from, rank))
                 .and_then(|words| words.pop_front());
@@ -145,18 +145,18 @@ fn a_stranger_is_not_heard() {
     mail.incoming(&letter(0, 77), 4, 0);
     mail.incoming(&letter(1, 77)[..HEADER + 4], 4, 0);
     mail.incoming(&[], 4, 0);
-    assert_eq!(mail.told(), None);
+    assert_eq!(mail.oob_recv(), None);
     mail.incoming(&letter(1, 77), 4, 0);
     mail.incoming(&letter(1, 77), 4, 0);
-    assert_eq!(mail.told(), Some((1, b"hello".to_vec())));
-    assert_eq!(mail.told(), None);
+    assert_eq!(mail.oob_recv(), Some((1, b"hello".to_vec())));
+    assert_eq!(mail.oob_recv(), None);
 }
 
 #[test]
 fn a_peer_that_is_silent_is_asked_less_and_less_often_and_never_given_up() {
     let mut mail = Mail::new(0, 1);
     mail.introduce(1, 2);
-    mail.tell(1, b"anybody there?");
+    mail.oob_send(1, b"anybody there?");
     let mut times = Vec::new();
     let mut now = 0;
     for _ in 0..12 {
