@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{elements, out, pattern, room, run_remote, run_shared, run_with};
 use datatype::{Elements, Op, Predefined, Type};
 use device::strict::Setup;
-use mpi::coll::{Counts, Blocks, Reduction, Work};
+use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::{SELF, WORLD};
 use mpi::op::Operation;
 use mpi::{Class, Error, Mode, Rank};

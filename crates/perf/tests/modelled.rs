@@ -9,9 +9,9 @@ use fabric::explain::{explain, total};
 use fabric::limits::{both_ways, limits, one_way};
 use fabric::{Bytes, Costs, Operation, System};
 use perf::measure::{Found, Latency, Sample};
-use perf::place::modelled::{Machine, run};
 use perf::plan::{Benchmark, Plan, Transport};
 use perf::stream::Stream;
+use perf::target::modelled::{Machine, run};
 use results::Console;
 
 fn catalogue() -> Vec<(String, System)> {

@@ -8,8 +8,8 @@ use device::Placement;
 use device::strict::{Setup, nodes};
 use perf::link::{Link, Listener};
 use perf::measure::{Found, Sample};
-use perf::place::remote::run;
 use perf::plan::{Benchmark, Plan, Transport};
+use perf::target::remote::run;
 
 const LONG: Duration = Duration::from_secs(60);
 
