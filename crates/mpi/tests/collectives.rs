@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{elements, gapped, matrix_product, out, pattern, room, run_with, typed};
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 use mpi::coll::table::{self, Collective};
-use mpi::coll::{Counts, Parts, Reduction, Work};
+use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
 use mpi::{Class, Rank};
@@ -157,7 +157,7 @@ fn gather_and_scatter_are_each_others_reverse() {
                         all[me * len..][..len].copy_from_slice(&ours);
                     }
                     let send = (!(at_root && in_place)).then(|| out(&ours));
-                    let receive = at_root.then(|| Parts::even(room(&mut all), size));
+                    let receive = at_root.then(|| Blocks::even(room(&mut all), size));
                     perform(
                         rank,
                         Work::Gather {
@@ -170,7 +170,7 @@ fn gather_and_scatter_are_each_others_reverse() {
                     assert!(!at_root || all == whole, "{len} bytes to {root}");
 
                     let mut got = vec![0; len];
-                    let send = at_root.then(|| Parts::even(out(&whole), size));
+                    let send = at_root.then(|| Blocks::even(out(&whole), size));
                     let receive = (!(at_root && in_place)).then(|| room(&mut got));
                     perform(
                         rank,
@@ -197,13 +197,13 @@ fn uneven(rank: usize) -> usize {
 }
 
 /// Cuts memory into parts of these sizes, the first rank's last, with gaps in between.
-fn cut(bytes: &mut [u8], sizes: &[usize]) -> Parts {
+fn cut(bytes: &mut [u8], sizes: &[usize]) -> Blocks {
     let mut end = bytes.len();
     let parts = sizes.iter().map(|&len| {
         end -= len + 3;
         room(&mut bytes[end..end + len])
     });
-    Parts::Each(parts.collect())
+    Blocks::Each(parts.collect())
 }
 
 fn bytes_of(buffer: &Buffer) -> Vec<u8> {
@@ -279,7 +279,7 @@ fn allgather_gives_all_to_all() {
             let whole: Vec<u8> = (0..size).flat_map(|from| pattern(len, from)).collect();
             let mut all = vec![0; size * len];
             all[me * len..][..len].copy_from_slice(if in_place { &ours } else { &whole[..len] });
-            let receive = Parts::even(room(&mut all), size);
+            let receive = Blocks::even(room(&mut all), size);
             perform(
                 rank,
                 Work::Allgather {
@@ -337,8 +337,8 @@ fn alltoall_gives_each_its_own() {
             } else {
                 vec![0; size * len]
             };
-            let send = (!in_place).then(|| Parts::even(out(&give), size));
-            let receive = Parts::even(room(&mut take), size);
+            let send = (!in_place).then(|| Blocks::even(out(&give), size));
+            let receive = Blocks::even(room(&mut take), size);
             perform(rank, Work::Alltoall { send, receive }, blocking);
             assert!(take == expected, "{len} bytes");
         }
@@ -348,7 +348,7 @@ fn alltoall_gives_each_its_own() {
                 |from: usize, to: usize| uneven(if in_place { from + to } else { from + 3 * to });
             let given: Vec<usize> = (0..size).map(|to| len(me, to)).collect();
             let taken: Vec<usize> = (0..size).map(|from| len(from, me)).collect();
-            let fill = |parts: &Parts| {
+            let fill = |parts: &Blocks| {
                 for to in 0..size {
                     parts
                         .part(to)
