@@ -87,7 +87,7 @@ impl Default for Wish {
 pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> Option<R>) -> R {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
-        if let Some(found) = sync_memory(node) {
+        if let Some(found) = look(node) {
             return found;
         }
         assert!(

@@ -326,7 +326,7 @@ pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
         let sleep_until = |node: &mut dyn Node, look: &dyn Fn(&mut dyn Node) -> bool| {
             loop {
                 node.arm().unwrap();
-                if sync_memory(node) {
+                if look(node) {
                     return;
                 }
                 let mut fd = libc::pollfd {
