@@ -12,7 +12,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use device::{Access, Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
+use device::{Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
 
 use super::Rdma;
 use crate::{Done, Exposed, Exposure, Fault, Head, OneSided, Place, Result};
@@ -29,18 +29,18 @@ pub(super) struct Bulk {
     free: Vec<usize>,
     /// Transfers that have not been posted whole, by peer, in order.
     waiting: HashMap<usize, VecDeque<usize>>,
-    done: VecDeque<Done>,
+    pub(super) done: VecDeque<Done>,
     /// Transfers under way.
     started: usize,
     /// Writes that peers will tell of, by number: who, and what for.
-    expected: HashMap<u32, Done>,
+    pub(super) expected: HashMap<u32, Done>,
     /// Receives for notices.
-    receives: usize,
-    next_notice: u32,
+    pub(super) receives: usize,
+    pub(super) next_notice: u32,
     /// Which peer has which queue pair.
     peers: HashMap<Qp, usize>,
     /// Memory that the device has access to, and for how many.
-    exposed: HashMap<(u64, usize, Exposed), (Region, usize)>,
+    pub(super) exposed: HashMap<(u64, usize, Exposed), (Region, usize)>,
 }
 
 struct Transfer {
@@ -54,7 +54,7 @@ struct Transfer {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+pub(super) enum Way {
     Read,
     Write { notice: u32 },
 }
@@ -82,7 +82,7 @@ impl Bulk {
     }
 }
 
-fn receive_notice(device: &mut dyn Device, srq: Srq) -> Result<()> {
+pub(super) fn receive_notice(device: &mut dyn Device, srq: Srq) -> Result<()> {
     // SAFETY: there is no memory in it.
     unsafe { device.post_receive(ReceiveQueue::Shared(srq), NOTICE, &[])? };
     Ok(())
@@ -186,103 +186,8 @@ impl Rdma {
     }
 }
 
-impl OneSided for Rdma {
-    fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
-        let exposure = |region: Region| Exposure {
-            address,
-            len: len as u64,
-            lkey: region.lkey,
-            rkey: region.rkey,
-            exposed,
-        };
-        if let Some((region, users)) = self.bulk.exposed.get_mut(&(address, len, exposed)) {
-            *users += 1;
-            return Ok(exposure(*region));
-        }
-        let access = match exposed {
-            Exposed::ToRead => Access {
-                remote_read: true,
-                ..Access::default()
-            },
-            Exposed::ToWrite => Access {
-                local_write: true,
-                remote_write: true,
-                ..Access::default()
-            },
-        };
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
-        let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        self.bulk
-            .exposed
-            .insert((address, len, exposed), (region, 1));
-        Ok(exposure(region))
-    }
-
-    fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        let key = (exposure.address, exposure.len as usize, exposure.exposed);
-        let Some((region, users)) = self.bulk.exposed.get_mut(&key) else {
-            return Ok(());
-        };
-        *users -= 1;
-        if *users > 0 {
-            return Ok(());
-        }
-        let region = *region;
-        self.bulk.exposed.remove(&key);
-        Ok(self.node.rail(0).deregister(region)?)
-    }
-
-    fn start_read(
-        &mut self,
-        peer: usize,
-        from: Place,
-        to: &Exposure,
-        len: usize,
-        token: Head,
-    ) -> Result<()> {
-        assert!(len as u64 <= to.len && to.exposed == Exposed::ToWrite);
-        self.start(peer, Way::Read, from, to, len, token)
-    }
-
-    fn start_write(
-        &mut self,
-        peer: usize,
-        from: &Exposure,
-        to: Place,
-        len: usize,
-        token: Head,
-        notice: u32,
-    ) -> Result<()> {
-        assert!(len as u64 <= from.len);
-        self.start(peer, Way::Write { notice }, to, from, len, token)
-    }
-
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
-        if self.bulk.expected.len() == NOTICES {
-            return Ok(None);
-        }
-        if self.bulk.expected.len() == self.bulk.receives {
-            receive_notice(self.node.rail(0), self.srq)?;
-            self.bulk.receives += 1;
-        }
-        let notice = self.bulk.next_notice;
-        self.bulk.next_notice = notice.wrapping_add(1);
-        self.bulk.expected.insert(notice, Done { peer, token });
-        Ok(Some(notice))
-    }
-
-    fn forget(&mut self, notice: u32) {
-        self.bulk.expected.remove(&notice);
-    }
-
-    fn done(&mut self) -> Option<Done> {
-        self.bulk.done.pop_front()
-    }
-}
-
 impl Rdma {
-    fn start(
+    pub(super) fn start(
         &mut self,
         peer: usize,
         way: Way,

@@ -26,6 +26,7 @@ mod credit;
 pub mod explain;
 mod handshake;
 mod inbound;
+mod interface;
 mod layout;
 mod outbound;
 mod pool;
@@ -37,8 +38,7 @@ mod srq_path;
 
 use device::{Cq, Effort, Node, Placement, Remote, Srq};
 
-use crate::piece_counter::PieceCounter;
-use crate::{Channel, CopyResult, End, Fault, Head, More, Put, Result};
+use crate::{Fault, Head, More, Result};
 use bulk::Bulk;
 use complete::{Taken, none_taken};
 pub use config::{Config, Design};
@@ -299,63 +299,6 @@ impl Rdma {
             self.send_tail(from, false)?;
         }
         Ok(packets)
-    }
-}
-
-impl Channel for Rdma {
-    #[inline]
-    fn max_body(&self, _peer: usize) -> usize {
-        self.layout.max_body()
-    }
-
-    fn put(
-        &mut self,
-        peer: usize,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<Put> {
-        self.put_packet(peer, head, len, fill)
-    }
-
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        self.node.sync_memory();
-        self.attend()?;
-        let mut packets = 0;
-        for at in 0..self.ringed.len() {
-            packets += self.drain(self.ringed[at], &mut handler)?;
-        }
-        if self.shared.is_active() {
-            packets += self.drain_shared(&mut handler)?;
-        }
-        if packets > 0 {
-            self.probes.rest();
-        } else if self.attention.receives_due > 0 {
-            self.post_due()?;
-        }
-        let attention = &mut self.attention;
-        attention.looks = attention.looks.wrapping_add(1);
-        let every = if packets > 0 { BUSY_LOOKS } else { IDLE_LOOKS };
-        if attention.looks.is_multiple_of(every) || attention.all && packets == 0 {
-            self.attend_to_all()?;
-        }
-        Ok(packets)
-    }
-
-    fn read(&mut self, _peer: usize, _address: u64, _into: &mut [u8]) -> Result<CopyResult> {
-        Ok(CopyResult::Refused)
-    }
-
-    fn write(&mut self, _peer: usize, _address: u64, _from: &[u8]) -> Result<CopyResult> {
-        Ok(CopyResult::Refused)
-    }
-
-    fn share(&self, _peer: usize, _end: End) -> Option<&PieceCounter> {
-        None
-    }
-
-    fn can_read(&mut self, _peer: usize) -> bool {
-        false
     }
 }
 
