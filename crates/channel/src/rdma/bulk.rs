@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use device::{Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
 
 use super::Rdma;
-use crate::{Done, Exposed, Exposure, Fault, Head, OneSided, Place, Result};
+use crate::{Done, Exposed, Exposure, Fault, Head, Place, Result};
 
 /// Notices that are expected at once, at most.
 pub(super) const NOTICES: usize = 1024;

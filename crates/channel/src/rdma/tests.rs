@@ -3,7 +3,7 @@
 use device::strict::{self, Setup};
 
 use super::*;
-use crate::suite;
+use crate::{Channel, Put, suite};
 
 pub(super) const DESIGNS: [Design; 4] = [
     Design::Basic,
