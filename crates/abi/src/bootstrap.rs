@@ -23,7 +23,7 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
             _ => Some(remote::node(&job, &knobs.device)?),
         };
         let mut wiring = Wiring::from(job);
-        wiring.node = node;
+        wiring.peers.node = node;
         return Ok((wiring, None));
     };
     let bytes = contents(&File::from(stage.scene))
@@ -56,9 +56,10 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
     let turn = sim::process::join(&stage.world, place, |memory| Net::of(memory, &scene))
         .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     let mut wiring = Wiring::from(job);
-    wiring.segment = None;
+    wiring.peers.segment = None;
     wiring.hosts = Hosts::new(scene.hosts);
-    wiring.node = Some(Box::new(ModelNode::new(turn)));
+    wiring.peers.local = vec![wiring.peers.rank];
+    wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
     Ok((wiring, watched.then(|| Watch::new(time))))
 }
 

@@ -6,7 +6,7 @@ use crate::suite::take;
 
 const FAR: Cores = Cores {
     near: false,
-    past_cache: 1024,
+    non_temporal_from: 1024,
 };
 
 fn pair(shape: Shape) -> (Shm, Shm) {
