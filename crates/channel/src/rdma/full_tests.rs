@@ -95,7 +95,7 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
             while let Some(notice) = b.expect(0, [round, notices.len() as u64, 0]).unwrap() {
                 notices.push(notice);
             }
-            assert_eq!(notices.len(), bulk::NOTICES);
+            assert_eq!(notices.len(), rail::NOTICES);
             // One is taken back, and another given.
             b.forget(notices.pop().unwrap());
             let last = b.expect(0, [round, notices.len() as u64, 0]).unwrap();

@@ -1,9 +1,7 @@
 //! The interface of the layer above, as the RDMA transport implements it.
 
-use device::{Access, Region};
-
-use super::bulk::{NOTICES, Way, receive_notice};
-use super::{BUSY_LOOKS, IDLE_LOOKS, Rdma};
+use super::bulk::Direction;
+use super::{BUSY_POLLS, IDLE_POLLS, Rdma};
 use crate::piece_counter::PieceCounter;
 use crate::{
     Channel, CopyResult, Done, End, Exposed, Exposure, Head, More, OneSided, Place, Put, Result,
@@ -29,11 +27,11 @@ impl Channel for Rdma {
         self.node.sync_memory();
         self.attend()?;
         let mut packets = 0;
-        for at in 0..self.ringed.len() {
-            packets += self.drain(self.ringed[at], &mut handler)?;
+        for at in 0..self.endpoints.ringed().len() {
+            packets += self.drain(self.endpoints.ringed()[at], &mut handler)?;
         }
-        if self.shared.is_active() {
-            packets += self.drain_shared(&mut handler)?;
+        if self.srq_path.is_active() {
+            packets += self.drain_messages(&mut handler)?;
         }
         if packets > 0 {
             self.probes.rest();
@@ -41,9 +39,9 @@ impl Channel for Rdma {
             self.post_due()?;
         }
         let attention = &mut self.attention;
-        attention.looks = attention.looks.wrapping_add(1);
-        let every = if packets > 0 { BUSY_LOOKS } else { IDLE_LOOKS };
-        if attention.looks.is_multiple_of(every) || attention.all && packets == 0 {
+        attention.polls = attention.polls.wrapping_add(1);
+        let every = if packets > 0 { BUSY_POLLS } else { IDLE_POLLS };
+        if attention.polls.is_multiple_of(every) || attention.all && packets == 0 {
             self.attend_to_all()?;
         }
         Ok(packets)
@@ -68,49 +66,19 @@ impl Channel for Rdma {
 
 impl OneSided for Rdma {
     fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
-        let exposure = |region: Region| Exposure {
+        let keys = self.expose_range((address, len, exposed))?;
+        let keys = self.carried_keys(&keys);
+        Ok(Exposure {
             address,
             len: len as u64,
-            lkey: region.lkey,
-            rkey: region.rkey,
+            lkey: keys.lkey,
+            rkey: keys.rkey,
             exposed,
-        };
-        if let Some((region, users)) = self.bulk.exposed.get_mut(&(address, len, exposed)) {
-            *users += 1;
-            return Ok(exposure(*region));
-        }
-        let access = match exposed {
-            Exposed::ToRead => Access {
-                remote_read: true,
-                ..Access::default()
-            },
-            Exposed::ToWrite => Access {
-                local_write: true,
-                remote_write: true,
-                ..Access::default()
-            },
-        };
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
-        let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        self.bulk
-            .exposed
-            .insert((address, len, exposed), (region, 1));
-        Ok(exposure(region))
+        })
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        let key = (exposure.address, exposure.len as usize, exposure.exposed);
-        let Some((region, users)) = self.bulk.exposed.get_mut(&key) else {
-            return Ok(());
-        };
-        *users -= 1;
-        if *users > 0 {
-            return Ok(());
-        }
-        let region = *region;
-        self.bulk.exposed.remove(&key);
-        Ok(self.node.rail(0).deregister(region)?)
+        self.retract_range((exposure.address, exposure.len as usize, exposure.exposed))
     }
 
     fn start_read(
@@ -122,7 +90,7 @@ impl OneSided for Rdma {
         token: Head,
     ) -> Result<()> {
         assert!(len as u64 <= to.len && to.exposed == Exposed::ToWrite);
-        self.start(peer, Way::Read, from, to, len, token)
+        self.start(peer, Direction::Read, from, to, len, token)
     }
 
     fn start_write(
@@ -135,28 +103,18 @@ impl OneSided for Rdma {
         notice: u32,
     ) -> Result<()> {
         assert!(len as u64 <= from.len);
-        self.start(peer, Way::Write { notice }, to, from, len, token)
+        self.start(peer, Direction::Write { notice }, to, from, len, token)
     }
 
     fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
-        if self.bulk.expected.len() == NOTICES {
-            return Ok(None);
-        }
-        if self.bulk.expected.len() == self.bulk.receives {
-            receive_notice(self.node.rail(0), self.srq)?;
-            self.bulk.receives += 1;
-        }
-        let notice = self.bulk.next_notice;
-        self.bulk.next_notice = notice.wrapping_add(1);
-        self.bulk.expected.insert(notice, Done { peer, token });
-        Ok(Some(notice))
+        self.expect_notice(peer, token)
     }
 
     fn forget(&mut self, notice: u32) {
-        self.bulk.expected.remove(&notice);
+        self.forget_notice(notice);
     }
 
     fn done(&mut self) -> Option<Done> {
-        self.bulk.done.pop_front()
+        self.bulk.next_done()
     }
 }

@@ -1,5 +1,6 @@
 //! The promises of the channel over a device in this process, with all designs and both kinds of placement.
 
+use device::Placement;
 use device::strict::{self, Setup};
 
 use super::*;
@@ -145,20 +146,20 @@ fn what_a_peer_writes_is_not_believed() {
         let (mut a, mut b) = two(Config::default(), &Setup::default());
         put(&mut a, &mut b, [1, 0, 0]);
         suite::take(&mut b, |_, _, _| ()).unwrap();
-        spoil(&b, b.peers[0].as_ref().unwrap().block());
+        spoil(&b, b.endpoints.get(0).unwrap().receiver.block());
         let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
         error.to_string()
     };
     // The second slot of the small lane ends here.
-    let end = |b: &Rdma| RING + b.layout.lanes()[0].end(1);
+    let end = |b: &Rdma| RING + b.layout.classes()[0].end(1);
     let from_nowhere = fails(&|b, block| block.store(end(b) - layout::WORD, 1 << 20));
     assert!(
         from_nowhere.contains("rank 0") && from_nowhere.contains("1048576"),
         "{from_nowhere}"
     );
     let too_long = fails(&|b, block| {
-        let info = layout::Info {
-            content: layout::Content::Packet,
+        let info = layout::SlotInfo {
+            content: layout::SlotContent::Packet,
             len: 217,
             tail: 0,
         };
@@ -170,8 +171,8 @@ fn what_a_peer_writes_is_not_believed() {
         "{too_long}"
     );
     let in_advance = fails(&|b, block| {
-        let info = layout::Info {
-            content: layout::Content::Packet,
+        let info = layout::SlotInfo {
+            content: layout::SlotContent::Packet,
             len: 0,
             tail: 5,
         };
@@ -231,7 +232,7 @@ fn short_packets_gather_while_the_way_is_busy() {
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
         assert_eq!(heard, sent);
-        let writes = a.peer(1).out.last;
+        let writes = a.endpoints.of(1).sender.last();
         assert_eq!(
             writes < sent / 4,
             fewer,
@@ -393,10 +394,15 @@ fn a_rank_with_rings_talks_to_one_without() {
 
 /// Bytes of registered memory for peers, and how many of them have rings.
 fn cost(rank: &Rdma) -> (usize, usize) {
-    let peers = rank.peers.iter().flatten();
-    let memory = peers.flat_map(|peer| peer.memory.iter().chain(&peer.staging));
-    let rings = rank.peers.iter().flatten().filter(|peer| peer.by_rings());
-    (memory.map(|memory| memory.block.len()).sum(), rings.count())
+    let peers = rank.endpoints.known().iter();
+    let endpoints: Vec<&Endpoint> = peers.filter_map(|&peer| rank.endpoints.get(peer)).collect();
+    let memory = endpoints.iter().flat_map(|endpoint| {
+        let staging = endpoint.sender.staging_memory();
+        endpoint.receiver.memory().into_iter().chain(staging)
+    });
+    let bytes = memory.map(|memory| memory.block.len()).sum();
+    let rings = endpoints.iter().filter(|endpoint| endpoint.has_rings());
+    (bytes, rings.count())
 }
 
 #[test]
