@@ -167,8 +167,9 @@ impl Channels {
 
     /// The rank's devices are worked by this host's processors: whoever spins keeps them from it.
     pub fn needs_processors(&mut self) -> bool {
-        self.node()
-            .is_some_and(|node| node.rail(0).attributes().by_processor)
+        self.rdma
+            .as_ref()
+            .is_some_and(|rdma| rdma.needs_processors())
     }
 
     /// Is there a core for each rank that shares memory with this one, so that spinning takes nothing from a peer? None: it

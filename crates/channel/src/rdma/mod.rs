@@ -196,6 +196,12 @@ impl Rdma {
         Ok(self.node.wait(nanos)?)
     }
 
+    /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
+    pub fn needs_processors(&self) -> bool {
+        let mut in_use = self.rails_in_use().iter();
+        in_use.any(|rail| self.rails[rail].by_processor())
+    }
+
     /// Zero-copy transfers of this rank are under way, or notices of peers are expected.
     #[inline(always)]
     pub fn is_moving(&self) -> bool {

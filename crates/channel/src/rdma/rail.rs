@@ -47,6 +47,7 @@ pub(super) struct Rail {
     index: usize,
     by_completion: bool,
     answered: bool,
+    by_processor: bool,
     longest: usize,
     cqs: Vec<Cq>,
     /// Completions that the last queue of `cqs` may have to hold.
@@ -76,6 +77,7 @@ impl Rail {
             index,
             by_completion: attributes.placement == Placement::Completion,
             answered: attributes.answered,
+            by_processor: attributes.by_processor,
             longest: attributes.longest.min(LONGEST) as usize,
             cqs: Vec::new(),
             reserved: 0,
@@ -99,6 +101,11 @@ impl Rail {
     /// A write completes only after the peer's device has answered.
     pub fn answered(&self) -> bool {
         self.answered
+    }
+
+    /// This host's processors do the device's work.
+    pub fn by_processor(&self) -> bool {
+        self.by_processor
     }
 
     /// The longest request, in bytes.
@@ -275,8 +282,8 @@ mod tests {
             ..Setup::default()
         };
         let mut node = strict::nodes(1, &setup).remove(0);
-        let mut rail = |index| Rail::open(&mut *node, index, true).unwrap();
-        let (mut first, mut second) = (rail(0), rail(1));
+        let mut open = |index| Rail::open(&mut *node, index, true).unwrap();
+        let (mut first, mut second) = (open(0), open(1));
         first.belongs(Qp(7), 1);
         second.belongs(Qp(7), 2);
         assert_eq!((first.peer_of(Qp(7)), second.peer_of(Qp(7))), (1, 2));
@@ -284,17 +291,21 @@ mod tests {
 
     #[test]
     fn memory_is_registered_until_its_last_user_retracts_it() {
-        let mut node = strict::nodes(1, &Setup::default()).remove(0);
-        let mut rail = Rail::open(&mut *node, 0, true).unwrap();
+        let setup = Setup {
+            rails: 2,
+            ..Setup::default()
+        };
+        let mut node = strict::nodes(1, &setup).remove(0);
+        let mut rail = Rail::open(&mut *node, 1, true).unwrap();
         let memory = [0u8; 64];
         let range = (memory.as_ptr() as u64, memory.len(), Exposed::ToRead);
-        let first = rail.expose(node.rail(0), range).unwrap();
-        let second = rail.expose(node.rail(0), range).unwrap();
+        let first = rail.expose(node.rail(1), range).unwrap();
+        let second = rail.expose(node.rail(1), range).unwrap();
         assert_eq!(first, second);
-        rail.retract(node.rail(0), range).unwrap();
-        assert_eq!(rail.expose(node.rail(0), range).unwrap(), first);
-        rail.retract(node.rail(0), range).unwrap();
-        rail.retract(node.rail(0), range).unwrap();
-        assert_ne!(rail.expose(node.rail(0), range).unwrap(), first);
+        rail.retract(node.rail(1), range).unwrap();
+        assert_eq!(rail.expose(node.rail(1), range).unwrap(), first);
+        rail.retract(node.rail(1), range).unwrap();
+        rail.retract(node.rail(1), range).unwrap();
+        assert_ne!(rail.expose(node.rail(1), range).unwrap(), first);
     }
 }
