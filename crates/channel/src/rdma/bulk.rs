@@ -85,12 +85,12 @@ pub(super) struct BulkEngine {
 impl BulkEngine {
     /// Completions may report something to this engine.
     #[inline(always)]
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.started > 0 || !self.expected.is_empty()
     }
 
     /// Starts a transfer, behind the earlier transfers of its peer.
-    pub fn start(&mut self, transfer: Transfer) {
+    pub(super) fn start(&mut self, transfer: Transfer) {
         let number = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(None);
             self.transfers.len() - 1
@@ -104,7 +104,7 @@ impl BulkEngine {
 
     /// The next work request to a peer, of at most `longest` bytes. It stays the next one until it is
     /// [`posted`](Self::posted).
-    pub fn next_piece(&self, peer: usize, longest: usize) -> Option<Piece> {
+    pub(super) fn next_piece(&self, peer: usize, longest: usize) -> Option<Piece> {
         let number = *self.waiting.get(&peer)?.front()?;
         let Unfinished { transfer, posted } = self.unfinished(number);
         let len = (transfer.len - posted).min(longest);
@@ -137,7 +137,7 @@ impl BulkEngine {
     }
 
     /// The next work request of its peer has been posted.
-    pub fn posted(&mut self, piece: &Piece) {
+    pub(super) fn posted(&mut self, piece: &Piece) {
         let unfinished = self.transfers[piece.id.transfer].as_mut();
         let unfinished = unfinished.expect("a transfer is complete only after its last piece");
         unfinished.posted += piece.local.len as usize;
@@ -152,7 +152,7 @@ impl BulkEngine {
     }
 
     /// A piece is complete, and with it every earlier piece on its rail to the same peer.
-    pub fn completed(&mut self, peer: usize, piece: PieceId) {
+    pub(super) fn completed(&mut self, peer: usize, piece: PieceId) {
         let unfinished = self.unfinished(piece.transfer);
         assert_eq!(
             (unfinished.transfer.peer, unfinished.transfer.rail),
@@ -174,7 +174,7 @@ impl BulkEngine {
     }
 
     /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with the token.
-    pub fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
+    pub(super) fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
         let notice = self.next_notice;
         self.next_notice = notice.wrapping_add(1);
         let done = Done { peer, token };
@@ -184,7 +184,7 @@ impl BulkEngine {
     }
 
     /// A notice of `peer` has arrived over `rail`. False: it is not expected.
-    pub fn notice(&mut self, rail: usize, peer: usize, notice: u32) -> bool {
+    pub(super) fn notice(&mut self, rail: usize, peer: usize, notice: u32) -> bool {
         match self.expected.remove(&notice) {
             Some(expected) if expected.done.peer == peer && expected.rail == rail => {
                 self.done.push_back(expected.done);
@@ -195,12 +195,12 @@ impl BulkEngine {
     }
 
     /// Stops expecting a notice. Returns its rail. None: it has arrived.
-    pub fn forget(&mut self, notice: u32) -> Option<usize> {
+    pub(super) fn forget(&mut self, notice: u32) -> Option<usize> {
         self.expected.remove(&notice).map(|expected| expected.rail)
     }
 
     /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a notice.
-    pub fn next_done(&mut self) -> Option<Done> {
+    pub(super) fn next_done(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
 }

@@ -56,7 +56,7 @@ pub(super) type Violation = &'static str;
 
 impl Connection {
     /// The peer's hello has come.
-    pub fn hello(&mut self, announced: Announced) -> Result<(), Violation> {
+    pub(super) fn hello(&mut self, announced: Announced) -> Result<(), Violation> {
         match self {
             Connection::Opening => {
                 *self = Connection::Connecting(announced);
@@ -68,7 +68,7 @@ impl Connection {
 
     /// The device needs the other end before it can connect the queue pairs. True: the peer must hear this rank's hello
     /// for that, and has not. This is said once.
-    pub fn waits_for_device(&mut self) -> bool {
+    pub(super) fn waits_for_device(&mut self) -> bool {
         match self {
             Connection::Connecting(announced) => std::mem::take(&mut announced.answer),
             _ => unreachable!("no queue pair is being connected in state {self:?}"),
@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// The queue pairs of this end are connected. Returns the reply for the peer.
-    pub fn connected(&mut self) -> Reply {
+    pub(super) fn connected(&mut self) -> Reply {
         let Connection::Connecting(announced) = *self else {
             unreachable!("no queue pair is being connected in state {self:?}");
         };
@@ -93,7 +93,7 @@ impl Connection {
     /// The peer's end is connected: the peer has said so, or has written to this rank. True: this makes the connection
     /// ready.
     #[inline(always)]
-    pub fn peer_ready(&mut self) -> Result<bool, Violation> {
+    pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
         match self {
             Connection::Connected => {
                 *self = Connection::Ready;
@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// The peer has said goodbye.
-    pub fn hear_bye(&mut self) -> Result<(), Violation> {
+    pub(super) fn hear_bye(&mut self) -> Result<(), Violation> {
         *self = match self {
             Connection::Ready => Connection::HeardBye,
             Connection::SaidBye => Connection::Closed,
@@ -120,7 +120,7 @@ impl Connection {
     }
 
     /// This rank says goodbye.
-    pub fn say_bye(&mut self) {
+    pub(super) fn say_bye(&mut self) {
         *self = match self {
             Connection::Ready => Connection::SaidBye,
             Connection::HeardBye => Connection::Closed,
@@ -130,7 +130,7 @@ impl Connection {
 
     /// Both ends have been connected.
     #[inline(always)]
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         !matches!(
             self,
             Connection::Opening | Connection::Connecting(_) | Connection::Connected
@@ -139,12 +139,12 @@ impl Connection {
 
     /// This rank may write to the peer.
     #[inline(always)]
-    pub fn may_write(&self) -> bool {
+    pub(super) fn may_write(&self) -> bool {
         matches!(self, Connection::Ready | Connection::HeardBye)
     }
 
     /// This rank has said goodbye.
-    pub fn has_said_bye(&self) -> bool {
+    pub(super) fn has_said_bye(&self) -> bool {
         matches!(self, Connection::SaidBye | Connection::Closed)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Credits {
 
 impl Credits {
     /// The credits of a connection whose peer has a first window of `size` messages, and which has granted nothing yet.
-    pub fn new(size: u32) -> Credits {
+    pub(super) fn new(size: u32) -> Credits {
         Credits {
             window: Window::new(size),
             allowed: 0,
@@ -34,18 +34,18 @@ impl Credits {
     }
 
     /// The last message that the peer allows this rank to send.
-    pub fn allowed(&self) -> u64 {
+    pub(super) fn allowed(&self) -> u64 {
         self.allowed
     }
 
     /// The peer grants messages up to the one with the lower half `lower`. `last` is the last message that this rank has
     /// sent. None: no peer can grant that.
-    pub fn grant(&self, last: u64, lower: u32) -> Option<Grant> {
+    pub(super) fn grant(&self, last: u64, lower: u32) -> Option<Grant> {
         allowed_now(self.allowed, last, lower).map(Grant)
     }
 
     /// Makes use of a grant.
-    pub fn accept(&mut self, grant: Grant) {
+    pub(super) fn accept(&mut self, grant: Grant) {
         self.allowed = grant.0;
     }
 }
@@ -71,7 +71,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A window of `size` messages, which the hello grants.
-    pub fn new(size: u32) -> Window {
+    pub(super) fn new(size: u32) -> Window {
         Window {
             size,
             granted: size.into(),
@@ -82,22 +82,22 @@ impl Window {
     }
 
     /// The number of messages that may be in flight.
-    pub fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         self.size
     }
 
     /// Changes the number of messages that may be in flight. Grants that were given stay.
-    pub fn resize(&mut self, size: u32) {
+    pub(super) fn resize(&mut self, size: u32) {
         self.size = size;
     }
 
     /// The last message that the peer may send.
-    pub fn granted(&self) -> u64 {
+    pub(super) fn granted(&self) -> u64 {
         self.granted
     }
 
     /// Message number `consumed` has been consumed, its receive is posted again, and the window has its new size.
-    pub fn consumed(&mut self, consumed: u64) {
+    pub(super) fn consumed(&mut self, consumed: u64) {
         self.granted = self.granted.max(consumed + u64::from(self.size));
         if self.in_flight.is_some_and(|before| consumed > before) {
             self.in_flight = None;
@@ -105,18 +105,18 @@ impl Window {
     }
 
     /// The grant for a packet of the other direction.
-    pub fn tell(&mut self) -> u32 {
+    pub(super) fn tell(&mut self) -> u32 {
         self.told = self.granted;
         self.granted as u32
     }
 
     /// The peer should be told of its grants, by a grant-only message if no packet goes to it.
-    pub fn owes(&self) -> bool {
+    pub(super) fn owes(&self) -> bool {
         self.in_flight.is_none() && (self.granted - self.told) * 2 >= u64::from(self.size)
     }
 
     /// The grant for a grant-only message.
-    pub fn tell_alone(&mut self) -> u32 {
+    pub(super) fn tell_alone(&mut self) -> u32 {
         self.in_flight = Some(self.told);
         self.tell()
     }

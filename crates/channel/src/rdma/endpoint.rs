@@ -36,7 +36,7 @@ pub(super) struct Wire<'a> {
 }
 
 impl Endpoint {
-    pub fn new(
+    pub(super) fn new(
         links: Box<[Link]>,
         sender: RingSender,
         receiver: RingReceiver,
@@ -56,56 +56,56 @@ impl Endpoint {
 
     /// The link that packets and transfers use.
     #[inline(always)]
-    pub fn link(&self) -> &Link {
+    pub(super) fn link(&self) -> &Link {
         &self.links[self.active]
     }
 
     #[inline(always)]
-    pub fn link_mut(&mut self) -> &mut Link {
+    pub(super) fn link_mut(&mut self) -> &mut Link {
         &mut self.links[self.active]
     }
 
     /// The link on `rail`, whose device has reported something about it.
-    pub fn link_on(&mut self, rail: usize) -> &mut Link {
+    pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);
         link.expect("a rail reports only on endpoints with a link on it")
     }
 
-    pub fn links(&self) -> &[Link] {
+    pub(super) fn links(&self) -> &[Link] {
         &self.links
     }
 
-    pub fn links_mut(&mut self) -> &mut [Link] {
+    pub(super) fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
     }
 
     /// The rails of the links.
-    pub fn rails(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn rails(&self) -> impl Iterator<Item = usize> {
         self.links.iter().map(|link| link.rail())
     }
 
     /// The keys of the memory that the peer writes to, if this end has any.
-    pub fn memory_keys(&self) -> Option<&RailKeys> {
+    pub(super) fn memory_keys(&self) -> Option<&RailKeys> {
         self.receiver.memory().map(|memory| &memory.keys)
     }
 
     /// Packets travel through rings, in both directions.
     #[inline(always)]
-    pub fn has_rings(&self) -> bool {
+    pub(super) fn has_rings(&self) -> bool {
         self.sender.has_ring()
     }
 
     /// A free slot for a body of `len` bytes, if the send queue has room for its write. One place in the queue stays free
     /// for the tail.
     #[inline(always)]
-    pub fn find(&self, len: usize) -> Option<SlotPlace> {
+    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
         let has_room = self.link().control.held() + 1 < DEPTH;
         self.sender.find(len).filter(|_| has_room)
     }
 
     /// Writes a packet to a free slot of the peer's ring.
     #[inline(always)]
-    pub fn write_packet(
+    pub(super) fn write_packet(
         &mut self,
         node: &mut dyn Node,
         place: SlotPlace,
@@ -120,7 +120,7 @@ impl Endpoint {
     }
 
     /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send queue has no room.
-    pub fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
+    pub(super) fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
         let link = &mut self.links[self.active];
         if link.control.held() + 1 >= DEPTH || !self.sender.is_coalescing() {
             return Ok(None);
@@ -132,13 +132,13 @@ impl Endpoint {
     }
 
     /// Writes the head pointer of a packet whose data has been written. False: none is due.
-    pub fn write_head_pointer(&mut self, node: &mut dyn Node) -> Result<bool> {
+    pub(super) fn write_head_pointer(&mut self, node: &mut dyn Node) -> Result<bool> {
         let link = &mut self.links[self.active];
         self.sender.write_head_pointer(Wire { node, link })
     }
 
     /// Writes the tail to the peer, unless the send queue has no room for it now or the connection does not allow it.
-    pub fn write_tail(&mut self, node: &mut dyn Node, signaled: bool) -> Result<()> {
+    pub(super) fn write_tail(&mut self, node: &mut dyn Node, signaled: bool) -> Result<()> {
         let has_room = self.link().control.has_room();
         if !self.connection.may_write() || !has_room || !self.has_rings() {
             return Ok(());
@@ -151,13 +151,13 @@ impl Endpoint {
     }
 
     /// Reads the tail that the peer has written to memory. False: it is impossible.
-    pub fn read_tail(&mut self) -> bool {
+    pub(super) fn read_tail(&mut self) -> bool {
         // Where bytes are placed in any order the tail comes as an immediate.
         self.link().by_completion() || self.sender.heard_tail(self.receiver.tail_in_memory())
     }
 
     /// Destroys the queue pairs and deregisters the memory.
-    pub fn end(self, node: &mut dyn Node) {
+    pub(super) fn end(self, node: &mut dyn Node) {
         // First the queue pairs: after that nothing writes to the memory.
         for link in &self.links {
             link.close(node);
@@ -178,7 +178,7 @@ pub(super) struct Endpoints {
 
 impl Endpoints {
     /// Room for the endpoints to `ranks` ranks.
-    pub fn new(ranks: usize) -> Endpoints {
+    pub(super) fn new(ranks: usize) -> Endpoints {
         Endpoints {
             all: (0..ranks).map(|_| None).collect(),
             known: Vec::new(),
@@ -187,19 +187,19 @@ impl Endpoints {
     }
 
     /// The number of ranks of the job.
-    pub fn ranks(&self) -> usize {
+    pub(super) fn ranks(&self) -> usize {
         self.all.len()
     }
 
     /// The endpoint to `peer`, if there is one.
     #[inline(always)]
-    pub fn get(&self, peer: usize) -> Option<&Endpoint> {
+    pub(super) fn get(&self, peer: usize) -> Option<&Endpoint> {
         self.all[peer].as_deref()
     }
 
     /// The endpoint to `peer`, which must exist.
     #[inline(always)]
-    pub fn of(&mut self, peer: usize) -> &mut Endpoint {
+    pub(super) fn of(&mut self, peer: usize) -> &mut Endpoint {
         match &mut self.all[peer] {
             Some(endpoint) => endpoint,
             None => no_endpoint(peer),
@@ -207,28 +207,28 @@ impl Endpoints {
     }
 
     /// Adds the endpoint to `peer`.
-    pub fn add(&mut self, peer: usize, endpoint: Endpoint) {
+    pub(super) fn add(&mut self, peer: usize, endpoint: Endpoint) {
         assert!(self.all[peer].is_none(), "rank {peer} has an endpoint");
         self.all[peer] = Some(Box::new(endpoint));
         self.known.push(peer);
     }
 
     /// Notes that the endpoint to `peer` has rings.
-    pub fn has_rings_now(&mut self, peer: usize) {
+    pub(super) fn has_rings_now(&mut self, peer: usize) {
         self.ringed.push(peer);
     }
 
-    pub fn known(&self) -> &[usize] {
+    pub(super) fn known(&self) -> &[usize] {
         &self.known
     }
 
     #[inline(always)]
-    pub fn ringed(&self) -> &[usize] {
+    pub(super) fn ringed(&self) -> &[usize] {
         &self.ringed
     }
 
     /// Removes all endpoints.
-    pub fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
         self.all.iter_mut().filter_map(|endpoint| endpoint.take())
     }
 }

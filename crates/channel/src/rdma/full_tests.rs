@@ -1,12 +1,12 @@
-//! Whatever may be sent finds a receive, also at a rank that looks at nothing: on the devices of these tests a request that
-//! meets none ends its connection.
+//! Every request that may be sent finds a receive, even at a rank that does not poll. On the devices of these tests a request
+//! that meets none ends its connection.
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
 use crate::{Channel, Exposed, OneSided, Put, suite};
 
-/// A rank that has connected to all others and looks at nothing: how many packets each then gets rid of, and that all of
-/// them come in the end. A request that met no receive would end its connection.
+/// A rank that has connected to all others does not poll. The others send all that they may, and everything arrives in the
+/// end. A request that met no receive would end its connection.
 #[test]
 fn a_rank_that_computes_breaks_nobody() {
     for setup in setups() {
@@ -27,7 +27,7 @@ fn a_rank_that_computes_breaks_nobody() {
                 })
                 .unwrap();
             };
-            // Some talk much and their windows grow, and some send one packet only.
+            // Some ranks send much, so that their windows grow. Others send one packet only.
             for round in 0..3 {
                 for (at, other) in others.iter_mut().enumerate() {
                     let rank = at + 1;
@@ -96,7 +96,7 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
                 notices.push(notice);
             }
             assert_eq!(notices.len(), rail::NOTICES);
-            // One is taken back, and another given.
+            // One notice is taken back, and another one given.
             b.forget(notices.pop().unwrap());
             let last = b.expect(0, [round, notices.len() as u64, 0]).unwrap();
             notices.push(last.unwrap());
@@ -104,7 +104,7 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
                 a.start_write(1, &from, to.place(), 64, [0; 3], notice)
                     .unwrap();
             }
-            // The writer alone looks: nothing waits for the other.
+            // Only the writer polls: nothing waits for the other rank.
             let mut written = 0;
             for _ in 0..100_000 {
                 suite::take(&mut a, |_, _, _| ()).unwrap();
@@ -131,7 +131,7 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
     }
 }
 
-/// Puts until there is no room, and looks at nothing.
+/// Puts packets until there is no room, and does not poll.
 fn fill_up(from: &mut Rdma, to: usize, sent: &mut u64) {
     let mut full = 0;
     while full < 50 {
@@ -162,7 +162,7 @@ fn both_ways_may_be_full() {
                 rank.get(|_, head, _| {
                     assert_eq!(head[0], *heard);
                     *heard += 1;
-                    // So every packet may be told of by itself.
+                    // So that every packet may cause a tail of its own.
                     More::Enough
                 })
                 .unwrap();
@@ -172,7 +172,7 @@ fn both_ways_may_be_full() {
                 for _ in 0..1000 {
                     look(&mut b, &mut heard[0]);
                 }
-                // The other looks at nothing, while all comes that may come.
+                // The other rank does not poll while everything comes that may come.
                 fill_up(&mut b, 0, &mut sent[1]);
                 fill_up(&mut a, 1, &mut sent[0]);
                 for _ in 0..100_000 {

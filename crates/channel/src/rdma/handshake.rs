@@ -51,7 +51,7 @@ pub(super) struct LinkAddress {
 
 impl Hello {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        let flags = u8::from(self.ready) * READY | u8::from(self.rings) * RINGS;
+        let flags = (u8::from(self.ready) * READY) | (u8::from(self.rings) * RINGS);
         let rails = self.links.iter();
         let rails = rails.fold(RailSet::default(), |set, link| set.with(link.rail));
         bytes.extend([self.config.design.number(), flags, rails.mask()]);
@@ -112,7 +112,7 @@ impl Hello {
 
 impl HandshakeMessage {
     /// The bytes that travel. A hello over one rail has 77.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {
             HandshakeMessage::Hello(hello) => {
@@ -126,7 +126,7 @@ impl HandshakeMessage {
     }
 
     /// The message that a peer has sent, given this rank's configuration. An error says what is wrong with it.
-    pub fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
+    pub(super) fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
         let mut rest = bytes;
         let version = u8::from_le_bytes(take(&mut rest)?);
         if version != VERSION {

@@ -51,7 +51,7 @@ pub(super) struct Arrived {
 pub(super) type Nonsense = String;
 
 impl Inbound {
-    pub fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
+    pub(super) fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
         Inbound {
             layout,
             base,
@@ -66,12 +66,12 @@ impl Inbound {
     }
 
     /// Sequence number of the last packet that was consumed.
-    pub fn consumed(&self) -> u64 {
+    pub(super) fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// A completion reports that one more packet is whole.
-    pub fn completion(&mut self) {
+    pub(super) fn completion(&mut self) {
         if let Some(reported) = &mut self.reported {
             *reported += 1;
         }
@@ -79,18 +79,18 @@ impl Inbound {
 
     /// The sender should hear the tail soon.
     #[inline(always)]
-    pub fn tail_due(&self) -> bool {
+    pub(super) fn tail_due(&self) -> bool {
         self.tail_due
     }
 
     /// Makes the tail due.
-    pub fn demand_tail(&mut self) {
+    pub(super) fn demand_tail(&mut self) {
         self.tail_due = true;
     }
 
     /// The number of packets that were consumed, which is sent to the sender now.
     #[inline(always)]
-    pub fn report_tail(&mut self) -> u64 {
+    pub(super) fn report_tail(&mut self) -> u64 {
         self.tail_due = false;
         self.since = [0; SIZE_CLASSES];
         self.consumed
@@ -98,7 +98,7 @@ impl Inbound {
 
     /// The next packet, if it has arrived.
     #[inline(always)]
-    pub fn poll(&mut self, block: &Block) -> Result<Option<Arrived>, Nonsense> {
+    pub(super) fn poll(&mut self, block: &Block) -> Result<Option<Arrived>, Nonsense> {
         if self.within.is_some() {
             return self.next_within(block);
         }
@@ -186,7 +186,7 @@ impl Inbound {
     }
 
     /// Checks the number of a packet that has come as a message: it must be the next one, and one that was granted.
-    pub fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
+    pub(super) fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
         let expected = self.consumed + 1;
         if sequence > granted {
             return Err(format!("packet {sequence} where it may send {granted}"));
@@ -198,13 +198,13 @@ impl Inbound {
     }
 
     /// The packet of the next message has been handled.
-    pub fn consume_message(&mut self) {
+    pub(super) fn consume_message(&mut self) {
         self.consumed += 1;
     }
 
     /// The packet has been handled.
     #[inline(always)]
-    pub fn consume(&mut self, arrived: Arrived) {
+    pub(super) fn consume(&mut self, arrived: Arrived) {
         self.within = arrived.next;
         if let Some(place) = arrived.slot {
             let class = &self.layout.classes()[place.class];

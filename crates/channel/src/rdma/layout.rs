@@ -41,24 +41,24 @@ pub(super) struct SizeClass {
 impl SizeClass {
     /// The offset of the end of a slot.
     #[inline(always)]
-    pub fn end(&self, slot: u32) -> usize {
+    pub(super) fn end(&self, slot: u32) -> usize {
         self.offset + (slot as usize + 1) * self.slot
     }
 
     /// The offset of the beginning of a slot.
-    pub fn start(&self, slot: u32) -> usize {
+    pub(super) fn start(&self, slot: u32) -> usize {
         self.offset + slot as usize * self.slot
     }
 
     /// The longest body that a slot takes.
     #[inline(always)]
-    pub fn body(&self) -> usize {
+    pub(super) fn body(&self) -> usize {
         self.slot - TRAILER
     }
 
     /// The slot after `slot`.
     #[inline(always)]
-    pub fn after(&self, slot: u32) -> u32 {
+    pub(super) fn after(&self, slot: u32) -> u32 {
         if slot + 1 == self.count { 0 } else { slot + 1 }
     }
 }
@@ -74,7 +74,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout that a configuration asks for.
-    pub fn of(config: &Config) -> Layout {
+    pub(super) fn of(config: &Config) -> Layout {
         let mut layout = Layout {
             classes: [SizeClass::default(); SIZE_CLASSES],
             used: 0,
@@ -115,18 +115,18 @@ impl Layout {
 
     /// The size classes, the smallest first.
     #[inline(always)]
-    pub fn classes(&self) -> &[SizeClass] {
+    pub(super) fn classes(&self) -> &[SizeClass] {
         &self.classes[..self.used]
     }
 
     /// The longest body that a slot of any class takes.
     #[inline]
-    pub fn max_body(&self) -> usize {
+    pub(super) fn max_body(&self) -> usize {
         self.classes[self.used - 1].body()
     }
 
     /// The number of slots of all classes.
-    pub fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         self.classes()
             .iter()
             .map(|class| class.count as usize)
@@ -158,12 +158,12 @@ const LEN_BITS: u32 = 28;
 
 impl SlotInfo {
     #[inline(always)]
-    pub fn encode(self) -> u64 {
+    pub(super) fn encode(self) -> u64 {
         u64::from(self.tail) << 32 | (self.content as u64) << LEN_BITS | u64::from(self.len)
     }
 
     #[inline(always)]
-    pub fn decode(word: u64) -> Option<SlotInfo> {
+    pub(super) fn decode(word: u64) -> Option<SlotInfo> {
         let content = match word >> LEN_BITS & 15 {
             1 => SlotContent::Packet,
             2 => SlotContent::Coalesced,

@@ -35,7 +35,7 @@ pub(super) struct LinkQueues {
 
 impl Link {
     /// Creates the queue pairs to `peer` on `rail`.
-    pub fn open(
+    pub(super) fn open(
         node: &mut dyn Node,
         rail: &Rail,
         peer: usize,
@@ -64,17 +64,17 @@ impl Link {
     }
 
     #[inline(always)]
-    pub fn rail(&self) -> usize {
+    pub(super) fn rail(&self) -> usize {
         self.rail
     }
 
     /// Only a completion tells that a write over this link is whole.
     #[inline(always)]
-    pub fn by_completion(&self) -> bool {
+    pub(super) fn by_completion(&self) -> bool {
         self.by_completion
     }
 
-    pub fn queue_pair_mut(&mut self, role: QpRole) -> &mut QpLink {
+    pub(super) fn queue_pair_mut(&mut self, role: QpRole) -> &mut QpLink {
         match role {
             QpRole::Control => &mut self.control,
             QpRole::Bulk => &mut self.bulk,
@@ -82,7 +82,7 @@ impl Link {
     }
 
     /// This link's part of a hello. `rkey` is the key of this rank's memory for the peer.
-    pub fn address(&self, node: &mut dyn Node, rkey: u32) -> Result<LinkAddress> {
+    pub(super) fn address(&self, node: &mut dyn Node, rkey: u32) -> Result<LinkAddress> {
         Ok(LinkAddress {
             rail: self.rail,
             rkey,
@@ -92,7 +92,7 @@ impl Link {
     }
 
     /// Connects the queue pairs to the peer's, or begins to.
-    pub fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
+    pub(super) fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
         let device = node.rail(self.rail);
         device.connect(self.control.qp(), Some(peer.control))?;
         device.connect(self.bulk.qp(), Some(peer.bulk))?;
@@ -101,7 +101,7 @@ impl Link {
     }
 
     /// The device still connects a queue pair of this link. An error says why it cannot.
-    pub fn is_connecting(&self, node: &mut dyn Node) -> device::Result<bool> {
+    pub(super) fn is_connecting(&self, node: &mut dyn Node) -> device::Result<bool> {
         let device = node.rail(self.rail);
         for qp in [self.control.qp(), self.bulk.qp()] {
             if device.state(qp)? == device::State::Connecting {
@@ -113,7 +113,7 @@ impl Link {
 
     /// The place `address` in the peer's memory for this rank, as requests on this link name it.
     #[inline(always)]
-    pub fn remote(&self, address: u64) -> Remote {
+    pub(super) fn remote(&self, address: u64) -> Remote {
         Remote {
             address,
             rkey: self.remote_key,
@@ -121,7 +121,7 @@ impl Link {
     }
 
     /// Posts the receives without memory that the peer's writes have used up.
-    pub fn post_receives_due(&mut self, node: &mut dyn Node) -> Result<()> {
+    pub(super) fn post_receives_due(&mut self, node: &mut dyn Node) -> Result<()> {
         while self.receives_due > 0 {
             self.control.post_receive(node)?;
             self.receives_due -= 1;
@@ -130,7 +130,7 @@ impl Link {
     }
 
     /// Sends an empty message with a grant.
-    pub fn send_grant(&mut self, node: &mut dyn Node, grant: u32) -> Result<()> {
+    pub(super) fn send_grant(&mut self, node: &mut dyn Node, grant: u32) -> Result<()> {
         let operation = Operation::Send {
             immediate: Some(grant),
         };
@@ -139,12 +139,12 @@ impl Link {
     }
 
     /// Every posted request is known to be complete.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.control.held() == 0 && self.bulk.held() == 0
     }
 
     /// Destroys the queue pairs.
-    pub fn close(&self, node: &mut dyn Node) {
+    pub(super) fn close(&self, node: &mut dyn Node) {
         self.control.close(node);
         self.bulk.close(node);
     }

@@ -39,6 +39,7 @@ mod inbound;
 mod interface;
 mod layout;
 mod link;
+mod messages;
 mod outbound;
 mod pool;
 mod probe;
@@ -303,6 +304,8 @@ impl Drop for Rdma {
 mod full_tests;
 #[cfg(test)]
 mod rail_tests;
+#[cfg(test)]
+mod ring_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

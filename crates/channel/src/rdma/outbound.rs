@@ -51,7 +51,7 @@ pub(super) struct ClaimedSlot {
 }
 
 impl Outbound {
-    pub fn new(layout: Layout) -> Outbound {
+    pub(super) fn new(layout: Layout) -> Outbound {
         let mut classes: [ClassSlots; SIZE_CLASSES] = Default::default();
         for (slots, class) in classes.iter_mut().zip(layout.classes()) {
             slots.packets = vec![0; class.count as usize].into();
@@ -67,19 +67,19 @@ impl Outbound {
 
     /// Sequence number of the last packet.
     #[inline(always)]
-    pub fn last(&self) -> u64 {
+    pub(super) fn last(&self) -> u64 {
         self.last
     }
 
     /// The sequence number of the next packet, which goes as a message and takes no slot.
-    pub fn claim_message(&mut self) -> u64 {
+    pub(super) fn claim_message(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
     /// The smallest free slot that takes a body of `len` bytes. The slot stays free.
     #[inline(always)]
-    pub fn find(&self, len: usize) -> Option<SlotPlace> {
+    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
         let free = self.tail.min(self.completed);
         let classes = self.layout.classes().iter().zip(&self.classes).enumerate();
         for (number, (class, slots)) in classes {
@@ -95,7 +95,7 @@ impl Outbound {
 
     /// A slot is free in the size class that is meant for a body of `len` bytes.
     #[inline(always)]
-    pub fn fits_well(&self, len: usize) -> bool {
+    pub(super) fn fits_well(&self, len: usize) -> bool {
         let classes = self.layout.classes().iter().zip(&self.classes);
         let mut fits = classes.filter(|(class, _)| len <= class.body());
         let free = self.tail.min(self.completed);
@@ -105,7 +105,7 @@ impl Outbound {
 
     /// Claims a free slot, which `find` has returned, for the next packet.
     #[inline(always)]
-    pub fn claim(&mut self, place: SlotPlace) -> ClaimedSlot {
+    pub(super) fn claim(&mut self, place: SlotPlace) -> ClaimedSlot {
         let class = &self.layout.classes()[place.class];
         let slots = &mut self.classes[place.class];
         self.last += 1;
@@ -125,7 +125,7 @@ impl Outbound {
 
     /// The receiver reports, by the lower bits of the number, how many packets it has consumed. False: that is impossible.
     #[inline(always)]
-    pub fn heard_tail(&mut self, lower: u32) -> bool {
+    pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         let ahead = lower.wrapping_sub(self.tail as u32) & TAIL_BITS;
         let consumed = self.tail + u64::from(ahead);
         // The tail in memory may be older than one that came with a packet.
@@ -138,7 +138,7 @@ impl Outbound {
 
     /// The writes of every packet up to `sequence` have completed.
     #[inline(always)]
-    pub fn heard_completed(&mut self, sequence: u64) {
+    pub(super) fn heard_completed(&mut self, sequence: u64) {
         self.completed = self.completed.max(sequence);
     }
 }

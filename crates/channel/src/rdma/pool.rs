@@ -38,7 +38,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(node: &mut dyn Node, rail: usize, layout: &Layout) -> Result<Pool> {
+    pub(super) fn new(node: &mut dyn Node, rail: usize, layout: &Layout) -> Result<Pool> {
         let (buffer, count) = shape(layout);
         let access = Access {
             local_write: true,
@@ -63,16 +63,16 @@ impl Pool {
     }
 
     /// The number of further connections that the pool has room for.
-    pub fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         self.room
     }
 
-    pub fn srq(&self) -> Srq {
+    pub(super) fn srq(&self) -> Srq {
         self.srq
     }
 
     /// Admits a connection. Returns its first window: the number of messages that may come from it at once.
-    pub fn admit(&mut self) -> u32 {
+    pub(super) fn admit(&mut self) -> u32 {
         self.room -= 1;
         // Half of the extra receives stay for windows that grow.
         let more = match self.spare * 2 > self.extra {
@@ -84,7 +84,7 @@ impl Pool {
     }
 
     /// The memory that contains buffer `number`, and where the buffer lies in it.
-    pub fn buffer(&self, number: usize) -> (&Registered, Range<usize>) {
+    pub(super) fn buffer(&self, number: usize) -> (&Registered, Range<usize>) {
         (&self.memory, self.place(number))
     }
 
@@ -93,7 +93,7 @@ impl Pool {
     }
 
     /// Posts buffer `number` to the shared receive queue.
-    pub fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
+    pub(super) fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
         let into = [self.memory.slice(self.rail, self.place(number))];
         let queue = ReceiveQueue::Shared(self.srq);
         let id = WrId {
@@ -110,7 +110,7 @@ impl Pool {
 
     /// The new size of a window of `size` whose peer is sending: it grows while receives are spare, and shrinks while other
     /// windows need them.
-    pub fn resize(&mut self, size: u32) -> u32 {
+    pub(super) fn resize(&mut self, size: u32) -> u32 {
         match self.spare {
             0 if size > 1 => {
                 self.spare += 1;
@@ -125,7 +125,7 @@ impl Pool {
     }
 
     /// Deregisters the buffers.
-    pub fn end(self, node: &mut dyn Node) {
+    pub(super) fn end(self, node: &mut dyn Node) {
         self.memory.end(node);
     }
 }

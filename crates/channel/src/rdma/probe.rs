@@ -31,7 +31,7 @@ pub(super) struct Probes {
 impl Probes {
     /// A packet has come.
     #[inline(always)]
-    pub fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         self.since = None;
     }
 

@@ -89,7 +89,7 @@ pub(super) struct RingWrite<'a> {
 
 impl QpLink {
     /// Creates the queue pair of `role` to `peer` on `rail`.
-    pub fn open(
+    pub(super) fn open(
         node: &mut dyn Node,
         rail: usize,
         peer: usize,
@@ -120,44 +120,44 @@ impl QpLink {
     }
 
     /// The queue pair's number on its rail.
-    pub fn qp(&self) -> Qp {
+    pub(super) fn qp(&self) -> Qp {
         self.qp
     }
 
     /// A request of `len` bytes travels inline.
-    pub fn takes_inline(&self, len: usize) -> bool {
+    pub(super) fn takes_inline(&self, len: usize) -> bool {
         len <= self.inline
     }
 
     /// The address by which the peer reaches this queue pair.
-    pub fn address(&self, node: &mut dyn Node) -> Result<Address> {
+    pub(super) fn address(&self, node: &mut dyn Node) -> Result<Address> {
         Ok(node.rail(self.rail).address(self.qp)?)
     }
 
     /// Requests that are posted and not known to be complete.
     #[inline(always)]
-    pub fn held(&self) -> u32 {
+    pub(super) fn held(&self) -> u32 {
         self.held
     }
 
     #[inline(always)]
-    pub fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.held < DEPTH
     }
 
     /// A completion, or an error in its place, is expected.
-    pub fn awaits(&self) -> bool {
+    pub(super) fn awaits(&self) -> bool {
         !self.signals.is_empty()
     }
 
     /// Requests are posted whose completion no expected completion reports.
-    pub fn has_unreported(&self) -> bool {
+    pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0
     }
 
     /// Posts a write from memory of the endpoint, which stays registered as long as the queue pair exists.
     #[inline]
-    pub fn write(&mut self, node: &mut dyn Node, write: &RingWrite) -> Result<()> {
+    pub(super) fn write(&mut self, node: &mut dyn Node, write: &RingWrite) -> Result<()> {
         let len: usize = write.from.iter().map(|slice| slice.len as usize).sum();
         let operation = Operation::Write {
             to: write.to,
@@ -174,7 +174,7 @@ impl QpLink {
     }
 
     /// Posts a request. Its local memory must stay registered until the request completes.
-    pub fn post(
+    pub(super) fn post(
         &mut self,
         node: &mut dyn Node,
         operation: Operation,
@@ -206,14 +206,14 @@ impl QpLink {
     }
 
     /// Takes account of a completion of the send queue. Returns its meaning.
-    pub fn completed(&mut self) -> Option<Note> {
+    pub(super) fn completed(&mut self) -> Option<Note> {
         let (requests, note) = self.signals.pop_front()?;
         self.held -= requests;
         Some(note)
     }
 
     /// Posts a receive of a message into a buffer of the endpoint.
-    pub fn post_buffer(
+    pub(super) fn post_buffer(
         &self,
         node: &mut dyn Node,
         peer: usize,
@@ -235,7 +235,7 @@ impl QpLink {
     }
 
     /// Posts a receive without memory, for a write with immediate.
-    pub fn post_receive(&self, node: &mut dyn Node) -> Result<()> {
+    pub(super) fn post_receive(&self, node: &mut dyn Node) -> Result<()> {
         let queue = ReceiveQueue::Own(self.qp);
         // SAFETY: the receive has no memory.
         unsafe { node.rail(self.rail).post_receive(queue, self.id, &[])? };
@@ -243,7 +243,7 @@ impl QpLink {
     }
 
     /// Destroys the queue pair. A device's error no longer matters.
-    pub fn close(&self, node: &mut dyn Node) {
+    pub(super) fn close(&self, node: &mut dyn Node) {
         let _ = node.rail(self.rail).destroy_qp(self.qp);
     }
 }

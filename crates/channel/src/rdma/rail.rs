@@ -62,7 +62,7 @@ pub(super) struct Rail {
 
 impl Rail {
     /// Rail `index` of the node. Queues are made on it only if endpoints use it.
-    pub fn open(node: &mut dyn Node, index: usize, in_use: bool) -> Result<Rail> {
+    pub(super) fn open(node: &mut dyn Node, index: usize, in_use: bool) -> Result<Rail> {
         let device = node.rail(index);
         let notices = match in_use {
             true => Some(NoticeQueue {
@@ -89,37 +89,37 @@ impl Rail {
     }
 
     /// The rail's number in its node.
-    pub fn index(&self) -> usize {
+    pub(super) fn index(&self) -> usize {
         self.index
     }
 
     /// Only a completion tells that a write to this rank is whole.
-    pub fn by_completion(&self) -> bool {
+    pub(super) fn by_completion(&self) -> bool {
         self.by_completion
     }
 
     /// A write completes only after the peer's device has answered.
-    pub fn answered(&self) -> bool {
+    pub(super) fn answered(&self) -> bool {
         self.answered
     }
 
     /// This host's processors do the device's work.
-    pub fn by_processor(&self) -> bool {
+    pub(super) fn by_processor(&self) -> bool {
         self.by_processor
     }
 
     /// The longest request, in bytes.
-    pub fn longest(&self) -> usize {
+    pub(super) fn longest(&self) -> usize {
         self.longest
     }
 
     #[inline(always)]
-    pub fn cqs(&self) -> &[Cq] {
+    pub(super) fn cqs(&self) -> &[Cq] {
         &self.cqs
     }
 
     /// A completion queue with room for `completions` more.
-    pub fn cq_for(&mut self, node: &mut dyn Node, completions: usize) -> Result<Cq> {
+    pub(super) fn cq_for(&mut self, node: &mut dyn Node, completions: usize) -> Result<Cq> {
         self.reserved += completions;
         match self.cqs.last() {
             Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
@@ -134,13 +134,13 @@ impl Rail {
     }
 
     /// Notes that queue pair `qp` of this rail leads to `peer`.
-    pub fn belongs(&mut self, qp: Qp, peer: usize) {
+    pub(super) fn belongs(&mut self, qp: Qp, peer: usize) {
         let before = self.peers.insert(qp, peer);
         debug_assert!(before.is_none(), "queue pair {qp:?} is known");
     }
 
     /// The peer at the other end of a queue pair of this rail.
-    pub fn peer_of(&self, qp: Qp) -> usize {
+    pub(super) fn peer_of(&self, qp: Qp) -> usize {
         match self.peers.get(&qp) {
             Some(peer) => *peer,
             None => panic!(
@@ -159,12 +159,12 @@ impl Rail {
     }
 
     /// The shared receive queue that bulk queue pairs of this rail use.
-    pub fn notice_srq(&mut self) -> Srq {
+    pub(super) fn notice_srq(&mut self) -> Srq {
         self.notices().srq
     }
 
     /// Reserves a posted receive for one more notice. False: as many notices are expected as the rail allows.
-    pub fn reserve_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
+    pub(super) fn reserve_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
         let notices = self.notices();
         if notices.expected == NOTICES {
             return Ok(false);
@@ -178,12 +178,12 @@ impl Rail {
     }
 
     /// A notice with a reserved receive is no longer expected. The receive stays for the next one.
-    pub fn release_notice(&mut self) {
+    pub(super) fn release_notice(&mut self) {
         self.notices().expected -= 1;
     }
 
     /// Posts a receive for a notice: a new one, or one that a notice has used up.
-    pub fn post_notice_receive(&mut self, node: &mut dyn Node) -> Result<()> {
+    pub(super) fn post_notice_receive(&mut self, node: &mut dyn Node) -> Result<()> {
         let id = WrId {
             rail: self.index,
             subject: Subject::Notice,
@@ -199,7 +199,11 @@ impl Rail {
 
     /// Admits a connection without a ring to a pool of receives. Returns the pool's number and queue, and the number of
     /// messages that may come from the peer at once to begin with.
-    pub fn admit(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<(usize, Srq, u32)> {
+    pub(super) fn admit(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+    ) -> Result<(usize, Srq, u32)> {
         if self.pools.last().is_none_or(|pool| pool.room() == 0) {
             self.pools.push(Pool::new(node, self.index, layout)?);
         }
@@ -209,16 +213,20 @@ impl Rail {
         Ok((number, pool.srq(), size))
     }
 
-    pub fn pool(&self, number: usize) -> &Pool {
+    pub(super) fn pool(&self, number: usize) -> &Pool {
         &self.pools[number]
     }
 
-    pub fn pool_mut(&mut self, number: usize) -> &mut Pool {
+    pub(super) fn pool_mut(&mut self, number: usize) -> &mut Pool {
         &mut self.pools[number]
     }
 
     /// Registers exposed memory, or counts one more user of its registration.
-    pub fn expose(&mut self, device: &mut dyn Device, range: ExposedRange) -> Result<KeyPair> {
+    pub(super) fn expose(
+        &mut self,
+        device: &mut dyn Device,
+        range: ExposedRange,
+    ) -> Result<KeyPair> {
         let keys = |region: Region| KeyPair {
             lkey: region.lkey,
             rkey: region.rkey,
@@ -248,7 +256,7 @@ impl Rail {
     }
 
     /// Ends one use of exposed memory. The last one deregisters it.
-    pub fn retract(&mut self, device: &mut dyn Device, range: ExposedRange) -> Result<()> {
+    pub(super) fn retract(&mut self, device: &mut dyn Device, range: ExposedRange) -> Result<()> {
         let registration = self.exposed.get_mut(&range);
         let registration =
             registration.expect("memory is retracted once for each time it is exposed");
@@ -262,7 +270,7 @@ impl Rail {
     }
 
     /// Deregisters the pools. The queue pairs that used them are gone.
-    pub fn end(&mut self, node: &mut dyn Node) {
+    pub(super) fn end(&mut self, node: &mut dyn Node) {
         for pool in self.pools.drain(..) {
             pool.end(node);
         }

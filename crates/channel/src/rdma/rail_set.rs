@@ -9,38 +9,38 @@ pub(super) struct RailSet(u8);
 
 impl RailSet {
     /// The set that contains only `rail`.
-    pub fn only(rail: usize) -> RailSet {
+    pub(super) fn only(rail: usize) -> RailSet {
         assert!(rail < MAX_RAILS);
         RailSet(1 << rail)
     }
 
     /// Every rail below `rails`.
     #[cfg(test)]
-    pub fn below(rails: usize) -> RailSet {
+    pub(super) fn below(rails: usize) -> RailSet {
         (0..rails).fold(RailSet::default(), |set, rail| set.with(rail))
     }
 
     /// This set and `rail`.
-    pub fn with(self, rail: usize) -> RailSet {
+    pub(super) fn with(self, rail: usize) -> RailSet {
         RailSet(self.0 | RailSet::only(rail).0)
     }
 
-    pub fn contains(self, rail: usize) -> bool {
+    pub(super) fn contains(self, rail: usize) -> bool {
         rail < MAX_RAILS && self.0 >> rail & 1 == 1
     }
 
     /// The rails of the set, in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = usize> {
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
         (0..MAX_RAILS).filter(move |&rail| self.contains(rail))
     }
 
     /// The set as the handshake sends it.
-    pub fn mask(self) -> u8 {
+    pub(super) fn mask(self) -> u8 {
         self.0
     }
 
     /// The set that `mask` stands for.
-    pub fn of_mask(mask: u8) -> RailSet {
+    pub(super) fn of_mask(mask: u8) -> RailSet {
         RailSet(mask)
     }
 }
@@ -64,25 +64,25 @@ pub(super) struct RailKeys {
 }
 
 impl RailKeys {
-    pub fn insert(&mut self, rail: usize, pair: KeyPair) {
+    pub(super) fn insert(&mut self, rail: usize, pair: KeyPair) {
         self.on = self.on.with(rail);
         self.pairs[rail] = pair;
     }
 
     /// The rails on which the memory is registered.
-    pub fn rails(&self) -> RailSet {
+    pub(super) fn rails(&self) -> RailSet {
         self.on
     }
 
     /// The keys on `rail`, on which the memory must be registered.
     #[inline(always)]
-    pub fn on(&self, rail: usize) -> KeyPair {
+    pub(super) fn on(&self, rail: usize) -> KeyPair {
         debug_assert!(self.on.contains(rail), "no registration on rail {rail}");
         self.pairs[rail]
     }
 
     /// The key for peers on `rail`. 0: the memory is not registered there.
-    pub fn rkey(&self, rail: usize) -> u32 {
+    pub(super) fn rkey(&self, rail: usize) -> u32 {
         self.pairs[rail].rkey
     }
 }

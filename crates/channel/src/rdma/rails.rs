@@ -17,7 +17,7 @@ pub(super) enum RailPolicy {
 
 impl RailPolicy {
     /// The rail of the endpoint between `rank` and `peer`, of `rails` rails.
-    pub fn rail_for(self, rank: usize, peer: usize, rails: usize) -> usize {
+    pub(super) fn rail_for(self, rank: usize, peer: usize, rails: usize) -> usize {
         let rail = match self {
             RailPolicy::First => 0,
             #[cfg(test)]
@@ -28,7 +28,7 @@ impl RailPolicy {
     }
 
     /// The rails, of `rails`, that any endpoint of a rank may use.
-    pub fn in_use(self, rails: usize) -> RailSet {
+    pub(super) fn in_use(self, rails: usize) -> RailSet {
         debug_assert!(rails > 0);
         match self {
             RailPolicy::First => RailSet::only(0),

@@ -21,7 +21,7 @@ pub(super) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    pub fn new(bytes: usize) -> Block {
+    pub(super) fn new(bytes: usize) -> Block {
         assert!(bytes > 0);
         let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
             .expect("a size that memory can have");
@@ -48,11 +48,11 @@ impl Block {
         }
     }
 
-    pub fn base(&self) -> *mut u8 {
+    pub(super) fn base(&self) -> *mut u8 {
         self.base
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.layout.size()
     }
 
@@ -72,26 +72,26 @@ impl Block {
 
     /// Reads a word that the peer's device may be writing.
     #[inline(always)]
-    pub fn load(&self, offset: usize) -> u64 {
+    pub(super) fn load(&self, offset: usize) -> u64 {
         self.word(offset).load(Ordering::Acquire)
     }
 
     /// Writes a word that this rank's device may be reading.
     #[inline(always)]
-    pub fn store(&self, offset: usize, value: u64) {
+    pub(super) fn store(&self, offset: usize, value: u64) {
         self.word(offset).store(value, Ordering::Release);
     }
 
     /// Bytes that no device writes to: a packet that has arrived and is not released.
     #[inline(always)]
-    pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+    pub(super) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         // SAFETY: in bounds; the peer writes here only after it has learned that the packet is consumed.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
     }
 
     /// Bytes that no device reads: the place of a packet that is not posted.
     #[inline(always)]
-    pub fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
         // SAFETY: in bounds; the device reads a slot only between post and completion, and this rank does not write to it then.
         unsafe { std::slice::from_raw_parts_mut(self.at(offset, len), len) }
     }
@@ -112,7 +112,7 @@ pub(super) struct Registered {
 
 impl Registered {
     /// A new block of `bytes` bytes, registered on each of `rails`.
-    pub fn new(
+    pub(super) fn new(
         node: &mut dyn Node,
         rails: RailSet,
         bytes: usize,
@@ -142,13 +142,13 @@ impl Registered {
 
     /// The address of the block, as work requests and peers use it.
     #[inline(always)]
-    pub fn address(&self) -> u64 {
+    pub(super) fn address(&self) -> u64 {
         self.block.base() as u64
     }
 
     /// A piece of the block, for a work request on `rail`.
     #[inline(always)]
-    pub fn slice(&self, rail: usize, range: Range<usize>) -> Slice {
+    pub(super) fn slice(&self, rail: usize, range: Range<usize>) -> Slice {
         Slice {
             address: self.address() + range.start as u64,
             len: range.len() as u32,
@@ -157,7 +157,7 @@ impl Registered {
     }
 
     /// Deregisters and frees the block. The queue pairs that used it are gone.
-    pub fn end(self, node: &mut dyn Node) {
+    pub(super) fn end(self, node: &mut dyn Node) {
         for rail in self.keys.rails().iter() {
             let KeyPair { lkey, rkey } = self.keys.on(rail);
             let region = Region {

@@ -23,7 +23,7 @@ pub(super) struct RingReceiver {
 }
 
 impl RingReceiver {
-    pub fn new(inbound: Inbound, memory: Option<Registered>, basic: bool) -> RingReceiver {
+    pub(super) fn new(inbound: Inbound, memory: Option<Registered>, basic: bool) -> RingReceiver {
         RingReceiver {
             inbound,
             memory,
@@ -31,18 +31,18 @@ impl RingReceiver {
         }
     }
 
-    pub fn has_memory(&self) -> bool {
+    pub(super) fn has_memory(&self) -> bool {
         self.memory.is_some()
     }
 
     /// The memory that the peer writes to.
-    pub fn memory(&self) -> Option<&Registered> {
+    pub(super) fn memory(&self) -> Option<&Registered> {
         self.memory.as_ref()
     }
 
     /// The block that the peer writes to.
     #[inline(always)]
-    pub fn block(&self) -> &Block {
+    pub(super) fn block(&self) -> &Block {
         match &self.memory {
             Some(memory) => &memory.block,
             None => unreachable!("a peer without rings writes nowhere"),
@@ -50,44 +50,48 @@ impl RingReceiver {
     }
 
     /// Sequence number of the last packet that was consumed.
-    pub fn consumed(&self) -> u64 {
+    pub(super) fn consumed(&self) -> u64 {
         self.inbound.consumed()
     }
 
     /// A completion reports that one more packet is whole.
-    pub fn completion(&mut self) {
+    pub(super) fn completion(&mut self) {
         self.inbound.completion();
     }
 
     /// Checks the number of a packet that has come as a message.
-    pub fn check_message(&self, sequence: u64, granted: u64) -> std::result::Result<(), Nonsense> {
+    pub(super) fn check_message(
+        &self,
+        sequence: u64,
+        granted: u64,
+    ) -> std::result::Result<(), Nonsense> {
         self.inbound.check_message(sequence, granted)
     }
 
     /// The packet of the next message has been handled.
-    pub fn consume_message(&mut self) {
+    pub(super) fn consume_message(&mut self) {
         self.inbound.consume_message();
     }
 
     #[inline(always)]
-    pub fn tail_due(&self) -> bool {
+    pub(super) fn tail_due(&self) -> bool {
         self.inbound.tail_due()
     }
 
     /// The number of packets that were consumed, which is sent to the peer now.
     #[inline(always)]
-    pub fn report_tail(&mut self) -> u64 {
+    pub(super) fn report_tail(&mut self) -> u64 {
         self.inbound.report_tail()
     }
 
     /// The tail that the peer has written, its lower bits.
-    pub fn tail_in_memory(&self) -> u32 {
+    pub(super) fn tail_in_memory(&self) -> u32 {
         self.block().load(TAIL) as u32
     }
 
     /// Hands packets to `handler`, `BATCH` at most. The tails that come with them go to `sender`.
     #[inline(always)]
-    pub fn drain(
+    pub(super) fn drain(
         &mut self,
         sender: &mut RingSender,
         node: &mut dyn Node,
@@ -124,7 +128,13 @@ impl RingReceiver {
     }
 
     /// Writes the tail to the peer.
-    pub fn write_tail(&mut self, wire: Wire, to: Remote, signaled: bool, note: Note) -> Result<()> {
+    pub(super) fn write_tail(
+        &mut self,
+        wire: Wire,
+        to: Remote,
+        signaled: bool,
+        note: Note,
+    ) -> Result<()> {
         let Wire { node, link } = wire;
         let memory = self.memory.as_ref();
         let memory = memory.expect("a tail is reported only to a peer that writes here");
@@ -145,7 +155,7 @@ impl RingReceiver {
     }
 
     /// Deregisters the memory.
-    pub fn end(self, node: &mut dyn Node) {
+    pub(super) fn end(self, node: &mut dyn Node) {
         if let Some(memory) = self.memory {
             memory.end(node);
         }

@@ -60,7 +60,7 @@ pub(super) struct PostedSlot {
 }
 
 impl RingSender {
-    pub fn new(layout: Layout, basic: bool) -> RingSender {
+    pub(super) fn new(layout: Layout, basic: bool) -> RingSender {
         RingSender {
             layout,
             basic,
@@ -74,64 +74,64 @@ impl RingSender {
     }
 
     /// The peer's memory for this rank is at `address`.
-    pub fn learn_remote(&mut self, address: u64) {
+    pub(super) fn learn_remote(&mut self, address: u64) {
         self.remote = address;
     }
 
     /// From now on packets are built in `staging`, for the peer's ring.
-    pub fn begin_ring(&mut self, staging: Registered) {
+    pub(super) fn begin_ring(&mut self, staging: Registered) {
         self.staging = Some(staging);
     }
 
     #[inline(always)]
-    pub fn has_ring(&self) -> bool {
+    pub(super) fn has_ring(&self) -> bool {
         self.staging.is_some()
     }
 
     /// Sequence number of the last packet that was posted.
     #[inline(always)]
-    pub fn last(&self) -> u64 {
+    pub(super) fn last(&self) -> u64 {
         self.slots.last()
     }
 
     /// The sequence number of the next packet, which goes as a message.
-    pub fn claim_message(&mut self) -> u64 {
+    pub(super) fn claim_message(&mut self) -> u64 {
         self.slots.claim_message()
     }
 
     #[inline(always)]
-    pub fn find(&self, len: usize) -> Option<SlotPlace> {
+    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
         self.slots.find(len)
     }
 
     #[inline(always)]
-    pub fn fits_well(&self, len: usize) -> bool {
+    pub(super) fn fits_well(&self, len: usize) -> bool {
         self.slots.fits_well(len)
     }
 
     /// The peer reports how many packets it has consumed. False: that is impossible.
     #[inline(always)]
-    pub fn heard_tail(&mut self, lower: u32) -> bool {
+    pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         self.slots.heard_tail(lower)
     }
 
-    pub fn heard_completed(&mut self, sequence: u64) {
+    pub(super) fn heard_completed(&mut self, sequence: u64) {
         self.slots.heard_completed(sequence);
     }
 
     /// Nothing that was put earlier waits to be posted.
     #[inline(always)]
-    pub fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         self.coalescing.is_none() && self.head_pointer.is_none()
     }
 
     #[inline(always)]
-    pub fn is_coalescing(&self) -> bool {
+    pub(super) fn is_coalescing(&self) -> bool {
         self.coalescing.is_some()
     }
 
     /// The slot of coalesced packets has room for a further body of `len` bytes.
-    pub fn coalescing_has_room(&self, len: usize) -> bool {
+    pub(super) fn coalescing_has_room(&self, len: usize) -> bool {
         self.coalescing.is_some_and(|coalescing| {
             let room = self.layout.classes()[coalescing.place.class].body();
             coalescing.len + SUBHEAD + padded(len) <= room
@@ -139,14 +139,14 @@ impl RingSender {
     }
 
     /// From now on packets are coalesced in this free slot.
-    pub fn begin_coalescing(&mut self, place: SlotPlace) {
+    pub(super) fn begin_coalescing(&mut self, place: SlotPlace) {
         debug_assert!(self.is_clear());
         self.coalescing = Some(Coalescing { place, len: 0 });
     }
 
     /// Adds a packet to the slot of coalesced packets, which has room. True: coalesced packets have ended a lap since the
     /// last time that this was reported.
-    pub fn coalesce(
+    pub(super) fn coalesce(
         &mut self,
         node: &mut dyn Node,
         head: Head,
@@ -172,7 +172,7 @@ impl RingSender {
     }
 
     /// Posts the slot of coalesced packets. `tail` is the tail for the peer.
-    pub fn write_coalesced(&mut self, wire: Wire, tail: u32) -> Result<PostedSlot> {
+    pub(super) fn write_coalesced(&mut self, wire: Wire, tail: u32) -> Result<PostedSlot> {
         let coalescing = self.coalescing.take();
         let Coalescing { place, len } = coalescing.expect("a slot of coalesced packets is open");
         let class = &self.layout.classes()[place.class];
@@ -190,7 +190,7 @@ impl RingSender {
 
     /// Builds a packet in a free slot and posts it. `tail` is the tail for the peer.
     #[inline(always)]
-    pub fn write_packet(
+    pub(super) fn write_packet(
         &mut self,
         wire: Wire,
         tail: u32,
@@ -285,7 +285,7 @@ impl RingSender {
     }
 
     /// Posts the head pointer of a packet whose data has been written. False: none is due.
-    pub fn write_head_pointer(&mut self, wire: Wire) -> Result<bool> {
+    pub(super) fn write_head_pointer(&mut self, wire: Wire) -> Result<bool> {
         let Wire { node, link } = wire;
         let Some(HeadPointer { sequence, at }) = self.head_pointer.take() else {
             return Ok(false);
@@ -304,23 +304,23 @@ impl RingSender {
     }
 
     /// The word in the peer's memory that takes this rank's tail.
-    pub fn remote_tail(&self, link: &Link) -> Remote {
+    pub(super) fn remote_tail(&self, link: &Link) -> Remote {
         link.remote(self.remote + TAIL as u64)
     }
 
     /// Memory of the peer that requests without payload may name.
-    pub fn remote_memory(&self, link: &Link) -> Remote {
+    pub(super) fn remote_memory(&self, link: &Link) -> Remote {
         link.remote(self.remote)
     }
 
     /// The memory in which packets are built.
     #[cfg(test)]
-    pub fn staging_memory(&self) -> Option<&Registered> {
+    pub(super) fn staging_memory(&self) -> Option<&Registered> {
         self.staging.as_ref()
     }
 
     /// Deregisters the staging memory.
-    pub fn end(self, node: &mut dyn Node) {
+    pub(super) fn end(self, node: &mut dyn Node) {
         if let Some(staging) = self.staging {
             staging.end(node);
         }

@@ -17,21 +17,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use device::{Access, Effort, Node, Operation, Slice};
+use device::{Access, Node};
 
-use super::Rdma;
+use super::RING;
 use super::credit::{EMPTY, MOST};
 use super::endpoint::Endpoint;
-use super::layout::{Layout, SlotContent, SlotInfo, TRAILER, WORD, padded};
+use super::layout::Layout;
 use super::pool::shape;
-use super::qp_link::Note;
 use super::rail::Rail;
 use super::rail_set::RailSet;
-use super::registered::{Block, Registered};
-use super::{BATCH, RING};
-use crate::{Fault, Head, More, Put, Result};
-
-const GRANTS: &str = "it lets us send more messages than any rank lets come";
+use super::registered::Registered;
+use crate::Result;
 
 /// The messages of a rank.
 #[derive(Default)]
@@ -46,12 +42,12 @@ pub(super) struct SrqPath {
 
 /// A message that has arrived.
 #[derive(Clone, Copy)]
-struct ArrivedMessage {
-    from: usize,
+pub(super) struct ArrivedMessage {
+    pub from: usize,
     /// The rail over which it came.
-    rail: usize,
-    place: MessagePlace,
-    bytes: usize,
+    pub rail: usize,
+    pub place: MessagePlace,
+    pub bytes: usize,
 }
 
 /// The place of a message that has arrived.
@@ -64,8 +60,8 @@ pub(super) enum MessagePlace {
 }
 
 /// The buffers from which messages leave.
-struct SendBuffers {
-    memory: Registered,
+pub(super) struct SendBuffers {
+    pub memory: Registered,
     /// Bytes of a buffer.
     buffer: usize,
     free: Vec<usize>,
@@ -84,17 +80,37 @@ pub(super) fn fit(layout: &Layout) -> usize {
 impl SrqPath {
     /// Completions may report messages.
     #[inline(always)]
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
     /// From now on messages may come.
-    pub fn activate(&mut self) {
+    pub(super) fn activate(&mut self) {
         self.active = true;
     }
 
+    /// Takes the next message that has arrived.
+    pub(super) fn next_arrived(&mut self) -> Option<ArrivedMessage> {
+        self.arrived.pop_front()
+    }
+
+    /// `peer` may be owed a grant-only message. Each peer is listed once.
+    pub(super) fn owe(&mut self, peer: usize) {
+        self.owed.push(peer);
+    }
+
+    /// Peers may be owed grant-only messages.
+    pub(super) fn has_owed(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
+    /// Keeps on the list of those who may be owed a grant-only message the peers for which `keep` says so.
+    pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        self.owed.retain(|&peer| keep(peer));
+    }
+
     /// A message has arrived.
-    pub fn received(&mut self, rail: usize, from: usize, place: MessagePlace, bytes: usize) {
+    pub(super) fn received(&mut self, rail: usize, from: usize, place: MessagePlace, bytes: usize) {
         self.arrived.push_back(ArrivedMessage {
             from,
             rail,
@@ -104,14 +120,14 @@ impl SrqPath {
     }
 
     /// The message in this send buffer has left.
-    pub fn sent(&mut self, number: usize) {
+    pub(super) fn sent(&mut self, number: usize) {
         let buffers = self.send_buffers.as_mut();
         let buffers = buffers.expect("a message leaves from a send buffer");
         buffers.free.push(number);
     }
 
     /// The send buffers, registered on `rails` when they are first needed.
-    fn send_buffers(
+    pub(super) fn send_buffers(
         &mut self,
         node: &mut dyn Node,
         rails: RailSet,
@@ -134,199 +150,40 @@ impl SrqPath {
     }
 
     /// Deregisters the send buffers.
-    pub fn end(&mut self, node: &mut dyn Node) {
+    pub(super) fn end(&mut self, node: &mut dyn Node) {
         if let Some(buffers) = self.send_buffers.take() {
             buffers.memory.end(node);
         }
     }
 }
 
-impl Rdma {
-    /// Sends a packet as a message.
-    pub(super) fn send_message(
-        &mut self,
-        to: usize,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<Put> {
-        let in_use = self.rails_in_use();
-        let node = &mut *self.node;
-        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
-        if buffers.free.is_empty() || !self.endpoints.of(to).may_send_message() {
-            self.poll()?;
-        }
-        let node = &mut *self.node;
-        let endpoint = self.endpoints.of(to);
-        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
-        if !endpoint.may_send_message() {
-            return Ok(Put::Full);
-        }
-        let Some(number) = buffers.free.pop() else {
-            return Ok(Put::Full);
-        };
-        let start = number * buffers.buffer;
-        let end = start + padded(len) + TRAILER;
-        fill(buffers.memory.block.bytes_mut(start, len));
-        node.charge(Effort::Send);
-        if len > 0 {
-            node.charge(Effort::Copy(len));
-        }
-        let sequence = endpoint.sender.claim_message();
-        let info = SlotInfo {
-            content: SlotContent::Packet,
-            len: len as u32,
-            tail: endpoint.credits.window.tell(),
-        };
-        let words = [head[0], head[1], head[2], info.encode(), sequence];
-        for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
-            buffers.memory.block.store(at, word);
-        }
-        let link = endpoint.link_mut();
-        let local: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
-        let operation = Operation::Send { immediate: None };
-        let inline = link.control.takes_inline(end - start);
-        let note = Note::SendBuffer(number);
-        link.control
-            .post(node, operation, &local, inline, true, note)?;
-        Ok(match sequence == endpoint.credits.allowed() {
-            true => Put::AcceptedPollNow,
-            false => Put::Accepted,
-        })
+impl SendBuffers {
+    /// Every buffer holds a message that has not left.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.free.is_empty()
     }
 
-    /// Hands packets that have come as messages to `handler`.
-    #[inline(never)]
-    pub(super) fn drain_messages(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if !self.srq_path.owed.is_empty() {
-            self.send_grants()?;
-        }
-        let mut packets = 0;
-        while packets < BATCH
-            && let Some(message) = self.srq_path.arrived.pop_front()
-        {
-            packets += 1;
-            if self.handle_message(message, handler)? == More::Enough {
-                break;
-            }
-        }
-        Ok(packets)
-    }
-
-    /// Hands one packet to `handler`, and posts its buffer again.
-    fn handle_message(
-        &mut self,
-        message: ArrivedMessage,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<More> {
-        let Rdma {
-            endpoints,
-            rails,
-            node,
-            srq_path,
-            layout,
-            ..
-        } = self;
-        let ArrivedMessage {
-            from,
-            rail,
-            place,
-            bytes,
-        } = message;
-        let nonsense = |what| Fault::Broken { peer: from, what };
-        let endpoint = endpoints.of(from);
-        let (memory, range) = endpoint.message(&rails[rail], layout, place);
-        let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
-        let last = endpoint.sender.last();
-        let grant = endpoint.credits.grant(last, packet.grant);
-        let grant = grant.ok_or_else(|| nonsense(GRANTS.into()))?;
-        let granted = endpoint.credits.window.granted();
-        let check = endpoint.receiver.check_message(packet.sequence, granted);
-        check.map_err(nonsense)?;
-        if packet.len > 0 {
-            node.charge(Effort::Copy(packet.len));
-        }
-        let body = memory.block.bytes(range.start, packet.len);
-        let more = handler(from, packet.head, body);
-        node.charge(Effort::Receive);
-        endpoint.credits.accept(grant);
-        endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
-        let window = &mut endpoint.credits.window;
-        if let MessagePlace::Pool(_) = place {
-            let pool = rails[rail].pool_mut(endpoint.pool);
-            window.resize(pool.resize(window.size()));
-        }
-        endpoint.receiver.consume_message();
-        window.consumed(packet.sequence);
-        if window.owes() && !std::mem::replace(&mut window.listed, true) {
-            srq_path.owed.push(from);
-        }
-        self.peer_ready(from)?;
-        Ok(more)
-    }
-
-    /// Sends grant-only messages to peers that no packet has told of their grants.
-    ///
-    /// That is done a poll later than the grants are made: an answer may follow, and carry them.
-    pub(super) fn send_grants(&mut self) -> Result<()> {
-        let Rdma {
-            endpoints,
-            node,
-            srq_path,
-            ..
-        } = self;
-        let mut result = Ok(());
-        srq_path.owed.retain(|&to| {
-            let endpoint = endpoints.of(to);
-            let owes = endpoint.credits.window.owes() && !endpoint.connection.has_said_bye();
-            let may_write = endpoint.connection.may_write();
-            if owes && !(may_write && endpoint.link().control.has_room()) {
-                return true;
-            }
-            endpoint.credits.window.listed = false;
-            if owes && result.is_ok() {
-                node.charge(Effort::Control);
-                let grant = endpoint.credits.window.tell_alone();
-                result = endpoint.link_mut().send_grant(&mut **node, grant);
-            }
-            false
-        });
-        result
-    }
-
-    /// A peer grants messages by a grant-only message, which used up the receive at `place`.
-    pub(super) fn granted(
-        &mut self,
-        from: usize,
-        rail: usize,
-        place: MessagePlace,
-        lower: u32,
-    ) -> Result<()> {
-        let endpoint = self.endpoints.of(from);
-        let last = endpoint.sender.last();
-        let grant = endpoint.credits.grant(last, lower);
-        let grant = grant.ok_or_else(|| Fault::Broken {
-            peer: from,
-            what: GRANTS.into(),
-        })?;
-        endpoint.credits.accept(grant);
-        let rail = &self.rails[rail];
-        endpoint.post_again(&mut *self.node, rail, &self.layout, from, place)
+    /// Claims a free buffer. Returns its number and its offset in the memory.
+    pub(super) fn claim(&mut self) -> Option<(usize, usize)> {
+        let number = self.free.pop()?;
+        Some((number, number * self.buffer))
     }
 }
 
 impl Endpoint {
     /// A message may go to this peer.
-    fn may_send_message(&self) -> bool {
+    pub(super) fn may_send_message(&self) -> bool {
         // One place in the queue stays free for a grant-only message, and other peers need buffers too.
         self.sender.last() < self.credits.allowed() && self.link().control.held() < 2 * MOST
     }
 
     /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for its ring.
-    pub fn adopt_memory(&self, node: &mut dyn Node, layout: &Layout, peer: usize) -> Result<()> {
+    pub(super) fn adopt_memory(
+        &self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+    ) -> Result<()> {
         for buffer in 0..fit(layout) + EMPTY {
             self.post_in_memory(node, layout, peer, buffer)?;
         }
@@ -349,7 +206,7 @@ impl Endpoint {
     }
 
     /// The memory of a message that has come over `rail`, and the message's place in it.
-    fn message<'a>(
+    pub(super) fn message<'a>(
         &'a self,
         rail: &'a Rail,
         layout: &Layout,
@@ -366,7 +223,7 @@ impl Endpoint {
     }
 
     /// Posts the receive of a message again.
-    fn post_again(
+    pub(super) fn post_again(
         &self,
         node: &mut dyn Node,
         rail: &Rail,
@@ -385,31 +242,4 @@ impl Endpoint {
 fn memory_buffer(layout: &Layout, number: usize) -> Range<usize> {
     let buffer = shape(layout).0;
     RING + number * buffer..RING + (number + 1) * buffer
-}
-
-/// A packet in a message.
-struct MessagePacket {
-    head: Head,
-    len: usize,
-    /// The lower half of the number of the last message that the peer grants.
-    grant: u32,
-    sequence: u64,
-}
-
-/// The packet in a message of `bytes` bytes at `start`. An error says why there is none.
-fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<MessagePacket, String> {
-    let trailer = bytes
-        .checked_sub(TRAILER)
-        .filter(|at| at.is_multiple_of(WORD))
-        .ok_or_else(|| format!("a message of {bytes} bytes"))?;
-    let word = |number: usize| block.load(start + trailer + number * WORD);
-    let info = SlotInfo::decode(word(3))
-        .filter(|info| info.content == SlotContent::Packet && padded(info.len as usize) == trailer)
-        .ok_or_else(|| format!("a packet that says {:#x} of itself", word(3)))?;
-    Ok(MessagePacket {
-        head: [word(0), word(1), word(2)],
-        len: info.len as usize,
-        grant: info.tail,
-        sequence: word(4),
-    })
 }

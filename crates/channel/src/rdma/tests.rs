@@ -1,4 +1,4 @@
-//! The promises of the channel over a device in this process, with all designs and both kinds of placement.
+//! The promises of a transport, kept over the strict device, with all designs and both kinds of placement.
 
 use device::Placement;
 use device::strict::{self, Setup};
@@ -13,7 +13,7 @@ pub(super) const DESIGNS: [Design; 4] = [
     Design::ZeroCopy,
 ];
 
-/// Nodes on which nothing waits for a receive: what meets none ends the connection.
+/// Nodes on which a request that meets no receive ends its connection.
 fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let setup = Setup {
         patient: false,
@@ -22,6 +22,7 @@ fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     strict::nodes(ranks, &setup)
 }
 
+/// The transports of `ranks` ranks.
 pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
     let nodes = nodes(ranks, setup).into_iter().enumerate();
     nodes
@@ -29,10 +30,11 @@ pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
         .collect()
 }
 
+/// The kinds of device.
 pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {
-        // The last is as on iWARP.
+        // The last kind is like iWARP.
         [(false, false), (true, false), (true, true)].map(|(delays, plain)| Setup {
             placement,
             delays,
@@ -71,11 +73,12 @@ fn it_keeps_the_promises_of_a_channel() {
     }
 }
 
+/// The transports of two ranks.
 pub(super) fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
     suite::pair(&|ranks| all(ranks, config, setup))
 }
 
-/// Both ends look until the first has put a packet with this head.
+/// Polls both ends until the first has put a packet with this head.
 pub(super) fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
     for _ in 0..10_000 {
         if a.put(1, head, 0, |_| ()).unwrap() != Put::Full {
@@ -108,8 +111,8 @@ fn a_peer_that_is_gone_is_named_with_what_to_check() {
 }
 
 #[test]
-fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
-    // Peers with memory of theirs to write to or read from, and without.
+fn a_rank_that_only_waits_hears_in_the_end_that_a_peer_is_gone() {
+    // With and without memory of the peer to write to or read from.
     for (answered, rings) in [(true, 64), (false, 64), (false, 0)] {
         let setup = Setup {
             answered,
@@ -130,7 +133,7 @@ fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
             if let Err(error) = waited {
                 break error;
             }
-            // Long enough for it to have asked, and been answered.
+            // Long enough for a probe and its answer.
             if began.elapsed().as_millis() > 1_300 {
                 peer = None;
             }
@@ -150,7 +153,7 @@ fn what_a_peer_writes_is_not_believed() {
         let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
         error.to_string()
     };
-    // The second slot of the small lane ends here.
+    // The end of the second slot of the small class.
     let end = |b: &Rdma| RING + b.layout.classes()[0].end(1);
     let from_nowhere = fails(&|b, block| block.store(end(b) - layout::WORD, 1 << 20));
     assert!(
@@ -204,7 +207,7 @@ fn ranks_with_other_settings_are_told_apart() {
 }
 
 #[test]
-fn short_packets_gather_while_the_way_is_busy() {
+fn short_packets_are_coalesced_while_the_queue_pair_is_busy() {
     let setup = Setup::default();
     for (gather, fewer) in [(true, true), (false, false)] {
         let config = Config {
@@ -335,7 +338,7 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         assert_eq!(ours, theirs);
         b.retract(to).unwrap();
 
-        // Memory that is exposed no longer is out of reach, and so is the connection then.
+        // Memory that is no longer exposed is out of reach, and the attempt ends the connection.
         let gone = crate::Place {
             address: theirs.as_ptr() as u64,
             key: 77,
@@ -392,7 +395,7 @@ fn a_rank_with_rings_talks_to_one_without() {
     }
 }
 
-/// Bytes of registered memory for peers, and how many of them have rings.
+/// The bytes of registered memory for rings, and the number of peers with rings.
 fn cost(rank: &Rdma) -> (usize, usize) {
     let peers = rank.endpoints.known().iter();
     let endpoints: Vec<&Endpoint> = peers.filter_map(|&peer| rank.endpoints.get(peer)).collect();
@@ -428,7 +431,7 @@ fn memory_does_not_grow_with_the_number_of_peers() {
         let (bytes, rings) = cost(&hub[0]);
         assert_eq!(rings, 4);
         assert!(bytes <= 4 * (2 * config.ring_bytes + 2 * 4096), "{bytes}");
-        // Those that came late have memory, but the hub has none for them.
+        // The late ranks have memory for rings with the hub, but the hub has none for them.
         assert_eq!(cost(&others[0]).1, 1);
         assert_eq!(cost(&others[ranks - 2]).1, 0);
     }

@@ -35,7 +35,7 @@ pub(super) enum Subject {
 }
 
 impl WrId {
-    pub fn encode(self) -> u64 {
+    pub(super) fn encode(self) -> u64 {
         let (kind, payload) = match self.subject {
             Subject::QueuePair { peer, role } => (0, (peer as u64) << 1 | role as u64),
             Subject::EndpointBuffer { peer, buffer } => {
@@ -50,7 +50,7 @@ impl WrId {
     }
 
     #[inline]
-    pub fn decode(id: u64) -> WrId {
+    pub(super) fn decode(id: u64) -> WrId {
         let payload = id & PAYLOAD;
         let subject = match id >> KIND_SHIFT {
             0 => Subject::QueuePair {
