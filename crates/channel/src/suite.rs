@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::{Head, More, Put, Result, Transport};
+use datatype::Buffer;
+
+use crate::{Exposed, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
 
 /// All of them, on channels that `make` joins into a job of so many ranks.
 pub fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
@@ -18,6 +20,56 @@ pub fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
 pub fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
     let mut both = make(2).into_iter();
     (both.next().unwrap(), both.next().unwrap())
+}
+
+/// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
+pub fn memory(bytes: &[u8]) -> Buffer {
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while a transfer is under way.
+    unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
+}
+
+/// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
+pub fn room(bytes: &mut [u8]) -> Buffer {
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a transfer is under way.
+    unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// The promises of zero copy, between rank 0 and rank 1, which are connected.
+pub fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
+    let sent: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
+    let mut received = vec![0; sent.len()];
+    let from = a.expose(1, &memory(&sent), sent.len(), Exposed::ToRead);
+    let from = from.unwrap().unwrap();
+    let to = b.expose(0, &room(&mut received), sent.len(), Exposed::ToWrite);
+    let to = to.unwrap().unwrap();
+    let token = [7, 8, 9];
+    let read = b.read(0, &from.key(), &to, 0..sent.len(), token).unwrap();
+    finish(&mut a, &mut b, read);
+    assert_eq!(received, sent);
+    received.fill(0);
+    let written = a.write(1, &from, &to.key(), 0..5000, token).unwrap();
+    finish(&mut b, &mut a, written);
+    assert_eq!(received[..5000], sent[..5000]);
+    assert!(received[5000..].iter().all(|byte| *byte == 0));
+    a.retract(from).unwrap();
+    b.retract(to).unwrap();
+}
+
+/// Lets both ends poll until the transfer of `ours` is complete.
+fn finish<T: Transport + ZeroCopy>(theirs: &mut T, ours: &mut T, transfer: Transfer) {
+    assert_ne!(transfer, Transfer::Refused);
+    for _ in 0..PATIENCE {
+        if transfer == Transfer::Done {
+            return;
+        }
+        if let Some(done) = ours.done() {
+            assert_eq!(done.token, [7, 8, 9]);
+            return;
+        }
+        take(theirs, |_, _, _| ()).unwrap();
+        take(ours, |_, _, _| ()).unwrap();
+    }
+    panic!("the transfer is never complete");
 }
 
 /// Takes every packet that there is.

@@ -2,16 +2,14 @@
 
 use std::ops::Range;
 
-use datatype::Buffer;
-use device::{Access, Region, Remote};
-
-use super::bulk::{NOTICES, Way, receive_notice};
-use super::{BUSY_LOOKS, Design, IDLE_LOOKS, Rdma};
+use super::bulk::Direction;
+use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put,
     RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
+use datatype::Buffer;
 
 /// Additional time of a read where a processor must be interrupted for the answer, in nanoseconds.
 const INTERRUPT_NS: u64 = 10_000;
@@ -23,7 +21,7 @@ impl Transport for Rdma {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let by_processor = self.by_processor();
+        let by_processor = self.needs_processors();
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
@@ -62,11 +60,11 @@ impl Transport for Rdma {
         self.node.sync_memory();
         self.attend()?;
         let mut packets = 0;
-        for at in 0..self.ringed.len() {
-            packets += self.drain(self.ringed[at], &mut handler)?;
+        for at in 0..self.endpoints.ringed().len() {
+            packets += self.drain(self.endpoints.ringed()[at], &mut handler)?;
         }
-        if self.shared.is_active() {
-            packets += self.drain_shared(&mut handler)?;
+        if self.srq_path.is_active() {
+            packets += self.drain_messages(&mut handler)?;
         }
         if packets > 0 {
             self.probes.rest();
@@ -74,9 +72,9 @@ impl Transport for Rdma {
             self.post_due()?;
         }
         let attention = &mut self.attention;
-        attention.looks = attention.looks.wrapping_add(1);
-        let every = if packets > 0 { BUSY_LOOKS } else { IDLE_LOOKS };
-        if attention.looks.is_multiple_of(every) || attention.all && packets == 0 {
+        attention.polls = attention.polls.wrapping_add(1);
+        let every = if packets > 0 { BUSY_POLLS } else { IDLE_POLLS };
+        if attention.polls.is_multiple_of(every) || attention.all && packets == 0 {
             self.attend_to_all()?;
         }
         Ok(packets)
@@ -101,33 +99,24 @@ impl ZeroCopy for Rdma {
         if len == 0 || len > whole {
             return Ok(None);
         }
-        let region = match self.expose_region(address as u64, len, exposed) {
-            Ok(region) => region,
+        let keys = match self.expose_range((address as u64, len, exposed)) {
+            Ok(keys) => keys,
             // What cannot be registered (too much locked memory, a mapped file) can be copied.
             Err(error) if matches!(error.fault(), Fault::Device(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
+        let (rkeys, rails) = keys.rkeys();
         Ok(Some(Exposure {
             buffer: buffer.clone(),
             len,
             exposed,
-            key: RemoteKey::new(address as u64, &[region.rkey]),
+            key: RemoteKey::new(address as u64, &rkeys[..rails]),
             origin: Origin::Rdma,
         }))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        let key = (exposure.key.address, exposure.len, exposure.exposed);
-        let Some((region, users)) = self.bulk.exposed.get_mut(&key) else {
-            return Ok(());
-        };
-        *users -= 1;
-        if *users > 0 {
-            return Ok(());
-        }
-        let region = *region;
-        self.bulk.exposed.remove(&key);
-        Ok(self.node.rail(0).deregister(region)?)
+        self.retract_range((exposure.key.address, exposure.len, exposure.exposed))
     }
 
     fn read(
@@ -139,8 +128,7 @@ impl ZeroCopy for Rdma {
         token: Head,
     ) -> Result<Transfer> {
         assert!(range.start == 0 && range.end <= to.len && to.exposed == Exposed::ToWrite);
-        let from = self.remote(peer, from)?;
-        self.start(peer, Way::Read, from, to, range.end, token)
+        self.start(peer, Direction::Read, from, to, range.end, token)
     }
 
     fn write(
@@ -152,33 +140,22 @@ impl ZeroCopy for Rdma {
         token: Head,
     ) -> Result<Transfer> {
         assert!(range.start == 0 && range.end <= from.len);
-        let to = self.remote(peer, to)?;
-        let way = Way::Write { notice: None };
-        self.start(peer, way, to, from, range.end, token)
+        let direction = Direction::Write { notice: None };
+        self.start(peer, direction, to, from, range.end, token)
     }
 
     fn done(&mut self) -> Option<Done> {
-        self.bulk.done.pop_front()
+        self.bulk.next_done()
     }
 }
 
 impl NotifiedWrite for Rdma {
     fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
-        if self.bulk.expected.len() == NOTICES {
-            return Ok(None);
-        }
-        if self.bulk.expected.len() == self.bulk.receives {
-            receive_notice(self.node.rail(0), self.srq)?;
-            self.bulk.receives += 1;
-        }
-        let notice = self.bulk.next_notice;
-        self.bulk.next_notice = notice.wrapping_add(1);
-        self.bulk.expected.insert(notice, Done { peer, token });
-        Ok(Some(notice))
+        self.expect_notice(peer, token)
     }
 
     fn forget(&mut self, _peer: usize, notice: u32) {
-        self.bulk.expected.remove(&notice);
+        self.forget_notice(notice);
     }
 
     fn write_notified(
@@ -191,11 +168,8 @@ impl NotifiedWrite for Rdma {
         token: Head,
     ) -> Result<Transfer> {
         assert!(len <= from.len);
-        let to = self.remote(peer, to)?;
-        let way = Way::Write {
-            notice: Some(notice),
-        };
-        self.start(peer, way, to, from, len, token)
+        let notice = Some(notice);
+        self.start(peer, Direction::Write { notice }, to, from, len, token)
     }
 
     fn packets_sent(&self, peer: usize) -> u64 {
@@ -204,53 +178,5 @@ impl NotifiedWrite for Rdma {
 
     fn packets_received(&self, peer: usize) -> u64 {
         self.taken(peer)
-    }
-}
-
-impl Rdma {
-    /// The memory of a peer that a key names.
-    fn remote(&self, peer: usize, key: &RemoteKey) -> Result<Remote> {
-        let rkey = key.rail(0).ok_or_else(|| Fault::Broken {
-            peer,
-            what: "a key that opens no memory to this rail".into(),
-        })?;
-        Ok(Remote {
-            address: key.address,
-            rkey,
-        })
-    }
-
-    /// The registration of an exposed buffer; one for all transfers that need it at once.
-    fn expose_region(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Region> {
-        if let Some((region, users)) = self.bulk.exposed.get_mut(&(address, len, exposed)) {
-            *users += 1;
-            return Ok(*region);
-        }
-        let access = match exposed {
-            Exposed::ToRead => Access {
-                remote_read: true,
-                ..Access::default()
-            },
-            Exposed::ToWrite => Access {
-                local_write: true,
-                remote_write: true,
-                ..Access::default()
-            },
-        };
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: the exposure holds the buffer, whose maker has promised that its memory stays and that others do not use
-        // it, until `retract` deregisters it.
-        let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        self.bulk
-            .exposed
-            .insert((address, len, exposed), (region, 1));
-        Ok(region)
-    }
-
-    /// The local key of an exposed buffer.
-    pub(super) fn local_key(&self, exposure: &Exposure) -> u32 {
-        let key = (exposure.key.address, exposure.len, exposure.exposed);
-        let (region, _) = &self.bulk.exposed[&key];
-        region.lkey
     }
 }

@@ -70,7 +70,9 @@ impl Router {
     }
 
     /// This host's processors do the work of the rank's devices, so a rank that spins keeps them from it.
-    pub(crate) fn by_processor(&mut self) -> bool {
-        self.rdma.as_mut().is_some_and(|rdma| rdma.by_processor())
+    pub(crate) fn by_processor(&self) -> bool {
+        self.rdma
+            .as_ref()
+            .is_some_and(|rdma| rdma.needs_processors())
     }
 }
