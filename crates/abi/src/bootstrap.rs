@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use device::compute_trace::Replay;
-use device::config::{Compute, Scene};
-use device::model::{ModelNode, Net};
 use knobs::Knobs;
+use model::compute_trace::Replay;
+use model::config::{Compute, Scene};
+use model::{ModelNode, Net};
 use mpi::Wiring;
 use pmi::Hosts;
 use sim::process::{LONG, Place};

@@ -3,10 +3,10 @@
 use crate::{Access, Address, Operation, State, Transport, Work};
 
 /// Why not.
-pub(crate) type Wrong = String;
+pub type Wrong = String;
 
 /// What a queue pair takes.
-pub(crate) struct Limits {
+pub struct Limits {
     pub transport: Transport,
     pub state: State,
     pub inline: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Limits {
 
 /// A work request: its length, in bytes.
 #[inline]
-pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
+pub fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
     let sends = matches!(work.operation, Operation::Send { .. });
     let answered = !sends && !matches!(work.operation, Operation::Write { .. });
@@ -58,11 +58,7 @@ pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     Ok(len as u32)
 }
 
-pub(crate) fn connect(
-    transport: Transport,
-    state: State,
-    peer: Option<Address>,
-) -> Result<(), Wrong> {
+pub fn connect(transport: Transport, state: State, peer: Option<Address>) -> Result<(), Wrong> {
     match (transport, peer) {
         _ if state != State::Reset => Err(format!(
             "it is in the state {state:?}; only one in RESET can be connected"
@@ -73,7 +69,7 @@ pub(crate) fn connect(
     }
 }
 
-pub(crate) fn register(address: u64, len: usize, access: Access) -> Result<(), Wrong> {
+pub fn register(address: u64, len: usize, access: Access) -> Result<(), Wrong> {
     if (access.remote_write || access.remote_atomic) && !access.local_write {
         // IBA 10.6.3.
         return Err("remote write or remote atomic access without local write access".into());
@@ -87,7 +83,7 @@ pub(crate) fn register(address: u64, len: usize, access: Access) -> Result<(), W
 }
 
 /// Datagrams are preceded by a header in memory, which a shared queue does not know of.
-pub(crate) fn shares(transport: Transport, shared: bool) -> Result<(), Wrong> {
+pub fn shares(transport: Transport, shared: bool) -> Result<(), Wrong> {
     match transport == Transport::Ud && shared {
         true => Err("a datagram queue pair has receives of its own".into()),
         false => Ok(()),

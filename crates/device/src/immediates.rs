@@ -12,7 +12,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::delegate::hand_on_to_node;
 use crate::wr_table::{Kind, Number, Receives, Sends, Sent};
 use crate::{
     Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, Node, Operation,
@@ -503,5 +502,5 @@ impl Node for Immediates {
         self.node().wait(nanos)
     }
 
-    hand_on_to_node!();
+    crate::delegate_to_node!();
 }

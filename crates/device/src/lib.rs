@@ -4,22 +4,16 @@
 //! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
 //! work requests and reports what became of them. Protocols are written against these traits only.
 
-mod check;
-pub mod compute_trace;
-pub mod config;
-#[cfg(feature = "counted")]
-pub mod counted;
+mod accounting;
+pub mod check;
 mod delegate;
 mod immediates;
-pub mod model;
-#[cfg(feature = "strict")]
-pub mod strict;
 mod types;
-pub mod verbs;
-mod wr_table;
+pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
+pub use accounting::{Accounting, Charges, Effort};
 pub use immediates::with_immediates;
 pub use types::*;
 
@@ -42,15 +36,10 @@ pub trait Node: Send {
     /// write to.
     fn sync_memory(&mut self);
 
-    /// Tells what the library does with the processor. On a real machine the work itself takes the time.
-    fn charge(&mut self, effort: Effort);
-
-    /// The program calls the library, and has computed for so many nanoseconds since it last came back from it. Only
-    /// virtual time has to be told.
-    fn enter(&mut self, _call: &'static str, _computed: u64) {}
-
-    /// The call goes back to the program.
-    fn leave(&mut self) {}
+    /// Charges this rank's processor for the library's work. Only a node whose time is virtual has one.
+    fn accounting(&mut self) -> Option<&mut dyn Accounting> {
+        None
+    }
 
     /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
     /// most so many nanoseconds (`u64::MAX`: however long that takes). It may return early. Between two calls the rank

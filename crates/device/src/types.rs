@@ -182,7 +182,7 @@ pub enum Operation {
 impl Operation {
     /// It takes an immediate along.
     #[inline]
-    pub(crate) fn says(&self) -> bool {
+    pub fn says(&self) -> bool {
         let (Operation::Write { immediate, .. } | Operation::Send { immediate }) = self else {
             return false;
         };
@@ -252,21 +252,6 @@ impl Status {
             Status::RnrRetryExceeded => "receiver-not-ready retry counter exceeded",
         }
     }
-}
-
-/// What the library does with the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    /// A send, from the call to the post.
-    Send,
-    /// An arrival, from noticing it to the program's return.
-    Receive,
-    /// A step of the protocol that no packet carries: a pointer or a grant that goes to the peer by itself.
-    Control,
-    /// Moving so many bytes from one place of memory to another.
-    Copy(usize),
-    /// A call that looks at little: a test, a reading of the clock.
-    Call,
 }
 
 /// Why a verb was refused.

@@ -8,10 +8,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use device::compute_trace::Computing;
-use device::config::{Compute, Scene};
-use device::model::IntraHost;
-use device::model::trace::{self, Record};
+use model::IntraHost;
+use model::compute_trace::Computing;
+use model::config::{Compute, Scene};
+use model::trace::{self, Record};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use datatype::{Buffer, Elements, Op, Predefined};
-use device::config::Scene;
+use model::config::Scene;
 use mpi::Mode;
 use mpi::coll::{Reduction, Work};
 use mpi::comm::WORLD;

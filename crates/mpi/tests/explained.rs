@@ -7,12 +7,13 @@ mod common;
 #[path = "common/stage.rs"]
 mod stage;
 
-use channel::rdma::explain;
+use channel::rdma::PacketWrite;
 use common::{out, room};
-use device::config::Scene;
-use device::model::trace::{Act, Lane, Span};
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
+use model::config::Scene;
+use model::explain::{Packet, message};
+use model::trace::{Act, Lane, Span};
 use mpi::Mode;
 use mpi::comm::WORLD;
 use stage::{Keep, play, system};
@@ -80,8 +81,18 @@ fn a_message_takes_what_its_rows_say() {
             eprintln!("{name}: no software");
             continue;
         }
-        for len in [0, 8, 200, 2048, 10_000, explain::longest()] {
-            let rows = explain::explain(&costs, len, system.most_hops());
+        for len in [0, 8, 200, 2048, 10_000, PacketWrite::longest()] {
+            let rows = {
+                let PacketWrite {
+                    len: written,
+                    inline,
+                } = PacketWrite::of(len);
+                let packet = Packet {
+                    len: written,
+                    inline,
+                };
+                message(&costs, len, packet, system.most_hops())
+            };
             let until = rows.iter().position(|row| row.step == "poll").unwrap();
             let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
             let all_but_looks = (before + after).picos();

@@ -10,10 +10,10 @@ mod stage;
 use std::sync::{Arc, Mutex};
 
 use common::{out, pattern, room};
-use device::config::Scene;
-use device::model::{Faults, IntraHost};
 use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
+use model::config::Scene;
+use model::{Faults, IntraHost};
 use mpi::Mode;
 use mpi::coll::Work;
 use mpi::comm::WORLD;

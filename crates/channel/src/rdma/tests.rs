@@ -1,6 +1,6 @@
 //! The promises of the channel over a device in this process, with all designs and both kinds of placement.
 
-use device::strict::{self, Setup};
+use testdevice::strict::{self, Setup};
 
 use super::*;
 use crate::{Channel, Put, suite};

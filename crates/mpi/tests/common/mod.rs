@@ -7,11 +7,11 @@ use std::sync::{Arc, Once};
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::strict::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, RealHost, Wiring};
 use pmi::Hosts;
+use testdevice::strict::{self, Setup};
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
 /// over devices that are as awkward as devices can be. Panics of a rank are the test's.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use device::Node;
-use device::config::Scene;
-use device::model::trace::Span;
-use device::model::{ModelNode, Net};
 use fabric::System;
 use fabric::catalogue::Catalogue;
+use model::config::Scene;
+use model::trace::Span;
+use model::{ModelNode, Net};
 use mpi::{Rank, RealHost, Wiring};
 use pmi::Hosts;
 use sim::Turn;

@@ -5,9 +5,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow};
-use device::model::{Faults, ModelNode, Net, Traffic};
 use device::{Device, Node};
 use fabric::{Bytes, System};
+use model::{Faults, ModelNode, Net, Traffic};
 use results::Console;
 use sim::coroutines;
 

@@ -1,0 +1,223 @@
+//! Where a rank's [`Mail`] meets what carries its datagrams, and the cards by which ranks find each other.
+
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+
+use super::datagrams::Datagrams;
+use super::reliable_datagram::Mail;
+use super::socket::Socket;
+use device::{Address, Device, Error, Result};
+
+/// How ranks learn each other's cards, before they can talk: a launcher's key-value space, for instance.
+pub trait Directory: Send {
+    /// Makes this rank's card known to all others.
+    fn publish(&mut self, card: &[u8]) -> Result<()>;
+
+    /// A peer's card. `None`: it is not known yet, ask again later. Never waits.
+    fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>>;
+}
+
+/// What carries datagrams from rank to rank, some of which may be lost.
+pub(super) trait Carrier: Send {
+    /// By what peers reach this one.
+    fn address(&self) -> Address;
+
+    /// Hands over what has come.
+    fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()>;
+
+    /// It takes one more.
+    fn has_room(&self) -> bool;
+
+    fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
+
+    /// Nothing is on its way from here.
+    fn is_settled(&self) -> bool;
+
+    /// Readable when something has come, if the device does not say so.
+    fn fd(&self) -> Option<RawFd>;
+
+    /// Ends the device's use of memory.
+    fn close(&mut self, device: &mut dyn Device);
+}
+
+/// Nanoseconds until a card is asked for again: the first time, and the most.
+const ASK_AGAIN: u64 = 1_000_000;
+const ASK_SELDOM: u64 = 50_000_000;
+
+pub struct Office {
+    mail: Mail,
+    ranks: usize,
+    directory: Box<dyn Directory>,
+    carrier: Box<dyn Carrier>,
+    addresses: BTreeMap<usize, Address>,
+    /// Of ranks whose card is not known yet: when to ask again, and how long to wait after that.
+    asked: BTreeMap<usize, (u64, u64)>,
+}
+
+impl Office {
+    /// `ip` is the address of the network interface below a device that has no datagrams.
+    pub fn open(
+        device: &mut dyn Device,
+        ip: u128,
+        rank: usize,
+        ranks: usize,
+        mut directory: Box<dyn Directory>,
+    ) -> Result<Office> {
+        let carrier: Box<dyn Carrier> = match device.attributes().datagrams {
+            true => Box::new(Datagrams::open(device)?),
+            false => Box::new(Socket::open(&device.attributes().name, ip)?),
+        };
+        let secret = secret()?;
+        directory.publish(&card(secret, carrier.address()))?;
+        Ok(Office {
+            mail: Mail::new(rank, secret),
+            ranks,
+            directory,
+            carrier,
+            addresses: BTreeMap::new(),
+            asked: BTreeMap::new(),
+        })
+    }
+
+    pub fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        if peer >= self.ranks {
+            let ranks = self.ranks;
+            return Err(Error::Invalid(format!(
+                "there is no rank {peer} among {ranks}"
+            )));
+        }
+        self.mail.oob_send(peer, words);
+        Ok(())
+    }
+
+    pub fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.mail.oob_recv()
+    }
+
+    pub fn has_arrived(&self) -> bool {
+        self.mail.has_arrived()
+    }
+
+    /// All that was told has been heard, and nothing is on its way from here.
+    pub fn is_settled(&self) -> bool {
+        self.mail.is_settled() && self.carrier.is_settled()
+    }
+
+    /// Readable when words may have come, if the device does not say so.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.carrier.fd()
+    }
+
+    /// When there is something to do, if nothing comes before.
+    pub fn due(&self) -> Option<u64> {
+        let asked = self.asked.values().map(|(when, _)| *when);
+        asked.chain(self.mail.due()).min()
+    }
+
+    /// Takes what has come, and sends what is to be sent.
+    pub fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
+        let Office {
+            mail,
+            ranks,
+            carrier,
+            ..
+        } = self;
+        carrier.collect(device, &mut |datagram| mail.incoming(datagram, *ranks, now))?;
+        self.ask(now)?;
+        while self.carrier.has_room()
+            && let Some((peer, datagram)) = self.mail.outgoing(now)
+        {
+            if let Some(&to) = self.addresses.get(&peer) {
+                self.carrier.send(device, to, &datagram)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the cards of ranks that something is for.
+    fn ask(&mut self, now: u64) -> Result<()> {
+        let strangers: Vec<usize> = self.mail.strangers().collect();
+        for peer in strangers {
+            let (when, patience) = self.asked.get(&peer).copied().unwrap_or((now, ASK_AGAIN));
+            if now < when {
+                continue;
+            }
+            match self.directory.find(peer)? {
+                Some(card) => {
+                    let (secret, address) = read_card(&card).ok_or_else(|| {
+                        Error::System(format!(
+                            "what rank {peer} has published of itself is no card; do all ranks use the same version of \
+                             the library?"
+                        ))
+                    })?;
+                    self.asked.remove(&peer);
+                    self.addresses.insert(peer, address);
+                    self.mail.introduce(peer, secret);
+                }
+                None => {
+                    let later = (now + patience, (2 * patience).min(ASK_SELDOM));
+                    self.asked.insert(peer, later);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the device's use of memory.
+    pub fn close(&mut self, device: &mut dyn Device) {
+        self.carrier.close(device);
+    }
+}
+
+const CARD_VERSION: u8 = 1;
+const CARD: usize = 1 + 8 + 16 + 4;
+
+fn card(secret: u64, address: Address) -> Vec<u8> {
+    let mut card = vec![CARD_VERSION];
+    card.extend(secret.to_le_bytes());
+    card.extend(address.port.to_le_bytes());
+    card.extend(address.qp.to_le_bytes());
+    card
+}
+
+fn read_card(card: &[u8]) -> Option<(u64, Address)> {
+    if card.len() != CARD || card[0] != CARD_VERSION {
+        return None;
+    }
+    let address = Address {
+        port: u128::from_le_bytes(card[9..25].try_into().ok()?),
+        qp: u32::from_le_bytes(card[25..].try_into().ok()?),
+    };
+    Some((u64::from_le_bytes(card[1..9].try_into().ok()?), address))
+}
+
+/// A number that nobody can guess.
+pub(super) fn secret() -> Result<u64> {
+    let mut bytes = [0; 8];
+    // SAFETY: a place for so many bytes.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match got == bytes.len() as isize {
+        true => Ok(u64::from_ne_bytes(bytes)),
+        false => Err(Error::System(format!(
+            "no random number: {}",
+            std::io::Error::last_os_error()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_says_what_was_put_on_it() {
+        let address = Address {
+            port: u128::MAX - 5,
+            qp: 0x00ab_cdef,
+        };
+        let card = card(7, address);
+        assert_eq!(read_card(&card), Some((7, address)));
+        assert_eq!(read_card(&card[1..]), None);
+        assert_eq!(read_card(&[]), None);
+    }
+}
