@@ -1,8 +1,8 @@
-//! What a node over another hands on to it as it is. Such a node is the device in use too; how many devices there are and how its
-//! rank waits it says itself.
+//! Delegation for a [`Node`](crate::Node) that wraps another and is also its own current device.
 
-/// The methods of [`Node`](crate::Node) for a type with the node below in `node`, a `RefCell`, lent by `node()`, and the number
-/// of the device in use in `rail`.
+/// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
+/// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
+/// `rail`. It implements `rails` and `wait` itself.
 #[macro_export]
 macro_rules! delegate_to_node {
     () => {

@@ -8,7 +8,7 @@ use super::connection::Q_KEY;
 use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
 use super::sys::*;
 use device::check;
-use device::wr_table::{Kind, Number, Sent};
+use device::wr_table::{QueueKind, Sent, WrNumber};
 use device::{
     Completed, Completion, Cq, Device, Error, Operation, Qp, ReceiveQueue, Result, Slice, State,
     Status, Transport, Work,
@@ -137,8 +137,8 @@ impl VerbsDevice {
             request.__bindgen_anon_1.imm_data = immediate.to_be();
         }
         let own = self.qp_mut(qp)?;
-        let number = Number {
-            kind: Kind::Send,
+        let number = WrNumber {
+            kind: QueueKind::Send,
             life: own.life,
             queue: qp.0,
             slot: own.sends.next(),
@@ -233,8 +233,8 @@ impl VerbsDevice {
             return self.too_many(into.len(), RECEIVE_SLICES);
         }
         let (kind, index, life) = match queue {
-            ReceiveQueue::Own(qp) => (Kind::Receive, qp.0, self.qp(qp)?.life),
-            ReceiveQueue::Shared(srq) => (Kind::Shared, srq.0, 0),
+            ReceiveQueue::Own(qp) => (QueueKind::Receive, qp.0, self.qp(qp)?.life),
+            ReceiveQueue::Shared(srq) => (QueueKind::Shared, srq.0, 0),
         };
         let receives = match queue {
             ReceiveQueue::Own(qp) => self.qp_mut(qp)?.receives.as_mut(),
@@ -255,7 +255,7 @@ impl VerbsDevice {
             };
         };
         let slot = receives.take(id).ok_or(Error::Full)?;
-        let number = Number {
+        let number = WrNumber {
             kind,
             life,
             queue: index,
@@ -295,9 +295,9 @@ impl VerbsDevice {
 
     /// A receive is over: the user's number, if it is not forgotten.
     #[inline]
-    fn give_back(&mut self, number: Number) -> Option<u64> {
+    fn give_back(&mut self, number: WrNumber) -> Option<u64> {
         let receives = match number.kind {
-            Kind::Shared => &mut self.srqs.get_mut(number.queue as usize)?.receives,
+            QueueKind::Shared => &mut self.srqs.get_mut(number.queue as usize)?.receives,
             _ => self.alive(number)?.receives.as_mut()?,
         };
         receives.give_back(number.slot)
@@ -305,7 +305,7 @@ impl VerbsDevice {
 
     /// The queue pair that a request was posted to, if it has not been reset or destroyed since.
     #[inline]
-    fn alive(&mut self, number: Number) -> Option<&mut OwnQp> {
+    fn alive(&mut self, number: WrNumber) -> Option<&mut OwnQp> {
         let own = self.qps.get_mut(number.queue as usize)?.as_mut()?;
         (own.life == number.life).then_some(&mut **own)
     }
@@ -357,9 +357,9 @@ impl VerbsDevice {
     /// Nothing comes of what was posted before its queue pair was reset or destroyed.
     #[inline]
     fn translate(&mut self, one: &ibv_wc) -> Option<Completion> {
-        let number = Number::decode(one.wr_id);
+        let number = WrNumber::decode(one.wr_id);
         let status = status(one.status);
-        if number.kind == Kind::Send {
+        if number.kind == QueueKind::Send {
             let sent = self.alive(number)?.sends.retire(number.slot)?;
             return Some(Completion {
                 id: sent.id,
@@ -376,7 +376,7 @@ impl VerbsDevice {
         }
         let id = self.give_back(number)?;
         let (qp, header) = match number.kind {
-            Kind::Shared => (*self.numbers.get(&one.qp_num)?, 0),
+            QueueKind::Shared => (*self.numbers.get(&one.qp_num)?, 0),
             _ => {
                 let header = match self.alive(number)?.transport {
                     Transport::Ud => GRH,
