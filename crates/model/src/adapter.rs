@@ -16,7 +16,7 @@ pub(super) struct Fifo {
 impl Fifo {
     /// Busy for `time`, from `at` on or from when it is free: until when.
     #[inline]
-    pub fn take(&mut self, at: Time, time: Time) -> Time {
+    pub(crate) fn take(&mut self, at: Time, time: Time) -> Time {
         self.free = self.free.max(at) + time;
         self.free
     }
@@ -52,7 +52,7 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    pub fn new(host: u32, rail: u32, within: bool) -> Adapter {
+    pub(crate) fn new(host: u32, rail: u32, within: bool) -> Adapter {
         let fifo = Fifo::default();
         Adapter {
             host,

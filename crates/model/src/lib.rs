@@ -10,7 +10,6 @@
 //!   [`sim::Model::owner`], and what arrives for a rank lies in its inbox until it goes on;
 //! - a resource does one thing at a time, in the order in which it was asked; the same seed gives the same run.
 
-#![warn(missing_docs, unreachable_pub)]
 mod adapter;
 mod completions;
 pub mod compute_trace;

@@ -74,12 +74,12 @@ pub(super) struct Message {
 
 impl Message {
     /// Its payload is read from memory by the HCA.
-    pub fn is_fetched(&self) -> bool {
+    pub(crate) fn is_fetched(&self) -> bool {
         !self.inline && self.len > 0 && !self.kind.is_answered()
     }
 
     /// Packets that the request is sent in.
-    pub fn packets(&self, mtu: u32) -> u32 {
+    pub(crate) fn packets(&self, mtu: u32) -> u32 {
         match self.kind.is_answered() {
             true => 1,
             false => self.len.div_ceil(mtu).max(1),
@@ -90,7 +90,7 @@ impl Message {
     ///
     /// # Safety
     /// That memory is at hand, for so many bytes.
-    pub unsafe fn read(&mut self, address: u64, len: u32) {
+    pub(crate) unsafe fn read(&mut self, address: u64, len: u32) {
         let (before, len) = (self.payload.len(), len as usize);
         self.payload.reserve(len);
         // SAFETY: the caller vouches for the source; the payload, which is memory of the world, has just got the room.
@@ -102,7 +102,7 @@ impl Message {
     }
 
     /// What a packet of `mtu` carries: from where, and how much.
-    pub fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
+    pub(crate) fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
         let from = packet * mtu;
         (from, (self.len - from).min(mtu))
     }
@@ -118,7 +118,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub fn new(memory: Shared) -> Messages {
+    pub(crate) fn new(memory: Shared) -> Messages {
         Messages {
             memory,
             all: Vec::new_in(memory),
@@ -127,7 +127,7 @@ impl Messages {
     }
 
     /// One that only has its buffers, empty, and must be filled in.
-    pub fn take(&mut self) -> u32 {
+    pub(crate) fn take(&mut self) -> u32 {
         if self.free != NONE {
             let number = self.free;
             self.free = self.all[number as usize].next;
@@ -170,14 +170,14 @@ impl Messages {
 
     /// Something that named it has happened.
     #[inline]
-    pub fn release(&mut self, number: u32) {
+    pub(crate) fn release(&mut self, number: u32) {
         self[number].uses -= 1;
         self.collect(number);
     }
 
     /// Its queue pair no longer holds it.
     #[inline]
-    pub fn unlist(&mut self, number: u32) {
+    pub(crate) fn unlist(&mut self, number: u32) {
         self[number].listed = false;
         self.collect(number);
     }

@@ -23,7 +23,7 @@ struct Kept {
 pub(super) struct Pinned(Vec<Kept>);
 
 impl Pinned {
-    pub fn new(memory: Shared) -> Pinned {
+    pub(crate) fn new(memory: Shared) -> Pinned {
         Pinned(Vec::new_in(memory))
     }
 
@@ -33,7 +33,7 @@ impl Pinned {
     }
 
     /// One more is in use. True if it has to be registered.
-    pub fn take(&mut self, rail: u32, pages: u64) -> bool {
+    pub(crate) fn take(&mut self, rail: u32, pages: u64) -> bool {
         let at = self.find(rail, pages).unwrap_or_else(|at| {
             let (used, most) = (0, 0);
             let none = Kept {
@@ -52,7 +52,7 @@ impl Pinned {
         more
     }
 
-    pub fn give_back(&mut self, rail: u32, pages: u64) {
+    pub(crate) fn give_back(&mut self, rail: u32, pages: u64) {
         if let Ok(at) = self.find(rail, pages) {
             self.0[at].used -= 1;
         }

@@ -53,7 +53,7 @@ pub(super) enum What {
 }
 
 impl Rank {
-    pub fn new(memory: Shared, host: u32, slowness: u32) -> Rank {
+    pub(crate) fn new(memory: Shared, host: u32, slowness: u32) -> Rank {
         Rank {
             host,
             gone: false,
@@ -71,7 +71,7 @@ impl Rank {
     }
 
     /// When something happens next that a rank that waits wants to know.
-    pub fn next_news(&self) -> Option<Time> {
+    pub(crate) fn next_news(&self) -> Option<Time> {
         self.news[self.first..]
             .iter()
             .find(|news| news.wakes)

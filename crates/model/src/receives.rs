@@ -36,7 +36,7 @@ pub(super) struct Receive {
 }
 
 impl Receives {
-    pub fn new(memory: Shared) -> Receives {
+    pub(crate) fn new(memory: Shared) -> Receives {
         Receives {
             memory,
             queues: Vec::new_in(memory),
@@ -45,7 +45,7 @@ impl Receives {
         }
     }
 
-    pub fn create(&mut self, queue: Queue) -> u32 {
+    pub(crate) fn create(&mut self, queue: Queue) -> u32 {
         self.queues.push(Entry {
             queue,
             alive: true,
@@ -56,18 +56,18 @@ impl Receives {
         self.queues.len() as u32 - 1
     }
 
-    pub fn destroy(&mut self, queue: u32) {
+    pub(crate) fn destroy(&mut self, queue: u32) {
         self.clear(queue);
         self.queues[queue as usize].alive = false;
     }
 
-    pub fn clear(&mut self, queue: u32) {
+    pub(crate) fn clear(&mut self, queue: u32) {
         while let Some(receive) = self.take(queue) {
             self.free(receive);
         }
     }
 
-    pub fn post(&mut self, queue: u32, id: u64, slices: &[Slice]) -> Result<()> {
+    pub(crate) fn post(&mut self, queue: u32, id: u64, slices: &[Slice]) -> Result<()> {
         let memory = self.memory;
         if self.queues[queue as usize].len >= self.queues[queue as usize].queue.depth {
             return Err(Error::Full);
@@ -101,7 +101,7 @@ impl Receives {
     }
 
     /// The oldest of a queue. Must be given back with `free`.
-    pub fn take(&mut self, queue: u32) -> Option<u32> {
+    pub(crate) fn take(&mut self, queue: u32) -> Option<u32> {
         let entry = &mut self.queues[queue as usize];
         let first = entry.first;
         if first == NONE {
@@ -115,14 +115,14 @@ impl Receives {
         Some(first)
     }
 
-    pub fn free(&mut self, number: u32) {
+    pub(crate) fn free(&mut self, number: u32) {
         let receive = &mut self.posted[number as usize];
         receive.slices.clear();
         receive.next = self.free;
         self.free = number;
     }
 
-    pub fn get(&self, number: u32) -> &Receive {
+    pub(crate) fn get(&self, number: u32) -> &Receive {
         &self.posted[number as usize]
     }
 }

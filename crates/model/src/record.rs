@@ -14,7 +14,7 @@ use super::{NONE, Net};
 /// The most spans that are kept.
 pub const MOST: u64 = 4 << 20;
 /// The most calls before each of which is kept what a rank computed.
-pub const MOST_CALLS: u64 = 16 << 20;
+pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
 /// The most names of calls.
 pub(super) const MOST_NAMES: u64 = 1 << 12;
@@ -244,7 +244,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn new(memory: Shared) -> Record {
+    pub(crate) fn new(memory: Shared) -> Record {
         Record {
             mode: Mode::Off,
             spans: Log::new(memory, SPANS, MOST),

@@ -33,14 +33,14 @@ pub(super) enum Use {
 }
 
 impl Regions {
-    pub fn new(memory: Shared) -> Regions {
+    pub(crate) fn new(memory: Shared) -> Regions {
         Regions {
             all: Vec::new_in(memory),
             free: Vec::new_in(memory),
         }
     }
 
-    pub fn register(
+    pub(crate) fn register(
         &mut self,
         (rank, rail): (u32, u32),
         address: u64,
@@ -73,7 +73,7 @@ impl Regions {
     }
 
     /// How long it was.
-    pub fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
+    pub(crate) fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
         match self.all.get_mut(key as usize >> 8) {
             Some(entry)
                 if entry.alive && entry.key == key && (entry.rank, entry.rail) == (rank, rail) =>
@@ -89,7 +89,7 @@ impl Regions {
     }
 
     /// All of a rank that leaves.
-    pub fn forget(&mut self, rank: u32) {
+    pub(crate) fn forget(&mut self, rank: u32) {
         for entry in self
             .all
             .iter_mut()
@@ -102,7 +102,7 @@ impl Regions {
 
     /// Whether a rank's device may use memory so. No bytes need no key.
     #[inline]
-    pub fn allow(
+    pub(crate) fn allow(
         &self,
         (rank, rail): (u32, u32),
         key: u32,
@@ -136,7 +136,7 @@ impl Regions {
 
     /// Whether memory is still registered: what is on its way may arrive.
     #[inline]
-    pub fn stands(&self, key: u32) -> bool {
+    pub(crate) fn stands(&self, key: u32) -> bool {
         let entry = self.all.get(key as usize >> 8);
         entry.is_some_and(|entry| entry.alive && entry.key == key)
     }

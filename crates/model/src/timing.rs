@@ -48,7 +48,7 @@ pub(super) struct Piece {
 }
 
 impl Timing {
-    pub fn new(memory: Shared, system: &System, rail: u32) -> Timing {
+    pub(crate) fn new(memory: Shared, system: &System, rail: u32) -> Timing {
         let costs = Costs::of(system, rail);
         let mtu = costs.mtu().0;
         let mut pieces = Vec::new_in(memory);
@@ -75,7 +75,7 @@ impl Timing {
     }
 
     /// Of what goes through a host's own memory: processors copy, and nothing else takes time.
-    pub fn within(memory: Shared, system: &System) -> Timing {
+    pub(crate) fn within(memory: Shared, system: &System) -> Timing {
         let mut timing = Timing::new(memory, system, 0);
         timing.pieces.fill(Piece {
             known: true,
@@ -98,7 +98,7 @@ impl Timing {
     }
 
     /// From the processor's store until the HCA knows of a request.
-    pub fn mmio(&self, inlined: u32) -> Time {
+    pub(crate) fn mmio(&self, inlined: u32) -> Time {
         if self.within {
             return 0;
         }
@@ -106,14 +106,14 @@ impl Timing {
     }
 
     /// On the bus: a work request that the HCA fetches.
-    pub fn fetch(&self, inlined: u32) -> Time {
+    pub(crate) fn fetch(&self, inlined: u32) -> Time {
         let time = self.costs.fetch(Bytes(inlined.into()));
         time.unwrap_or_default().picos()
     }
 
     /// Of a payload of at most a packet.
     #[inline]
-    pub fn piece(&mut self, len: u32) -> Piece {
+    pub(crate) fn piece(&mut self, len: u32) -> Piece {
         let known = self.pieces[len as usize];
         if known.known {
             known
@@ -139,7 +139,7 @@ impl Timing {
 
     /// On the link: so many bytes, headers included.
     #[inline]
-    pub fn wire(&mut self, bytes: u64) -> Time {
+    pub(crate) fn wire(&mut self, bytes: u64) -> Time {
         let known = &mut self.wire[bytes as usize];
         if *known == 0 && !self.within {
             *known = self.costs.wire(bytes).picos();

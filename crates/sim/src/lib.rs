@@ -12,8 +12,6 @@
 //! - events of one time happen in the order in which they were asked for, and before the ranks of that time, which go by
 //!   number.
 
-#![warn(missing_docs, unreachable_pub)]
-
 #[cfg(feature = "coroutines")]
 pub mod coroutines;
 mod heap;

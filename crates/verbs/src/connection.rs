@@ -16,10 +16,10 @@ const TIMEOUT: u8 = 14;
 /// 61.44 ms (IBA 9.7.5.2.8, table 45).
 const RECEIVER_NOT_READY_TIMER: u8 = 25;
 /// Datagram queue pairs take what carries this; all of ours do. Without the highest bit, which is for the privileged.
-pub const Q_KEY: u32 = 0x0f15_4b1a;
+pub(crate) const Q_KEY: u32 = 0x0f15_4b1a;
 
 /// How queue pairs of a port reach others.
-pub struct Way {
+pub(crate) struct Way {
     pub port: u8,
     pub ethernet: bool,
     pub gid_index: u8,
@@ -33,7 +33,7 @@ pub struct Way {
 
 impl Way {
     /// The way to a peer's port.
-    pub fn to(&self, peer: u128) -> ibv_ah_attr {
+    pub(crate) fn to(&self, peer: u128) -> ibv_ah_attr {
         // SAFETY: numbers only.
         let mut way: ibv_ah_attr = unsafe { zeroed() };
         way.port_num = self.port;
@@ -50,7 +50,12 @@ impl Way {
 }
 
 /// From RESET to INIT, where receives can be posted.
-pub fn begin(context: &Context, way: &Way, qp: *mut ibv_qp, transport: Transport) -> Result<()> {
+pub(crate) fn begin(
+    context: &Context,
+    way: &Way,
+    qp: *mut ibv_qp,
+    transport: Transport,
+) -> Result<()> {
     let mut wanted = attributes(IBV_QPS_INIT);
     wanted.port_num = way.port;
     let own = match transport {
@@ -73,7 +78,7 @@ pub fn begin(context: &Context, way: &Way, qp: *mut ibv_qp, transport: Transport
 }
 
 /// From INIT to RTS, tied to a peer's unless it is a datagram's.
-pub fn finish(
+pub(crate) fn finish(
     context: &Context,
     way: &Way,
     qp: *mut ibv_qp,
@@ -119,7 +124,12 @@ pub fn finish(
 }
 
 /// To a state that needs nothing else: RESET or ERR.
-pub fn end(context: &Context, qp: *mut ibv_qp, state: ibv_qp_state, what: &str) -> Result<()> {
+pub(crate) fn end(
+    context: &Context,
+    qp: *mut ibv_qp,
+    state: ibv_qp_state,
+    what: &str,
+) -> Result<()> {
     modify(context, qp, attributes(state), 0, what)
 }
 

@@ -14,7 +14,7 @@ use device::{
 const RECEIVES: usize = 128;
 const SENDS: usize = 32;
 
-pub struct Datagrams {
+pub(crate) struct Datagrams {
     cq: Cq,
     qp: Qp,
     address: Address,
@@ -25,7 +25,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    pub fn open(device: &mut dyn Device) -> Result<Datagrams> {
+    pub(crate) fn open(device: &mut dyn Device) -> Result<Datagrams> {
         let (name, mtu) = (&device.attributes().name, device.attributes().mtu);
         if mtu < DATAGRAM {
             return Err(Error::System(format!(

@@ -5,14 +5,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use device::{Error, Result};
 
-pub struct Alarm {
+pub(crate) struct Alarm {
     all: OwnedFd,
     timer: OwnedFd,
     is_set: bool,
 }
 
 impl Alarm {
-    pub fn new() -> Result<Alarm> {
+    pub(crate) fn new() -> Result<Alarm> {
         // SAFETY: no arguments but flags; what comes is a new descriptor.
         let all = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
@@ -27,7 +27,7 @@ impl Alarm {
         Ok(alarm)
     }
 
-    pub fn watch(&self, fd: RawFd) -> Result<()> {
+    pub(crate) fn watch(&self, fd: RawFd) -> Result<()> {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
             u64: 0,
@@ -38,7 +38,7 @@ impl Alarm {
         check(answer)
     }
 
-    pub fn forget(&self, fd: RawFd) {
+    pub(crate) fn forget(&self, fd: RawFd) {
         // It may be closed, and so forgotten, already.
         // SAFETY: a descriptor of ours, and a number.
         unsafe {
@@ -52,7 +52,7 @@ impl Alarm {
     }
 
     /// From now on it also rings after so many nanoseconds, or not any more by itself.
-    pub fn ring_at(&mut self, nanos: Option<u64>) -> Result<()> {
+    pub(crate) fn ring_at(&mut self, nanos: Option<u64>) -> Result<()> {
         if nanos.is_none() && !self.is_set {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Alarm {
         check(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) })
     }
 
-    pub fn handle(&self) -> Result<OwnedFd> {
+    pub(crate) fn handle(&self) -> Result<OwnedFd> {
         self.all.try_clone().map_err(refused)
     }
 }

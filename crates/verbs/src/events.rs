@@ -18,7 +18,7 @@ use device::{Device, Result};
 const NOTES: usize = 64;
 
 /// Reads of a device's descriptor never wait.
-pub fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
+pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
     // SAFETY: numbers.
     let answer = unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);

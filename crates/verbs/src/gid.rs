@@ -38,7 +38,7 @@ impl Gid {
 type Rule = (&'static str, fn(&Gid) -> bool);
 
 /// The GID by which an Ethernet port is reached, and why that one.
-pub fn choose_roce(table: &[Gid]) -> Option<(Gid, String)> {
+pub(crate) fn choose_roce(table: &[Gid]) -> Option<(Gid, String)> {
     let rules: [Rule; 4] = [
         (
             "RoCE v2 with the port's IPv4 address: it is routed, and what a network is set up for",

@@ -6,7 +6,7 @@ use std::ptr;
 
 use device::{Address, Error, Result};
 
-pub fn words(address: Address) -> String {
+pub(crate) fn words(address: Address) -> String {
     match ipv4(address) {
         Some(ip) => format!("{ip}, port {}", address.qp),
         None => format!("{}, port {}", Ipv6Addr::from(address.port), address.qp),
@@ -18,7 +18,7 @@ fn ipv4(address: Address) -> Option<Ipv4Addr> {
     Ipv6Addr::from(u128::from(address.port as u64)).to_ipv4_mapped()
 }
 
-pub fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
+pub(crate) fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
     let port = u16::try_from(address.qp).ok();
     let (Some(ip), Some(port)) = (ipv4(address), port) else {
         let words = words(address);
@@ -36,7 +36,7 @@ pub fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
 
 /// The network interface below an iWARP device, whose GID begins with that interface's hardware address, and its first IPv4
 /// address as a mapped one.
-pub fn below(gid: u128) -> Option<(String, u128)> {
+pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
     let hardware = gid.to_be_bytes();
     let all = interfaces();
     let (name, _) = all

@@ -12,7 +12,6 @@
 //!   it is about, and a queue gives room back only with completions that have been taken, as the trait says;
 //! - what was made of a device is unmade before it is closed, in the order that libibverbs asks for (`device`).
 
-#![warn(missing_docs, unreachable_pub)]
 mod connection;
 mod datagrams;
 mod device;

@@ -10,7 +10,7 @@ use device::{Error, Result};
 const NAME: &CStr = c"libibverbs.so.1";
 
 /// The library, once opened for the whole process.
-pub fn library() -> Result<&'static Library> {
+pub(crate) fn library() -> Result<&'static Library> {
     static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(Library::open);
     library.as_ref().map_err(|why| Error::System(why.clone()))
@@ -87,7 +87,7 @@ impl Library {
 }
 
 /// Opens a library of rdma-core.
-pub fn open(name: &CStr, advice: &str) -> std::result::Result<*mut c_void, String> {
+pub(crate) fn open(name: &CStr, advice: &str) -> std::result::Result<*mut c_void, String> {
     // SAFETY: a name that ends with a zero; the library's initialisers are those of rdma-core.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     match handle.is_null() {
@@ -99,7 +99,7 @@ pub fn open(name: &CStr, advice: &str) -> std::result::Result<*mut c_void, Strin
     }
 }
 
-pub fn symbol(
+pub(crate) fn symbol(
     handle: *mut c_void,
     name: &CStr,
     library: &str,
@@ -128,12 +128,12 @@ fn loader_words() -> String {
 }
 
 /// What the operating system has just said no to.
-pub fn refused(device: &str, what: &str) -> Error {
+pub(crate) fn refused(device: &str, what: &str) -> Error {
     refused_with(device, what, io::Error::last_os_error())
 }
 
 /// The same for functions that return the error's number, or −1 and leave it in `errno`.
-pub fn check(device: &str, what: &str, answer: c_int) -> Result<()> {
+pub(crate) fn check(device: &str, what: &str, answer: c_int) -> Result<()> {
     match answer {
         0 => Ok(()),
         -1 => Err(refused(device, what)),

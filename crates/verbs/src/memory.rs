@@ -5,7 +5,7 @@ use std::io;
 use device::Error;
 
 /// `bytes` could not be registered on `device`.
-pub fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
+pub(crate) fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
     let short = matches!(
         error.raw_os_error(),
         Some(libc::ENOMEM | libc::EAGAIN | libc::EPERM)

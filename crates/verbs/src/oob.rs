@@ -44,7 +44,7 @@ pub(super) trait Carrier: Send {
 const ASK_AGAIN: u64 = 1_000_000;
 const ASK_SELDOM: u64 = 50_000_000;
 
-pub struct Office {
+pub(crate) struct Office {
     mail: Mail,
     ranks: usize,
     directory: Box<dyn Directory>,
@@ -56,7 +56,7 @@ pub struct Office {
 
 impl Office {
     /// `ip` is the address of the network interface below a device that has no datagrams.
-    pub fn open(
+    pub(crate) fn open(
         device: &mut dyn Device,
         ip: u128,
         rank: usize,
@@ -79,7 +79,7 @@ impl Office {
         })
     }
 
-    pub fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+    pub(crate) fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         if peer >= self.ranks {
             let ranks = self.ranks;
             return Err(Error::Invalid(format!(
@@ -90,32 +90,32 @@ impl Office {
         Ok(())
     }
 
-    pub fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
+    pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.mail.oob_recv()
     }
 
-    pub fn has_arrived(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         self.mail.has_arrived()
     }
 
     /// All that was told has been heard, and nothing is on its way from here.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.mail.is_settled() && self.carrier.is_settled()
     }
 
     /// Readable when words may have come, if the device does not say so.
-    pub fn fd(&self) -> Option<RawFd> {
+    pub(crate) fn fd(&self) -> Option<RawFd> {
         self.carrier.fd()
     }
 
     /// When there is something to do, if nothing comes before.
-    pub fn due(&self) -> Option<u64> {
+    pub(crate) fn due(&self) -> Option<u64> {
         let asked = self.asked.values().map(|(when, _)| *when);
         asked.chain(self.mail.due()).min()
     }
 
     /// Takes what has come, and sends what is to be sent.
-    pub fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
+    pub(crate) fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
         let Office {
             mail,
             ranks,
@@ -164,7 +164,7 @@ impl Office {
     }
 
     /// Ends the device's use of memory.
-    pub fn close(&mut self, device: &mut dyn Device) {
+    pub(crate) fn close(&mut self, device: &mut dyn Device) {
         self.carrier.close(device);
     }
 }

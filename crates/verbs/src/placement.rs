@@ -7,7 +7,7 @@ use device::Placement;
 ///
 /// No specification promises an order within a message: IBA 9.5 (o9-20) leaves it open. Where a ring may be polled in
 /// memory rests on what makers say of their cards, so a device that is not known counts as one without order.
-pub fn placement(driver: Option<&str>) -> (Placement, &'static str) {
+pub(crate) fn placement(driver: Option<&str>) -> (Placement, &'static str) {
     match driver {
         Some("mlx4_core" | "mlx5_core" | "ib_mthca") => (
             Placement::Ordered,

@@ -10,7 +10,7 @@ use super::sys::*;
 use device::{Error, Result};
 
 /// A device of this host that has been opened.
-pub struct Context {
+pub(crate) struct Context {
     pub library: &'static Library,
     pub raw: *mut ibv_context,
     pub name: String,
@@ -28,7 +28,7 @@ impl Drop for Context {
 }
 
 /// The names of the devices of this host, each opened, or why that could not be.
-pub fn open_all() -> Result<Vec<(String, Result<Context>)>> {
+pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
     let library = library()?;
     let mut count = 0;
     // SAFETY: a place for the count.
@@ -74,7 +74,7 @@ pub fn open_all() -> Result<Vec<(String, Result<Context>)>> {
 }
 
 impl Context {
-    pub fn attributes(&self) -> Result<ibv_device_attr> {
+    pub(crate) fn attributes(&self) -> Result<ibv_device_attr> {
         let mut attributes = MaybeUninit::zeroed();
         // SAFETY: an open device and a place for the answer, of which zeroes are a value too.
         let answer = unsafe { (self.library.query_device)(self.raw, attributes.as_mut_ptr()) };
@@ -83,7 +83,7 @@ impl Context {
         Ok(unsafe { attributes.assume_init() })
     }
 
-    pub fn port(&self, port: u8) -> Result<ibv_port_attr> {
+    pub(crate) fn port(&self, port: u8) -> Result<ibv_port_attr> {
         // SAFETY: numbers only, of which zeroes are a value.
         let mut attributes: ibv_port_attr = unsafe { zeroed() };
         // SAFETY: an open device and a place for the answer.
@@ -93,7 +93,7 @@ impl Context {
     }
 
     /// The GIDs of a port.
-    pub fn gids(&self, port: u8) -> Result<Vec<Gid>> {
+    pub(crate) fn gids(&self, port: u8) -> Result<Vec<Gid>> {
         // SAFETY: numbers only.
         let mut table: Vec<ibv_gid_entry> = vec![unsafe { zeroed() }; 1024];
         // SAFETY: places for so many answers of this size.
@@ -129,18 +129,18 @@ impl Context {
             .collect())
     }
 
-    pub fn is_iwarp(&self) -> bool {
+    pub(crate) fn is_iwarp(&self) -> bool {
         self.transport == IBV_TRANSPORT_IWARP
     }
 
-    pub fn alloc_pd(&self) -> Result<*mut ibv_pd> {
+    pub(crate) fn alloc_pd(&self) -> Result<*mut ibv_pd> {
         // SAFETY: an open device.
         let pd = unsafe { (self.library.alloc_pd)(self.raw) };
         self.made(pd, "making a protection domain")
     }
 
     /// What a function has made, or why it has not.
-    pub fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
+    pub(crate) fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
         match made.is_null() {
             true => Err(refused(&self.name, what)),
             false => Ok(made),
@@ -160,7 +160,7 @@ pub struct Surroundings {
     pub interface: Option<String>,
 }
 
-pub fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroundings {
+pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroundings {
     let folder = PathBuf::from("/sys/class/infiniband").join(device);
     let bus = folder.join("device");
     let numa = read(&bus.join("numa_node")).and_then(|node| node.parse().ok());
@@ -186,11 +186,11 @@ fn target(link: &Path) -> Option<String> {
 }
 
 /// Bytes of payload that `ibv_mtu` stands for.
-pub fn mtu_bytes(mtu: ibv_mtu) -> usize {
+pub(crate) fn mtu_bytes(mtu: ibv_mtu) -> usize {
     128 << mtu.clamp(1, 5)
 }
 
-pub fn state_words(state: ibv_port_state) -> &'static str {
+pub(crate) fn state_words(state: ibv_port_state) -> &'static str {
     match state {
         IBV_PORT_DOWN => "down",
         IBV_PORT_INIT => "initializing",
@@ -202,7 +202,11 @@ pub fn state_words(state: ibv_port_state) -> &'static str {
 }
 
 /// Why a port cannot be used, if it cannot.
-pub fn unusable(context: &Context, port: &ibv_port_attr, gid: Option<&Gid>) -> Option<String> {
+pub(crate) fn unusable(
+    context: &Context,
+    port: &ibv_port_attr,
+    gid: Option<&Gid>,
+) -> Option<String> {
     if context.transport != IBV_TRANSPORT_IB && !context.is_iwarp() {
         return Some("it speaks neither InfiniBand, RoCE nor iWARP".into());
     }
@@ -283,7 +287,7 @@ impl std::fmt::Display for Rate {
 }
 
 /// A device that is not there, and those that are.
-pub fn not_there(wanted: &str, there: &[String]) -> Error {
+pub(crate) fn not_there(wanted: &str, there: &[String]) -> Error {
     let there = match there.is_empty() {
         true => "there is none".into(),
         false => format!("there are {}", there.join(", ")),

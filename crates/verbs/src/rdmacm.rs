@@ -40,7 +40,7 @@ const PATIENCE: c_int = 10_000;
 const BACKLOG: c_int = 4;
 
 /// What ties the queue pairs of a device to their peers'.
-pub struct Exchange {
+pub(crate) struct Exchange {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -86,14 +86,14 @@ enum Phase {
 }
 
 /// One queue pair's line.
-pub struct Line {
+pub(crate) struct Line {
     shared: Arc<Shared>,
     number: u32,
     address: Address,
 }
 
 impl Exchange {
-    pub fn open(device: &str) -> Result<Exchange> {
+    pub(crate) fn open(device: &str) -> Result<Exchange> {
         let manager = manager()?;
         // SAFETY: no arguments.
         let channel = unsafe { (manager.create_event_channel)() };
@@ -131,7 +131,7 @@ impl Exchange {
     }
 
     /// Waits for calls for the queue pair of this number, at a port of the host's address `ip`.
-    pub fn listen(&self, number: u32, ip: u128, way: &Way) -> Result<Line> {
+    pub(crate) fn listen(&self, number: u32, ip: u128, way: &Way) -> Result<Line> {
         let shared = &self.shared;
         let listener = shared.new_id()?;
         let bound = shared.bind(listener, ip);
@@ -171,12 +171,12 @@ impl Exchange {
     }
 
     /// Readable when the state of a line has changed.
-    pub fn fd(&self) -> RawFd {
+    pub(crate) fn fd(&self) -> RawFd {
         self.shared.news.as_raw_fd()
     }
 
     /// Has the state of a line changed since this was asked last?
-    pub fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         let is_new = self.shared.is_new.swap(false, Ordering::AcqRel);
         if is_new {
             let mut count = [0u8; 8];
@@ -200,12 +200,12 @@ impl Drop for Exchange {
 }
 
 impl Line {
-    pub fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         self.address
     }
 
     /// Begins to tie the queue pair to a peer's, which has to be asked for the same.
-    pub fn connect(&self, peer: Address) -> Result<()> {
+    pub(crate) fn connect(&self, peer: Address) -> Result<()> {
         let key = |address: Address| (address.port as u64, address.qp);
         let shared = &self.shared;
         if key(self.address) == key(peer) {
@@ -236,7 +236,7 @@ impl Line {
         Ok(())
     }
 
-    pub fn state(&self) -> Result<State> {
+    pub(crate) fn state(&self) -> Result<State> {
         match self
             .shared
             .lines()

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of a datagram, at most.
-pub const DATAGRAM: usize = 1024;
+pub(crate) const DATAGRAM: usize = 1024;
 const HEADER: usize = 32;
 const BODY: usize = DATAGRAM - HEADER;
 const VERSION: u8 = 1;
@@ -23,7 +23,7 @@ const MOST_PATIENCE: u64 = 1_000_000_000;
 const HAS_FRAGMENT: u8 = 1;
 const ENDS_WORD: u8 = 2;
 
-pub struct Mail {
+pub(crate) struct Mail {
     rank: u32,
     /// What datagrams for this rank must repeat.
     secret: u64,
@@ -58,7 +58,7 @@ struct Fragment {
 }
 
 impl Mail {
-    pub fn new(rank: usize, secret: u64) -> Mail {
+    pub(crate) fn new(rank: usize, secret: u64) -> Mail {
         Mail {
             rank: rank as u32,
             secret,
@@ -68,7 +68,7 @@ impl Mail {
         }
     }
 
-    pub fn oob_send(&mut self, peer: usize, words: &[u8]) {
+    pub(crate) fn oob_send(&mut self, peer: usize, words: &[u8]) {
         if peer == self.rank as usize {
             self.arrived.push_back((peer, words.to_vec()));
             return;
@@ -90,11 +90,11 @@ impl Mail {
     }
 
     /// The next word that has arrived: from whom, and what.
-    pub fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
+    pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.arrived.pop_front()
     }
 
-    pub fn has_arrived(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         !self.arrived.is_empty()
     }
 
@@ -105,28 +105,28 @@ impl Mail {
     }
 
     /// Ranks that something is for and whose secret is not known.
-    pub fn strangers(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn strangers(&self) -> impl Iterator<Item = usize> {
         let strangers = self.busy().filter(|(_, peer)| peer.secret.is_none());
         strangers.map(|(rank, _)| rank)
     }
 
-    pub fn introduce(&mut self, peer: usize, secret: u64) {
+    pub(crate) fn introduce(&mut self, peer: usize, secret: u64) {
         self.peers.entry(peer).or_default().secret = Some(secret);
     }
 
     /// All that was told to ranks that are known has been taken, and they have been told so.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         !self.busy().any(|(_, peer)| peer.secret.is_some())
     }
 
     /// When something is to be sent again, if nothing is heard before.
-    pub fn due(&self) -> Option<u64> {
+    pub(crate) fn due(&self) -> Option<u64> {
         let waiting = self.busy().filter(|(_, peer)| peer.sent > 0);
         waiting.map(|(_, peer)| peer.deadline).min()
     }
 
     /// A datagram has come. What is not meant for this rank, or is damaged, is dropped.
-    pub fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) {
+    pub(crate) fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) {
         let Some(letter) = Letter::open(datagram, self.secret) else {
             return;
         };
@@ -154,7 +154,7 @@ impl Mail {
     }
 
     /// The next datagram to send: for whom, and its bytes. To be called until there is none.
-    pub fn outgoing(&mut self, now: u64) -> Option<(usize, Vec<u8>)> {
+    pub(crate) fn outgoing(&mut self, now: u64) -> Option<(usize, Vec<u8>)> {
         let mut next = self.busy.first().copied();
         while let Some(rank) = next {
             next = self.busy.range(rank + 1..).next().copied();

@@ -10,13 +10,13 @@ use super::oob::Carrier;
 use super::reliable_datagram::DATAGRAM;
 use device::{Address, Device, Error, Result};
 
-pub struct Socket {
+pub(crate) struct Socket {
     socket: UdpSocket,
     address: Address,
 }
 
 impl Socket {
-    pub fn open(device: &str, ip: u128) -> Result<Socket> {
+    pub(crate) fn open(device: &str, ip: u128) -> Result<Socket> {
         let own = endpoint(Address { port: ip, qp: 0 })?;
         let open = || {
             let socket = UdpSocket::bind(own)?;

@@ -33,25 +33,25 @@ use libc::{pthread_cond_t, pthread_mutex_t};
 
 #[derive(PartialEq, Eq, Copy, Clone, Debug, Hash)]
 #[repr(C, align(8))]
-pub struct __BindgenOpaqueArray8<T>(pub T);
+pub(crate) struct __BindgenOpaqueArray8<T>(pub T);
 impl<T: Copy + Default, const N: usize> Default for __BindgenOpaqueArray8<[T; N]> {
     fn default() -> Self {
         Self([<T as Default>::default(); N])
     }
 }
-pub type __u32 = ::std::os::raw::c_uint;
-pub type __u64 = ::std::os::raw::c_ulonglong;
-pub type __be32 = __u32;
-pub type __be64 = __u64;
+pub(crate) type __u32 = ::std::os::raw::c_uint;
+pub(crate) type __u64 = ::std::os::raw::c_ulonglong;
+pub(crate) type __be32 = __u32;
+pub(crate) type __be64 = __u64;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_gid {
+pub(crate) union ibv_gid {
     pub raw: [u8; 16usize],
     pub global: ibv_gid__bindgen_ty_1,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_gid__bindgen_ty_1 {
+pub(crate) struct ibv_gid__bindgen_ty_1 {
     pub subnet_prefix: __be64,
     pub interface_id: __be64,
 }
@@ -72,13 +72,13 @@ const _: () = {
     ["Offset of field: ibv_gid::raw"][::std::mem::offset_of!(ibv_gid, raw) - 0usize];
     ["Offset of field: ibv_gid::global"][::std::mem::offset_of!(ibv_gid, global) - 0usize];
 };
-pub const IBV_GID_TYPE_IB: ibv_gid_type = 0;
-pub const IBV_GID_TYPE_ROCE_V1: ibv_gid_type = 1;
-pub const IBV_GID_TYPE_ROCE_V2: ibv_gid_type = 2;
-pub type ibv_gid_type = ::std::os::raw::c_uint;
+pub(crate) const IBV_GID_TYPE_IB: ibv_gid_type = 0;
+pub(crate) const IBV_GID_TYPE_ROCE_V1: ibv_gid_type = 1;
+pub(crate) const IBV_GID_TYPE_ROCE_V2: ibv_gid_type = 2;
+pub(crate) type ibv_gid_type = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_gid_entry {
+pub(crate) struct ibv_gid_entry {
     pub gid: ibv_gid,
     pub gid_index: u32,
     pub port_num: u32,
@@ -99,29 +99,29 @@ const _: () = {
     ["Offset of field: ibv_gid_entry::ndev_ifindex"]
         [::std::mem::offset_of!(ibv_gid_entry, ndev_ifindex) - 28usize];
 };
-pub const IBV_NODE_UNKNOWN: ibv_node_type = -1;
-pub const IBV_NODE_CA: ibv_node_type = 1;
-pub const IBV_NODE_SWITCH: ibv_node_type = 2;
-pub const IBV_NODE_ROUTER: ibv_node_type = 3;
-pub const IBV_NODE_RNIC: ibv_node_type = 4;
-pub const IBV_NODE_USNIC: ibv_node_type = 5;
-pub const IBV_NODE_USNIC_UDP: ibv_node_type = 6;
-pub const IBV_NODE_UNSPECIFIED: ibv_node_type = 7;
-pub type ibv_node_type = ::std::os::raw::c_int;
-pub const IBV_TRANSPORT_UNKNOWN: ibv_transport_type = -1;
-pub const IBV_TRANSPORT_IB: ibv_transport_type = 0;
-pub const IBV_TRANSPORT_IWARP: ibv_transport_type = 1;
-pub const IBV_TRANSPORT_USNIC: ibv_transport_type = 2;
-pub const IBV_TRANSPORT_USNIC_UDP: ibv_transport_type = 3;
-pub const IBV_TRANSPORT_UNSPECIFIED: ibv_transport_type = 4;
-pub type ibv_transport_type = ::std::os::raw::c_int;
-pub const IBV_ATOMIC_NONE: ibv_atomic_cap = 0;
-pub const IBV_ATOMIC_HCA: ibv_atomic_cap = 1;
-pub const IBV_ATOMIC_GLOB: ibv_atomic_cap = 2;
-pub type ibv_atomic_cap = ::std::os::raw::c_uint;
+pub(crate) const IBV_NODE_UNKNOWN: ibv_node_type = -1;
+pub(crate) const IBV_NODE_CA: ibv_node_type = 1;
+pub(crate) const IBV_NODE_SWITCH: ibv_node_type = 2;
+pub(crate) const IBV_NODE_ROUTER: ibv_node_type = 3;
+pub(crate) const IBV_NODE_RNIC: ibv_node_type = 4;
+pub(crate) const IBV_NODE_USNIC: ibv_node_type = 5;
+pub(crate) const IBV_NODE_USNIC_UDP: ibv_node_type = 6;
+pub(crate) const IBV_NODE_UNSPECIFIED: ibv_node_type = 7;
+pub(crate) type ibv_node_type = ::std::os::raw::c_int;
+pub(crate) const IBV_TRANSPORT_UNKNOWN: ibv_transport_type = -1;
+pub(crate) const IBV_TRANSPORT_IB: ibv_transport_type = 0;
+pub(crate) const IBV_TRANSPORT_IWARP: ibv_transport_type = 1;
+pub(crate) const IBV_TRANSPORT_USNIC: ibv_transport_type = 2;
+pub(crate) const IBV_TRANSPORT_USNIC_UDP: ibv_transport_type = 3;
+pub(crate) const IBV_TRANSPORT_UNSPECIFIED: ibv_transport_type = 4;
+pub(crate) type ibv_transport_type = ::std::os::raw::c_int;
+pub(crate) const IBV_ATOMIC_NONE: ibv_atomic_cap = 0;
+pub(crate) const IBV_ATOMIC_HCA: ibv_atomic_cap = 1;
+pub(crate) const IBV_ATOMIC_GLOB: ibv_atomic_cap = 2;
+pub(crate) type ibv_atomic_cap = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_device_attr {
+pub(crate) struct ibv_device_attr {
     pub fw_ver: [::std::os::raw::c_char; 64usize],
     pub node_guid: __be64,
     pub sys_image_guid: __be64,
@@ -248,26 +248,26 @@ const _: () = {
     ["Offset of field: ibv_device_attr::phys_port_cnt"]
         [::std::mem::offset_of!(ibv_device_attr, phys_port_cnt) - 227usize];
 };
-pub const IBV_MTU_256: ibv_mtu = 1;
-pub const IBV_MTU_512: ibv_mtu = 2;
-pub const IBV_MTU_1024: ibv_mtu = 3;
-pub const IBV_MTU_2048: ibv_mtu = 4;
-pub const IBV_MTU_4096: ibv_mtu = 5;
-pub type ibv_mtu = ::std::os::raw::c_uint;
-pub const IBV_PORT_NOP: ibv_port_state = 0;
-pub const IBV_PORT_DOWN: ibv_port_state = 1;
-pub const IBV_PORT_INIT: ibv_port_state = 2;
-pub const IBV_PORT_ARMED: ibv_port_state = 3;
-pub const IBV_PORT_ACTIVE: ibv_port_state = 4;
-pub const IBV_PORT_ACTIVE_DEFER: ibv_port_state = 5;
-pub type ibv_port_state = ::std::os::raw::c_uint;
-pub const IBV_LINK_LAYER_UNSPECIFIED: _bindgen_ty_19 = 0;
-pub const IBV_LINK_LAYER_INFINIBAND: _bindgen_ty_19 = 1;
-pub const IBV_LINK_LAYER_ETHERNET: _bindgen_ty_19 = 2;
-pub type _bindgen_ty_19 = ::std::os::raw::c_uint;
+pub(crate) const IBV_MTU_256: ibv_mtu = 1;
+pub(crate) const IBV_MTU_512: ibv_mtu = 2;
+pub(crate) const IBV_MTU_1024: ibv_mtu = 3;
+pub(crate) const IBV_MTU_2048: ibv_mtu = 4;
+pub(crate) const IBV_MTU_4096: ibv_mtu = 5;
+pub(crate) type ibv_mtu = ::std::os::raw::c_uint;
+pub(crate) const IBV_PORT_NOP: ibv_port_state = 0;
+pub(crate) const IBV_PORT_DOWN: ibv_port_state = 1;
+pub(crate) const IBV_PORT_INIT: ibv_port_state = 2;
+pub(crate) const IBV_PORT_ARMED: ibv_port_state = 3;
+pub(crate) const IBV_PORT_ACTIVE: ibv_port_state = 4;
+pub(crate) const IBV_PORT_ACTIVE_DEFER: ibv_port_state = 5;
+pub(crate) type ibv_port_state = ::std::os::raw::c_uint;
+pub(crate) const IBV_LINK_LAYER_UNSPECIFIED: _bindgen_ty_19 = 0;
+pub(crate) const IBV_LINK_LAYER_INFINIBAND: _bindgen_ty_19 = 1;
+pub(crate) const IBV_LINK_LAYER_ETHERNET: _bindgen_ty_19 = 2;
+pub(crate) type _bindgen_ty_19 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_port_attr {
+pub(crate) struct ibv_port_attr {
     pub state: ibv_port_state,
     pub max_mtu: ibv_mtu,
     pub active_mtu: ibv_mtu,
@@ -338,36 +338,36 @@ const _: () = {
     ["Offset of field: ibv_port_attr::port_cap_flags2"]
         [::std::mem::offset_of!(ibv_port_attr, port_cap_flags2) - 48usize];
 };
-pub const IBV_EVENT_CQ_ERR: ibv_event_type = 0;
-pub const IBV_EVENT_QP_FATAL: ibv_event_type = 1;
-pub const IBV_EVENT_QP_REQ_ERR: ibv_event_type = 2;
-pub const IBV_EVENT_QP_ACCESS_ERR: ibv_event_type = 3;
-pub const IBV_EVENT_COMM_EST: ibv_event_type = 4;
-pub const IBV_EVENT_SQ_DRAINED: ibv_event_type = 5;
-pub const IBV_EVENT_PATH_MIG: ibv_event_type = 6;
-pub const IBV_EVENT_PATH_MIG_ERR: ibv_event_type = 7;
-pub const IBV_EVENT_DEVICE_FATAL: ibv_event_type = 8;
-pub const IBV_EVENT_PORT_ACTIVE: ibv_event_type = 9;
-pub const IBV_EVENT_PORT_ERR: ibv_event_type = 10;
-pub const IBV_EVENT_LID_CHANGE: ibv_event_type = 11;
-pub const IBV_EVENT_PKEY_CHANGE: ibv_event_type = 12;
-pub const IBV_EVENT_SM_CHANGE: ibv_event_type = 13;
-pub const IBV_EVENT_SRQ_ERR: ibv_event_type = 14;
-pub const IBV_EVENT_SRQ_LIMIT_REACHED: ibv_event_type = 15;
-pub const IBV_EVENT_QP_LAST_WQE_REACHED: ibv_event_type = 16;
-pub const IBV_EVENT_CLIENT_REREGISTER: ibv_event_type = 17;
-pub const IBV_EVENT_GID_CHANGE: ibv_event_type = 18;
-pub const IBV_EVENT_WQ_FATAL: ibv_event_type = 19;
-pub type ibv_event_type = ::std::os::raw::c_uint;
+pub(crate) const IBV_EVENT_CQ_ERR: ibv_event_type = 0;
+pub(crate) const IBV_EVENT_QP_FATAL: ibv_event_type = 1;
+pub(crate) const IBV_EVENT_QP_REQ_ERR: ibv_event_type = 2;
+pub(crate) const IBV_EVENT_QP_ACCESS_ERR: ibv_event_type = 3;
+pub(crate) const IBV_EVENT_COMM_EST: ibv_event_type = 4;
+pub(crate) const IBV_EVENT_SQ_DRAINED: ibv_event_type = 5;
+pub(crate) const IBV_EVENT_PATH_MIG: ibv_event_type = 6;
+pub(crate) const IBV_EVENT_PATH_MIG_ERR: ibv_event_type = 7;
+pub(crate) const IBV_EVENT_DEVICE_FATAL: ibv_event_type = 8;
+pub(crate) const IBV_EVENT_PORT_ACTIVE: ibv_event_type = 9;
+pub(crate) const IBV_EVENT_PORT_ERR: ibv_event_type = 10;
+pub(crate) const IBV_EVENT_LID_CHANGE: ibv_event_type = 11;
+pub(crate) const IBV_EVENT_PKEY_CHANGE: ibv_event_type = 12;
+pub(crate) const IBV_EVENT_SM_CHANGE: ibv_event_type = 13;
+pub(crate) const IBV_EVENT_SRQ_ERR: ibv_event_type = 14;
+pub(crate) const IBV_EVENT_SRQ_LIMIT_REACHED: ibv_event_type = 15;
+pub(crate) const IBV_EVENT_QP_LAST_WQE_REACHED: ibv_event_type = 16;
+pub(crate) const IBV_EVENT_CLIENT_REREGISTER: ibv_event_type = 17;
+pub(crate) const IBV_EVENT_GID_CHANGE: ibv_event_type = 18;
+pub(crate) const IBV_EVENT_WQ_FATAL: ibv_event_type = 19;
+pub(crate) type ibv_event_type = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_async_event {
+pub(crate) struct ibv_async_event {
     pub element: ibv_async_event__bindgen_ty_1,
     pub event_type: ibv_event_type,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_async_event__bindgen_ty_1 {
+pub(crate) union ibv_async_event__bindgen_ty_1 {
     pub cq: *mut ibv_cq,
     pub qp: *mut ibv_qp,
     pub srq: *mut ibv_srq,
@@ -400,62 +400,62 @@ const _: () = {
     ["Offset of field: ibv_async_event::event_type"]
         [::std::mem::offset_of!(ibv_async_event, event_type) - 8usize];
 };
-pub const IBV_WC_SUCCESS: ibv_wc_status = 0;
-pub const IBV_WC_LOC_LEN_ERR: ibv_wc_status = 1;
-pub const IBV_WC_LOC_QP_OP_ERR: ibv_wc_status = 2;
-pub const IBV_WC_LOC_EEC_OP_ERR: ibv_wc_status = 3;
-pub const IBV_WC_LOC_PROT_ERR: ibv_wc_status = 4;
-pub const IBV_WC_WR_FLUSH_ERR: ibv_wc_status = 5;
-pub const IBV_WC_MW_BIND_ERR: ibv_wc_status = 6;
-pub const IBV_WC_BAD_RESP_ERR: ibv_wc_status = 7;
-pub const IBV_WC_LOC_ACCESS_ERR: ibv_wc_status = 8;
-pub const IBV_WC_REM_INV_REQ_ERR: ibv_wc_status = 9;
-pub const IBV_WC_REM_ACCESS_ERR: ibv_wc_status = 10;
-pub const IBV_WC_REM_OP_ERR: ibv_wc_status = 11;
-pub const IBV_WC_RETRY_EXC_ERR: ibv_wc_status = 12;
-pub const IBV_WC_RNR_RETRY_EXC_ERR: ibv_wc_status = 13;
-pub const IBV_WC_LOC_RDD_VIOL_ERR: ibv_wc_status = 14;
-pub const IBV_WC_REM_INV_RD_REQ_ERR: ibv_wc_status = 15;
-pub const IBV_WC_REM_ABORT_ERR: ibv_wc_status = 16;
-pub const IBV_WC_INV_EECN_ERR: ibv_wc_status = 17;
-pub const IBV_WC_INV_EEC_STATE_ERR: ibv_wc_status = 18;
-pub const IBV_WC_FATAL_ERR: ibv_wc_status = 19;
-pub const IBV_WC_RESP_TIMEOUT_ERR: ibv_wc_status = 20;
-pub const IBV_WC_GENERAL_ERR: ibv_wc_status = 21;
-pub const IBV_WC_TM_ERR: ibv_wc_status = 22;
-pub const IBV_WC_TM_RNDV_INCOMPLETE: ibv_wc_status = 23;
-pub type ibv_wc_status = ::std::os::raw::c_uint;
-pub const IBV_WC_SEND: ibv_wc_opcode = 0;
-pub const IBV_WC_RDMA_WRITE: ibv_wc_opcode = 1;
-pub const IBV_WC_RDMA_READ: ibv_wc_opcode = 2;
-pub const IBV_WC_COMP_SWAP: ibv_wc_opcode = 3;
-pub const IBV_WC_FETCH_ADD: ibv_wc_opcode = 4;
-pub const IBV_WC_BIND_MW: ibv_wc_opcode = 5;
-pub const IBV_WC_LOCAL_INV: ibv_wc_opcode = 6;
-pub const IBV_WC_TSO: ibv_wc_opcode = 7;
-pub const IBV_WC_ATOMIC_WRITE: ibv_wc_opcode = 9;
-pub const IBV_WC_RECV: ibv_wc_opcode = 128;
-pub const IBV_WC_RECV_RDMA_WITH_IMM: ibv_wc_opcode = 129;
-pub const IBV_WC_TM_ADD: ibv_wc_opcode = 130;
-pub const IBV_WC_TM_DEL: ibv_wc_opcode = 131;
-pub const IBV_WC_TM_SYNC: ibv_wc_opcode = 132;
-pub const IBV_WC_TM_RECV: ibv_wc_opcode = 133;
-pub const IBV_WC_TM_NO_TAG: ibv_wc_opcode = 134;
-pub const IBV_WC_DRIVER1: ibv_wc_opcode = 135;
-pub const IBV_WC_DRIVER2: ibv_wc_opcode = 136;
-pub const IBV_WC_DRIVER3: ibv_wc_opcode = 137;
-pub type ibv_wc_opcode = ::std::os::raw::c_uint;
-pub const IBV_WC_GRH: ibv_wc_flags = 1;
-pub const IBV_WC_WITH_IMM: ibv_wc_flags = 2;
-pub const IBV_WC_IP_CSUM_OK: ibv_wc_flags = 4;
-pub const IBV_WC_WITH_INV: ibv_wc_flags = 8;
-pub const IBV_WC_TM_SYNC_REQ: ibv_wc_flags = 16;
-pub const IBV_WC_TM_MATCH: ibv_wc_flags = 32;
-pub const IBV_WC_TM_DATA_VALID: ibv_wc_flags = 64;
-pub type ibv_wc_flags = ::std::os::raw::c_uint;
+pub(crate) const IBV_WC_SUCCESS: ibv_wc_status = 0;
+pub(crate) const IBV_WC_LOC_LEN_ERR: ibv_wc_status = 1;
+pub(crate) const IBV_WC_LOC_QP_OP_ERR: ibv_wc_status = 2;
+pub(crate) const IBV_WC_LOC_EEC_OP_ERR: ibv_wc_status = 3;
+pub(crate) const IBV_WC_LOC_PROT_ERR: ibv_wc_status = 4;
+pub(crate) const IBV_WC_WR_FLUSH_ERR: ibv_wc_status = 5;
+pub(crate) const IBV_WC_MW_BIND_ERR: ibv_wc_status = 6;
+pub(crate) const IBV_WC_BAD_RESP_ERR: ibv_wc_status = 7;
+pub(crate) const IBV_WC_LOC_ACCESS_ERR: ibv_wc_status = 8;
+pub(crate) const IBV_WC_REM_INV_REQ_ERR: ibv_wc_status = 9;
+pub(crate) const IBV_WC_REM_ACCESS_ERR: ibv_wc_status = 10;
+pub(crate) const IBV_WC_REM_OP_ERR: ibv_wc_status = 11;
+pub(crate) const IBV_WC_RETRY_EXC_ERR: ibv_wc_status = 12;
+pub(crate) const IBV_WC_RNR_RETRY_EXC_ERR: ibv_wc_status = 13;
+pub(crate) const IBV_WC_LOC_RDD_VIOL_ERR: ibv_wc_status = 14;
+pub(crate) const IBV_WC_REM_INV_RD_REQ_ERR: ibv_wc_status = 15;
+pub(crate) const IBV_WC_REM_ABORT_ERR: ibv_wc_status = 16;
+pub(crate) const IBV_WC_INV_EECN_ERR: ibv_wc_status = 17;
+pub(crate) const IBV_WC_INV_EEC_STATE_ERR: ibv_wc_status = 18;
+pub(crate) const IBV_WC_FATAL_ERR: ibv_wc_status = 19;
+pub(crate) const IBV_WC_RESP_TIMEOUT_ERR: ibv_wc_status = 20;
+pub(crate) const IBV_WC_GENERAL_ERR: ibv_wc_status = 21;
+pub(crate) const IBV_WC_TM_ERR: ibv_wc_status = 22;
+pub(crate) const IBV_WC_TM_RNDV_INCOMPLETE: ibv_wc_status = 23;
+pub(crate) type ibv_wc_status = ::std::os::raw::c_uint;
+pub(crate) const IBV_WC_SEND: ibv_wc_opcode = 0;
+pub(crate) const IBV_WC_RDMA_WRITE: ibv_wc_opcode = 1;
+pub(crate) const IBV_WC_RDMA_READ: ibv_wc_opcode = 2;
+pub(crate) const IBV_WC_COMP_SWAP: ibv_wc_opcode = 3;
+pub(crate) const IBV_WC_FETCH_ADD: ibv_wc_opcode = 4;
+pub(crate) const IBV_WC_BIND_MW: ibv_wc_opcode = 5;
+pub(crate) const IBV_WC_LOCAL_INV: ibv_wc_opcode = 6;
+pub(crate) const IBV_WC_TSO: ibv_wc_opcode = 7;
+pub(crate) const IBV_WC_ATOMIC_WRITE: ibv_wc_opcode = 9;
+pub(crate) const IBV_WC_RECV: ibv_wc_opcode = 128;
+pub(crate) const IBV_WC_RECV_RDMA_WITH_IMM: ibv_wc_opcode = 129;
+pub(crate) const IBV_WC_TM_ADD: ibv_wc_opcode = 130;
+pub(crate) const IBV_WC_TM_DEL: ibv_wc_opcode = 131;
+pub(crate) const IBV_WC_TM_SYNC: ibv_wc_opcode = 132;
+pub(crate) const IBV_WC_TM_RECV: ibv_wc_opcode = 133;
+pub(crate) const IBV_WC_TM_NO_TAG: ibv_wc_opcode = 134;
+pub(crate) const IBV_WC_DRIVER1: ibv_wc_opcode = 135;
+pub(crate) const IBV_WC_DRIVER2: ibv_wc_opcode = 136;
+pub(crate) const IBV_WC_DRIVER3: ibv_wc_opcode = 137;
+pub(crate) type ibv_wc_opcode = ::std::os::raw::c_uint;
+pub(crate) const IBV_WC_GRH: ibv_wc_flags = 1;
+pub(crate) const IBV_WC_WITH_IMM: ibv_wc_flags = 2;
+pub(crate) const IBV_WC_IP_CSUM_OK: ibv_wc_flags = 4;
+pub(crate) const IBV_WC_WITH_INV: ibv_wc_flags = 8;
+pub(crate) const IBV_WC_TM_SYNC_REQ: ibv_wc_flags = 16;
+pub(crate) const IBV_WC_TM_MATCH: ibv_wc_flags = 32;
+pub(crate) const IBV_WC_TM_DATA_VALID: ibv_wc_flags = 64;
+pub(crate) type ibv_wc_flags = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_wc {
+pub(crate) struct ibv_wc {
     pub wr_id: u64,
     pub status: ibv_wc_status,
     pub opcode: ibv_wc_opcode,
@@ -472,7 +472,7 @@ pub struct ibv_wc {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_wc__bindgen_ty_1 {
+pub(crate) union ibv_wc__bindgen_ty_1 {
     pub imm_data: __be32,
     pub invalidated_rkey: u32,
 }
@@ -503,19 +503,19 @@ const _: () = {
     ["Offset of field: ibv_wc::dlid_path_bits"]
         [::std::mem::offset_of!(ibv_wc, dlid_path_bits) - 45usize];
 };
-pub const IBV_ACCESS_LOCAL_WRITE: ibv_access_flags = 1;
-pub const IBV_ACCESS_REMOTE_WRITE: ibv_access_flags = 2;
-pub const IBV_ACCESS_REMOTE_READ: ibv_access_flags = 4;
-pub const IBV_ACCESS_REMOTE_ATOMIC: ibv_access_flags = 8;
-pub const IBV_ACCESS_MW_BIND: ibv_access_flags = 16;
-pub const IBV_ACCESS_ZERO_BASED: ibv_access_flags = 32;
-pub const IBV_ACCESS_ON_DEMAND: ibv_access_flags = 64;
-pub const IBV_ACCESS_HUGETLB: ibv_access_flags = 128;
-pub const IBV_ACCESS_RELAXED_ORDERING: ibv_access_flags = 1048576;
-pub type ibv_access_flags = ::std::os::raw::c_uint;
+pub(crate) const IBV_ACCESS_LOCAL_WRITE: ibv_access_flags = 1;
+pub(crate) const IBV_ACCESS_REMOTE_WRITE: ibv_access_flags = 2;
+pub(crate) const IBV_ACCESS_REMOTE_READ: ibv_access_flags = 4;
+pub(crate) const IBV_ACCESS_REMOTE_ATOMIC: ibv_access_flags = 8;
+pub(crate) const IBV_ACCESS_MW_BIND: ibv_access_flags = 16;
+pub(crate) const IBV_ACCESS_ZERO_BASED: ibv_access_flags = 32;
+pub(crate) const IBV_ACCESS_ON_DEMAND: ibv_access_flags = 64;
+pub(crate) const IBV_ACCESS_HUGETLB: ibv_access_flags = 128;
+pub(crate) const IBV_ACCESS_RELAXED_ORDERING: ibv_access_flags = 1048576;
+pub(crate) type ibv_access_flags = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_mw_bind_info {
+pub(crate) struct ibv_mw_bind_info {
     pub mr: *mut ibv_mr,
     pub addr: u64,
     pub length: u64,
@@ -536,7 +536,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_pd {
+pub(crate) struct ibv_pd {
     pub context: *mut ibv_context,
     pub handle: u32,
 }
@@ -549,7 +549,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_mr {
+pub(crate) struct ibv_mr {
     pub context: *mut ibv_context,
     pub pd: *mut ibv_pd,
     pub addr: *mut ::std::os::raw::c_void,
@@ -570,12 +570,12 @@ const _: () = {
     ["Offset of field: ibv_mr::lkey"][::std::mem::offset_of!(ibv_mr, lkey) - 36usize];
     ["Offset of field: ibv_mr::rkey"][::std::mem::offset_of!(ibv_mr, rkey) - 40usize];
 };
-pub const IBV_MW_TYPE_1: ibv_mw_type = 1;
-pub const IBV_MW_TYPE_2: ibv_mw_type = 2;
-pub type ibv_mw_type = ::std::os::raw::c_uint;
+pub(crate) const IBV_MW_TYPE_1: ibv_mw_type = 1;
+pub(crate) const IBV_MW_TYPE_2: ibv_mw_type = 2;
+pub(crate) type ibv_mw_type = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_mw {
+pub(crate) struct ibv_mw {
     pub context: *mut ibv_context,
     pub pd: *mut ibv_pd,
     pub rkey: u32,
@@ -594,7 +594,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_global_route {
+pub(crate) struct ibv_global_route {
     pub dgid: ibv_gid,
     pub flow_label: u32,
     pub sgid_index: u8,
@@ -618,7 +618,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_ah_attr {
+pub(crate) struct ibv_ah_attr {
     pub grh: ibv_global_route,
     pub dlid: u16,
     pub sl: u8,
@@ -645,7 +645,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_srq_attr {
+pub(crate) struct ibv_srq_attr {
     pub max_wr: u32,
     pub max_sge: u32,
     pub srq_limit: u32,
@@ -663,7 +663,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_srq_init_attr {
+pub(crate) struct ibv_srq_init_attr {
     pub srq_context: *mut ::std::os::raw::c_void,
     pub attr: ibv_srq_attr,
 }
@@ -676,24 +676,24 @@ const _: () = {
     ["Offset of field: ibv_srq_init_attr::attr"]
         [::std::mem::offset_of!(ibv_srq_init_attr, attr) - 8usize];
 };
-pub const IBV_WQT_RQ: ibv_wq_type = 0;
-pub type ibv_wq_type = ::std::os::raw::c_uint;
-pub const IBV_WQS_RESET: ibv_wq_state = 0;
-pub const IBV_WQS_RDY: ibv_wq_state = 1;
-pub const IBV_WQS_ERR: ibv_wq_state = 2;
-pub const IBV_WQS_UNKNOWN: ibv_wq_state = 3;
-pub type ibv_wq_state = ::std::os::raw::c_uint;
-pub const IBV_QPT_RC: ibv_qp_type = 2;
-pub const IBV_QPT_UC: ibv_qp_type = 3;
-pub const IBV_QPT_UD: ibv_qp_type = 4;
-pub const IBV_QPT_RAW_PACKET: ibv_qp_type = 8;
-pub const IBV_QPT_XRC_SEND: ibv_qp_type = 9;
-pub const IBV_QPT_XRC_RECV: ibv_qp_type = 10;
-pub const IBV_QPT_DRIVER: ibv_qp_type = 255;
-pub type ibv_qp_type = ::std::os::raw::c_uint;
+pub(crate) const IBV_WQT_RQ: ibv_wq_type = 0;
+pub(crate) type ibv_wq_type = ::std::os::raw::c_uint;
+pub(crate) const IBV_WQS_RESET: ibv_wq_state = 0;
+pub(crate) const IBV_WQS_RDY: ibv_wq_state = 1;
+pub(crate) const IBV_WQS_ERR: ibv_wq_state = 2;
+pub(crate) const IBV_WQS_UNKNOWN: ibv_wq_state = 3;
+pub(crate) type ibv_wq_state = ::std::os::raw::c_uint;
+pub(crate) const IBV_QPT_RC: ibv_qp_type = 2;
+pub(crate) const IBV_QPT_UC: ibv_qp_type = 3;
+pub(crate) const IBV_QPT_UD: ibv_qp_type = 4;
+pub(crate) const IBV_QPT_RAW_PACKET: ibv_qp_type = 8;
+pub(crate) const IBV_QPT_XRC_SEND: ibv_qp_type = 9;
+pub(crate) const IBV_QPT_XRC_RECV: ibv_qp_type = 10;
+pub(crate) const IBV_QPT_DRIVER: ibv_qp_type = 255;
+pub(crate) type ibv_qp_type = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_qp_cap {
+pub(crate) struct ibv_qp_cap {
     pub max_send_wr: u32,
     pub max_recv_wr: u32,
     pub max_send_sge: u32,
@@ -717,7 +717,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_qp_init_attr {
+pub(crate) struct ibv_qp_init_attr {
     pub qp_context: *mut ::std::os::raw::c_void,
     pub send_cq: *mut ibv_cq,
     pub recv_cq: *mut ibv_cq,
@@ -745,45 +745,45 @@ const _: () = {
     ["Offset of field: ibv_qp_init_attr::sq_sig_all"]
         [::std::mem::offset_of!(ibv_qp_init_attr, sq_sig_all) - 56usize];
 };
-pub const IBV_QP_STATE: ibv_qp_attr_mask = 1;
-pub const IBV_QP_CUR_STATE: ibv_qp_attr_mask = 2;
-pub const IBV_QP_EN_SQD_ASYNC_NOTIFY: ibv_qp_attr_mask = 4;
-pub const IBV_QP_ACCESS_FLAGS: ibv_qp_attr_mask = 8;
-pub const IBV_QP_PKEY_INDEX: ibv_qp_attr_mask = 16;
-pub const IBV_QP_PORT: ibv_qp_attr_mask = 32;
-pub const IBV_QP_QKEY: ibv_qp_attr_mask = 64;
-pub const IBV_QP_AV: ibv_qp_attr_mask = 128;
-pub const IBV_QP_PATH_MTU: ibv_qp_attr_mask = 256;
-pub const IBV_QP_TIMEOUT: ibv_qp_attr_mask = 512;
-pub const IBV_QP_RETRY_CNT: ibv_qp_attr_mask = 1024;
-pub const IBV_QP_RNR_RETRY: ibv_qp_attr_mask = 2048;
-pub const IBV_QP_RQ_PSN: ibv_qp_attr_mask = 4096;
-pub const IBV_QP_MAX_QP_RD_ATOMIC: ibv_qp_attr_mask = 8192;
-pub const IBV_QP_ALT_PATH: ibv_qp_attr_mask = 16384;
-pub const IBV_QP_MIN_RNR_TIMER: ibv_qp_attr_mask = 32768;
-pub const IBV_QP_SQ_PSN: ibv_qp_attr_mask = 65536;
-pub const IBV_QP_MAX_DEST_RD_ATOMIC: ibv_qp_attr_mask = 131072;
-pub const IBV_QP_PATH_MIG_STATE: ibv_qp_attr_mask = 262144;
-pub const IBV_QP_CAP: ibv_qp_attr_mask = 524288;
-pub const IBV_QP_DEST_QPN: ibv_qp_attr_mask = 1048576;
-pub const IBV_QP_RATE_LIMIT: ibv_qp_attr_mask = 33554432;
-pub type ibv_qp_attr_mask = ::std::os::raw::c_uint;
-pub const IBV_QPS_RESET: ibv_qp_state = 0;
-pub const IBV_QPS_INIT: ibv_qp_state = 1;
-pub const IBV_QPS_RTR: ibv_qp_state = 2;
-pub const IBV_QPS_RTS: ibv_qp_state = 3;
-pub const IBV_QPS_SQD: ibv_qp_state = 4;
-pub const IBV_QPS_SQE: ibv_qp_state = 5;
-pub const IBV_QPS_ERR: ibv_qp_state = 6;
-pub const IBV_QPS_UNKNOWN: ibv_qp_state = 7;
-pub type ibv_qp_state = ::std::os::raw::c_uint;
-pub const IBV_MIG_MIGRATED: ibv_mig_state = 0;
-pub const IBV_MIG_REARM: ibv_mig_state = 1;
-pub const IBV_MIG_ARMED: ibv_mig_state = 2;
-pub type ibv_mig_state = ::std::os::raw::c_uint;
+pub(crate) const IBV_QP_STATE: ibv_qp_attr_mask = 1;
+pub(crate) const IBV_QP_CUR_STATE: ibv_qp_attr_mask = 2;
+pub(crate) const IBV_QP_EN_SQD_ASYNC_NOTIFY: ibv_qp_attr_mask = 4;
+pub(crate) const IBV_QP_ACCESS_FLAGS: ibv_qp_attr_mask = 8;
+pub(crate) const IBV_QP_PKEY_INDEX: ibv_qp_attr_mask = 16;
+pub(crate) const IBV_QP_PORT: ibv_qp_attr_mask = 32;
+pub(crate) const IBV_QP_QKEY: ibv_qp_attr_mask = 64;
+pub(crate) const IBV_QP_AV: ibv_qp_attr_mask = 128;
+pub(crate) const IBV_QP_PATH_MTU: ibv_qp_attr_mask = 256;
+pub(crate) const IBV_QP_TIMEOUT: ibv_qp_attr_mask = 512;
+pub(crate) const IBV_QP_RETRY_CNT: ibv_qp_attr_mask = 1024;
+pub(crate) const IBV_QP_RNR_RETRY: ibv_qp_attr_mask = 2048;
+pub(crate) const IBV_QP_RQ_PSN: ibv_qp_attr_mask = 4096;
+pub(crate) const IBV_QP_MAX_QP_RD_ATOMIC: ibv_qp_attr_mask = 8192;
+pub(crate) const IBV_QP_ALT_PATH: ibv_qp_attr_mask = 16384;
+pub(crate) const IBV_QP_MIN_RNR_TIMER: ibv_qp_attr_mask = 32768;
+pub(crate) const IBV_QP_SQ_PSN: ibv_qp_attr_mask = 65536;
+pub(crate) const IBV_QP_MAX_DEST_RD_ATOMIC: ibv_qp_attr_mask = 131072;
+pub(crate) const IBV_QP_PATH_MIG_STATE: ibv_qp_attr_mask = 262144;
+pub(crate) const IBV_QP_CAP: ibv_qp_attr_mask = 524288;
+pub(crate) const IBV_QP_DEST_QPN: ibv_qp_attr_mask = 1048576;
+pub(crate) const IBV_QP_RATE_LIMIT: ibv_qp_attr_mask = 33554432;
+pub(crate) type ibv_qp_attr_mask = ::std::os::raw::c_uint;
+pub(crate) const IBV_QPS_RESET: ibv_qp_state = 0;
+pub(crate) const IBV_QPS_INIT: ibv_qp_state = 1;
+pub(crate) const IBV_QPS_RTR: ibv_qp_state = 2;
+pub(crate) const IBV_QPS_RTS: ibv_qp_state = 3;
+pub(crate) const IBV_QPS_SQD: ibv_qp_state = 4;
+pub(crate) const IBV_QPS_SQE: ibv_qp_state = 5;
+pub(crate) const IBV_QPS_ERR: ibv_qp_state = 6;
+pub(crate) const IBV_QPS_UNKNOWN: ibv_qp_state = 7;
+pub(crate) type ibv_qp_state = ::std::os::raw::c_uint;
+pub(crate) const IBV_MIG_MIGRATED: ibv_mig_state = 0;
+pub(crate) const IBV_MIG_REARM: ibv_mig_state = 1;
+pub(crate) const IBV_MIG_ARMED: ibv_mig_state = 2;
+pub(crate) type ibv_mig_state = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_qp_attr {
+pub(crate) struct ibv_qp_attr {
     pub qp_state: ibv_qp_state,
     pub cur_qp_state: ibv_qp_state,
     pub path_mtu: ibv_mtu,
@@ -864,29 +864,29 @@ const _: () = {
     ["Offset of field: ibv_qp_attr::rate_limit"]
         [::std::mem::offset_of!(ibv_qp_attr, rate_limit) - 136usize];
 };
-pub const IBV_WR_RDMA_WRITE: ibv_wr_opcode = 0;
-pub const IBV_WR_RDMA_WRITE_WITH_IMM: ibv_wr_opcode = 1;
-pub const IBV_WR_SEND: ibv_wr_opcode = 2;
-pub const IBV_WR_SEND_WITH_IMM: ibv_wr_opcode = 3;
-pub const IBV_WR_RDMA_READ: ibv_wr_opcode = 4;
-pub const IBV_WR_ATOMIC_CMP_AND_SWP: ibv_wr_opcode = 5;
-pub const IBV_WR_ATOMIC_FETCH_AND_ADD: ibv_wr_opcode = 6;
-pub const IBV_WR_LOCAL_INV: ibv_wr_opcode = 7;
-pub const IBV_WR_BIND_MW: ibv_wr_opcode = 8;
-pub const IBV_WR_SEND_WITH_INV: ibv_wr_opcode = 9;
-pub const IBV_WR_TSO: ibv_wr_opcode = 10;
-pub const IBV_WR_DRIVER1: ibv_wr_opcode = 11;
-pub const IBV_WR_ATOMIC_WRITE: ibv_wr_opcode = 15;
-pub type ibv_wr_opcode = ::std::os::raw::c_uint;
-pub const IBV_SEND_FENCE: ibv_send_flags = 1;
-pub const IBV_SEND_SIGNALED: ibv_send_flags = 2;
-pub const IBV_SEND_SOLICITED: ibv_send_flags = 4;
-pub const IBV_SEND_INLINE: ibv_send_flags = 8;
-pub const IBV_SEND_IP_CSUM: ibv_send_flags = 16;
-pub type ibv_send_flags = ::std::os::raw::c_uint;
+pub(crate) const IBV_WR_RDMA_WRITE: ibv_wr_opcode = 0;
+pub(crate) const IBV_WR_RDMA_WRITE_WITH_IMM: ibv_wr_opcode = 1;
+pub(crate) const IBV_WR_SEND: ibv_wr_opcode = 2;
+pub(crate) const IBV_WR_SEND_WITH_IMM: ibv_wr_opcode = 3;
+pub(crate) const IBV_WR_RDMA_READ: ibv_wr_opcode = 4;
+pub(crate) const IBV_WR_ATOMIC_CMP_AND_SWP: ibv_wr_opcode = 5;
+pub(crate) const IBV_WR_ATOMIC_FETCH_AND_ADD: ibv_wr_opcode = 6;
+pub(crate) const IBV_WR_LOCAL_INV: ibv_wr_opcode = 7;
+pub(crate) const IBV_WR_BIND_MW: ibv_wr_opcode = 8;
+pub(crate) const IBV_WR_SEND_WITH_INV: ibv_wr_opcode = 9;
+pub(crate) const IBV_WR_TSO: ibv_wr_opcode = 10;
+pub(crate) const IBV_WR_DRIVER1: ibv_wr_opcode = 11;
+pub(crate) const IBV_WR_ATOMIC_WRITE: ibv_wr_opcode = 15;
+pub(crate) type ibv_wr_opcode = ::std::os::raw::c_uint;
+pub(crate) const IBV_SEND_FENCE: ibv_send_flags = 1;
+pub(crate) const IBV_SEND_SIGNALED: ibv_send_flags = 2;
+pub(crate) const IBV_SEND_SOLICITED: ibv_send_flags = 4;
+pub(crate) const IBV_SEND_INLINE: ibv_send_flags = 8;
+pub(crate) const IBV_SEND_IP_CSUM: ibv_send_flags = 16;
+pub(crate) type ibv_send_flags = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_sge {
+pub(crate) struct ibv_sge {
     pub addr: u64,
     pub length: u32,
     pub lkey: u32,
@@ -901,7 +901,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr {
+pub(crate) struct ibv_send_wr {
     pub wr_id: u64,
     pub next: *mut ibv_send_wr,
     pub sg_list: *mut ibv_sge,
@@ -915,7 +915,7 @@ pub struct ibv_send_wr {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_send_wr__bindgen_ty_1 {
+pub(crate) union ibv_send_wr__bindgen_ty_1 {
     pub imm_data: __be32,
     pub invalidate_rkey: u32,
 }
@@ -932,14 +932,14 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_send_wr__bindgen_ty_2 {
+pub(crate) union ibv_send_wr__bindgen_ty_2 {
     pub rdma: ibv_send_wr__bindgen_ty_2__bindgen_ty_1,
     pub atomic: ibv_send_wr__bindgen_ty_2__bindgen_ty_2,
     pub ud: ibv_send_wr__bindgen_ty_2__bindgen_ty_3,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_2__bindgen_ty_1 {
+pub(crate) struct ibv_send_wr__bindgen_ty_2__bindgen_ty_1 {
     pub remote_addr: u64,
     pub rkey: u32,
 }
@@ -956,7 +956,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_2__bindgen_ty_2 {
+pub(crate) struct ibv_send_wr__bindgen_ty_2__bindgen_ty_2 {
     pub remote_addr: u64,
     pub compare_add: u64,
     pub swap: u64,
@@ -979,7 +979,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
+pub(crate) struct ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
     pub ah: *mut ibv_ah,
     pub remote_qpn: u32,
     pub remote_qkey: u32,
@@ -1012,12 +1012,12 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_send_wr__bindgen_ty_3 {
+pub(crate) union ibv_send_wr__bindgen_ty_3 {
     pub xrc: ibv_send_wr__bindgen_ty_3__bindgen_ty_1,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_3__bindgen_ty_1 {
+pub(crate) struct ibv_send_wr__bindgen_ty_3__bindgen_ty_1 {
     pub remote_srqn: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1040,13 +1040,13 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union ibv_send_wr__bindgen_ty_4 {
+pub(crate) union ibv_send_wr__bindgen_ty_4 {
     pub bind_mw: ibv_send_wr__bindgen_ty_4__bindgen_ty_1,
     pub tso: ibv_send_wr__bindgen_ty_4__bindgen_ty_2,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_4__bindgen_ty_1 {
+pub(crate) struct ibv_send_wr__bindgen_ty_4__bindgen_ty_1 {
     pub mw: *mut ibv_mw,
     pub rkey: u32,
     pub bind_info: ibv_mw_bind_info,
@@ -1066,7 +1066,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_send_wr__bindgen_ty_4__bindgen_ty_2 {
+pub(crate) struct ibv_send_wr__bindgen_ty_4__bindgen_ty_2 {
     pub hdr: *mut ::std::os::raw::c_void,
     pub hdr_sz: u16,
     pub mss: u16,
@@ -1114,7 +1114,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_recv_wr {
+pub(crate) struct ibv_recv_wr {
     pub wr_id: u64,
     pub next: *mut ibv_recv_wr,
     pub sg_list: *mut ibv_sge,
@@ -1133,7 +1133,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_mw_bind {
+pub(crate) struct ibv_mw_bind {
     pub wr_id: u64,
     pub send_flags: ::std::os::raw::c_uint,
     pub bind_info: ibv_mw_bind_info,
@@ -1149,7 +1149,7 @@ const _: () = {
         [::std::mem::offset_of!(ibv_mw_bind, bind_info) - 16usize];
 };
 #[repr(C)]
-pub struct ibv_srq {
+pub(crate) struct ibv_srq {
     pub context: *mut ibv_context,
     pub srq_context: *mut ::std::os::raw::c_void,
     pub pd: *mut ibv_pd,
@@ -1183,7 +1183,7 @@ const _: () = {
         [::std::mem::offset_of!(ibv_srq, events_completed) - 128usize];
 };
 #[repr(C)]
-pub struct ibv_wq {
+pub(crate) struct ibv_wq {
     pub context: *mut ibv_context,
     pub wq_context: *mut ::std::os::raw::c_void,
     pub pd: *mut ibv_pd,
@@ -1237,7 +1237,7 @@ const _: () = {
     ["Offset of field: ibv_wq::comp_mask"][::std::mem::offset_of!(ibv_wq, comp_mask) - 156usize];
 };
 #[repr(C)]
-pub struct ibv_qp {
+pub(crate) struct ibv_qp {
     pub context: *mut ibv_context,
     pub qp_context: *mut ::std::os::raw::c_void,
     pub pd: *mut ibv_pd,
@@ -1283,7 +1283,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_comp_channel {
+pub(crate) struct ibv_comp_channel {
     pub context: *mut ibv_context,
     pub fd: ::std::os::raw::c_int,
     pub refcnt: ::std::os::raw::c_int,
@@ -1300,7 +1300,7 @@ const _: () = {
         [::std::mem::offset_of!(ibv_comp_channel, refcnt) - 12usize];
 };
 #[repr(C)]
-pub struct ibv_cq {
+pub(crate) struct ibv_cq {
     pub context: *mut ibv_context,
     pub channel: *mut ibv_comp_channel,
     pub cq_context: *mut ::std::os::raw::c_void,
@@ -1343,7 +1343,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_ah {
+pub(crate) struct ibv_ah {
     pub context: *mut ibv_context,
     pub pd: *mut ibv_pd,
     pub handle: u32,
@@ -1358,7 +1358,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct _ibv_device_ops {
+pub(crate) struct _ibv_device_ops {
     pub _dummy1: ::std::option::Option<
         unsafe extern "C" fn(
             device: *mut ibv_device,
@@ -1378,7 +1378,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_device {
+pub(crate) struct ibv_device {
     pub _ops: _ibv_device_ops,
     pub node_type: ibv_node_type,
     pub transport_type: ibv_transport_type,
@@ -1406,12 +1406,12 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug)]
-pub struct _compat_ibv_port_attr {
+pub(crate) struct _compat_ibv_port_attr {
     _unused: [u8; 0],
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct ibv_context_ops {
+pub(crate) struct ibv_context_ops {
     pub _compat_query_device: ::std::option::Option<
         unsafe extern "C" fn(
             context: *mut ibv_context,
@@ -1586,7 +1586,7 @@ const _: () = {
         [::std::mem::offset_of!(ibv_context_ops, _compat_async_event) - 248usize];
 };
 #[repr(C)]
-pub struct ibv_context {
+pub(crate) struct ibv_context {
     pub device: *mut ibv_device,
     pub ops: ibv_context_ops,
     pub cmd_fd: ::std::os::raw::c_int,
@@ -1618,31 +1618,31 @@ const _: () = {
     ["Offset of field: ibv_context::abi_compat"]
         [::std::mem::offset_of!(ibv_context, abi_compat) - 328usize];
 };
-pub const RDMA_CM_EVENT_ADDR_RESOLVED: rdma_cm_event_type = 0;
-pub const RDMA_CM_EVENT_ADDR_ERROR: rdma_cm_event_type = 1;
-pub const RDMA_CM_EVENT_ROUTE_RESOLVED: rdma_cm_event_type = 2;
-pub const RDMA_CM_EVENT_ROUTE_ERROR: rdma_cm_event_type = 3;
-pub const RDMA_CM_EVENT_CONNECT_REQUEST: rdma_cm_event_type = 4;
-pub const RDMA_CM_EVENT_CONNECT_RESPONSE: rdma_cm_event_type = 5;
-pub const RDMA_CM_EVENT_CONNECT_ERROR: rdma_cm_event_type = 6;
-pub const RDMA_CM_EVENT_UNREACHABLE: rdma_cm_event_type = 7;
-pub const RDMA_CM_EVENT_REJECTED: rdma_cm_event_type = 8;
-pub const RDMA_CM_EVENT_ESTABLISHED: rdma_cm_event_type = 9;
-pub const RDMA_CM_EVENT_DISCONNECTED: rdma_cm_event_type = 10;
-pub const RDMA_CM_EVENT_DEVICE_REMOVAL: rdma_cm_event_type = 11;
-pub const RDMA_CM_EVENT_MULTICAST_JOIN: rdma_cm_event_type = 12;
-pub const RDMA_CM_EVENT_MULTICAST_ERROR: rdma_cm_event_type = 13;
-pub const RDMA_CM_EVENT_ADDR_CHANGE: rdma_cm_event_type = 14;
-pub const RDMA_CM_EVENT_TIMEWAIT_EXIT: rdma_cm_event_type = 15;
-pub type rdma_cm_event_type = ::std::os::raw::c_uint;
-pub const RDMA_PS_IPOIB: rdma_port_space = 2;
-pub const RDMA_PS_TCP: rdma_port_space = 262;
-pub const RDMA_PS_UDP: rdma_port_space = 273;
-pub const RDMA_PS_IB: rdma_port_space = 319;
-pub type rdma_port_space = ::std::os::raw::c_uint;
+pub(crate) const RDMA_CM_EVENT_ADDR_RESOLVED: rdma_cm_event_type = 0;
+pub(crate) const RDMA_CM_EVENT_ADDR_ERROR: rdma_cm_event_type = 1;
+pub(crate) const RDMA_CM_EVENT_ROUTE_RESOLVED: rdma_cm_event_type = 2;
+pub(crate) const RDMA_CM_EVENT_ROUTE_ERROR: rdma_cm_event_type = 3;
+pub(crate) const RDMA_CM_EVENT_CONNECT_REQUEST: rdma_cm_event_type = 4;
+pub(crate) const RDMA_CM_EVENT_CONNECT_RESPONSE: rdma_cm_event_type = 5;
+pub(crate) const RDMA_CM_EVENT_CONNECT_ERROR: rdma_cm_event_type = 6;
+pub(crate) const RDMA_CM_EVENT_UNREACHABLE: rdma_cm_event_type = 7;
+pub(crate) const RDMA_CM_EVENT_REJECTED: rdma_cm_event_type = 8;
+pub(crate) const RDMA_CM_EVENT_ESTABLISHED: rdma_cm_event_type = 9;
+pub(crate) const RDMA_CM_EVENT_DISCONNECTED: rdma_cm_event_type = 10;
+pub(crate) const RDMA_CM_EVENT_DEVICE_REMOVAL: rdma_cm_event_type = 11;
+pub(crate) const RDMA_CM_EVENT_MULTICAST_JOIN: rdma_cm_event_type = 12;
+pub(crate) const RDMA_CM_EVENT_MULTICAST_ERROR: rdma_cm_event_type = 13;
+pub(crate) const RDMA_CM_EVENT_ADDR_CHANGE: rdma_cm_event_type = 14;
+pub(crate) const RDMA_CM_EVENT_TIMEWAIT_EXIT: rdma_cm_event_type = 15;
+pub(crate) type rdma_cm_event_type = ::std::os::raw::c_uint;
+pub(crate) const RDMA_PS_IPOIB: rdma_port_space = 2;
+pub(crate) const RDMA_PS_TCP: rdma_port_space = 262;
+pub(crate) const RDMA_PS_UDP: rdma_port_space = 273;
+pub(crate) const RDMA_PS_IB: rdma_port_space = 319;
+pub(crate) type rdma_port_space = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct rdma_event_channel {
+pub(crate) struct rdma_event_channel {
     pub fd: ::std::os::raw::c_int,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1655,7 +1655,7 @@ const _: () = {
 #[repr(C)]
 #[repr(align(8))]
 #[derive(Copy, Clone)]
-pub struct rdma_cm_id {
+pub(crate) struct rdma_cm_id {
     pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 416usize]>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1665,7 +1665,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct rdma_conn_param {
+pub(crate) struct rdma_conn_param {
     pub private_data: *const ::std::os::raw::c_void,
     pub private_data_len: u8,
     pub responder_resources: u8,
@@ -1701,7 +1701,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct rdma_ud_param {
+pub(crate) struct rdma_ud_param {
     pub private_data: *const ::std::os::raw::c_void,
     pub private_data_len: u8,
     pub ah_attr: ibv_ah_attr,
@@ -1724,7 +1724,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct rdma_cm_event {
+pub(crate) struct rdma_cm_event {
     pub id: *mut rdma_cm_id,
     pub listen_id: *mut rdma_cm_id,
     pub event: rdma_cm_event_type,
@@ -1733,7 +1733,7 @@ pub struct rdma_cm_event {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub union rdma_cm_event__bindgen_ty_1 {
+pub(crate) union rdma_cm_event__bindgen_ty_1 {
     pub conn: rdma_conn_param,
     pub ud: rdma_ud_param,
 }

@@ -6,14 +6,14 @@ use fabric::catalogue::Catalogue;
 use model::{Faults, ModelNode, Net};
 use sim::Time;
 use sim::coroutines::{Plan, run};
-pub use testdevice::ends::*;
+pub(crate) use testdevice::ends::*;
 
-pub fn system(name: &str) -> System {
+pub(crate) fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
 /// Runs a rank on each of these hosts.
-pub fn play<R: 'static>(
+pub(crate) fn play<R: 'static>(
     system: &System,
     hosts: &[u32],
     faults: Faults,
@@ -39,14 +39,14 @@ pub fn play<R: 'static>(
 }
 
 /// Connects this rank with a peer that does the same.
-pub fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
+pub(crate) fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
     let end = connect_any(node, wish, peer);
     settle_down(node);
     end
 }
 
 /// Lets so much time pass that all are connected.
-pub fn settle_down(node: &mut ModelNode) {
+pub(crate) fn settle_down(node: &mut ModelNode) {
     let until = node.turn().now() + 1_000_000_000;
     while node.turn().now() < until {
         node.wait((until - node.turn().now()).div_ceil(1000))
@@ -54,7 +54,7 @@ pub fn settle_down(node: &mut ModelNode) {
     }
 }
 
-pub trait Timed {
+pub(crate) trait Timed {
     /// Looks and waits until a byte of our memory has this value; when that was noticed.
     fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time;
 }

@@ -7,7 +7,7 @@ use testdevice::suite::makers::{Body, Maker, rank};
 use crate::common::{Wish, play, system};
 
 #[derive(Debug)]
-pub struct Model;
+pub(crate) struct Model;
 
 impl Maker for Model {
     fn run(&self, wish: Wish, body: Body) {

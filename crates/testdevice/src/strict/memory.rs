@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 ///
 /// # Safety
 /// The memory is registered, and nobody frees it meanwhile.
-pub unsafe fn load(address: u64, len: usize) -> Vec<u8> {
+pub(super) unsafe fn load(address: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut at = 0;
     while at < len {
@@ -29,7 +29,7 @@ pub unsafe fn load(address: u64, len: usize) -> Vec<u8> {
 ///
 /// # Safety
 /// As for `load`.
-pub unsafe fn store(address: u64, bytes: &[u8]) {
+pub(super) unsafe fn store(address: u64, bytes: &[u8]) {
     let mut at = 0;
     while at < bytes.len() {
         let to = address + at as u64;
@@ -48,7 +48,7 @@ pub unsafe fn store(address: u64, bytes: &[u8]) {
 
 /// # Safety
 /// As for `load`.
-pub unsafe fn store_one(address: u64, byte: u8) {
+pub(super) unsafe fn store_one(address: u64, byte: u8) {
     // SAFETY: inside the memory, by the caller.
     unsafe { &*(address as usize as *const AtomicU8) }.store(byte, Ordering::Release);
 }

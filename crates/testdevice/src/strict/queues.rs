@@ -13,7 +13,7 @@ use device::{
 const MOST_COMPLETIONS: usize = 1 << 20;
 
 #[derive(Default)]
-pub struct DeviceState {
+pub(super) struct DeviceState {
     pub regions: HashMap<u32, (Region, Access)>,
     pub qps: HashMap<u32, QpState>,
     pub cqs: Vec<CqState>,
@@ -21,7 +21,7 @@ pub struct DeviceState {
     pub next: u32,
 }
 
-pub struct QpState {
+pub(super) struct QpState {
     pub state: State,
     pub wanted: QpWanted,
     pub peer: Option<Address>,
@@ -33,7 +33,7 @@ pub struct QpState {
     pub receives: VecDeque<Posted>,
 }
 
-pub struct CqState {
+pub(super) struct CqState {
     pub depth: usize,
     pub completions: VecDeque<(Completion, usize)>,
     /// How many there have been.
@@ -41,12 +41,12 @@ pub struct CqState {
     pub overrun: bool,
 }
 
-pub struct Posted {
+pub(super) struct Posted {
     pub id: u64,
     pub into: Vec<Slice>,
 }
 
-pub struct Request {
+pub(super) struct Request {
     pub id: u64,
     pub operation: Operation,
     pub local: Vec<Slice>,
@@ -68,7 +68,7 @@ impl DeviceState {
         self.next
     }
 
-    pub fn register(&mut self, address: u64, len: usize, access: Access) -> Result<Region> {
+    pub(super) fn register(&mut self, address: u64, len: usize, access: Access) -> Result<Region> {
         check::register(address, len, access).map_err(Error::Invalid)?;
         let key = self.number();
         let region = Region {
@@ -81,13 +81,13 @@ impl DeviceState {
         Ok(region)
     }
 
-    pub fn deregister(&mut self, region: Region) -> Result<()> {
+    pub(super) fn deregister(&mut self, region: Region) -> Result<()> {
         let gone = self.regions.remove(&region.lkey);
         gone.map(|_| ())
             .ok_or_else(|| invalid("a region that is not registered"))
     }
 
-    pub fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+    pub(super) fn create_cq(&mut self, depth: usize) -> Result<Cq> {
         if depth > MOST_COMPLETIONS {
             return Err(invalid(format!(
                 "{depth} completions; a queue holds at most {MOST_COMPLETIONS}"
@@ -102,12 +102,12 @@ impl DeviceState {
         Ok(Cq(self.cqs.len() as u32 - 1))
     }
 
-    pub fn create_srq(&mut self, depth: usize) -> Srq {
+    pub(super) fn create_srq(&mut self, depth: usize) -> Srq {
         self.srqs.push((depth, VecDeque::new()));
         Srq(self.srqs.len() as u32 - 1)
     }
 
-    pub fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+    pub(super) fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
         check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
         let number = self.number();
         self.qps.insert(
@@ -125,27 +125,32 @@ impl DeviceState {
         Ok(Qp(number))
     }
 
-    pub fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+    pub(super) fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
         let gone = self.qps.remove(&qp.0);
         gone.map(|_| ()).ok_or_else(|| unknown(qp))
     }
 
-    pub fn qp(&self, qp: Qp) -> Result<&QpState> {
+    pub(super) fn qp(&self, qp: Qp) -> Result<&QpState> {
         self.qps.get(&qp.0).ok_or_else(|| unknown(qp))
     }
 
-    pub fn qp_mut(&mut self, qp: Qp) -> Result<&mut QpState> {
+    pub(super) fn qp_mut(&mut self, qp: Qp) -> Result<&mut QpState> {
         self.qps.get_mut(&qp.0).ok_or_else(|| unknown(qp))
     }
 
-    pub fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+    pub(super) fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         let state = self.qp_mut(qp)?;
         check::connect(state.wanted.transport, state.state, peer).map_err(Error::Invalid)?;
         (state.state, state.peer) = (State::Rts, peer);
         Ok(())
     }
 
-    pub fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
+    pub(super) fn post_receive(
+        &mut self,
+        queue: ReceiveQueue,
+        id: u64,
+        into: &[Slice],
+    ) -> Result<()> {
         let (depth, receives) = match queue {
             ReceiveQueue::Own(qp) => {
                 let state = self.qp_mut(qp)?;
@@ -169,7 +174,7 @@ impl DeviceState {
         Ok(())
     }
 
-    pub fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+    pub(super) fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let queue = self
             .cqs
             .get_mut(cq.0 as usize)
@@ -195,13 +200,13 @@ impl DeviceState {
         }
     }
 
-    pub fn has_receive(&mut self, qp: Qp) -> bool {
+    pub(super) fn has_receive(&mut self, qp: Qp) -> bool {
         self.receives(qp)
             .is_some_and(|receives| !receives.is_empty())
     }
 
     /// A message, or a write with immediate, uses up a receive. False: it did not fit.
-    pub fn received(
+    pub(super) fn received(
         &mut self,
         qp: Qp,
         of: Completed,
@@ -232,7 +237,7 @@ impl DeviceState {
     }
 
     /// Receives of a queue pair in error.
-    pub fn flush_receives(&mut self, qp: Qp) {
+    pub(super) fn flush_receives(&mut self, qp: Qp) {
         let Ok(state) = self.qp_mut(qp) else { return };
         let receives = std::mem::take(&mut state.receives);
         let cq = state.wanted.receive_cq;
@@ -250,7 +255,7 @@ impl DeviceState {
     }
 
     /// What a request carries, its local keys checked.
-    pub fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
+    pub(super) fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
         if let Some(bytes) = &request.inline {
             return Ok(bytes.clone());
         }
@@ -271,7 +276,7 @@ impl DeviceState {
         Ok(bytes)
     }
 
-    pub fn check(
+    pub(super) fn check(
         &self,
         at: Remote,
         len: usize,
@@ -299,7 +304,7 @@ fn unknown(qp: Qp) -> Error {
 }
 
 impl CqState {
-    pub fn push(&mut self, completion: Completion, retires: usize) {
+    pub(super) fn push(&mut self, completion: Completion, retires: usize) {
         self.overrun |= self.completions.len() == self.depth;
         self.completions.push_back((completion, retires));
         self.total += 1;

@@ -12,7 +12,7 @@ use device::{
     State, Status, Transport, Work,
 };
 
-pub struct World {
+pub(super) struct World {
     devices: Vec<DeviceState>,
     /// What each rank has been told and has not heard.
     words: Vec<VecDeque<(usize, Vec<u8>)>>,
@@ -28,7 +28,7 @@ pub struct World {
 }
 
 /// What can be seen of the world without locking it.
-pub struct Signs {
+pub(super) struct Signs {
     /// Requests that wait to be carried out.
     pub due: AtomicUsize,
     /// Words that a rank has not heard.
@@ -41,7 +41,7 @@ pub struct Signs {
 }
 
 impl Signs {
-    pub fn new(ranks: usize, devices: usize) -> Signs {
+    pub(super) fn new(ranks: usize, devices: usize) -> Signs {
         let zeros = |count| (0..count).map(|_| AtomicUsize::new(0)).collect();
         Signs {
             due: AtomicUsize::new(0),
@@ -66,7 +66,7 @@ enum Outcome {
 }
 
 impl World {
-    pub fn new(ranks: usize, setup: &Setup, signs: Arc<Signs>) -> World {
+    pub(super) fn new(ranks: usize, setup: &Setup, signs: Arc<Signs>) -> World {
         let mut devices = Vec::new();
         devices.resize_with(ranks * setup.rails, DeviceState::default);
         World {
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    pub fn version(&self) -> u64 {
+    pub(super) fn version(&self) -> u64 {
         self.signs.version.load(Ordering::Relaxed)
     }
 
@@ -91,7 +91,7 @@ impl World {
         self.signs.version.fetch_add(1, Ordering::Release);
     }
 
-    pub fn show_signs(&self) {
+    pub(super) fn show_signs(&self) {
         self.signs.due.store(self.busy.len(), Ordering::Release);
         for (sign, words) in self.signs.words.iter().zip(&self.words) {
             sign.store(words.len(), Ordering::Release);
@@ -106,11 +106,11 @@ impl World {
         }
     }
 
-    pub fn device(&mut self, index: usize) -> &mut DeviceState {
+    pub(super) fn device(&mut self, index: usize) -> &mut DeviceState {
         &mut self.devices[index]
     }
 
-    pub fn oob_send(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
+    pub(super) fn oob_send(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
         let ranks = self.words.len();
         let queue = self
             .words
@@ -121,7 +121,7 @@ impl World {
         Ok(())
     }
 
-    pub fn oob_recv(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
+    pub(super) fn oob_recv(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
         if self.delays && self.chance(2) {
             return None;
         }
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// Everything of a device that goes away.
-    pub fn forget(&mut self, index: usize) {
+    pub(super) fn forget(&mut self, index: usize) {
         self.devices[index] = DeviceState::default();
         self.busy.retain(|(device, _)| *device != index);
         self.news();
@@ -143,7 +143,7 @@ impl World {
         self.random.is_multiple_of(of)
     }
 
-    pub fn connect(&mut self, device: usize, qp: Qp, peer: Option<Address>) -> Result<()> {
+    pub(super) fn connect(&mut self, device: usize, qp: Qp, peer: Option<Address>) -> Result<()> {
         self.devices[device].connect(qp, peer)?;
         if let Some(peer) = peer.filter(|_| self.ties_both) {
             let own = Address {
@@ -164,7 +164,7 @@ impl World {
         Ok(())
     }
 
-    pub fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
+    pub(super) fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
         let state = self.devices[device].qp_mut(qp)?;
         if state.held == state.wanted.sends && state.state != State::Reset {
             return Err(Error::Full);
@@ -206,7 +206,7 @@ impl World {
         Ok(())
     }
 
-    pub fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
+    pub(super) fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
         let state = self.devices[device].qp_mut(qp)?;
         match to {
             Ending::Error => self.break_qp(device, qp),
@@ -222,7 +222,7 @@ impl World {
     }
 
     /// Carries out what is due.
-    pub fn pump(&mut self) {
+    pub(super) fn pump(&mut self) {
         for _ in 0..self.busy.len() {
             let Some((device, qp)) = self.busy.pop_front() else {
                 return;

@@ -13,7 +13,11 @@ const TRIES: usize = 100;
 const PAUSE: i32 = 10;
 
 /// Has each event taken that comes by the file `events`, until `end` can be read. An error: why no more events can come.
-pub fn attend(events: RawFd, end: &OwnedFd, take: impl Fn() -> io::Result<()>) -> io::Result<()> {
+pub(super) fn attend(
+    events: RawFd,
+    end: &OwnedFd,
+    take: impl Fn() -> io::Result<()>,
+) -> io::Result<()> {
     let wait_for = |fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -50,7 +54,7 @@ pub fn attend(events: RawFd, end: &OwnedFd, take: impl Fn() -> io::Result<()>) -
 }
 
 /// A file that can be made readable.
-pub fn signal_file(device: &str) -> Result<OwnedFd> {
+pub(super) fn signal_file(device: &str) -> Result<OwnedFd> {
     // SAFETY: no arguments but numbers.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     match fd < 0 {
@@ -60,7 +64,7 @@ pub fn signal_file(device: &str) -> Result<OwnedFd> {
     }
 }
 
-pub fn raise(file: &OwnedFd) {
+pub(super) fn raise(file: &OwnedFd) {
     let one = 1u64.to_ne_bytes();
     // It can only be full of signals already.
     // SAFETY: a file of ours, and eight bytes.
@@ -68,7 +72,7 @@ pub fn raise(file: &OwnedFd) {
 }
 
 /// What is started here gets no signals of the program's.
-pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     // SAFETY: sets of signals, and places for them.
     unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());

@@ -13,7 +13,7 @@ use crate::sys::*;
 
 impl Shared {
     /// Takes an event, if there is one.
-    pub fn take_event(&self) -> io::Result<()> {
+    pub(super) fn take_event(&self) -> io::Result<()> {
         let mut event = ptr::null_mut();
         // SAFETY: a channel of ours, and a place for the answer.
         if unsafe { (self.manager.get_cm_event)(self.channel, &mut event) } != 0 {
@@ -28,7 +28,7 @@ impl Shared {
     }
 
     /// No more events will come: what is not tied yet never will be.
-    pub fn give_up(&self, why: &io::Error) {
+    pub(super) fn give_up(&self, why: &io::Error) {
         let mut lines = self.lines();
         let why = format!(
             "{}: the connection manager tells no more of calls: {why} (has the device been taken away? look into the kernel's log)",

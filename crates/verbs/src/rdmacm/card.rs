@@ -5,10 +5,10 @@ use device::Address;
 /// A caller's words: its own address, and the one that it calls.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Card([[u8; 20]; 2]);
+pub(super) struct Card([[u8; 20]; 2]);
 
 impl Card {
-    pub fn of(from: Address, to: Address) -> Card {
+    pub(super) fn of(from: Address, to: Address) -> Card {
         Card([from, to].map(|address| {
             let mut bytes = [0; 20];
             bytes[..16].copy_from_slice(&address.port.to_be_bytes());
@@ -17,7 +17,7 @@ impl Card {
         }))
     }
 
-    pub fn read(self) -> (Address, Address) {
+    pub(super) fn read(self) -> (Address, Address) {
         let [from, to] = self.0.map(|bytes| {
             let number = |bytes: &[u8]| {
                 bytes

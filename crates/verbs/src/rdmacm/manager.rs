@@ -26,7 +26,7 @@ functions! {
     event_str = c"rdma_event_str": fn(rdma_cm_event_type) -> *const std::ffi::c_char;
 }
 
-pub fn manager() -> Result<&'static Manager> {
+pub(super) fn manager() -> Result<&'static Manager> {
     static MANAGER: OnceLock<std::result::Result<Manager, String>> = OnceLock::new();
     let manager = MANAGER.get_or_init(|| {
         let advice = "Install it (Debian: librdmacm1); without it no iWARP device can be used";

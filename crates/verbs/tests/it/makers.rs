@@ -9,7 +9,7 @@ use verbs::{Directory, VerbsDevice, VerbsNode};
 
 /// Two ranks of this process on devices of this host.
 #[derive(Debug)]
-pub struct Verbs {
+pub(crate) struct Verbs {
     /// On different devices, with a cable between.
     pub peer: bool,
 }
@@ -37,7 +37,7 @@ impl Directory for Board {
 }
 
 /// The devices of two ranks: the first of this host, and the one that is its peer.
-pub fn devices(peer: bool) -> Vec<VerbsDevice> {
+pub(crate) fn devices(peer: bool) -> Vec<VerbsDevice> {
     let first = verbs::open("").unwrap().swap_remove(0);
     let second = match peer {
         true => std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device"),
@@ -47,7 +47,7 @@ pub fn devices(peer: bool) -> Vec<VerbsDevice> {
     vec![first, second]
 }
 
-pub fn verbs_nodes(devices: Vec<VerbsDevice>) -> Vec<VerbsNode> {
+pub(crate) fn verbs_nodes(devices: Vec<VerbsDevice>) -> Vec<VerbsNode> {
     let cards = Arc::new(Mutex::new([None, None]));
     let devices = devices.into_iter().enumerate();
     let node = |(rank, device)| {

@@ -9,7 +9,7 @@ mod verbs;
 use fabric::catalogue::Catalogue;
 
 /// The names of all systems of the catalogue.
-pub fn systems() -> Vec<String> {
+pub(crate) fn systems() -> Vec<String> {
     let catalogue = Catalogue::builtin();
     let systems = catalogue.entries().filter(|entry| entry.kind == "system");
     systems.map(|entry| entry.name.to_owned()).collect()
