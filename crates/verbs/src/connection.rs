@@ -1,8 +1,9 @@
-//! Taking a queue pair through its states (IBA 10.3.1), and the way to a peer.
+//! The states of a queue pair (IBA 10.3.1), and the path to a peer.
 //!
-//! Patience with a peer that does not answer: seven tries of 4.096 us x 2^14, about 0.47 s; with one that has no receive
-//! posted: seven tries after 61 ms each, about as long. The count 7, which the specification lets mean "for ever" for
-//! receivers that are not ready and devices take so for both, is never used.
+//! Limits for a peer that does not answer: seven tries of 4.096 us x 2^14, about 0.47 s; for a peer
+//! without a posted receive: seven tries, 61 ms apart, about as long. The retry count 7 is never
+//! used: the specification lets it mean "for ever" for receivers that are not ready, and devices
+//! read it so in both cases.
 
 use std::mem::zeroed;
 
@@ -15,49 +16,51 @@ const RETRIES: u8 = 6;
 const TIMEOUT: u8 = 14;
 /// 61.44 ms (IBA 9.7.5.2.8, table 45).
 const RECEIVER_NOT_READY_TIMER: u8 = 25;
-/// Datagram queue pairs take what carries this; all of ours do. Without the highest bit, which is for the privileged.
+/// The queue key of all our datagram queue pairs: they receive only datagrams that carry it. The
+/// highest bit, for privileged keys, is clear.
 pub(crate) const Q_KEY: u32 = 0x0f15_4b1a;
 
-/// How queue pairs of a port reach others.
-pub(crate) struct Way {
+/// The properties of a port that a connection needs.
+pub(crate) struct PortPath {
+    /// The number of the port at its device.
     pub port: u8,
     pub ethernet: bool,
     pub gid_index: u8,
-    /// Our own address.
+    /// The address of this port.
     pub address: u128,
     pub mtu: ibv_mtu,
-    /// Reads and atomics on their way at once: asked by us, answered by us.
+    /// The most reads and atomics in flight: those of this end, and those of the peer.
     pub asked: u8,
     pub answered: u8,
 }
 
-impl Way {
-    /// The way to a peer's port.
+impl PortPath {
+    /// The address vector of a peer's port.
     pub(crate) fn to(&self, peer: u128) -> ibv_ah_attr {
         // SAFETY: numbers only.
-        let mut way: ibv_ah_attr = unsafe { zeroed() };
-        way.port_num = self.port;
+        let mut path: ibv_ah_attr = unsafe { zeroed() };
+        path.port_num = self.port;
         if self.ethernet {
-            way.is_global = 1;
-            way.grh.dgid.raw = peer.to_be_bytes();
-            way.grh.sgid_index = self.gid_index;
-            way.grh.hop_limit = 64;
+            path.is_global = 1;
+            path.grh.dgid.raw = peer.to_be_bytes();
+            path.grh.sgid_index = self.gid_index;
+            path.grh.hop_limit = 64;
         } else {
-            way.dlid = peer as u16;
+            path.dlid = peer as u16;
         }
-        way
+        path
     }
 }
 
-/// From RESET to INIT, where receives can be posted.
+/// Takes a queue pair from RESET to INIT, where receives can be posted.
 pub(crate) fn begin(
     context: &Context,
-    way: &Way,
+    path: &PortPath,
     qp: *mut ibv_qp,
     transport: Transport,
 ) -> Result<()> {
     let mut wanted = attributes(IBV_QPS_INIT);
-    wanted.port_num = way.port;
+    wanted.port_num = path.port;
     let own = match transport {
         Transport::Ud => {
             wanted.qkey = Q_KEY;
@@ -77,10 +80,10 @@ pub(crate) fn begin(
     modify(context, qp, wanted, mask, "taking a queue pair to INIT")
 }
 
-/// From INIT to RTS, tied to a peer's unless it is a datagram's.
+/// Takes a queue pair from INIT to RTS, connected to `peer` unless it is a datagram queue pair.
 pub(crate) fn finish(
     context: &Context,
-    way: &Way,
+    path: &PortPath,
     qp: *mut ibv_qp,
     transport: Transport,
     peer: Option<Address>,
@@ -88,18 +91,18 @@ pub(crate) fn finish(
     let mut ready = attributes(IBV_QPS_RTR);
     let mut mask = 0;
     if let Some(peer) = peer {
-        ready.ah_attr = way.to(peer.port);
-        ready.path_mtu = way.mtu;
+        ready.ah_attr = path.to(peer.port);
+        ready.path_mtu = path.mtu;
         ready.dest_qp_num = peer.qp;
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     }
     if transport == Transport::Rc {
-        ready.max_dest_rd_atomic = way.answered;
+        ready.max_dest_rd_atomic = path.answered;
         ready.min_rnr_timer = RECEIVER_NOT_READY_TIMER;
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     }
     let what = peer.map_or(String::new(), |peer| {
-        let port = match way.ethernet {
+        let port = match path.ethernet {
             true => std::net::Ipv6Addr::from(peer.port).to_string(),
             false => format!("LID {}", peer.port),
         };
@@ -117,13 +120,13 @@ pub(crate) fn finish(
         send.timeout = TIMEOUT;
         send.retry_cnt = RETRIES;
         send.rnr_retry = RETRIES;
-        send.max_rd_atomic = way.asked;
+        send.max_rd_atomic = path.asked;
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     }
     modify(context, qp, send, mask, "taking a queue pair to RTS")
 }
 
-/// To a state that needs nothing else: RESET or ERR.
+/// Takes a queue pair to a state that needs no attributes: RESET or ERR.
 pub(crate) fn end(
     context: &Context,
     qp: *mut ibv_qp,

@@ -1,4 +1,4 @@
-//! Datagrams by a queue pair of the device's.
+//! Datagrams over a datagram queue pair of the device.
 
 use std::os::fd::RawFd;
 use std::ptr;
@@ -10,8 +10,9 @@ use device::{
     ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
 };
 
-/// Datagrams that may come before they are looked at, and leave before they are gone.
+/// The most datagrams that arrive between two polls.
 const RECEIVES: usize = 128;
+/// The most datagrams in flight.
 const SENDS: usize = 32;
 
 pub(crate) struct Datagrams {
@@ -20,7 +21,7 @@ pub(crate) struct Datagrams {
     address: Address,
     memory: Box<[u8]>,
     region: Region,
-    /// Places that no send is using.
+    /// Places in memory that no send uses.
     free: Vec<usize>,
 }
 
@@ -48,7 +49,8 @@ impl Datagrams {
             local_write: true,
             ..Access::default()
         };
-        // SAFETY: the memory stays until `close`, and is read only where a completion says that it is ours.
+        // SAFETY: the memory stays until `close`, and is read only after a completion ends the
+        // device's use of it.
         let region = unsafe { device.register(memory.as_mut_ptr(), memory.len(), access)? };
         let mut datagrams = Datagrams {
             cq,
@@ -64,7 +66,7 @@ impl Datagrams {
 
     fn read(&self, place: usize, len: usize) -> Vec<u8> {
         let mut datagram = vec![0; len.min(DATAGRAM)];
-        // SAFETY: inside the memory, of which a completion has said that the device is done with this place.
+        // SAFETY: inside the memory; a completion has ended the device's use of this place.
         unsafe {
             let from = self.memory.as_ptr().add(place * DATAGRAM);
             ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
@@ -72,7 +74,7 @@ impl Datagrams {
         datagram
     }
 
-    /// Begins, or begins anew with the same queue pair, which keeps its number: what was on its way is lost.
+    /// Starts, or restarts, the queue pair, which keeps its number. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
         device.modify(self.qp, Ending::Reset)?;
         device.connect(self.qp, None)?;
@@ -90,7 +92,7 @@ impl Datagrams {
 
     fn post_receive(&mut self, device: &mut dyn Device, place: usize) -> Result<()> {
         let into = [self.slice(place, DATAGRAM)];
-        // SAFETY: our own memory, left alone until the completion.
+        // SAFETY: memory of this object, unused until the completion.
         unsafe { device.post_receive(ReceiveQueue::Own(self.qp), place as u64, &into) }
     }
 }
@@ -120,8 +122,8 @@ impl Carrier for Datagrams {
                         take(&self.read(place, one.bytes as usize));
                         self.post_receive(device, place)?;
                     }
-                    // There is no way out of this port now, perhaps because its link is down. A datagram that is lost is
-                    // sent again, and so is this one.
+                    // The port cannot send now, perhaps because its link is down. Lost datagrams
+                    // are retransmitted, this one too.
                     Status::LocalQpOperation | Status::Flushed => return self.revive(device),
                     status => {
                         return Err(Error::System(format!(
@@ -157,7 +159,7 @@ impl Carrier for Datagrams {
             signaled: true,
             to: Some(to),
         };
-        // SAFETY: our own memory, left alone until the completion.
+        // SAFETY: memory of this object, unused until the completion.
         unsafe { device.post(self.qp, &work) }
     }
 
@@ -170,7 +172,7 @@ impl Carrier for Datagrams {
     }
 
     fn close(&mut self, device: &mut dyn Device) {
-        // What the device says to this no longer matters.
+        // Errors no longer matter.
         let _ = device.destroy_qp(self.qp);
         let _ = device.deregister(self.region);
     }

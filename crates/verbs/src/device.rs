@@ -7,7 +7,7 @@ use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use super::connection::{self, Way};
+use super::connection::{self, PortPath};
 use super::library::check;
 use super::list::Listed;
 use super::memory;
@@ -21,50 +21,50 @@ use device::{
     Region, Result, Slice, Srq, State, Transport, Work,
 };
 
-/// Pieces of memory that a request may name. More would make every entry of a queue longer: with three, and a datagram's
-/// header, a receive is 64 bytes on devices that have rings of descriptors.
+/// The most slices of a request. More would make every entry of a queue longer: with three slices
+/// and a datagram's header, a receive takes 64 bytes on devices that have rings of descriptors.
 pub(super) const SEND_SLICES: usize = 8;
 pub(super) const RECEIVE_SLICES: usize = 3;
-/// What stands before a datagram in the memory of its receive.
+/// The length of the header before a datagram in the memory of its receive, in bytes.
 pub(super) const GRH: u32 = 40;
-/// Sizes of inline payload that a new queue pair is tried with: no verb says what a device takes.
+/// The inline sizes that a new device is tested with: no verb reports its limit.
 const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
-/// Reads and atomics of one queue pair that are on their way at once.
+/// The most reads and atomics of one queue pair in flight.
 const READS: c_int = 16;
 
-/// One port of an RDMA device of this host.
-///
-/// A request names at most 8 pieces of memory, a receive 3.
+/// One port of an RDMA device of this host. A request names at most 8 slices of memory, a receive
+/// 3.
 pub struct VerbsDevice {
     pub(super) context: Context,
-    pub(super) way: Way,
+    pub(super) path: PortPath,
     pub(super) attributes: Attributes,
     limits: ibv_device_attr,
     pd: *mut ibv_pd,
-    /// Where completion queues that are armed say that they have something.
+    /// The channel that reports events of armed completion queues.
     pub(super) channel: *mut ibv_comp_channel,
     pub(super) cqs: Vec<OwnCq>,
     pub(super) srqs: Vec<OwnSrq>,
     pub(super) qps: Vec<Option<Box<OwnQp>>>,
-    /// By the numbers that they have on the wire, or had: completions of shared receives come late.
+    /// Handles by the numbers of queue pairs on the wire. Destroyed ones stay: completions of
+    /// shared receives come late.
     pub(super) numbers: HashMap<u32, u32>,
     regions: HashMap<u32, *mut ibv_mr>,
-    /// Ways to the ports that datagrams went to.
+    /// Address handles of the ports that datagrams were sent to.
     handles: HashMap<u128, *mut ibv_ah>,
-    /// What ties queue pairs, of iWARP.
+    /// The connection manager, for iWARP.
     pub(super) exchange: Option<Exchange>,
-    /// Where the headers before datagrams go. Nobody reads them.
+    /// Memory for the headers before datagrams, which nobody reads.
     headers: Option<(Box<[u8; GRH as usize]>, Region)>,
 }
 
-// SAFETY: what the pointers lead to belongs to this device alone, and libibverbs may be called from any thread.
+// SAFETY: the pointers belong to this device alone, and libibverbs may be called from any thread.
 unsafe impl Send for VerbsDevice {}
 
 pub(super) struct OwnCq {
     pub raw: *mut ibv_cq,
-    /// It will say so when it has something new.
+    /// Its next completion raises an event.
     pub armed: bool,
-    /// The device has said that completions are lost.
+    /// The device has reported that completions are lost.
     pub overrun: bool,
 }
 
@@ -76,19 +76,19 @@ pub(super) struct OwnSrq {
 pub(super) struct OwnQp {
     pub raw: *mut ibv_qp,
     pub transport: Transport,
-    /// What it was last taken to. A device may have broken it since.
+    /// The last state that it was taken to. The device may have moved it to ERROR since.
     pub state: State,
     pub life: u8,
     pub inline: u32,
-    /// What ties it to a peer's, of iWARP.
+    /// Its line at the connection manager, for iWARP.
     line: Option<Line>,
     pub sends: Sends,
-    /// Unless they come from a shared queue.
+    /// None: receives come from a shared queue.
     pub receives: Option<Receives>,
 }
 
 impl VerbsDevice {
-    /// Opens a port that [`list`](super::list()) has shown.
+    /// Opens a port that [`list`](super::list()) has reported.
     pub fn open(listed: &Listed) -> Result<VerbsDevice> {
         if let Some(why) = &listed.unusable {
             let name = listed.words();
@@ -110,7 +110,7 @@ impl VerbsDevice {
         let channel = unsafe { (context.library.create_comp_channel)(context.raw) };
         let gid = listed.gid.as_ref();
         let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
-        let way = Way {
+        let path = PortPath {
             port: listed.port,
             ethernet,
             gid_index: gid.map_or(0, |gid| gid.index as u8),
@@ -133,9 +133,9 @@ impl VerbsDevice {
             answered: !context.is_iwarp(),
             by_processor: listed.surroundings.driver.is_none(),
         };
-        // From here on whatever fails, all is given back.
+        // From here on, dropping the device releases everything.
         let mut device = VerbsDevice {
-            way,
+            path,
             attributes,
             limits,
             pd,
@@ -152,7 +152,7 @@ impl VerbsDevice {
         };
         device
             .context
-            .made(channel, "making a completion channel")?;
+            .made(channel, "creating a completion channel")?;
         device.make_events_nonblocking()?;
         if device.context.is_iwarp() {
             device.exchange = Some(Exchange::open(&device.attributes.name)?);
@@ -161,14 +161,14 @@ impl VerbsDevice {
         Ok(device)
     }
 
-    /// The largest of some sizes that a queue pair takes inline.
+    /// The largest of the sizes in `INLINE` that a queue pair accepts.
     fn try_inline(&self) -> Result<usize> {
         let library = self.context.library;
         // SAFETY: an open device; no channel.
         let cq = unsafe {
             (library.create_cq)(self.context.raw, 1, ptr::null_mut(), ptr::null_mut(), 0)
         };
-        let cq = self.context.made(cq, "making a completion queue")?;
+        let cq = self.context.made(cq, "creating a completion queue")?;
         let mut found = None;
         for inline in INLINE {
             let mut wanted = self.qp_attributes(Transport::Rc, (1, 1), inline);
@@ -187,7 +187,7 @@ impl VerbsDevice {
         unsafe { (library.destroy_cq)(cq) };
         found.ok_or_else(|| {
             let name = &self.attributes.name;
-            Error::System(format!("{name}: making a queue pair: {refused}"))
+            Error::System(format!("{name}: creating a queue pair: {refused}"))
         })
     }
 
@@ -212,17 +212,17 @@ impl VerbsDevice {
         wanted
     }
 
-    /// So many pieces of memory, or as many as the device takes.
+    /// `wanted` slices, or the device's limit if that is less.
     fn slices(&self, wanted: usize) -> u32 {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }
 
-    /// The address of the network interface below, of iWARP.
+    /// The address of the network interface below, for iWARP.
     pub(super) fn ip(&self) -> u128 {
-        self.way.address
+        self.path.address
     }
 
-    /// Readable when a queue pair has been tied.
+    /// A descriptor that is readable when a queue pair of iWARP has been connected.
     pub(super) fn exchange_fd(&self) -> Option<RawFd> {
         self.exchange.as_ref().map(Exchange::fd)
     }
@@ -243,7 +243,7 @@ impl VerbsDevice {
         self.qp(qp)?;
         match &mut self.qps[qp.0 as usize] {
             Some(own) => Ok(own),
-            None => unreachable!("it was there"),
+            None => unreachable!("just found"),
         }
     }
 
@@ -254,7 +254,7 @@ impl VerbsDevice {
         }
     }
 
-    /// A depth that the device can have.
+    /// Checks the depth of a queue against the device's limit.
     fn depth(&self, what: &str, depth: usize, most: c_int) -> Result<()> {
         match depth <= most.max(0) as usize {
             true => Ok(()),
@@ -262,9 +262,9 @@ impl VerbsDevice {
         }
     }
 
-    /// A queue pair that was being tied may be used, once it is tied.
+    /// Allows the use of a queue pair once its connection is made.
     #[cold]
-    pub(super) fn note_tied(&mut self, qp: Qp) -> Result<()> {
+    pub(super) fn note_connected(&mut self, qp: Qp) -> Result<()> {
         let own = self.qp_mut(qp)?;
         if let (State::Connecting, Some(line)) = (own.state, &own.line) {
             own.state = line.state()?;
@@ -272,23 +272,23 @@ impl VerbsDevice {
         Ok(())
     }
 
-    /// The way to a port for datagrams.
+    /// The address handle of a port for datagrams.
     pub(super) fn handle(&mut self, port: u128) -> Result<*mut ibv_ah> {
         if let Some(handle) = self.handles.get(&port) {
             return Ok(*handle);
         }
-        let mut way = self.way.to(port);
-        // SAFETY: a way from this port.
-        let handle = unsafe { (self.context.library.create_ah)(self.pd, &mut way) };
+        let mut path = self.path.to(port);
+        // SAFETY: an address vector for this port.
+        let handle = unsafe { (self.context.library.create_ah)(self.pd, &mut path) };
         let handle = self.context.made(
             handle,
-            "making an address handle (is the peer's port reachable?)",
+            "creating an address handle (is the peer's port reachable?)",
         )?;
         self.handles.insert(port, handle);
         Ok(handle)
     }
 
-    /// Where the header before a datagram goes.
+    /// The slice for the header before a datagram.
     pub(super) fn header(&mut self) -> Result<ibv_sge> {
         if self.headers.is_none() {
             let mut place = Box::new([0; GRH as usize]);
@@ -296,7 +296,7 @@ impl VerbsDevice {
                 local_write: true,
                 ..Access::default()
             };
-            // SAFETY: the place goes when the device does, and nobody reads it.
+            // SAFETY: the memory lives as long as the device, and nobody reads it.
             let region = unsafe { self.register(place.as_mut_ptr(), GRH as usize, access)? };
             self.headers = Some((place, region));
         }
@@ -319,7 +319,7 @@ impl Device for VerbsDevice {
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         check::register(address as u64, len, access).or_else(|why| self.invalid(why))?;
-        // The answer to a read of iWARP's is written as a peer writes (RFC 5040, 5.3).
+        // iWARP writes the result of a read as a peer's write (RFC 5040, 5.3).
         let remote_write = access.remote_write || self.context.is_iwarp() && access.local_write;
         let rights = [
             (access.local_write, IBV_ACCESS_LOCAL_WRITE),
@@ -358,7 +358,8 @@ impl Device for VerbsDevice {
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {
         self.depth("completions", depth, self.limits.max_cqe)?;
         let number = self.cqs.len();
-        // SAFETY: an open device and its channel; the context is a number that is never followed.
+        // SAFETY: an open device and its channel; the context is a number that is never
+        // dereferenced.
         let raw = unsafe {
             (self.context.library.create_cq)(
                 self.context.raw,
@@ -368,7 +369,7 @@ impl Device for VerbsDevice {
                 0,
             )
         };
-        let raw = self.context.made(raw, "making a completion queue")?;
+        let raw = self.context.made(raw, "creating a completion queue")?;
         self.cqs.push(OwnCq {
             raw,
             armed: false,
@@ -385,7 +386,7 @@ impl Device for VerbsDevice {
         wanted.attr.max_sge = (RECEIVE_SLICES as u32).min(self.limits.max_srq_sge.max(1) as u32);
         // SAFETY: a protection domain of this device.
         let raw = unsafe { (self.context.library.create_srq)(self.pd, &mut wanted) };
-        let raw = self.context.made(raw, "making a shared receive queue")?;
+        let raw = self.context.made(raw, "creating a shared receive queue")?;
         let receives = Receives::new(depth);
         self.srqs.push(OwnSrq { raw, receives });
         Ok(Srq(self.srqs.len() as u32 - 1))
@@ -423,7 +424,7 @@ impl Device for VerbsDevice {
         }
         // SAFETY: attributes that name queues of this device.
         let made = unsafe { (self.context.library.create_qp)(self.pd, &mut raw) };
-        let made = self.context.made(made, "making a queue pair")?;
+        let made = self.context.made(made, "creating a queue pair")?;
         let own = OwnQp {
             raw: made,
             transport: wanted.transport,
@@ -442,10 +443,10 @@ impl Device for VerbsDevice {
         let number = unsafe { (*made).qp_num };
         let begun = match &self.exchange {
             None => {
-                connection::begin(&self.context, &self.way, made, wanted.transport).map(|()| None)
+                connection::begin(&self.context, &self.path, made, wanted.transport).map(|()| None)
             }
             Some(exchange) => exchange
-                .listen(number, self.way.address, &self.way)
+                .listen(number, self.path.address, &self.path)
                 .map(Some),
         };
         match begun {
@@ -476,7 +477,7 @@ impl Device for VerbsDevice {
         }
         let raw = own.raw;
         Ok(Address {
-            port: self.way.address,
+            port: self.path.address,
             // SAFETY: of this device, and not destroyed.
             qp: unsafe { (*raw).qp_num },
         })
@@ -492,9 +493,9 @@ impl Device for VerbsDevice {
             self.qp_mut(qp)?.state = State::Connecting;
             return Ok(());
         }
-        let answer = connection::finish(&self.context, &self.way, raw, transport, peer);
+        let answer = connection::finish(&self.context, &self.path, raw, transport, peer);
         if answer.is_err() {
-            // It may stand between two states.
+            // It may be between two states.
             self.modify(qp, Ending::Reset)?;
         } else {
             self.qp_mut(qp)?.state = State::Rts;
@@ -519,7 +520,7 @@ impl Device for VerbsDevice {
             unsafe { (self.context.library.query_qp)(own.raw, &mut now, mask, &mut first) };
         check(
             &self.attributes.name,
-            "asking for a queue pair's state",
+            "querying a queue pair's state",
             answer,
         )?;
         Ok(match now.qp_state {
@@ -550,14 +551,14 @@ impl Device for VerbsDevice {
                 if let Some(receives) = &mut own.receives {
                     receives.clear();
                 }
-                connection::begin(&self.context, &self.way, raw, transport)?;
+                connection::begin(&self.context, &self.path, raw, transport)?;
             }
         }
         Ok(())
     }
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
-        // SAFETY: the caller promises what is asked for there.
+        // SAFETY: the caller's promise.
         unsafe { self.post_work(qp, work) }
     }
 
@@ -574,8 +575,8 @@ impl Device for VerbsDevice {
 impl Drop for VerbsDevice {
     fn drop(&mut self) {
         let library = self.context.library;
-        // SAFETY: each was made by this device and is unmade once; queue pairs go before what they use, memory last,
-        // then what held all of it.
+        // SAFETY: each was made by this device and is destroyed once: queue pairs before what they
+        // use, memory after them, then what held all of it.
         unsafe {
             for qp in self.qps.drain(..).flatten() {
                 (library.destroy_qp)(qp.raw);

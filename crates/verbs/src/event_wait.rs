@@ -1,30 +1,31 @@
-//! One descriptor that can be read when any of several can, or at a time: for a thread that waits in a rank's stead.
+//! One descriptor that is readable when any of several is, or at a given time: for a thread that
+//! waits on behalf of a rank.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use device::{Error, Result};
 
-pub(crate) struct Alarm {
+pub(crate) struct EventWait {
     all: OwnedFd,
     timer: OwnedFd,
     is_set: bool,
 }
 
-impl Alarm {
-    pub(crate) fn new() -> Result<Alarm> {
+impl EventWait {
+    pub(crate) fn new() -> Result<EventWait> {
         // SAFETY: no arguments but flags; what comes is a new descriptor.
         let all = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: as above.
         let timer = unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))? };
-        let alarm = Alarm {
+        let event_wait = EventWait {
             all,
             timer,
             is_set: false,
         };
-        alarm.watch(alarm.timer.as_raw_fd())?;
-        Ok(alarm)
+        event_wait.watch(event_wait.timer.as_raw_fd())?;
+        Ok(event_wait)
     }
 
     pub(crate) fn watch(&self, fd: RawFd) -> Result<()> {
@@ -39,8 +40,8 @@ impl Alarm {
     }
 
     pub(crate) fn forget(&self, fd: RawFd) {
-        // It may be closed, and so forgotten, already.
-        // SAFETY: a descriptor of ours, and a number.
+        // It may have been closed, which removes it.
+        // SAFETY: our own descriptor, and a number.
         unsafe {
             libc::epoll_ctl(
                 self.all.as_raw_fd(),
@@ -51,13 +52,13 @@ impl Alarm {
         };
     }
 
-    /// From now on it also rings after so many nanoseconds, or not any more by itself.
-    pub(crate) fn ring_at(&mut self, nanos: Option<u64>) -> Result<()> {
+    /// Sets the timer to `nanos` nanoseconds from now, or stops it.
+    pub(crate) fn wake_at(&mut self, nanos: Option<u64>) -> Result<()> {
         if nanos.is_none() && !self.is_set {
             return Ok(());
         }
         self.is_set = nanos.is_some();
-        // Zero would mean never.
+        // Zero would stop the timer.
         let nanos = nanos.map_or(0, |nanos| nanos.max(1));
         let never = libc::timespec {
             tv_sec: 0,
@@ -71,7 +72,8 @@ impl Alarm {
             },
         };
         let timer = self.timer.as_raw_fd();
-        // SAFETY: a timer of ours, a time, and no place for the old one. Setting it makes it unreadable.
+        // SAFETY: our own timer, a time, and no memory for the old one. Setting it makes it
+        // unreadable.
         check(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) })
     }
 
@@ -84,7 +86,7 @@ impl Alarm {
 /// The descriptor is new, or negative.
 unsafe fn owned(fd: RawFd) -> Result<OwnedFd> {
     check(fd.min(0))?;
-    // SAFETY: by the caller.
+    // SAFETY: the caller's promise.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,7 +1,8 @@
-//! What a device says of itself: that an armed completion queue has something, that a port has gone down.
+//! Events of a device: an armed completion queue has a completion, a port has gone down.
 //!
-//! An armed queue tells of the first completion that comes after it was armed, and of no other. So whoever sleeps must
-//! look once more between arming and sleeping; what comes after the look finds the queue armed, and is told of.
+//! An armed queue reports the first completion after it was armed, and no other. A rank that sleeps
+//! must therefore poll once more between arming and sleeping; any later completion finds the queue
+//! armed and is reported.
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -14,10 +15,10 @@ use super::library::refused;
 use super::sys::*;
 use device::{Device, Result};
 
-/// What devices have said and nobody has asked for, at most.
+/// The most notes that are kept.
 const NOTES: usize = 64;
 
-/// Reads of a device's descriptor never wait.
+/// Makes reads of a device's descriptor nonblocking.
 pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
     // SAFETY: numbers.
     let answer = unsafe {
@@ -37,13 +38,15 @@ impl VerbsDevice {
         fds.into_iter().try_for_each(|fd| nonblocking(name, fd))
     }
 
-    /// Readable when there is something to hear: of completion queues, of the device.
+    /// The descriptors that are readable when there are events: of completion queues, and of the
+    /// device.
     pub(super) fn event_fds(&self) -> [RawFd; 2] {
         // SAFETY: an open device and its channel.
         unsafe { [(*self.channel).fd, (*self.context.raw).async_fd] }
     }
 
-    /// Arms all completion queues. True: some were not armed, so the owner must look at them again before it sleeps.
+    /// Arms all completion queues. True: some were not armed, so the owner must poll once more
+    /// before it sleeps.
     pub(super) fn arm(&mut self) -> Result<bool> {
         let mut new = false;
         for at in 0..self.cqs.len() {
@@ -63,8 +66,8 @@ impl VerbsDevice {
         Ok(new)
     }
 
-    /// Hears which completion queues have something.
-    pub(super) fn hear_completions(&mut self) {
+    /// Takes the events of completion queues.
+    pub(super) fn take_cq_events(&mut self) {
         let library = self.context.library;
         loop {
             let (mut cq, mut number) = (ptr::null_mut(), ptr::null_mut());
@@ -81,8 +84,8 @@ impl VerbsDevice {
         }
     }
 
-    /// Hears what has happened to the device, in words.
-    pub(super) fn hear_device(&mut self, notes: &mut VecDeque<String>) {
+    /// Takes the events of the device, as sentences.
+    pub(super) fn take_device_events(&mut self, notes: &mut VecDeque<String>) {
         let library = self.context.library;
         loop {
             // SAFETY: a pointer that may be null, and a number.
@@ -108,12 +111,12 @@ impl VerbsDevice {
         }
     }
 
-    /// None: nothing that anybody must know.
+    /// A sentence for an event. None: the event needs no report.
     fn words_of(&self, event: &ibv_async_event) -> Option<String> {
         let name = &self.context.name;
         // SAFETY: the kind of event says which part of the union holds.
         let port = unsafe { event.element.port_num };
-        // SAFETY: a string of the library's that stays.
+        // SAFETY: a static string of the library.
         let words =
             unsafe { CStr::from_ptr((self.context.library.event_type_str)(event.event_type)) };
         let words = words.to_string_lossy();
@@ -123,11 +126,11 @@ impl VerbsDevice {
             )),
             IBV_EVENT_PORT_ACTIVE => Some(format!("{name} port {port} has come up")),
             IBV_EVENT_GID_CHANGE | IBV_EVENT_LID_CHANGE => Some(format!(
-                "{name} port {port} has another address now ({words}): who was told the old one cannot reach it"
+                "{name} port {port} has another address now ({words}): peers that know the old one cannot reach it"
             )),
             IBV_EVENT_CQ_ERR => Some(format!("{name}: a completion queue has overrun ({words})")),
             IBV_EVENT_QP_FATAL | IBV_EVENT_QP_REQ_ERR | IBV_EVENT_QP_ACCESS_ERR => {
-                // SAFETY: these are about a queue pair of this device.
+                // SAFETY: these events concern a queue pair of this device.
                 let number = unsafe { (*event.element.qp).qp_num };
                 Some(format!("{name}: queue pair {number} on the wire: {words}"))
             }

@@ -1,4 +1,4 @@
-//! Which of a port's GIDs is used, and why that one (IBA 4.1.1; RoCE: annex A17).
+//! The choice among a port's GIDs, and its reason (IBA 4.1.1; RoCE: annex A17).
 
 use std::net::Ipv6Addr;
 
@@ -20,7 +20,7 @@ pub enum GidKind {
 }
 
 impl Gid {
-    /// As `ibv_devinfo` writes it.
+    /// The form of `ibv_devinfo`.
     pub fn words(&self) -> String {
         Ipv6Addr::from(self.value).to_string()
     }
@@ -34,10 +34,10 @@ impl Gid {
     }
 }
 
-/// Why a GID is taken, and which are meant.
+/// A reason for a choice, and the GIDs that it applies to.
 type Rule = (&'static str, fn(&Gid) -> bool);
 
-/// The GID by which an Ethernet port is reached, and why that one.
+/// The GID that an Ethernet port uses, and the reason.
 pub(crate) fn choose_roce(table: &[Gid]) -> Option<(Gid, String)> {
     let rules: [Rule; 4] = [
         (

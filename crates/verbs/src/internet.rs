@@ -1,5 +1,5 @@
-//! Addresses of the internet, by which devices of iWARP are reached: the IPv4 address of the network interface below as a
-//! mapped one, and a port in the place of a queue pair's number.
+//! Internet addresses of iWARP devices: the IPv4 address of the network interface below, as a
+//! mapped address, and a TCP port in the place of a queue pair's number.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr;
@@ -13,7 +13,7 @@ pub(crate) fn words(address: Address) -> String {
     }
 }
 
-/// The upper half says something else.
+/// The IPv4 address. The upper half of the port holds something else.
 fn ipv4(address: Address) -> Option<Ipv4Addr> {
     Ipv6Addr::from(u128::from(address.port as u64)).to_ipv4_mapped()
 }
@@ -34,8 +34,8 @@ pub(crate) fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
     })
 }
 
-/// The network interface below an iWARP device, whose GID begins with that interface's hardware address, and its first IPv4
-/// address as a mapped one.
+/// The network interface below an iWARP device, and its first IPv4 address as a mapped address. The
+/// device's GID begins with that interface's hardware address.
 pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
     let hardware = gid.to_be_bytes();
     let all = interfaces();
@@ -63,7 +63,7 @@ fn interfaces() -> Vec<(String, At)> {
     let mut found = Vec::new();
     let mut next = first;
     while !next.is_null() {
-        // SAFETY: an entry of a list that ends with null; the kind of an address says how it is laid out.
+        // SAFETY: an entry of a list that ends with null; an address's family gives its layout.
         unsafe {
             let entry = &*next;
             next = entry.ifa_next;

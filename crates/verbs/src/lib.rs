@@ -1,16 +1,19 @@
-//! Real RDMA devices, through libibverbs: InfiniBand, RoCE, and iWARP, whose queue pairs the kernel's connection manager
-//! ties (`exchange`), and which has no datagrams (`socket` stands in), no immediates ([`with_immediates`](device::with_immediates))
-//! and no atomics.
+//! RDMA devices of this host, through libibverbs: InfiniBand, RoCE and iWARP. The queue pairs of
+//! iWARP are connected by the kernel's connection manager (`rdmacm`); it has no datagrams (`socket`
+//! replaces them), no immediates ([`with_immediates`](device::with_immediates)) and no atomics.
 //!
-//! [`list`] says what there is and what of it can be used, [`choose`] picks, [`VerbsDevice`] is one port of one device,
-//! [`VerbsNode`] a rank's place on this host. The library is opened when it is first asked for (`library`), so whatever
-//! does not use it runs without it.
+//! [`list`] reports the devices and whether each can be used, [`choose`] selects among them,
+//! [`VerbsDevice`] is one port of one device, [`VerbsNode`] is a rank's place on this host. The
+//! library is opened at its first use (`library`), so a program that uses no RDMA runs without it.
 //!
 //! What must always hold:
-//! - no retry count means for ever: a dead way gives an error after about half a second (`connection`);
-//! - a request's number at the device is ours (`ledger`), so a completion, failed ones too, says exactly which request
-//!   it is about, and a queue gives room back only with completions that have been taken, as the trait says;
-//! - what was made of a device is unmade before it is closed, in the order that libibverbs asks for (`device`).
+//! - no retry count means "for ever": a dead path gives an error after about half a second
+//!   (`connection`);
+//! - a request's number at the device is ours (`wr_table`), so every completion, of a failed
+//!   request too, names its request; and a queue has room again only after completions have been
+//!   taken, as the trait says;
+//! - everything that was made on a device is destroyed before the device is closed, in the order
+//!   that libibverbs asks for (`device`).
 
 mod connection;
 mod datagrams;

@@ -1,4 +1,4 @@
-//! Libraries opened at run time: libibverbs here.
+//! Libraries opened at run time: libibverbs here, librdmacm in `rdmacm`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
@@ -9,7 +9,7 @@ use device::{Error, Result};
 
 const NAME: &CStr = c"libibverbs.so.1";
 
-/// The library, once opened for the whole process.
+/// The library, opened once for the whole process.
 pub(crate) fn library() -> Result<&'static Library> {
     static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(Library::open);
@@ -18,7 +18,7 @@ pub(crate) fn library() -> Result<&'static Library> {
 
 macro_rules! functions {
     ($library:ident, $file:literal: $($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
-        /// The functions that are used. Their names are the library's, without its prefix.
+        /// The functions in use, named as in the library without its prefix.
         pub struct $library {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
@@ -78,9 +78,9 @@ impl Library {
         let advice =
             "Install rdma-core (Debian: libibverbs1 ibverbs-providers), or do without RDMA";
         let library = Library::find(open(NAME, advice)?)?;
-        // Before the first registration, or a program that forks may take registered pages away from the device. Since
-        // Linux 5.12 the kernel copies them and this does nothing.
-        // SAFETY: takes no arguments.
+        // Called before the first registration: otherwise a program that forks may take registered
+        // pages away from the device. Since Linux 5.12 the kernel copies such pages and this does
+        // nothing.
         unsafe { (library.fork_init)() };
         Ok(library)
     }
@@ -127,12 +127,12 @@ fn loader_words() -> String {
     }
 }
 
-/// What the operating system has just said no to.
+/// The error of the last system call.
 pub(crate) fn refused(device: &str, what: &str) -> Error {
     refused_with(device, what, io::Error::last_os_error())
 }
 
-/// The same for functions that return the error's number, or −1 and leave it in `errno`.
+/// The error of a function that returns an error number, or −1 with the number in `errno`.
 pub(crate) fn check(device: &str, what: &str, answer: c_int) -> Result<()> {
     match answer {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! The RDMA devices of this host, and which of them are used.
+//! The RDMA devices of this host, and the choice among them.
 
 use super::device::VerbsDevice;
 use super::gid::{Gid, GidKind, choose_roce};
@@ -11,30 +11,40 @@ use device::{Error, Placement, Result};
 /// One port of one device.
 #[derive(Clone, Debug)]
 pub struct Listed {
+    /// The name of the device.
     pub name: String,
+    /// The number of the port.
     pub port: u8,
-    /// The device's only port.
+    /// The device has no other port.
     pub only_port: bool,
+    /// The state of the link, in words.
     pub state: &'static str,
+    /// `InfiniBand` or `Ethernet`.
     pub link_layer: &'static str,
+    /// The signaling rate.
     pub rate: Rate,
     /// The largest payload of a packet, in bytes.
     pub mtu: usize,
-    /// On InfiniBand.
+    /// The LID, on InfiniBand.
     pub lid: u16,
+    /// The GID that connections use.
     pub gid: Option<Gid>,
-    /// By which address peers reach it, and why by that one.
+    /// The address that peers use, and the reason for it.
     pub address: String,
+    /// The kernel's facts about the device.
     pub surroundings: Surroundings,
+    /// The version of its firmware.
     pub firmware: String,
+    /// The order in which its writes become visible.
     pub placement: Placement,
+    /// The reason for `placement`.
     pub why_placement: &'static str,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used, if it cannot.
     pub unusable: Option<String>,
 }
 
 impl Listed {
-    /// As one names it: `mlx5_0`, or `mlx4_0:2` where the device has several ports.
+    /// Its name for users: `mlx5_0`, or `mlx4_0:2` if the device has several ports.
     pub fn words(&self) -> String {
         match self.only_port {
             true => self.name.clone(),
@@ -42,7 +52,7 @@ impl Listed {
         }
     }
 
-    /// The card that it shares with other ports: the bus address without the function.
+    /// The card that holds the port: the bus address without the function.
     pub fn card(&self) -> Option<&str> {
         let pci = self.surroundings.pci.as_deref()?;
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
@@ -56,7 +66,8 @@ impl Listed {
     }
 }
 
-/// Every port of every device of this host, by name. None is an empty list; no libibverbs an error.
+/// Every port of every device of this host, in order of names. Without devices the list is empty;
+/// without libibverbs this fails.
 pub fn list() -> Result<Vec<Listed>> {
     let mut listed = Vec::new();
     for (name, context) in port::open_all()? {
@@ -126,7 +137,7 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
         .collect()
 }
 
-/// Its address stands for a GID.
+/// The GID and address of an iWARP port: its IPv4 address takes the place of a GID.
 fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
     let Some((interface, value)) = below else {
         return (None, "no IPv4 address".into());
@@ -140,7 +151,7 @@ fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
     (Some(gid), words)
 }
 
-/// A device that could not be asked.
+/// A device that could not be queried.
 fn closed(name: String, why: String) -> Listed {
     let surroundings = port::surroundings(&name, 1, None);
     let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
@@ -163,22 +174,24 @@ fn closed(name: String, why: String) -> Listed {
     }
 }
 
-/// `mlx5_10` comes after `mlx5_9`.
+/// A sorting key that puts `mlx5_10` after `mlx5_9`.
 fn natural(name: &str) -> (String, u64) {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (word, number) = name.split_at(name.len() - digits);
     (word.to_string(), number.parse().unwrap_or(0))
 }
 
-/// What is used, in the order of rails, and what is not, with the reason.
+/// A choice among ports.
 #[derive(Clone, Debug)]
 pub struct Choice {
+    /// The ports in use, in the order of rails.
     pub used: Vec<Listed>,
+    /// The ports not in use, each with the reason.
     pub left: Vec<(Listed, String)>,
 }
 
-/// Chooses among the ports of a host for a job. `wanted` names them, as `rxe0` or `mlx5_0:1`, with commas between; if it is empty
-/// all of the fastest kind are used.
+/// Chooses ports for a job. `wanted` is a comma-separated list of names, such as `rxe0` or
+/// `mlx5_0:1`; if it is empty, all ports of the fastest kind are used.
 pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
     if listed.is_empty() {
         return Err(Error::System(
@@ -237,7 +250,8 @@ fn reason(one: &Listed) -> String {
     format!("{} cannot be used: {why}", one.words())
 }
 
-/// All ports of the kind of the fastest: rails must be alike, or the slowest decides.
+/// All ports of the same kind as the fastest. Rails must be alike: the slowest would limit the
+/// others.
 fn fastest(listed: Vec<Listed>) -> Result<Choice> {
     let usable = listed.iter().filter(|one| one.unusable.is_none());
     let best = usable.max_by(|one, two| {
@@ -268,7 +282,7 @@ fn fastest(listed: Vec<Listed>) -> Result<Choice> {
     Ok(Choice { used, left })
 }
 
-/// InfiniBand before Ethernet of the same rate.
+/// A sorting key: by rate, then InfiniBand above Ethernet.
 fn key(one: &Listed) -> (f64, bool) {
     (one.rate.gbit(), one.link_layer == "InfiniBand")
 }
@@ -279,7 +293,7 @@ pub fn open(wanted: &str) -> Result<Vec<VerbsDevice>> {
     choice.used.iter().map(VerbsDevice::open).collect()
 }
 
-/// Opens the port of that name.
+/// Opens the port with this name.
 pub fn open_port(name: &str) -> Result<VerbsDevice> {
     let choice = named(list()?, name)?;
     match &choice.used[..] {

@@ -1,10 +1,10 @@
-//! Why memory could not be registered, and what to do about it.
+//! The error of a failed registration, with its reason and remedy.
 
 use std::io;
 
 use device::Error;
 
-/// `bytes` could not be registered on `device`.
+/// The error of a failed registration of `bytes` bytes on `device`.
 pub(crate) fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
     let short = matches!(
         error.raw_os_error(),
@@ -14,13 +14,13 @@ pub(crate) fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
     Error::System(words(device, bytes, &error.to_string(), limit))
 }
 
-/// The limit of this process on locked memory, unless there is none.
+/// This process's limit on locked memory, in bytes. None: unlimited.
 fn memlock() -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: a place for the answer.
+    // SAFETY: memory for the answer.
     let answer = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
     (answer == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }

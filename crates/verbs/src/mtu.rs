@@ -1,17 +1,18 @@
-//! Smaller packets than a port could carry.
+//! A limit on the size of packets, below the port's own.
 
 use super::device::VerbsDevice;
 use super::port::mtu_bytes;
 use device::{Error, Result};
 
 impl VerbsDevice {
-    /// Packets of queue pairs connected from now on carry at most so many bytes of payload: 256, 512, 1024, 2048 or 4096,
-    /// and no more than the port does. Datagrams are as long as whoever sends them makes them.
+    /// Limits the payload of packets to `bytes` bytes (256, 512, 1024, 2048 or 4096, and at most
+    /// the port's MTU), for queue pairs connected from now on. The length of datagrams is not
+    /// limited.
     pub fn limit_mtu(&mut self, bytes: usize) -> Result<()> {
         let code = (1..=5).find(|code| mtu_bytes(*code) == bytes);
         match code {
             Some(code) if bytes <= self.attributes.mtu => {
-                self.way.mtu = code;
+                self.path.mtu = code;
                 self.attributes.mtu = bytes;
                 Ok(())
             }

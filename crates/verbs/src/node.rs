@@ -1,8 +1,9 @@
 //! A rank's place on a real host.
 //!
-//! Sleeping: an armed completion queue tells only of what comes after it was armed. So a [`Node::wait`] that has armed one
-//! returns at once, for the rank to look again; the next, if nothing was found meanwhile, sleeps. A write that uses up no
-//! receive raises no event: where rings are polled in memory, a sleep is short.
+//! Sleep: an armed completion queue reports only completions that come after it was armed. A
+//! [`Node::wait`] that has armed a queue therefore returns at once, so that the rank polls again;
+//! the next call sleeps, if the rank found nothing. A write that consumes no receive raises no
+//! event: where rings are polled in memory, sleeps are short.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,30 +11,33 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::time::Instant;
 
 use super::device::VerbsDevice;
-use super::event_wait::Alarm;
-use super::oob::{Directory, Office};
+use super::event_wait::EventWait;
+use super::oob::{Directory, OutOfBand};
 use device::{Device, Error, Node, Placement, Result};
 
-/// The longest sleep where a write can come unnoticed, and elsewhere, in nanoseconds.
-const SHORT_SLEEP: u64 = 500_000;
+/// The longest sleep where a write may come without an event, in nanoseconds.
+const POLLED_SLEEP: u64 = 500_000;
+/// The longest sleep elsewhere, in nanoseconds.
 const LONG_SLEEP: u64 = 1_000_000_000;
-/// How long a node that goes away waits until its last words have been heard.
+/// The longest wait of a closing node for the acknowledgement of its last messages, in nanoseconds.
 const LAST_WORDS: u64 = 1_000_000_000;
 
+/// A rank's place on a real host.
 pub struct VerbsNode {
     devices: Vec<VerbsDevice>,
-    office: Office,
+    oob: OutOfBand,
     start: Instant,
     longest_sleep: u64,
-    /// Event descriptors of the devices, then those of the owner.
+    /// Descriptors of the devices' events, then those that the owner added.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
-    /// For whoever waits in the rank's stead.
-    alarm: Option<Alarm>,
+    /// For a thread that waits on behalf of the rank.
+    event_wait: Option<EventWait>,
 }
 
 impl VerbsNode {
-    /// The place of rank `rank` among `ranks`, with a rail for each device. Words go over the first rail.
+    /// The place of rank `rank` among `ranks`, with a rail for each device. Out-of-band messages
+    /// use the first rail.
     pub fn new(
         devices: Vec<VerbsDevice>,
         rank: usize,
@@ -45,60 +49,60 @@ impl VerbsNode {
             return Err(Error::Invalid("a rank needs at least one device".into()));
         };
         let ip = first.ip();
-        let office = Office::open(first, ip, rank, ranks, directory)?;
+        let oob = OutOfBand::open(first, ip, rank, ranks, directory)?;
         let ordered = |device: &VerbsDevice| device.attributes().placement == Placement::Ordered;
         let longest_sleep = match devices.iter().any(ordered) {
-            true => SHORT_SLEEP,
+            true => POLLED_SLEEP,
             false => LONG_SLEEP,
         };
         let events = devices.iter().flat_map(VerbsDevice::event_fds);
-        // What is tended is read empty then.
+        // `tend` reads these empty.
         let tended = devices.iter().filter_map(VerbsDevice::exchange_fd);
-        let fds = events.chain(tended).chain(office.fd()).map(wait_for);
+        let fds = events.chain(tended).chain(oob.fd()).map(wait_for);
         Ok(VerbsNode {
             fds: fds.collect(),
             devices,
-            office,
+            oob,
             start: Instant::now(),
             longest_sleep,
             notes: VecDeque::new(),
-            alarm: None,
+            event_wait: None,
         })
     }
 
-    /// Wakes this rank also when this descriptor becomes readable. Whoever adds it reads it empty.
+    /// Adds a descriptor that wakes this rank when it is readable. The caller reads it empty.
     pub fn wake_on(&mut self, fd: RawFd) -> Result<()> {
         self.fds.push(wait_for(fd));
-        match &self.alarm {
-            Some(alarm) => alarm.watch(fd),
+        match &self.event_wait {
+            Some(event_wait) => event_wait.watch(fd),
             None => Ok(()),
         }
     }
 
     fn tend(&mut self) -> Result<()> {
         let now = self.start.elapsed().as_nanos() as u64;
-        self.office.tend(&mut self.devices[0], now)
+        self.oob.tend(&mut self.devices[0], now)
     }
 
-    /// Has a queue pair been tied, or cannot be, since this was asked last?
-    fn has_tied(&self) -> bool {
+    /// True if a connection has been made, or has failed, since the last call.
+    fn has_connected(&self) -> bool {
         let exchanges = self
             .devices
             .iter()
             .filter_map(|device| device.exchange.as_ref());
-        // All are asked, for asking empties their files.
+        // Every exchange is asked, because asking empties its descriptor.
         exchanges.filter(|exchange| exchange.has_news()).count() > 0
     }
 
-    /// Some descriptors are ready.
+    /// Handles the descriptors that are ready.
     fn hear(&mut self) -> Result<()> {
         let (events, owners) = self.fds.split_at_mut(2 * self.devices.len());
         for (device, fds) in self.devices.iter_mut().zip(events.chunks(2)) {
             if fds[0].revents != 0 {
-                device.hear_completions();
+                device.take_cq_events();
             }
             if fds[1].revents != 0 {
-                device.hear_device(&mut self.notes);
+                device.take_device_events(&mut self.notes);
             }
             if fds.iter().any(is_over) {
                 let name = &device.attributes().name;
@@ -110,9 +114,9 @@ impl VerbsNode {
             }
         }
         for fd in owners.iter_mut().filter(|fd| is_over(fd)) {
-            // The owner learns by its own look why; here it is not waited for any more.
-            if let Some(alarm) = &self.alarm {
-                alarm.forget(fd.fd);
+            // The owner finds the reason when it polls; here it is removed from the wait.
+            if let Some(event_wait) = &self.event_wait {
+                event_wait.forget(fd.fd);
             }
             fd.fd = -1;
         }
@@ -147,7 +151,7 @@ impl VerbsNode {
     }
 }
 
-/// Nothing more comes from a descriptor, so it would be ready for ever.
+/// True if a descriptor was closed at its other end, and so would stay ready for ever.
 fn is_over(fd: &libc::pollfd) -> bool {
     fd.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
 }
@@ -177,7 +181,7 @@ impl Node for VerbsNode {
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.tend()?;
-        if self.has_tied() || self.office.has_arrived() {
+        if self.has_connected() || self.oob.has_arrived() {
             return Ok(());
         }
         let mut new = false;
@@ -187,24 +191,24 @@ impl Node for VerbsNode {
         if new {
             return Ok(());
         }
-        let due = self.office.due().unwrap_or(u64::MAX);
+        let due = self.oob.due().unwrap_or(u64::MAX);
         let due = due.saturating_sub(self.now());
         self.sleep(nanos.min(due).min(self.longest_sleep))?;
         self.tend()
     }
 
     fn arm(&mut self) -> Result<()> {
-        // What has been said until now is heard, or it would be said again.
+        // Earlier events are taken, otherwise they would be reported again.
         self.sleep(0)?;
         for device in &mut self.devices {
             device.arm()?;
         }
-        self.has_tied();
+        self.has_connected();
         self.tend()?;
-        match &mut self.alarm {
-            Some(alarm) => {
-                let due = self.office.due();
-                alarm.ring_at(
+        match &mut self.event_wait {
+            Some(event_wait) => {
+                let due = self.oob.due();
+                event_wait.wake_at(
                     due.map(|due| due.saturating_sub(self.start.elapsed().as_nanos() as u64)),
                 )
             }
@@ -213,32 +217,32 @@ impl Node for VerbsNode {
     }
 
     fn events(&mut self) -> Result<Option<OwnedFd>> {
-        if self.alarm.is_none() {
-            let alarm = Alarm::new()?;
+        if self.event_wait.is_none() {
+            let event_wait = EventWait::new()?;
             let fds = self.fds.iter().filter(|fd| fd.fd >= 0);
-            fds.into_iter().try_for_each(|fd| alarm.watch(fd.fd))?;
-            self.alarm = Some(alarm);
-            // When words are due is known to the alarm from here on.
+            fds.into_iter().try_for_each(|fd| event_wait.watch(fd.fd))?;
+            self.event_wait = Some(event_wait);
+            // This sets the timer for retransmissions.
             self.arm()?;
         }
-        self.alarm.as_ref().map(Alarm::handle).transpose()
+        self.event_wait.as_ref().map(EventWait::handle).transpose()
     }
 
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
-        self.office.oob_send(peer, words)?;
+        self.oob.oob_send(peer, words)?;
         self.tend()
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
-        if !self.office.has_arrived() {
+        if !self.oob.has_arrived() {
             self.tend()?;
         }
-        Ok(self.office.oob_recv())
+        Ok(self.oob.oob_recv())
     }
 
     fn notes(&mut self) -> Vec<String> {
         for device in &mut self.devices {
-            device.hear_device(&mut self.notes);
+            device.take_device_events(&mut self.notes);
         }
         self.notes.drain(..).collect()
     }
@@ -247,15 +251,15 @@ impl Node for VerbsNode {
 impl Drop for VerbsNode {
     fn drop(&mut self) {
         let until = self.now().saturating_add(LAST_WORDS);
-        // A peer that is gone answers no more; then the words matter to nobody.
-        while self.tend().is_ok() && !self.office.is_settled() && self.now() < until {
-            let due = self.office.due().unwrap_or(until);
+        // A peer that has ended does not answer, and then the messages do not matter.
+        while self.tend().is_ok() && !self.oob.is_settled() && self.now() < until {
+            let due = self.oob.due().unwrap_or(until);
             let nanos = due.min(until).saturating_sub(self.now());
             let armed = self.devices.iter_mut().all(|device| device.arm().is_ok());
             if !armed || self.sleep(nanos.min(1_000_000)).is_err() {
                 break;
             }
         }
-        self.office.close(&mut self.devices[0]);
+        self.oob.close(&mut self.devices[0]);
     }
 }

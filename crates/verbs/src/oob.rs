@@ -1,76 +1,83 @@
-//! Where a rank's [`Mail`] meets what carries its datagrams, and the cards by which ranks find each other.
+//! Out-of-band messages: a rank's [`ReliableDatagrams`] over a carrier of datagrams, and the cards
+//! by which ranks find each other.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use super::datagrams::Datagrams;
-use super::reliable_datagram::Mail;
+use super::reliable_datagram::ReliableDatagrams;
 use super::socket::Socket;
 use device::{Address, Device, Error, Result};
 
-/// How ranks learn each other's cards, before they can talk: a launcher's key-value space, for instance.
+/// A directory in which ranks publish their cards before they can communicate, such as a launcher's
+/// key-value store.
 pub trait Directory: Send {
-    /// Makes this rank's card known to all others.
+    /// Publishes this rank's card for all others.
     fn publish(&mut self, card: &[u8]) -> Result<()>;
 
-    /// A peer's card. `None`: it is not known yet, ask again later. Never waits.
+    /// A peer's card, without waiting. `None`: it is not published yet; ask again later.
     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>>;
 }
 
-/// What carries datagrams from rank to rank, some of which may be lost.
+/// A carrier of datagrams between ranks, which may lose some.
 pub(super) trait Carrier: Send {
-    /// By what peers reach this one.
+    /// The address that peers send to.
     fn address(&self) -> Address;
 
-    /// Hands over what has come.
+    /// Passes every arrived datagram to `take`.
     fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()>;
 
-    /// It takes one more.
+    /// True if it takes another datagram.
     fn has_room(&self) -> bool;
 
+    /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
-    /// Nothing is on its way from here.
+    /// True if no datagram is being sent.
     fn is_settled(&self) -> bool;
 
-    /// Readable when something has come, if the device does not say so.
+    /// A descriptor that is readable when a datagram has arrived. None: the device's events report
+    /// it.
     fn fd(&self) -> Option<RawFd>;
 
     /// Ends the device's use of memory.
     fn close(&mut self, device: &mut dyn Device);
 }
 
-/// Nanoseconds until a card is asked for again: the first time, and the most.
+/// The first delay before a card is asked for again, in nanoseconds.
 const ASK_AGAIN: u64 = 1_000_000;
+/// The longest such delay, in nanoseconds.
 const ASK_SELDOM: u64 = 50_000_000;
 
-pub(crate) struct Office {
-    mail: Mail,
+pub(crate) struct OutOfBand {
+    mail: ReliableDatagrams,
     ranks: usize,
     directory: Box<dyn Directory>,
     carrier: Box<dyn Carrier>,
     addresses: BTreeMap<usize, Address>,
-    /// Of ranks whose card is not known yet: when to ask again, and how long to wait after that.
+    /// For each rank whose card is not known yet: the time of the next question, and the delay
+    /// after that.
     asked: BTreeMap<usize, (u64, u64)>,
 }
 
-impl Office {
-    /// `ip` is the address of the network interface below a device that has no datagrams.
+impl OutOfBand {
+    /// Opens the messages of rank `rank`. `ip` is the address of the network interface below a
+    /// device without datagrams.
     pub(crate) fn open(
         device: &mut dyn Device,
         ip: u128,
         rank: usize,
         ranks: usize,
         mut directory: Box<dyn Directory>,
-    ) -> Result<Office> {
+    ) -> Result<OutOfBand> {
         let carrier: Box<dyn Carrier> = match device.attributes().datagrams {
             true => Box::new(Datagrams::open(device)?),
             false => Box::new(Socket::open(&device.attributes().name, ip)?),
         };
         let secret = secret()?;
         directory.publish(&card(secret, carrier.address()))?;
-        Ok(Office {
-            mail: Mail::new(rank, secret),
+        Ok(OutOfBand {
+            mail: ReliableDatagrams::new(rank, secret),
             ranks,
             directory,
             carrier,
@@ -83,7 +90,7 @@ impl Office {
         if peer >= self.ranks {
             let ranks = self.ranks;
             return Err(Error::Invalid(format!(
-                "there is no rank {peer} among {ranks}"
+                "rank {peer} does not exist: the job has {ranks} ranks"
             )));
         }
         self.mail.oob_send(peer, words);
@@ -98,25 +105,26 @@ impl Office {
         self.mail.has_arrived()
     }
 
-    /// All that was told has been heard, and nothing is on its way from here.
+    /// True if every message has been acknowledged and no datagram is being sent.
     pub(crate) fn is_settled(&self) -> bool {
         self.mail.is_settled() && self.carrier.is_settled()
     }
 
-    /// Readable when words may have come, if the device does not say so.
+    /// A descriptor that is readable when messages may have arrived. None: the device's events
+    /// report them.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.carrier.fd()
     }
 
-    /// When there is something to do, if nothing comes before.
+    /// The time of the next retransmission or question, if nothing arrives before.
     pub(crate) fn due(&self) -> Option<u64> {
         let asked = self.asked.values().map(|(when, _)| *when);
         asked.chain(self.mail.due()).min()
     }
 
-    /// Takes what has come, and sends what is to be sent.
+    /// Takes arrived datagrams, and sends those that are due.
     pub(crate) fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
-        let Office {
+        let OutOfBand {
             mail,
             ranks,
             carrier,
@@ -134,7 +142,7 @@ impl Office {
         Ok(())
     }
 
-    /// Asks for the cards of ranks that something is for.
+    /// Asks the directory for the cards of ranks with waiting messages.
     fn ask(&mut self, now: u64) -> Result<()> {
         let strangers: Vec<usize> = self.mail.strangers().collect();
         for peer in strangers {
@@ -146,7 +154,7 @@ impl Office {
                 Some(card) => {
                     let (secret, address) = read_card(&card).ok_or_else(|| {
                         Error::System(format!(
-                            "what rank {peer} has published of itself is no card; do all ranks use the same version of \
+                            "the card that rank {peer} published is malformed; do all ranks use the same version of \
                              the library?"
                         ))
                     })?;
@@ -191,15 +199,15 @@ fn read_card(card: &[u8]) -> Option<(u64, Address)> {
     Some((u64::from_le_bytes(card[1..9].try_into().ok()?), address))
 }
 
-/// A number that nobody can guess.
+/// A random number that cannot be guessed.
 pub(super) fn secret() -> Result<u64> {
     let mut bytes = [0; 8];
-    // SAFETY: a place for so many bytes.
+    // SAFETY: memory for the bytes asked for.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     match got == bytes.len() as isize {
         true => Ok(u64::from_ne_bytes(bytes)),
         false => Err(Error::System(format!(
-            "no random number: {}",
+            "getrandom: {}",
             std::io::Error::last_os_error()
         ))),
     }

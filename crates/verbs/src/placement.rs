@@ -1,12 +1,13 @@
-//! What is known of each kind of device and cannot be asked for.
+//! The order in which devices write to memory, which no verb reports.
 
 use device::Placement;
 
-/// Whether a device's writes become visible in the order of their addresses, and why we think so. `driver` is the name
-/// of its kernel driver, `None` where it is no hardware.
+/// The placement of a device, and the reason for the assumption. `driver` is the name of its kernel
+/// driver, `None` for a software device.
 ///
-/// No specification promises an order within a message: IBA 9.5 (o9-20) leaves it open. Where a ring may be polled in
-/// memory rests on what makers say of their cards, so a device that is not known counts as one without order.
+/// No specification promises an order within a message: IBA 9.5 (o9-20) leaves it open. The polling
+/// of rings in memory relies on the makers' statements about their cards; an unknown device counts
+/// as one without order.
 pub(crate) fn placement(driver: Option<&str>) -> (Placement, &'static str) {
     match driver {
         Some("mlx4_core" | "mlx5_core" | "ib_mthca") => (

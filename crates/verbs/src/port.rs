@@ -1,4 +1,4 @@
-//! One port of one device: opened, and asked what it is.
+//! A device that is opened, and the properties of its ports.
 
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
@@ -9,7 +9,7 @@ use super::library::{Library, check, library, refused};
 use super::sys::*;
 use device::{Error, Result};
 
-/// A device of this host that has been opened.
+/// An open device of this host.
 pub(crate) struct Context {
     pub library: &'static Library,
     pub raw: *mut ibv_context,
@@ -17,17 +17,17 @@ pub(crate) struct Context {
     pub transport: ibv_transport_type,
 }
 
-// SAFETY: libibverbs may be called from any thread; whoever has the context uses it alone.
+// SAFETY: libibverbs may be called from any thread; the owner of the context uses it alone.
 unsafe impl Send for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: open, and all that was made of it is gone.
+        // SAFETY: open, and everything that was made on it has been destroyed.
         unsafe { (self.library.close_device)(self.raw) };
     }
 }
 
-/// The names of the devices of this host, each opened, or why that could not be.
+/// The devices of this host by name, each opened, or the reason why it could not be opened.
 pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
     let library = library()?;
     let mut count = 0;
@@ -41,7 +41,7 @@ pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
         };
     }
     let open = |at| {
-        // SAFETY: the list has so many devices, which stay until it is freed.
+        // SAFETY: the list has `count` devices, which stay until it is freed.
         let device = unsafe { *list.add(at) };
         // SAFETY: as above; a name ends with a zero.
         let (name, transport) = unsafe {
@@ -78,7 +78,7 @@ impl Context {
         let mut attributes = MaybeUninit::zeroed();
         // SAFETY: an open device and a place for the answer, of which zeroes are a value too.
         let answer = unsafe { (self.library.query_device)(self.raw, attributes.as_mut_ptr()) };
-        check(&self.name, "asking for its attributes", answer)?;
+        check(&self.name, "querying its attributes", answer)?;
         // SAFETY: as above.
         Ok(unsafe { attributes.assume_init() })
     }
@@ -88,7 +88,7 @@ impl Context {
         let mut attributes: ibv_port_attr = unsafe { zeroed() };
         // SAFETY: an open device and a place for the answer.
         let answer = unsafe { (self.library.query_port)(self.raw, port, &mut attributes) };
-        check(&self.name, &format!("asking for port {port}"), answer)?;
+        check(&self.name, &format!("querying port {port}"), answer)?;
         Ok(attributes)
     }
 
@@ -96,7 +96,7 @@ impl Context {
     pub(crate) fn gids(&self, port: u8) -> Result<Vec<Gid>> {
         // SAFETY: numbers only.
         let mut table: Vec<ibv_gid_entry> = vec![unsafe { zeroed() }; 1024];
-        // SAFETY: places for so many answers of this size.
+        // SAFETY: memory for that number of entries of this size.
         let count = unsafe {
             (self.library.query_gid_table)(
                 self.raw,
@@ -109,7 +109,7 @@ impl Context {
         if count < 0 {
             check(
                 &self.name,
-                "asking for its GIDs",
+                "querying its GIDs",
                 i32::try_from(-count).unwrap_or(-1),
             )?;
         }
@@ -118,7 +118,7 @@ impl Context {
         Ok(ours
             .map(|entry| Gid {
                 index: entry.gid_index,
-                // SAFETY: all bytes of a GID have a meaning as bytes.
+                // SAFETY: every value of the bytes is valid.
                 value: u128::from_be_bytes(unsafe { entry.gid.raw }),
                 kind: match entry.gid_type {
                     IBV_GID_TYPE_IB => GidKind::InfiniBand,
@@ -136,10 +136,10 @@ impl Context {
     pub(crate) fn alloc_pd(&self) -> Result<*mut ibv_pd> {
         // SAFETY: an open device.
         let pd = unsafe { (self.library.alloc_pd)(self.raw) };
-        self.made(pd, "making a protection domain")
+        self.made(pd, "creating a protection domain")
     }
 
-    /// What a function has made, or why it has not.
+    /// The pointer that a function returned, or the error if it is null.
     pub(crate) fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
         match made.is_null() {
             true => Err(refused(&self.name, what)),
@@ -148,15 +148,15 @@ impl Context {
     }
 }
 
-/// What the kernel says of a device beside its verbs.
+/// Facts about a device in `/sys`.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     pub numa: Option<u32>,
-    /// Address on the bus, as `0000:3b:00.0`.
+    /// The address on the PCI bus, such as `0000:3b:00.0`.
     pub pci: Option<String>,
-    /// The kernel's driver; none for a device in software.
+    /// The kernel's driver. None: a software device.
     pub driver: Option<String>,
-    /// The network interface below, of RoCE and iWARP.
+    /// The network interface below, for RoCE and iWARP.
     pub interface: Option<String>,
 }
 
@@ -179,13 +179,13 @@ fn read(path: &Path) -> Option<String> {
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
 }
 
-/// The last part of what a link leads to.
+/// The last component of a symbolic link's target.
 fn target(link: &Path) -> Option<String> {
     let path = std::fs::canonicalize(link).ok()?;
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Bytes of payload that `ibv_mtu` stands for.
+/// The payload that an `ibv_mtu` stands for, in bytes.
 pub(crate) fn mtu_bytes(mtu: ibv_mtu) -> usize {
     128 << mtu.clamp(1, 5)
 }
@@ -201,7 +201,7 @@ pub(crate) fn state_words(state: ibv_port_state) -> &'static str {
     }
 }
 
-/// Why a port cannot be used, if it cannot.
+/// The reason why a port cannot be used, if it cannot.
 pub(crate) fn unusable(
     context: &Context,
     port: &ibv_port_attr,
@@ -236,18 +236,18 @@ pub(crate) fn unusable(
     }
 }
 
-/// Signals a second: lanes times what one carries.
+/// The signaling rate of a link: its lanes times the rate of one lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub lanes: u32,
-    /// Of a lane.
+    /// The rate of one lane, in Gbit/s.
     pub gbit_per_second: f64,
-    /// As InfiniBand calls it.
+    /// InfiniBand's name for the rate, such as `EDR`.
     pub speed: &'static str,
 }
 
 impl Rate {
-    /// From the port's `active_width` and `active_speed` (IBA 14.2.5.6).
+    /// The rate for a port's `active_width` and `active_speed` (IBA 14.2.5.6).
     pub fn of(width: u8, speed: u8) -> Rate {
         let lanes = match width {
             1 => 1,
@@ -275,6 +275,7 @@ impl Rate {
         }
     }
 
+    /// The rate of the link, in Gbit/s.
     pub fn gbit(self) -> f64 {
         f64::from(self.lanes) * self.gbit_per_second
     }
@@ -286,7 +287,7 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// A device that is not there, and those that are.
+/// The error for an unknown device, with the names of those that exist.
 pub(crate) fn not_there(wanted: &str, there: &[String]) -> Error {
     let there = match there.is_empty() {
         true => "there is none".into(),

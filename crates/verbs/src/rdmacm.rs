@@ -1,14 +1,16 @@
-//! Connections of iWARP. Its queue pairs live on TCP, and only the kernel's connection manager ties two of them: by
-//! librdmacm, which is opened when the first such device is.
+//! Connections of iWARP. Its queue pairs run over TCP, and only the kernel's connection manager can
+//! connect two of them, through librdmacm, which is opened with the first iWARP device.
 //!
-//! Each queue pair has a *line*: it listens at a TCP port of its own from the beginning, and that is its [`Address`], with a
-//! number in the upper half of `port` that nobody can guess. When both ends connect, the one with the lower address calls.
-//! The other's *exchange*, a thread of each device, takes the call: whoever can say the whole address has it from the rank
-//! itself. So nobody has to look at anything for a call to be made or taken, however long a rank computes; the manager's
-//! patience with calls that nobody takes is some seconds.
+//! Each queue pair has a *line*: from its creation it listens at a TCP port of its own. That port,
+//! with a random number in the upper half of `port`, is its [`Address`]. When both ends connect,
+//! the one with the lower address calls. The *exchange* of the other, one thread for each device,
+//! accepts the call: a caller that knows the whole address has it from the rank itself. Calls are
+//! thus made and accepted without any poll by the ranks, however long they compute; the manager
+//! drops a call that is not accepted within some seconds.
 //!
-//! What must always hold: an event is handled before the manager is told so, and ends of connections go only outside of the
-//! lock: whoever lets one go waits until its events have been handled, for which the exchange needs the lock.
+//! What must always hold: an event is handled before it is acknowledged to the manager; and an id
+//! is destroyed only outside the lock, because the manager then waits until the id's events have
+//! been handled, for which the exchange needs the lock.
 
 mod attend;
 mod calls;
@@ -26,7 +28,7 @@ use std::thread::{Builder, JoinHandle};
 use attend::{attend, raise, signal_file, without_signals};
 use manager::{Manager, manager};
 
-use super::connection::Way;
+use super::connection::PortPath;
 use super::events::nonblocking;
 use super::internet::{socket_address, words};
 use super::library::{check, refused};
@@ -34,12 +36,12 @@ use super::oob::secret;
 use super::sys::*;
 use device::{Address, Error, Result, State};
 
-/// How long finding the way to the other end may take, in milliseconds.
+/// The time limit for the resolution of an address or route, in milliseconds.
 const PATIENCE: c_int = 10_000;
-/// Calls that have come and have not been looked at.
+/// The most calls that wait for acceptance.
 const BACKLOG: c_int = 4;
 
-/// What ties the queue pairs of a device to their peers'.
+/// Connects the queue pairs of a device.
 pub(crate) struct Exchange {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -49,39 +51,40 @@ struct Shared {
     manager: &'static Manager,
     device: String,
     channel: *mut rdma_event_channel,
-    /// The thread is to end.
+    /// Readable when the thread must end.
     end: OwnedFd,
-    /// Readable once the state of a line has changed; and whether it has.
+    /// Readable once the state of a line has changed. The flag below says whether it has.
     news: OwnedFd,
     is_new: AtomicBool,
     lines: Mutex<HashMap<u32, Ends>>,
-    /// Why the manager tells no more of calls, once that is so. Set under the lock.
+    /// The reason why the manager reports no more events. Set under the lock.
     ended: OnceLock<String>,
 }
 
-// SAFETY: the pointers are the manager's, whose functions may be called from any thread, and each is let go once.
+// SAFETY: the pointers are the manager's, whose functions may be called from any thread, and each
+// is destroyed once.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// A line, by the number of its queue pair.
+/// The ids of a line.
 struct Ends {
     listener: *mut rdma_cm_id,
-    /// Once there is a call, ours or a peer's.
+    /// The id of a call, ours or a peer's; null without one.
     id: *mut rdma_cm_id,
     address: Address,
-    way: (u8, u8),
-    /// The other end: of a call of ours, or what a caller says of itself.
+    path: (u8, u8),
+    /// The other end of a call, as we called it or as the caller named itself.
     peer: Option<Address>,
     phase: Phase,
 }
 
 #[derive(Clone, PartialEq)]
 enum Phase {
-    /// Nobody has called.
+    /// No call was made or received.
     Waiting,
     Calling,
-    Tied,
+    Connected,
     Failed(String),
 }
 
@@ -110,8 +113,7 @@ impl Exchange {
             lines: Mutex::default(),
             ended: OnceLock::new(),
         });
-        // What can be read may be gone before it is: an event goes with what it is about.
-        // SAFETY: a channel of ours.
+        // A read may find nothing: an event disappears with its id.
         let calls = unsafe { (*channel).fd };
         nonblocking(device, calls)?;
         let own = shared.clone();
@@ -130,15 +132,15 @@ impl Exchange {
         }
     }
 
-    /// Waits for calls for the queue pair of this number, at a port of the host's address `ip`.
-    pub(crate) fn listen(&self, number: u32, ip: u128, way: &Way) -> Result<Line> {
+    /// Listens for calls to queue pair `number`, at a port of the host's address `ip`.
+    pub(crate) fn listen(&self, number: u32, ip: u128, path: &PortPath) -> Result<Line> {
         let shared = &self.shared;
         let listener = shared.new_id()?;
         let bound = shared.bind(listener, ip);
         let port = match bound {
             Ok(port) => port,
             Err(why) => {
-                // SAFETY: an id of ours that nobody knows of.
+                // SAFETY: our own id, which nothing refers to.
                 unsafe { (shared.manager.destroy_id)(listener) };
                 return Err(why);
             }
@@ -151,7 +153,7 @@ impl Exchange {
             listener,
             id: ptr::null_mut(),
             address,
-            way: (way.asked, way.answered),
+            path: (path.asked, path.answered),
             peer: None,
             phase: Phase::Waiting,
         };
@@ -170,17 +172,17 @@ impl Exchange {
         }
     }
 
-    /// Readable when the state of a line has changed.
+    /// A descriptor that is readable when the state of a line has changed.
     pub(crate) fn fd(&self) -> RawFd {
         self.shared.news.as_raw_fd()
     }
 
-    /// Has the state of a line changed since this was asked last?
+    /// True if the state of a line has changed since the last call.
     pub(crate) fn has_news(&self) -> bool {
         let is_new = self.shared.is_new.swap(false, Ordering::AcqRel);
         if is_new {
             let mut count = [0u8; 8];
-            // SAFETY: a file of ours that does not block, and a place for eight bytes.
+            // SAFETY: our own nonblocking descriptor, and memory for eight bytes.
             unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
         }
         is_new
@@ -191,10 +193,10 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         raise(&self.shared.end);
         if let Some(thread) = self.thread.take() {
-            // Whatever it ended with, it is over.
+            // Its result does not matter.
             let _ = thread.join();
         }
-        // SAFETY: no id is left, and nobody waits for events any more.
+        // SAFETY: no id is left, and no thread waits for events.
         unsafe { (self.shared.manager.destroy_event_channel)(self.shared.channel) };
     }
 }
@@ -204,7 +206,7 @@ impl Line {
         self.address
     }
 
-    /// Begins to tie the queue pair to a peer's, which has to be asked for the same.
+    /// Starts the connection to a peer's queue pair, whose owner must call this too.
     pub(crate) fn connect(&self, peer: Address) -> Result<()> {
         let key = |address: Address| (address.port as u64, address.qp);
         let shared = &self.shared;
@@ -222,7 +224,7 @@ impl Line {
             Some(caller) if caller != peer => {
                 let (device, words) = (&shared.device, words(caller));
                 ends.phase = Phase::Failed(format!(
-                    "{device}: {words} has called for a queue pair that is to be tied to another"
+                    "{device}: {words} has called a queue pair that is connected to another"
                 ));
             }
             None if ends.phase == Phase::Waiting && key(self.address) < key(peer) => {
@@ -243,7 +245,7 @@ impl Line {
             .get(&self.number)
             .map(|ends| &ends.phase)
         {
-            Some(Phase::Tied) => Ok(State::Rts),
+            Some(Phase::Connected) => Ok(State::Rts),
             Some(Phase::Failed(why)) => Err(Error::System(why.clone())),
             _ => Ok(State::Connecting),
         }
@@ -276,18 +278,18 @@ impl Shared {
         let answer = unsafe {
             (self.manager.create_id)(self.channel, &mut id, ptr::null_mut(), RDMA_PS_TCP)
         };
-        self.check("making a connection's end", answer)?;
+        self.check("creating a connection's end", answer)?;
         Ok(id)
     }
 
     fn let_go(&self, id: *mut rdma_cm_id) {
         if !id.is_null() {
-            // SAFETY: an id of ours that nothing names any more.
+            // SAFETY: our own id, which nothing refers to any more.
             unsafe { (self.manager.destroy_id)(id) };
         }
     }
 
-    /// The port at which an id then listens.
+    /// Makes an id listen; returns its port.
     fn bind(&self, listener: *mut rdma_cm_id, ip: u128) -> Result<u16> {
         let mut own = socket_address(Address { port: ip, qp: 0 })?;
         // SAFETY: an id of ours, and an IPv4 address.
@@ -304,7 +306,7 @@ impl Shared {
         }))
     }
 
-    /// The first step of a call.
+    /// Takes the first step of a call.
     fn call(&self, ends: &Ends, peer: Address) -> Result<()> {
         let own = Address {
             qp: 0,
@@ -319,16 +321,16 @@ impl Shared {
         self.check(&format!("calling {}", words(peer)), answer)
     }
 
-    /// What the thread does.
+    /// The body of the thread.
     fn work(&self, calls: RawFd) {
         if let Err(why) = attend(calls, &self.end, || self.take_event()) {
             self.give_up(&why);
         }
     }
 
-    /// The state of a line has changed.
-    fn tell_news(&self) {
-        // In this order, or the file could stay readable.
+    /// Reports that the state of a line has changed.
+    fn signal_news(&self) {
+        // In this order, otherwise the descriptor could stay readable.
         raise(&self.news);
         self.is_new.store(true, Ordering::Release);
     }

@@ -1,34 +1,38 @@
-//! The slow way: words that arrive in order, whole and once, over datagrams that may be lost, doubled, overtaken or
-//! damaged. No device and no clock is in here: datagrams come in and go out, and the time is told.
+//! Messages that arrive in order, whole and once, over datagrams that may be lost, duplicated,
+//! reordered or damaged. The module touches neither a device nor a clock: datagrams come in and go
+//! out, and the time is an argument.
 //!
-//! A word is cut into fragments, which are numbered for each pair of ranks. A receiver takes only the next number, and
-//! answers with how many it has taken; a sender sends again from the first that was not taken when nothing has been
-//! heard for a while, each time waiting twice as long. It never gives up: the launcher finds ranks that are gone.
+//! A message is cut into fragments, which are numbered for each pair of ranks. A receiver takes
+//! only the next number, and acknowledges the number of fragments taken. A sender that has heard
+//! nothing for a while retransmits from the first unacknowledged fragment, and doubles the delay
+//! each time. It never gives up: the launcher detects ranks that have ended.
 //!
-//! What must always hold: a datagram is believed only if it repeats the receiver's secret and is undamaged.
+//! What must always hold: a datagram is accepted only if it repeats the receiver's secret and its
+//! checksum is right.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Bytes of a datagram, at most.
+/// The longest datagram, in bytes.
 pub(crate) const DATAGRAM: usize = 1024;
 const HEADER: usize = 32;
 const BODY: usize = DATAGRAM - HEADER;
 const VERSION: u8 = 1;
-/// Fragments on their way to one peer, at most.
+/// The most fragments in flight to one peer.
 const WINDOW: usize = 8;
-/// Nanoseconds until a fragment is sent again: the first time, and the most.
+/// The first delay before a retransmission, in nanoseconds.
 const PATIENCE: u64 = 20_000_000;
+/// The longest such delay, in nanoseconds.
 const MOST_PATIENCE: u64 = 1_000_000_000;
 
 const HAS_FRAGMENT: u8 = 1;
 const ENDS_WORD: u8 = 2;
 
-pub(crate) struct Mail {
+pub(crate) struct ReliableDatagrams {
     rank: u32,
-    /// What datagrams for this rank must repeat.
+    /// The secret that datagrams for this rank must repeat.
     secret: u64,
     peers: BTreeMap<usize, Peer>,
-    /// Of these, whoever has something to come: an answer, or fragments. The others cost nothing.
+    /// The peers with an acknowledgement or fragments to send. The others cost nothing.
     busy: BTreeSet<usize>,
     arrived: VecDeque<(usize, Vec<u8>)>,
 }
@@ -37,18 +41,18 @@ pub(crate) struct Mail {
 struct Peer {
     /// The peer's secret, once it is known.
     secret: Option<u64>,
-    /// Fragments that the peer has not taken; the first has the number `taken + 1`.
+    /// Unacknowledged fragments; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
     taken: u32,
-    /// So many of them have been sent, and the peer may yet answer.
+    /// The number of these that have been sent and may yet be acknowledged.
     sent: usize,
-    /// When to send them again, and how long to wait after that.
+    /// The time of the retransmission, and the delay after it.
     deadline: u64,
     patience: u64,
-    /// Fragments taken from the peer, and what they make so far of a word.
+    /// The number of fragments taken from the peer, and the beginning of a message that they form.
     received: u32,
     word: Vec<u8>,
-    /// The peer should hear how many have been taken.
+    /// An acknowledgement is due.
     owes: bool,
 }
 
@@ -57,9 +61,9 @@ struct Fragment {
     ends_word: bool,
 }
 
-impl Mail {
-    pub(crate) fn new(rank: usize, secret: u64) -> Mail {
-        Mail {
+impl ReliableDatagrams {
+    pub(crate) fn new(rank: usize, secret: u64) -> ReliableDatagrams {
+        ReliableDatagrams {
             rank: rank as u32,
             secret,
             peers: BTreeMap::new(),
@@ -89,7 +93,7 @@ impl Mail {
         }
     }
 
-    /// The next word that has arrived: from whom, and what.
+    /// Takes the next message: its sender and its bytes.
     pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.arrived.pop_front()
     }
@@ -98,13 +102,13 @@ impl Mail {
         !self.arrived.is_empty()
     }
 
-    /// Peers that have something to come.
+    /// The peers with something to send.
     fn busy(&self) -> impl Iterator<Item = (usize, &Peer)> {
         let busy = self.busy.iter().map(|rank| (*rank, &self.peers[rank]));
         busy.filter(|(_, peer)| peer.is_busy())
     }
 
-    /// Ranks that something is for and whose secret is not known.
+    /// The ranks with waiting messages whose secret is not known.
     pub(crate) fn strangers(&self) -> impl Iterator<Item = usize> {
         let strangers = self.busy().filter(|(_, peer)| peer.secret.is_none());
         strangers.map(|(rank, _)| rank)
@@ -114,20 +118,20 @@ impl Mail {
         self.peers.entry(peer).or_default().secret = Some(secret);
     }
 
-    /// All that was told to ranks that are known has been taken, and they have been told so.
+    /// True if every message to a known rank has been acknowledged, and every acknowledgement sent.
     pub(crate) fn is_settled(&self) -> bool {
         !self.busy().any(|(_, peer)| peer.secret.is_some())
     }
 
-    /// When something is to be sent again, if nothing is heard before.
+    /// The time of the next retransmission, if nothing arrives before.
     pub(crate) fn due(&self) -> Option<u64> {
         let waiting = self.busy().filter(|(_, peer)| peer.sent > 0);
         waiting.map(|(_, peer)| peer.deadline).min()
     }
 
-    /// A datagram has come. What is not meant for this rank, or is damaged, is dropped.
+    /// Takes an arrived datagram. One that is damaged or meant for another rank is dropped.
     pub(crate) fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) {
-        let Some(letter) = Letter::open(datagram, self.secret) else {
+        let Some(letter) = Datagram::open(datagram, self.secret) else {
             return;
         };
         let from = letter.from as usize;
@@ -135,11 +139,12 @@ impl Mail {
             return;
         }
         let peer = self.peers.entry(from).or_default();
-        peer.heard_taken(letter.taken, now);
+        peer.acknowledged(letter.taken, now);
         if letter.flags & HAS_FRAGMENT == 0 {
             return;
         }
-        // What has come before, or too early, is answered all the same: the answer may have been lost.
+        // A duplicate, or one that came early, is acknowledged too: the acknowledgement may have
+        // been lost.
         peer.owes = true;
         self.busy.insert(from);
         if letter.number != peer.received.wrapping_add(1) {
@@ -153,7 +158,7 @@ impl Mail {
         }
     }
 
-    /// The next datagram to send: for whom, and its bytes. To be called until there is none.
+    /// The next datagram to send: its destination and its bytes. Call it until it returns None.
     pub(crate) fn outgoing(&mut self, now: u64) -> Option<(usize, Vec<u8>)> {
         let mut next = self.busy.first().copied();
         while let Some(rank) = next {
@@ -168,7 +173,7 @@ impl Mail {
                 peer.sent = 0;
                 peer.patience = (2 * peer.patience).min(MOST_PATIENCE);
             }
-            let mut letter = Letter {
+            let mut letter = Datagram {
                 from: self.rank,
                 number: 0,
                 taken: peer.received,
@@ -199,10 +204,10 @@ impl Peer {
         self.owes || !self.out.is_empty()
     }
 
-    /// The peer has taken so many fragments.
-    fn heard_taken(&mut self, taken: u32, now: u64) {
+    /// Handles an acknowledgement of `taken` fragments.
+    fn acknowledged(&mut self, taken: u32, now: u64) {
         let new = taken.wrapping_sub(self.taken) as usize;
-        // Older news, or what cannot be: more than was ever sent.
+        // An old acknowledgement, or an impossible one: of more than was ever sent.
         if new == 0 || new > self.out.len().min(WINDOW) {
             return;
         }
@@ -214,8 +219,8 @@ impl Peer {
     }
 }
 
-/// What stands in a datagram.
-struct Letter<'a> {
+/// The contents of a datagram.
+struct Datagram<'a> {
     from: u32,
     number: u32,
     taken: u32,
@@ -223,7 +228,7 @@ struct Letter<'a> {
     body: &'a [u8],
 }
 
-impl<'a> Letter<'a> {
+impl<'a> Datagram<'a> {
     fn seal(&self, secret: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len());
         bytes.extend(secret.to_le_bytes());
@@ -239,7 +244,7 @@ impl<'a> Letter<'a> {
         bytes
     }
 
-    fn open(bytes: &'a [u8], secret: u64) -> Option<Letter<'a>> {
+    fn open(bytes: &'a [u8], secret: u64) -> Option<Datagram<'a>> {
         if bytes.len() < HEADER {
             return None;
         }
@@ -251,7 +256,7 @@ impl<'a> Letter<'a> {
         if !meant || long(8) != checksum(bytes) {
             return None;
         }
-        Some(Letter {
+        Some(Datagram {
             from: word(16),
             number: word(20),
             taken: word(24),
@@ -261,7 +266,7 @@ impl<'a> Letter<'a> {
     }
 }
 
-/// FNV-1a of all but the place of the sum.
+/// FNV-1a of all bytes but the checksum's own.
 fn checksum(bytes: &[u8]) -> u64 {
     let all = bytes[..8].iter().chain(&bytes[16..]);
     all.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {

@@ -1,5 +1,5 @@
-//! Datagrams by a socket on the network interface below a device that has none of its own: UDP, at the interface's IPv4
-//! address.
+//! Datagrams over UDP, at the IPv4 address of the network interface below a device that has no
+//! datagrams.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -55,7 +55,8 @@ impl Carrier for Socket {
             match self.socket.recv_from(&mut datagram) {
                 Ok((len, _)) => take(&datagram[..len]),
                 Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // What the network says of a datagram that was sent: it is lost, and will be sent again.
+                // The network's report about a datagram that was sent: it is lost, and will be
+                // retransmitted.
                 Err(_) => {}
             }
         }
@@ -66,7 +67,8 @@ impl Carrier for Socket {
     }
 
     fn send(&mut self, _device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()> {
-        // What cannot leave now, as there is no way or no room, is lost, and will be sent again.
+        // A datagram that cannot leave now, without a route or room, is lost and will be
+        // retransmitted.
         let _ = self.socket.send_to(datagram, endpoint(to)?);
         Ok(())
     }

@@ -14,19 +14,19 @@ use device::{
     Status, Transport, Work,
 };
 
-/// Completions taken from the device at once.
-const SOME: usize = 16;
+/// The most completions taken from the device in one call.
+const BATCH: usize = 16;
 
-/// Pieces of memory, as the device wants them.
-struct Pieces {
+/// Slices in the form of libibverbs.
+struct SgeList {
     list: [MaybeUninit<ibv_sge>; SEND_SLICES],
     count: usize,
 }
 
-impl Pieces {
+impl SgeList {
     #[inline]
-    fn new() -> Pieces {
-        Pieces {
+    fn new() -> SgeList {
+        SgeList {
             list: [MaybeUninit::uninit(); SEND_SLICES],
             count: 0,
         }
@@ -38,7 +38,8 @@ impl Pieces {
         self.count += 1;
     }
 
-    /// Adds all but the empty ones, which some devices take for something else. False: there are more than `most`.
+    /// Adds all slices but empty ones, which some devices misread. False: there are more than
+    /// `most`.
     #[inline]
     fn add(&mut self, slices: &[Slice], most: usize) -> bool {
         let most = self.count + most;
@@ -62,14 +63,14 @@ impl VerbsDevice {
     #[inline]
     pub(super) unsafe fn post_work(&mut self, qp: Qp, work: &Work) -> Result<()> {
         if self.qp(qp)?.state == State::Connecting {
-            self.note_tied(qp)?;
+            self.note_connected(qp)?;
         }
         let len = self.may_post(qp, work)?;
         let handle = match work.to {
             Some(to) if self.qp(qp)?.transport == Transport::Ud => self.handle(to.port)?,
             _ => ptr::null_mut(),
         };
-        let mut pieces = Pieces::new();
+        let mut pieces = SgeList::new();
         if !pieces.add(work.local, SEND_SLICES) {
             return self.too_many(work.local.len(), SEND_SLICES);
         }
@@ -145,8 +146,8 @@ impl VerbsDevice {
         };
         request.wr_id = number.encode();
         let mut bad = ptr::null_mut();
-        // SAFETY: a queue pair that stands, a request whose list stays during the call, and memory that the caller
-        // promises to keep.
+        // SAFETY: an existing queue pair, a request whose list stays during the call, and memory
+        // that the caller promises to keep.
         let answer = unsafe {
             let post = (*(*own.raw).context).ops.post_send;
             match post {
@@ -169,7 +170,7 @@ impl VerbsDevice {
         Ok(())
     }
 
-    /// What cannot be posted at all; the length of what can.
+    /// Refuses a request that cannot be posted; returns the length of one that can.
     #[inline]
     fn may_post(&self, qp: Qp, work: &Work) -> Result<u32> {
         let own = self.qp(qp)?;
@@ -202,14 +203,14 @@ impl VerbsDevice {
 
     #[cold]
     fn not_posted(&self, number: i32) -> Result<()> {
-        // Some libraries give the number, others −1 and leave it in `errno`, as elsewhere.
+        // Some libraries return the number, others −1 and leave it in `errno`.
         let why = match number {
             -1 => io::Error::last_os_error(),
             number => io::Error::from_raw_os_error(number.abs()),
         };
         match why.raw_os_error() {
             Some(libc::ENOMEM) => Err(Error::Full),
-            _ => self.invalid(format!("it takes no such request: {why}")),
+            _ => self.invalid(format!("it rejects the request: {why}")),
         }
     }
 
@@ -222,7 +223,7 @@ impl VerbsDevice {
         id: u64,
         into: &[Slice],
     ) -> Result<()> {
-        let mut pieces = Pieces::new();
+        let mut pieces = SgeList::new();
         if let ReceiveQueue::Own(qp) = queue
             && self.qp(qp)?.transport == Transport::Ud
         {
@@ -268,8 +269,8 @@ impl VerbsDevice {
             num_sge: pieces.count as i32,
         };
         let mut bad = ptr::null_mut();
-        // SAFETY: a queue that stands, a request whose list stays during the call, and memory that the caller promises
-        // to keep.
+        // SAFETY: an existing queue, a request whose list stays during the call, and memory that
+        // the caller promises to keep.
         let answer = unsafe {
             match queue {
                 ReceiveQueue::Own(qp) => {
@@ -293,7 +294,7 @@ impl VerbsDevice {
         }
     }
 
-    /// A receive is over: the user's number, if it is not forgotten.
+    /// Ends a receive; returns the caller's number, unless it is forgotten.
     #[inline]
     fn give_back(&mut self, number: WrNumber) -> Option<u64> {
         let receives = match number.kind {
@@ -303,7 +304,7 @@ impl VerbsDevice {
         receives.give_back(number.slot)
     }
 
-    /// The queue pair that a request was posted to, if it has not been reset or destroyed since.
+    /// The queue pair of a request, if it has not been reset or destroyed since.
     #[inline]
     fn alive(&mut self, number: WrNumber) -> Option<&mut OwnQp> {
         let own = self.qps.get_mut(number.queue as usize)?.as_mut()?;
@@ -315,9 +316,9 @@ impl VerbsDevice {
         let raw = self.cq(cq)?;
         let mut count = 0;
         while count < into.len() {
-            let mut some = [MaybeUninit::<ibv_wc>::uninit(); SOME];
-            let wanted = SOME.min(into.len() - count);
-            // SAFETY: a queue of this device, and places for so many completions.
+            let mut some = [MaybeUninit::<ibv_wc>::uninit(); BATCH];
+            let wanted = BATCH.min(into.len() - count);
+            // SAFETY: a queue of this device, and memory for that number of completions.
             let got = unsafe {
                 let poll = (*(*raw).context).ops.poll_cq;
                 poll.map_or(-1, |poll| {
@@ -328,7 +329,7 @@ impl VerbsDevice {
                 return Err(self.overrun(cq));
             }
             for one in &some[..got as usize] {
-                // SAFETY: the device has written so many.
+                // SAFETY: the device has written this entry.
                 let one = unsafe { one.assume_init_ref() };
                 if let Some(completion) = self.translate(one) {
                     into[count] = completion;
@@ -354,7 +355,8 @@ impl VerbsDevice {
         ))
     }
 
-    /// Nothing comes of what was posted before its queue pair was reset or destroyed.
+    /// Translates a completion. None: the request was posted before its queue pair was reset or
+    /// destroyed.
     #[inline]
     fn translate(&mut self, one: &ibv_wc) -> Option<Completion> {
         let number = WrNumber::decode(one.wr_id);
@@ -402,13 +404,14 @@ impl VerbsDevice {
             } else {
                 0
             },
-            // SAFETY: the flag says that it is there.
+            // SAFETY: the flag says that the immediate is valid.
             immediate: says.then(|| u32::from_be(unsafe { one.__bindgen_anon_1.imm_data })),
         })
     }
 }
 
-/// IBA 11.6.2. What is rare is told as the nearest that means the same for a program.
+/// The status of a completion (IBA 11.6.2). Rare ones are mapped to the nearest with the same
+/// meaning for a program.
 fn status(status: ibv_wc_status) -> Status {
     match status {
         IBV_WC_SUCCESS => Status::Success,

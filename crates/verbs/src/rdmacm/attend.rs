@@ -1,4 +1,4 @@
-//! A thread that waits for events, and files by which it is told to end and tells what is new.
+//! The loop of a thread that takes events, and the descriptors that end it and report its results.
 
 use std::io::{self, ErrorKind};
 use std::mem::zeroed;
@@ -8,11 +8,13 @@ use std::ptr;
 use crate::library::refused;
 use device::Result;
 
-/// How often in a row an event may be there and not be taken, and for how long each time nothing is tried, in milliseconds.
+/// The most failures in a row to take an event that is reported.
 const TRIES: usize = 100;
+/// The pause after each such failure, in milliseconds.
 const PAUSE: i32 = 10;
 
-/// Has each event taken that comes by the file `events`, until `end` can be read. An error: why no more events can come.
+/// Takes each event that makes `events` readable, until `end` is readable. An error: no more events
+/// can come, and the reason.
 pub(super) fn attend(
     events: RawFd,
     end: &OwnedFd,
@@ -26,9 +28,9 @@ pub(super) fn attend(
     let mut fds = [wait_for(end.as_raw_fd()), wait_for(events)];
     let mut failed = 0;
     loop {
-        // After a failure, only a word to end is waited for.
+        // After a failure, only the request to end is waited for.
         let (waiting, patience) = if failed == 0 { (2, -1) } else { (1, PAUSE) };
-        // SAFETY: so many entries, or more.
+        // SAFETY: at most the number of entries.
         if unsafe { libc::poll(fds.as_mut_ptr(), waiting, patience) } < 0 {
             match io::Error::last_os_error() {
                 why if why.kind() == ErrorKind::Interrupted => continue,
@@ -39,11 +41,11 @@ pub(super) fn attend(
             return Ok(());
         }
         if fds[1].revents & libc::POLLIN == 0 {
-            return Err(io::Error::other("its file has been hung up"));
+            return Err(io::Error::other("its descriptor was hung up"));
         }
         match take() {
             Ok(()) => failed = 0,
-            // It has gone with what it was about.
+            // The event has disappeared with its id.
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 failed = 0;
             }
@@ -53,12 +55,12 @@ pub(super) fn attend(
     }
 }
 
-/// A file that can be made readable.
+/// A descriptor that can be made readable.
 pub(super) fn signal_file(device: &str) -> Result<OwnedFd> {
     // SAFETY: no arguments but numbers.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     match fd < 0 {
-        true => Err(refused(device, "making an event file")),
+        true => Err(refused(device, "creating an event file")),
         // SAFETY: just made, and ours alone.
         false => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
@@ -66,14 +68,14 @@ pub(super) fn signal_file(device: &str) -> Result<OwnedFd> {
 
 pub(super) fn raise(file: &OwnedFd) {
     let one = 1u64.to_ne_bytes();
-    // It can only be full of signals already.
-    // SAFETY: a file of ours, and eight bytes.
+    // A failure means that it is readable already.
+    // SAFETY: our own descriptor, and eight bytes.
     unsafe { libc::write(file.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
 
-/// What is started here gets no signals of the program's.
+/// Runs `start` with all signals blocked, so that a thread started by it receives none.
 pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: sets of signals, and places for them.
+    // SAFETY: signal sets, and memory for them.
     unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
         libc::sigfillset(&mut all);
@@ -98,7 +100,7 @@ mod tests {
         fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
-    /// What comes of a file with something to read, or one that was hung up, and how often an event was taken.
+    /// The result for a descriptor that is readable, or hung up, and the number of events taken.
     fn attended(
         is_hung_up: bool,
         take: impl Fn(usize) -> io::Result<()>,

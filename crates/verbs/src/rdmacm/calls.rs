@@ -1,4 +1,4 @@
-//! What the manager tells of calls, ours and those of peers, and what comes of it.
+//! The manager's events of calls, ours and those of peers, and the steps that follow.
 
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -12,26 +12,26 @@ use crate::library::refused;
 use crate::sys::*;
 
 impl Shared {
-    /// Takes an event, if there is one.
+    /// Takes an event, if one is available.
     pub(super) fn take_event(&self) -> io::Result<()> {
         let mut event = ptr::null_mut();
         // SAFETY: a channel of ours, and a place for the answer.
         if unsafe { (self.manager.get_cm_event)(self.channel, &mut event) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: what has just been taken, and is given back below.
+        // SAFETY: the event just taken, which is acknowledged below.
         let unwanted = self.handle(unsafe { &*event });
-        // SAFETY: as above; nothing looks at it any more.
+        // SAFETY: the same event; nothing refers to it any more.
         unsafe { (self.manager.ack_cm_event)(event) };
         self.let_go(unwanted);
         Ok(())
     }
 
-    /// No more events will come: what is not tied yet never will be.
+    /// Fails all connections under path: no more events will come.
     pub(super) fn give_up(&self, why: &io::Error) {
         let mut lines = self.lines();
         let why = format!(
-            "{}: the connection manager tells no more of calls: {why} (has the device been taken away? look into the kernel's log)",
+            "{}: the connection manager reports no more events: {why} (was the device removed? see the kernel's log)",
             self.device
         );
         let why = self.ended.get_or_init(|| why);
@@ -40,10 +40,10 @@ impl Shared {
                 ends.phase = Phase::Failed(why.clone());
             }
         }
-        self.tell_news();
+        self.signal_news();
     }
 
-    /// Something has happened. The answer is an id that is to go.
+    /// Handles an event. Returns an id to destroy.
     fn handle(&self, event: &rdma_cm_event) -> *mut rdma_cm_id {
         let mut lines = self.lines();
         if event.event == RDMA_CM_EVENT_CONNECT_REQUEST {
@@ -69,11 +69,11 @@ impl Shared {
             },
             RDMA_CM_EVENT_ROUTE_RESOLVED => self.say_who_calls(*number, ends),
             RDMA_CM_EVENT_ESTABLISHED => {
-                ends.phase = Phase::Tied;
+                ends.phase = Phase::Connected;
                 0
             }
-            // What this means its queue pair says.
-            _ if ends.phase == Phase::Tied => return ptr::null_mut(),
+            // The queue pair itself reports this.
+            _ if ends.phase == Phase::Connected => return ptr::null_mut(),
             _ => {
                 ends.phase = Phase::Failed(self.what_failed(ends, event));
                 0
@@ -84,15 +84,16 @@ impl Shared {
             let why = refused(&self.device, &what.unwrap_or_default());
             ends.phase = Phase::Failed(why.to_string());
         }
-        if matches!(ends.phase, Phase::Tied | Phase::Failed(_)) {
-            self.tell_news();
+        if matches!(ends.phase, Phase::Connected | Phase::Failed(_)) {
+            self.signal_news();
         }
         ptr::null_mut()
     }
 
-    /// False: it is nobody's whom this line is for.
+    /// Accepts a call. False: the caller is not the peer of this line.
     fn take_call(&self, number: u32, ends: &mut Ends, event: &rdma_cm_event) -> bool {
-        // SAFETY: of a call this part of the union holds, with so many bytes of the caller's.
+        // SAFETY: for a call this part of the union is valid, with that number of the caller's
+        // bytes.
         let card = unsafe {
             let said = event.param.conn;
             match usize::from(said.private_data_len) >= size_of::<Card>() {
@@ -103,10 +104,10 @@ impl Shared {
         if card.1 != ends.address || !ends.id.is_null() {
             return false;
         }
-        let mut wanted = parameters(number, ends.way);
+        let mut wanted = parameters(number, ends.path);
         // SAFETY: the caller's id.
         if unsafe { (self.manager.accept)(event.id, &mut wanted) } != 0 {
-            // It has been given up meanwhile.
+            // The caller has given up meanwhile.
             return false;
         }
         ends.id = event.id;
@@ -118,22 +119,22 @@ impl Shared {
     fn say_who_calls(&self, number: u32, ends: &Ends) -> c_int {
         let Some(peer) = ends.peer else { return 0 };
         let card = Card::of(ends.address, peer);
-        let mut wanted = parameters(number, ends.way);
+        let mut wanted = parameters(number, ends.path);
         wanted.private_data = (&raw const card).cast();
         wanted.private_data_len = size_of::<Card>() as u8;
-        // SAFETY: an id of ours, and words that stay during the call.
+        // SAFETY: our own id, and bytes that stay during the call.
         unsafe { (self.manager.connect)(ends.id, &mut wanted) }
     }
 
     fn what_failed(&self, ends: &Ends, event: &rdma_cm_event) -> String {
-        // SAFETY: a string of the library's that stays.
+        // SAFETY: a static string of the library.
         let name = unsafe { CStr::from_ptr((self.manager.event_str)(event.event)) };
         let why = match event.status {
             0 => String::new(),
             number => format!(": {}", io::Error::from_raw_os_error(number.abs())),
         };
         format!(
-            "{}: tying a queue pair to {}: {}{why} (is the peer's host reachable, and does the peer still run?)",
+            "{}: connecting a queue pair to {}: {}{why} (is the peer's host reachable, and does the peer still run?)",
             self.device,
             ends.peer.map_or("nobody".into(), words),
             name.to_string_lossy()

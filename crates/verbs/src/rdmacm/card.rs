@@ -1,8 +1,8 @@
-//! What a caller says of itself.
+//! The private data of a call.
 
 use device::Address;
 
-/// A caller's words: its own address, and the one that it calls.
+/// A caller's address, and the address that it calls.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Card([[u8; 20]; 2]);

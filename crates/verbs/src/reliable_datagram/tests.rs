@@ -1,10 +1,10 @@
-//! The slow way over a medium that is as bad as a seed says.
+//! Out-of-band messages over a medium that is as bad as a seed says.
 
 use sim::Random;
 
 use super::*;
 
-/// Datagrams on their way, and how badly they are treated, in percent.
+/// Datagrams in flight, and the percentages of the damage that they suffer.
 struct Medium {
     random: Random,
     flying: Vec<(usize, Vec<u8>)>,
@@ -31,7 +31,7 @@ impl Medium {
         self.flying.push((to, datagram));
     }
 
-    /// One that arrives, in any order.
+    /// A datagram that arrives, in any order.
     fn give(&mut self) -> Option<(usize, Vec<u8>)> {
         let count = self.flying.len() as u64;
         (count > 0)
@@ -53,7 +53,8 @@ fn word(from: usize, to: usize, number: usize, random: &mut Random) -> Vec<u8> {
     word
 }
 
-/// Ranks tell each other words until all have been heard; how many datagrams that took.
+/// Runs ranks that send each other messages until all have arrived; returns the number of
+/// datagrams.
 fn play(seed: u64, bad: bool) -> u64 {
     const RANKS: usize = 4;
     let mut random = Random::new(seed);
@@ -67,8 +68,8 @@ fn play(seed: u64, bad: bool) -> u64 {
         carried: 0,
     };
     let secret = |rank: usize| 1000 + rank as u64;
-    let mut ranks: Vec<Mail> = (0..RANKS)
-        .map(|rank| Mail::new(rank, secret(rank)))
+    let mut ranks: Vec<ReliableDatagrams> = (0..RANKS)
+        .map(|rank| ReliableDatagrams::new(rank, secret(rank)))
         .collect();
     let mut expected: BTreeMap<(usize, usize), VecDeque<Vec<u8>>> = BTreeMap::new();
     let (mut to_tell, mut now) = (60, 0);
@@ -81,7 +82,7 @@ fn play(seed: u64, bad: bool) -> u64 {
             ranks[rank].oob_send(to, &word);
             expected.entry((rank, to)).or_default().push_back(word);
         }
-        // A peer becomes known some time after it is asked for.
+        // A peer becomes known some time after the first question.
         let strange: Vec<usize> = ranks[rank].strangers().collect();
         for stranger in strange.into_iter().filter(|_| random.below(10) == 0) {
             ranks[rank].introduce(stranger, secret(stranger));
@@ -101,7 +102,7 @@ fn play(seed: u64, bad: bool) -> u64 {
             assert_eq!(Some(word), next, "rank {rank} from {from}");
         }
         let all_heard = expected.values().all(|words| words.is_empty());
-        if to_tell == 0 && all_heard && ranks.iter().all(Mail::is_settled) {
+        if to_tell == 0 && all_heard && ranks.iter().all(ReliableDatagrams::is_settled) {
             return medium.carried;
         }
         now += random.below(300_000);
@@ -128,10 +129,10 @@ fn a_good_medium_carries_little_more_than_it_must() {
 
 #[test]
 fn a_stranger_is_not_heard() {
-    let mut mail = Mail::new(0, 77);
+    let mut mail = ReliableDatagrams::new(0, 77);
     let letter = |from, secret| {
         let body = b"hello";
-        let letter = Letter {
+        let letter = Datagram {
             from,
             number: 1,
             taken: 0,
@@ -154,7 +155,7 @@ fn a_stranger_is_not_heard() {
 
 #[test]
 fn a_peer_that_is_silent_is_asked_less_and_less_often_and_never_given_up() {
-    let mut mail = Mail::new(0, 1);
+    let mut mail = ReliableDatagrams::new(0, 1);
     mail.introduce(1, 2);
     mail.oob_send(1, b"anybody there?");
     let mut times = Vec::new();
