@@ -1,20 +1,21 @@
-//! What is busy: of a host its memory, of an HCA its bus, its link and its buffer, each first come, first served.
+//! Resources that are busy: a host's memory, an HCA's bus, link and buffer, each first come, first
+//! served.
 
 use sim::Time;
 
 use super::queue_pair::Stream;
-use super::record::{Act, Doing, Part};
+use super::record::{Activity, Doing, HcaPart};
 use super::timing::Piece;
-use super::{Clocked, Event, NONE, Net};
+use super::{Clocked, Event, MachineModel, NONE};
 
-/// Does one thing at a time.
+/// A resource that does one thing at a time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fifo {
     pub free: Time,
 }
 
 impl Fifo {
-    /// Busy for `time`, from `at` on or from when it is free: until when.
+    /// Occupies the resource for `time`, from `at` or from when it is free; returns the end.
     #[inline]
     pub(crate) fn take(&mut self, at: Time, time: Time) -> Time {
         self.free = self.free.max(at) + time;
@@ -25,29 +26,30 @@ impl Fifo {
 #[derive(Default)]
 pub(super) struct Host {
     pub memory: Fifo,
-    /// For how long all together have kept the memory busy.
+    /// The total time for which its memory has been busy.
     pub moved: Time,
 }
 
 pub(super) struct Adapter {
     pub host: u32,
     pub rail: u32,
-    /// It stands for the host's memory.
+    /// It models the host's memory, not an HCA.
     pub within: bool,
-    /// The bus: from memory, and to it. Where it is half duplex all is charged to `down`.
+    /// The bus from memory, and the bus to it. A half-duplex bus is `down` in both directions.
     down: Fifo,
     up: Fifo,
-    /// Outwards.
+    /// The link out.
     link: Fifo,
-    /// Inwards: the last link of all that comes here.
+    /// The link in: the last hop of every arriving packet.
     port: Fifo,
     internal: Fifo,
-    /// Streams whose next packet can be read from memory: each in turn reads one.
+    /// The round of streams whose next packet can be read from memory; each reads one packet in
+    /// turn.
     first: u32,
     last: u32,
     /// The stream whose packet is being read.
     reading: u32,
-    /// It waits for the link.
+    /// Reading waits for the link.
     paused: bool,
 }
 
@@ -71,12 +73,12 @@ impl Adapter {
     }
 }
 
-impl Net {
+impl MachineModel {
     pub(super) fn adapter(&self, host: u32, rail: u32) -> u32 {
         host * self.rails + rail
     }
 
-    /// What stands for the memory of a host, for those who would use that rail.
+    /// The adapter that models a host's memory, for the users of a rail.
     pub(super) fn within(&self, host: u32, rail: u32) -> u32 {
         self.adapters.len() as u32 / 2 + self.adapter(host, rail)
     }
@@ -96,7 +98,8 @@ impl Net {
         &mut self.adapters[adapter as usize].down
     }
 
-    /// What is read or written goes through the HCA's buffer and keeps the host's memory busy: when both are done with it.
+    /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both
+    /// are done.
     #[inline]
     fn pass_through(&mut self, adapter: u32, at: Time, piece: &Piece, doing: Doing) -> Time {
         let own = &mut self.adapters[adapter as usize];
@@ -104,11 +107,11 @@ impl Net {
         let host = &mut self.hosts[own.host as usize];
         host.moved += piece.memory;
         let moved = host.memory.take(at, piece.memory);
-        self.note_rail(adapter, Part::Buffer, buffer, piece.internal, doing);
+        self.note_rail(adapter, HcaPart::Buffer, buffer, piece.internal, doing);
         buffer.max(moved)
     }
 
-    /// An HCA writes a packet of a message to memory: when it is on the bus.
+    /// An HCA writes a packet of a message to memory; returns when it is on the bus.
     #[inline]
     pub(super) fn write(
         &mut self,
@@ -118,33 +121,41 @@ impl Net {
         message: u32,
         packet: u32,
     ) -> Time {
-        let doing = Act::Write.packet(len.into(), message, packet);
+        let doing = Activity::Write.packet(len.into(), message, packet);
         let piece = self.timing(adapter).piece(len);
         let bus = self.up(adapter).take(at, piece.write);
-        self.note_rail(adapter, Part::BusUp, bus, piece.write, doing);
+        self.note_rail(adapter, HcaPart::BusUp, bus, piece.write, doing);
         bus.max(self.pass_through(adapter, at, &piece, doing))
     }
 
-    /// Puts bytes on the link towards another adapter: when they are there. `extra` is on top of the way through
+    /// Puts bytes on the link to another adapter; returns their arrival. `latency` is that of
     /// cables and switches.
     #[inline]
-    pub(super) fn fly(&mut self, from: u32, to: u32, at: Time, way: Time, doing: Doing) -> Time {
+    pub(super) fn fly(
+        &mut self,
+        from: u32,
+        to: u32,
+        at: Time,
+        latency: Time,
+        doing: Doing,
+    ) -> Time {
         let time = self.timing(from).wire(doing.bytes.into());
         let gone = self.adapters[from as usize].link.take(at, time);
         self.traffic.count(doing);
-        self.note_rail(from, Part::LinkOut, gone, time, doing);
+        self.note_rail(from, HcaPart::LinkOut, gone, time, doing);
         if from == to {
-            return gone + way;
+            return gone + latency;
         }
-        // Cut-through: the first bit is there before the last has gone; but the last link carries one packet at a time.
+        // Cut-through: the first bit arrives before the last has left; but the last link carries
+        // one packet at a time.
         let there = self.adapters[to as usize]
             .port
-            .take(gone - time + way, time);
-        self.note_rail(to, Part::LinkIn, there, time, doing);
-        there.max(gone + way)
+            .take(gone - time + latency, time);
+        self.note_rail(to, HcaPart::LinkIn, there, time, doing);
+        there.max(gone + latency)
     }
 
-    /// A stream has a packet that can be read from memory.
+    /// Adds a stream whose next packet can be read from memory to the round.
     pub(super) fn join(&mut self, stream: u32, clock: &mut Clocked) {
         let adapter = self.qps[stream as usize / 2].adapter;
         let entry = self.stream(stream);
@@ -170,7 +181,7 @@ impl Net {
         &mut self.qps[stream as usize / 2].streams[stream as usize % 2]
     }
 
-    /// Begins with the next packet, if there is one and nothing hinders.
+    /// Starts reading the next packet, if there is one and the adapter is free.
     fn read_on(&mut self, adapter: u32, clock: &mut Clocked) {
         let now = clock.now();
         let buffer = self.timing(adapter).buffer;
@@ -201,25 +212,25 @@ impl Net {
         }
     }
 
-    /// An HCA reads a stream's next packet from memory: when it has it.
+    /// An HCA reads a stream's next packet from memory; returns when it has the packet.
     fn read(&mut self, adapter: u32, at: Time, len: u32, stream: u32) -> Time {
         let qp = &self.qps[stream as usize / 2];
         let (message, packet) = match stream % 2 {
             0 => (qp.to_send, self.messages[qp.to_send].sent),
             _ => (qp.answer, self.messages[qp.answer].answers_sent),
         };
-        let doing = Act::Read.packet(len.into(), message, packet);
+        let doing = Activity::Read.packet(len.into(), message, packet);
         let piece = self.timing(adapter).piece(len);
         let asked = self.up(adapter).take(at, piece.ask);
-        let ask = Act::Ask.packet(0, message, packet);
-        self.note_rail(adapter, Part::BusUp, asked, piece.ask, ask);
+        let ask = Activity::Ask.packet(0, message, packet);
+        self.note_rail(adapter, HcaPart::BusUp, asked, piece.ask, ask);
         let own = &mut self.adapters[adapter as usize];
         let bus = own.down.take(at, piece.read);
-        self.note_rail(adapter, Part::BusDown, bus, piece.read, doing);
+        self.note_rail(adapter, HcaPart::BusDown, bus, piece.read, doing);
         bus.max(self.pass_through(adapter, at, &piece, doing))
     }
 
-    /// A packet has been read, or the link has caught up.
+    /// Continues after a packet has been read, or the link has caught up.
     pub(super) fn pump(&mut self, adapter: u32, clock: &mut Clocked) {
         let own = &mut self.adapters[adapter as usize];
         own.paused = false;

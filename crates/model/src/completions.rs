@@ -1,39 +1,40 @@
-//! Completion queues. An entry is there from when the HCA's write of it is visible.
+//! Completion queues. An entry can be polled once the HCA's write of it is visible.
 
 use sim::Time;
 use sim::memory::Vec;
 
-use super::rank::What;
-use super::record::{Act, Part};
-use super::{Clocked, Net};
+use super::rank::Arrival;
+use super::record::{Activity, HcaPart};
+use super::{Clocked, MachineModel};
 use device::{Completion, Cq, Error, Result, State};
 
-/// Entries that one completion queue may have.
+/// The most entries of a completion queue.
 const DEPTH: usize = 1 << 20;
 
 pub(super) struct CompletionQueue {
     rank: u32,
     rail: u32,
     depth: u32,
-    /// As a ring: where the oldest stands, how many there are, and how many of them are visible.
+    /// A ring of entries: the place of the oldest, the number of entries, and the number of visible
+    /// ones.
     entries: Vec<Entry>,
     first: u32,
     len: u32,
     visible: u32,
-    /// When the last of them becomes visible.
+    /// The time when the last entry becomes visible.
     last: Time,
-    /// More came than it holds: it can no longer be used (IBA 11.6.3.1).
+    /// It has overflowed and can no longer be used (IBA 11.6.3.1).
     overrun: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
     completion: Completion,
-    /// Places in the send queue that are free from then on.
+    /// The number of places in the send queue that its completion frees.
     frees: Option<u32>,
 }
 
-impl Net {
+impl MachineModel {
     pub(super) fn create_cq(&mut self, rank: u32, rail: u32, depth: usize) -> Result<Cq> {
         if !(1..=DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(
@@ -54,7 +55,7 @@ impl Net {
         Ok(Cq(self.cqs.len() as u32 - 1))
     }
 
-    /// The completion queue, if it is this device's.
+    /// The number of a completion queue, if it belongs to this device.
     pub(super) fn own_cq(&self, rank: u32, rail: u32, cq: Cq) -> Result<u32> {
         match self.cqs.get(cq.0 as usize) {
             Some(own) if (own.rank, own.rail) == (rank, rail) => Ok(cq.0),
@@ -65,7 +66,7 @@ impl Net {
         }
     }
 
-    /// An HCA writes an entry, from `at` on.
+    /// Makes an HCA write an entry, starting at `at`.
     pub(super) fn put_completion(
         &mut self,
         cq: u32,
@@ -77,10 +78,16 @@ impl Net {
         let adapter = self.qps[completion.qp.0 as usize].adapter;
         let timing = self.timing(adapter);
         let (time, latency) = (timing.completion, timing.write_latency);
-        // No completion overtakes the data that it speaks of.
+        // No completion overtakes the data that it reports.
         let data = self.qps[completion.qp.0 as usize].visible;
         let end = self.up(adapter).take(at, time);
-        self.note_rail(adapter, Part::BusUp, end, time, Act::Completion.alone(0));
+        self.note_rail(
+            adapter,
+            HcaPart::BusUp,
+            end,
+            time,
+            Activity::Completion.alone(0),
+        );
         let own = &mut self.cqs[cq as usize];
         if own.overrun {
             return;
@@ -93,7 +100,7 @@ impl Net {
             return self.overrun(cq, clock);
         }
         if own.len as usize == own.entries.len() {
-            // Entries that were never used take no memory.
+            // Unused entries take no memory.
             own.entries.rotate_left(own.first as usize);
             own.first = 0;
             own.entries.push(Entry { completion, frees });
@@ -103,15 +110,15 @@ impl Net {
         }
         own.len += 1;
         let rank = own.rank;
-        self.announce(rank, visible, What::Completion { cq }, true, clock);
+        self.announce(rank, visible, Arrival::Completion { cq }, true, clock);
     }
 
-    /// One more can be taken.
+    /// Makes one more entry visible.
     pub(super) fn completion_is_visible(&mut self, cq: u32) {
         self.cqs[cq as usize].visible += 1;
     }
 
-    /// Takes what is there.
+    /// Takes visible entries.
     pub(super) fn poll_cq(&mut self, cq: u32, into: &mut [Completion]) -> Result<usize> {
         let own = &mut self.cqs[cq as usize];
         if own.overrun {
@@ -134,7 +141,7 @@ impl Net {
         Ok(count)
     }
 
-    /// All queue pairs that use it go into error.
+    /// Breaks all queue pairs that use the queue.
     #[cold]
     fn overrun(&mut self, cq: u32, clock: &mut Clocked) {
         for q in 0..self.qps.len() as u32 {

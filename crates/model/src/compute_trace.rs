@@ -1,7 +1,9 @@
-//! What ranks compute between their calls, kept as a file: for every call of every rank its name and the nanoseconds before
-//! it. A run that takes them from there is the same each time.
+//! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
+//! of every rank it has the call's name and the nanoseconds before it. A run with a trace is
+//! deterministic.
 //!
-//! What must always hold: a file is believed only where it fits: version, program, ranks, and each call's name.
+//! What must always hold: a file is used only if its version, program, number of ranks and each
+//! call's name match.
 
 use std::fs::File;
 use std::io;
@@ -13,18 +15,19 @@ const TITLE: &str = "# fishplate: what each rank computed before each of its cal
 const VERSION: &str = "version 1";
 const END: &str = "end";
 
-/// The contents of such a file.
+/// A compute trace.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Computing {
+pub struct ComputeTrace {
     /// The program and its arguments.
     pub program: String,
-    /// For each rank one line a call: its name and nanoseconds.
+    /// For each rank, one line for each call: its name and nanoseconds.
     ranks: Vec<String>,
 }
 
-impl Computing {
-    /// What the ranks of a world have left in its file. An error says why it cannot be had.
-    pub fn kept(world: &File, program: String, ranks: usize) -> Result<Computing, String> {
+impl ComputeTrace {
+    /// The trace that the ranks of a world have recorded in its file. An error gives the reason why
+    /// it is unusable.
+    pub fn kept(world: &File, program: String, ranks: usize) -> Result<ComputeTrace, String> {
         let calls = computed(world).map_err(|why| why.to_string())?;
         if calls.lost > 0 {
             return Err(format!(
@@ -39,12 +42,13 @@ impl Computing {
             let lines = lines.ok_or("it has been written over")?;
             lines.push_str(&format!("{} {}\n", call.name, call.nanos));
         }
-        Ok(Computing {
+        Ok(ComputeTrace {
             program,
             ranks: lines,
         })
     }
 
+    /// The contents of the file.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{TITLE}\n{VERSION}\nprogram {}\nranks {}\n",
@@ -58,8 +62,8 @@ impl Computing {
         text + END + "\n"
     }
 
-    /// What `text` made. An error names the line and what is wanted there.
-    pub fn parse(text: &str) -> Result<Computing, String> {
+    /// Reads the contents of a file. An error names the line and the expected contents.
+    pub fn parse(text: &str) -> Result<ComputeTrace, String> {
         let mut lines = text.lines().enumerate();
         let mut next = |wanted: &str| match lines.next() {
             Some((at, line)) => Ok((at + 1, line)),
@@ -105,7 +109,7 @@ impl Computing {
             ranks.push(own);
         }
         match next(&format!("`{END}`"))? {
-            (_, END) => Ok(Computing {
+            (_, END) => Ok(ComputeTrace {
                 program: program.into(),
                 ranks,
             }),
@@ -113,7 +117,8 @@ impl Computing {
         }
     }
 
-    /// An error says for what else it was kept.
+    /// Checks that the trace is of this program and number of ranks. An error names those of the
+    /// trace.
     pub fn check(&self, program: &str, ranks: usize) -> Result<(), String> {
         if self.ranks.len() != ranks {
             let kept = self.ranks.len();
@@ -126,7 +131,8 @@ impl Computing {
         Ok(())
     }
 
-    /// For ranks, of which each reads its own part: first where the parts begin and the last ends.
+    /// The form that ranks read: the offsets of the ranks' parts, then the parts. Each rank reads
+    /// its own.
     pub fn pack(&self) -> Vec<u8> {
         let mut place = (self.ranks.len() as u64 + 1) * 8;
         let mut bytes = place.to_ne_bytes().to_vec();
@@ -143,13 +149,13 @@ fn number(line: &str, before: &str) -> Option<usize> {
     line.strip_prefix(before)?.parse().ok()
 }
 
-/// A call's name and nanoseconds.
+/// Splits a line into a call's name and nanoseconds.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (name, nanos) = line.split_once(' ')?;
     Some((name, nanos.parse().ok()?))
 }
 
-/// One rank's part, from which calls are taken one after the other.
+/// One rank's part of a trace, which gives its calls in order.
 pub struct Replay {
     lines: String,
     at: usize,
@@ -157,6 +163,7 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// Reads the part of `rank`.
     pub fn open(packed: &File, rank: usize) -> io::Result<Replay> {
         let mut ends = [0; 16];
         packed.read_exact_at(&mut ends, rank as u64 * 8)?;
@@ -175,7 +182,8 @@ impl Replay {
         })
     }
 
-    /// What was computed before this call, in nanoseconds. An error says which call was kept instead.
+    /// The computing time before this call, in nanoseconds. An error names the recorded call if it
+    /// is another.
     pub fn next(&mut self, call: &str) -> Result<u64, String> {
         self.calls += 1;
         let number = self.calls;
@@ -201,8 +209,8 @@ impl Replay {
 mod tests {
     use super::*;
 
-    fn computing() -> Computing {
-        Computing {
+    fn computing() -> ComputeTrace {
+        ComputeTrace {
             program: "./pi 7".into(),
             ranks: vec!["MPI_Send 12\nMPI_Recv 0\n".into(), String::new()],
         }
@@ -211,13 +219,13 @@ mod tests {
     #[test]
     fn a_file_comes_back_as_it_was_and_no_beginning_of_it_does() {
         let text = computing().text();
-        assert_eq!(Computing::parse(&text), Ok(computing()));
+        assert_eq!(ComputeTrace::parse(&text), Ok(computing()));
         for lines in 0..text.lines().count() {
             let cut: String = text.split_inclusive('\n').take(lines).collect();
-            let why = Computing::parse(&cut).unwrap_err();
+            let why = ComputeTrace::parse(&cut).unwrap_err();
             assert!(why.contains("cut off"), "{why}");
         }
-        let why = Computing::parse(&text.replace(" 12", "")).unwrap_err();
+        let why = ComputeTrace::parse(&text.replace(" 12", "")).unwrap_err();
         assert!(
             why.contains("line 6: wanted is a call's name and nanoseconds"),
             "{why}"
@@ -244,7 +252,7 @@ mod tests {
     #[test]
     fn calls_are_taken_in_order_and_others_refused() {
         use std::os::fd::FromRawFd;
-        // SAFETY: a new descriptor, ours alone.
+        // SAFETY: a new descriptor with no other owner.
         let file = unsafe { File::from_raw_fd(libc::memfd_create(c"packed".as_ptr(), 0)) };
         file.write_all_at(&computing().pack(), 0).unwrap();
         let mut replay = Replay::open(&file, 0).unwrap();

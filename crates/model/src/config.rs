@@ -1,39 +1,44 @@
-//! A scene: the machine that a job of ranks is played on, in bytes, as a launcher hands it to each rank.
+//! The configuration of a job's modelled machine, and its encoding, which a launcher hands to each
+//! rank.
 
 use fabric::System;
 
 use crate::{Faults, IntraHost, Outage};
 
-/// What all ranks of a job in virtual time must agree on.
+/// The configuration that all ranks of a job in virtual time share.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scene {
+pub struct MachineConfig {
+    /// The hardware.
     pub system: System,
-    /// The host of each rank, by its number.
+    /// The number of each rank's host.
     pub hosts: Vec<u32>,
-    /// What all that looks random follows from.
+    /// The seed of everything random.
     pub seed: u64,
+    /// The faults of the machine.
     pub faults: Faults,
+    /// The path between ranks of one host.
     pub intra_host: IntraHost,
-    /// A record of what resources do is kept.
+    /// The activity of resources is recorded.
     pub traced: bool,
+    /// The virtual time of the program's own computing.
     pub compute: Compute,
 }
 
-/// How much virtual time the ranks' own computing takes, between the library's calls.
+/// The virtual time of a program's own computing between MPI calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// None.
+    /// Computing takes no virtual time.
     #[default]
-    Left,
-    /// So many thousandths of what it takes here.
+    Ignored,
+    /// Computing takes this many thousandths of its time on this host.
     Measured(u64),
-    /// What it takes here, and that is kept.
+    /// Computing takes its time on this host, which is recorded in a compute trace.
     Recorded,
-    /// What was kept.
+    /// Computing takes the time in a compute trace.
     Replayed,
 }
 
-/// Bytes that are no scene.
+/// The error for bytes that encode no configuration.
 #[derive(Debug, PartialEq)]
 pub struct Damaged(String);
 
@@ -41,7 +46,7 @@ impl std::fmt::Display for Damaged {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(
             f,
-            "the scene that the launcher handed over is damaged: {}",
+            "the configuration of the modelled machine that the launcher handed over is damaged: {}",
             self.0
         )
     }
@@ -49,10 +54,15 @@ impl std::fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-impl Scene {
-    /// So many ranks on a system, `per_host` on a host, filled one host after the other. The system gets as many hosts
-    /// as that takes. An error says what does not fit.
-    pub fn new(system: &System, ranks: usize, per_host: usize, seed: u64) -> Result<Scene, String> {
+impl MachineConfig {
+    /// A configuration for `ranks` ranks, `per_host` on each host, one host filled after the other.
+    /// The system gets the necessary number of hosts. An error names the limit of the system.
+    pub fn new(
+        system: &System,
+        ranks: usize,
+        per_host: usize,
+        seed: u64,
+    ) -> Result<MachineConfig, String> {
         let hosts: Vec<u32> = (0..ranks)
             .map(|rank| (rank / per_host.max(1)) as u32)
             .collect();
@@ -66,17 +76,18 @@ impl Scene {
                 )
             })?,
         };
-        Ok(Scene {
+        Ok(MachineConfig {
             system,
             hosts,
             seed,
             faults: Faults::default(),
             intra_host: IntraHost::default(),
             traced: false,
-            compute: Compute::Left,
+            compute: Compute::Ignored,
         })
     }
 
+    /// The bytes for a launcher to hand over.
     pub fn encode(&self) -> Vec<u8> {
         let system = self.system.encode();
         let by_hca = u64::from(self.intra_host == IntraHost::Hca);
@@ -95,8 +106,8 @@ impl Scene {
         bytes
     }
 
-    /// What `encode` made. The bytes may come from anywhere.
-    pub fn decode(bytes: &[u8]) -> Result<Scene, Damaged> {
+    /// Decodes bytes of any origin.
+    pub fn decode(bytes: &[u8]) -> Result<MachineConfig, Damaged> {
         let short = || Damaged("it is too short".into());
         let mut rest = bytes;
         let mut word = || {
@@ -127,7 +138,7 @@ impl Scene {
                 "a rank is on host {host} of {}",
                 system.nodes
             ))),
-            None => Ok(Scene {
+            None => Ok(MachineConfig {
                 system,
                 hosts,
                 seed,
@@ -146,7 +157,7 @@ impl Scene {
 impl Compute {
     fn encode(self) -> u64 {
         match self {
-            Compute::Left => 0,
+            Compute::Ignored => 0,
             Compute::Recorded => 1,
             Compute::Replayed => 2,
             Compute::Measured(scale) => scale.saturating_add(3),
@@ -155,7 +166,7 @@ impl Compute {
 
     fn decode(word: u64) -> Compute {
         match word {
-            0 => Compute::Left,
+            0 => Compute::Ignored,
             1 => Compute::Recorded,
             2 => Compute::Replayed,
             scale => Compute::Measured(scale - 3),
@@ -165,7 +176,7 @@ impl Compute {
 
 const FAULT_WORDS: usize = 20;
 
-/// Faults as words; what may be absent has a word that says whether it is there.
+/// Encodes faults as words; an optional one has an extra word for its presence.
 fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
     let outage = faults.outage.unwrap_or(Outage {
         host: 0,
@@ -198,7 +209,7 @@ fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
     ]
 }
 
-/// The other way round. Numbers that are too large for their place lose their upper half.
+/// Decodes faults. Numbers that are too large for their type lose their upper half.
 fn faults(words: [u64; FAULT_WORDS]) -> Faults {
     let short = |at: usize| words[at] as u32;
     Faults {
@@ -231,24 +242,24 @@ mod tests {
     #[test]
     fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
         let system = Catalogue::builtin().system("qdr").unwrap();
-        let mut scene = Scene::new(&system, 10, 3, 77).unwrap();
-        scene.intra_host = IntraHost::Hca;
-        scene.faults.scatter = Some(7);
-        scene.faults.slow = Some((1, 300));
-        scene.faults.no_immediates = true;
-        scene.traced = true;
-        scene.compute = Compute::Measured(1500);
-        scene.faults.outage = Some(Outage {
+        let mut config = MachineConfig::new(&system, 10, 3, 77).unwrap();
+        config.intra_host = IntraHost::Hca;
+        config.faults.scatter = Some(7);
+        config.faults.slow = Some((1, 300));
+        config.faults.no_immediates = true;
+        config.traced = true;
+        config.compute = Compute::Measured(1500);
+        config.faults.outage = Some(Outage {
             host: 1,
             rail: 2,
             from: 3,
             until: 4,
         });
-        assert_eq!(scene.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
-        let bytes = scene.encode();
-        assert_eq!(Scene::decode(&bytes), Ok(scene));
+        assert_eq!(config.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
+        let bytes = config.encode();
+        assert_eq!(MachineConfig::decode(&bytes), Ok(config));
         for len in 0..bytes.len() {
-            assert!(Scene::decode(&bytes[..len]).is_err(), "{len} bytes");
+            assert!(MachineConfig::decode(&bytes[..len]).is_err(), "{len} bytes");
         }
     }
 }

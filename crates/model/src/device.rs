@@ -1,26 +1,27 @@
-//! One rail of a modelled machine, as a rank sees it.
+//! One rail of a modelled machine, as the device of a rank.
 
 use std::rc::Rc;
 
 use sim::Turn;
 
 use super::node::{CALL, copy, deadlock, keep_busy};
-use super::record::Act;
+use super::record::Activity;
 use super::requester::LONGEST;
-use super::{Clocked, Net};
+use super::{Clocked, MachineModel};
 use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Qp, QpWanted, ReceiveQueue,
     Region, Result, Slice, Srq, State, Work,
 };
 
+/// One rail of a modelled machine, as the device of a rank.
 pub struct ModelDevice {
-    turn: Rc<Turn<Net>>,
+    turn: Rc<Turn<MachineModel>>,
     rail: u32,
     attributes: Attributes,
 }
 
 impl ModelDevice {
-    pub(super) fn new(turn: Rc<Turn<Net>>, rail: u32) -> ModelDevice {
+    pub(super) fn new(turn: Rc<Turn<MachineModel>>, rail: u32) -> ModelDevice {
         let attributes = turn.with(|net, _| Attributes {
             name: format!("modelled rail {rail}"),
             mtu: net.mtu as usize,
@@ -39,8 +40,11 @@ impl ModelDevice {
         }
     }
 
-    /// Uses the machine in the right order of time.
-    fn ordered<R>(&self, then: impl FnOnce(&mut Net, u32, &mut Clocked) -> Result<R>) -> Result<R> {
+    /// Accesses the machine in the order of virtual time.
+    fn ordered<R>(
+        &self,
+        then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
+    ) -> Result<R> {
         self.turn.settle().map_err(deadlock)?;
         let rank = self.turn.rank();
         self.turn.with(|net, clock| then(net, rank, clock))
@@ -61,7 +65,7 @@ impl Device for ModelDevice {
             Ok((region, net.pin(place, len as u64)))
         })?;
         if time > 0 {
-            keep_busy(&self.turn, time, Act::Register.alone(len));
+            keep_busy(&self.turn, time, Activity::Register.alone(len));
         }
         Ok(region)
     }
@@ -131,11 +135,12 @@ impl Device for ModelDevice {
             Ok((q, net.is_within(q)))
         })?;
         if within {
-            // No device: this rank copies what it writes, and what it reads.
+            // There is no device: this rank copies its writes and reads itself.
             let bytes = work.local.iter().map(|slice| slice.len as usize).sum();
             copy(&self.turn, bytes);
         }
-        // Only this rank's own queue changes now, so nobody needs to go first: the doorbell is an event.
+        // Only this rank's own queue changes now, so no other rank needs to run first: the doorbell
+        // is an event.
         let (at, message) = self.turn.with(|net, clock| {
             let mut time = match within {
                 true => CALL,
@@ -149,7 +154,7 @@ impl Device for ModelDevice {
             // SAFETY: the caller says that the slices are its memory.
             unsafe { net.post(q, work, at, clock) }.map(|message| (at, message))
         })?;
-        let doing = Act::Post.packet(0, message, 0);
+        let doing = Activity::Post.packet(0, message, 0);
         keep_busy(&self.turn, at - self.turn.now(), doing);
         Ok(())
     }
@@ -164,22 +169,22 @@ impl Device for ModelDevice {
             net.receives.post(queue, id, into)?;
             Ok(net.cpu(rank, net.timings[0].post))
         })?;
-        keep_busy(&self.turn, time, Act::PostReceive.alone(0));
+        keep_busy(&self.turn, time, Activity::PostReceive.alone(0));
         Ok(())
     }
 
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let rail = self.rail;
-        let (count, time, act) = self.ordered(|net, rank, _| {
+        let (count, time, activity) = self.ordered(|net, rank, _| {
             let cq = net.own_cq(rank, rail, cq)?;
             let count = net.poll_cq(cq, into)?;
-            let (time, act) = match count {
-                0 => (CALL, Act::Look),
-                count => (net.timings[0].poll * count as u64, Act::Notice),
+            let (time, activity) = match count {
+                0 => (CALL, Activity::Look),
+                count => (net.timings[0].poll * count as u64, Activity::Notice),
             };
-            Ok((count, net.cpu(rank, time), act))
+            Ok((count, net.cpu(rank, time), activity))
         })?;
-        keep_busy(&self.turn, time, act.alone(0));
+        keep_busy(&self.turn, time, activity.alone(0));
         Ok(count)
     }
 }

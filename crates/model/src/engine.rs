@@ -1,24 +1,27 @@
-//! The HCA's way out: from the doorbell over the work request and its payload to packets on the link.
+//! The send side of the HCA: from the doorbell through the work request and its payload to packets
+//! on the link.
 //!
-//! A queue pair's requests leave in the order in which they were posted. The engine takes them one after the other and
-//! asks for their payloads ahead of time; the packets of all queue pairs of an HCA are read in turns.
+//! A queue pair's requests leave in the order in which they were posted. The engine takes them one
+//! after the other and prefetches their payloads; the packets of all queue pairs of an HCA are read
+//! in turns.
 
 use fabric::packet::{DETH, IMMEDIATE, PLAIN, READ_REQUEST, RETH};
 
-use super::message::Kind;
-use super::record::{Act, Part};
-use super::regions::Use;
-use super::{Clocked, Event, NONE, Net};
+use super::message::RequestKind;
+use super::record::{Activity, HcaPart};
+use super::regions::AccessKind;
+use super::{Clocked, Event, MachineModel, NONE};
 use device::{State, Status, Transport};
 
-/// How many bytes of payload have been asked for and have not left when the engine stops taking requests, of one queue pair: more than any bus carries within a
-/// read's latency (25 GB/s by 1 us), so that only memory is saved by it.
+/// The prefetched payload, in bytes, at which the engine stops taking requests of a queue pair. It
+/// exceeds the bytes that any bus carries within a read's latency (25 GB/s for 1 us), so it only
+/// bounds memory.
 const AHEAD: u64 = 64 << 10;
 /// Atomic extended transport header: address, key, two operands.
 const ATOMIC: u64 = 28;
 
-impl Net {
-    /// The processor's store is there.
+impl MachineModel {
+    /// Handles the arrival of the processor's store.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
         if self.system.hca.one_by_one && !self.is_within(q) {
             let qp = &mut self.qps[q as usize];
@@ -31,7 +34,7 @@ impl Net {
         self.take_up(q, inlined, clock);
     }
 
-    /// The HCA turns to a request: it has it already, or fetches it.
+    /// Takes up a request, which the processor has pushed or which the HCA fetches.
     fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
         if self.system.hca.blueflame || self.is_within(q) {
             return self.fetched(q, clock);
@@ -41,13 +44,13 @@ impl Net {
         clock.at(clock.now() + latency, Event::Fetch { qp: q, inlined });
     }
 
-    /// The work request comes over the bus.
+    /// Starts the fetch of a work request over the bus.
     pub(super) fn fetch(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
         let adapter = self.qps[q as usize].adapter;
         let time = self.timing(adapter).fetch(inlined);
         let end = self.down(adapter).take(clock.now(), time);
-        let doing = Act::WorkRequest.alone(inlined as usize);
-        self.note_rail(adapter, Part::BusDown, end, time, doing);
+        let doing = Activity::WorkRequest.alone(inlined as usize);
+        self.note_rail(adapter, HcaPart::BusDown, end, time, doing);
         clock.at(end, Event::Fetched { qp: q });
     }
 
@@ -59,7 +62,7 @@ impl Net {
         }
     }
 
-    /// The engine is to take the next request, as soon as it can.
+    /// Schedules the engine to take the next request, as soon as it can.
     pub(super) fn ask_begin(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &mut self.qps[q as usize];
         if qp.rung > 0 && !qp.begin_asked {
@@ -68,14 +71,15 @@ impl Net {
         }
     }
 
-    /// Whose memory is read when the engine takes the next request.
+    /// The rank whose memory is read when the engine takes the next request.
     pub(super) fn captures(&self, q: u32) -> Option<u32> {
         let qp = &self.qps[q as usize];
         let next = qp.to_begin;
         (next != NONE && self.messages[next].is_fetched()).then_some(qp.rank)
     }
 
-    /// The engine takes the next request, if it can. To be called by events that name the rank whose memory is read.
+    /// Makes the engine take the next request, if it can. Called only by events that name the rank
+    /// whose memory is read.
     pub(super) fn begin(&mut self, q: u32, clock: &mut Clocked) {
         let now = clock.now();
         let qp = &mut self.qps[q as usize];
@@ -90,7 +94,7 @@ impl Net {
         let is_fetched = message.is_fetched();
         let most_reads = self.system.hca.reads;
         if message.kind.is_answered() && qp.reads >= most_reads || is_fetched && qp.ahead >= AHEAD {
-            // What has to end first asks again.
+            // The event that ends the obstacle schedules this again.
             return;
         }
         let adapter = qp.adapter;
@@ -120,7 +124,7 @@ impl Net {
         self.ask_begin(q, clock);
     }
 
-    /// Reads the payload; false where that is not allowed.
+    /// Reads the payload. False: a local key does not allow it.
     pub(super) fn capture(&mut self, q: u32, number: u32) -> bool {
         let qp = &self.qps[q as usize];
         let place = (qp.rank, self.adapters[qp.adapter as usize].rail);
@@ -130,21 +134,21 @@ impl Net {
             let len = u64::from(slice.len);
             if !self
                 .regions
-                .allow(place, slice.lkey, slice.address, len, Use::LocalRead)
+                .allow(place, slice.lkey, slice.address, len, AccessKind::LocalRead)
             {
                 return false;
             }
-            // SAFETY: the slice lies in a region that is still registered, so it is memory of that rank, in whose process we
-            // are; who registered it expects that the device looks at it at any time.
+            // SAFETY: the slice lies in a region that is still registered, so it is memory of that
+            // rank, in whose process we are; its owner expects the device to read it at any time.
             unsafe { message.read(slice.address, slice.len) };
         }
         true
     }
 
-    /// The oldest payload that was asked for begins to arrive.
+    /// The oldest prefetched payload begins to arrive.
     pub(super) fn payload_comes(&mut self, q: u32, clock: &mut Clocked) {
         let mut number = self.qps[q as usize].to_send;
-        // In the order in which they were asked for.
+        // In the order of the prefetches.
         while number != NONE && (self.messages[number].ready || !self.messages[number].begun) {
             number = self.messages[number].next;
         }
@@ -154,14 +158,15 @@ impl Net {
         }
     }
 
-    /// Puts on the link what needs no reading, and joins the round of those that read.
+    /// Puts packets on the link that need no reading, and adds the queue pair to the round if the
+    /// next needs it.
     pub(super) fn go_on_sending(&mut self, q: u32, clock: &mut Clocked) {
         if self.send_ready(q, clock) {
             self.join(q * 2, clock);
         }
     }
 
-    /// Sends what stands first and needs no reading. True if what then stands first can be read.
+    /// Sends the leading packets that need no reading. True if the next packet can be read.
     fn send_ready(&mut self, q: u32, clock: &mut Clocked) -> bool {
         loop {
             let qp = &self.qps[q as usize];
@@ -198,7 +203,8 @@ impl Net {
         can.then(|| message.piece(message.sent, mtu).1)
     }
 
-    /// A packet of the first request has been read. True if there is another to be read.
+    /// Handles a packet of the first request that has been read. True if it has another packet to
+    /// read.
     pub(super) fn request_read(&mut self, q: u32, clock: &mut Clocked) -> bool {
         if self.next_packet(q * 2).is_none() {
             return false;
@@ -208,7 +214,7 @@ impl Net {
         self.send_ready(q, clock)
     }
 
-    /// The next packet of the message that stands first goes on the link.
+    /// Puts the next packet of the first message on the link.
     fn send_packet(&mut self, q: u32, number: u32, clock: &mut Clocked) {
         let (mtu, now) = (self.mtu, clock.now());
         let qp = &mut self.qps[q as usize];
@@ -224,25 +230,25 @@ impl Net {
             _ => 0,
         };
         let bytes = match message.kind {
-            Kind::Write if first => len + PLAIN + RETH + immediate,
-            Kind::Write => len + PLAIN + immediate,
-            Kind::Send if transport == Transport::Ud => len + PLAIN + DETH + immediate,
-            Kind::Send => len + PLAIN + immediate,
-            Kind::Read => READ_REQUEST,
-            Kind::CompareAndSwap | Kind::FetchAndAdd => PLAIN + ATOMIC,
+            RequestKind::Write if first => len + PLAIN + RETH + immediate,
+            RequestKind::Write => len + PLAIN + immediate,
+            RequestKind::Send if transport == Transport::Ud => len + PLAIN + DETH + immediate,
+            RequestKind::Send => len + PLAIN + immediate,
+            RequestKind::Read => READ_REQUEST,
+            RequestKind::CompareAndSwap | RequestKind::FetchAndAdd => PLAIN + ATOMIC,
         };
         let fetched = if message.is_fetched() { len } else { 0 };
-        let (to, mut way) = (message.to, message.way);
-        let is_send = message.kind == Kind::Send;
+        let (to, mut latency) = (message.to, message.latency);
+        let is_send = message.kind == RequestKind::Send;
         self.qps[q as usize].ahead = self.qps[q as usize].ahead.saturating_sub(fetched);
         let timing = self.timing(adapter);
-        way += timing.send + if is_send { timing.matching } else { 0 };
+        latency += timing.send + if is_send { timing.matching } else { 0 };
         let target = match to {
             NONE => adapter,
             to => self.qps[to as usize].adapter,
         };
-        let doing = Act::Packet.packet(bytes, number, packet);
-        let there = self.fly(adapter, target, now, way, doing);
+        let doing = Activity::Packet.packet(bytes, number, packet);
+        let there = self.fly(adapter, target, now, latency, doing);
         match self.fate(q, to, there, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
@@ -258,14 +264,14 @@ impl Net {
         }
     }
 
-    /// All of a message is on the link.
+    /// Handles a message that is entirely on the link.
     fn sent(&mut self, q: u32, number: u32, clock: &mut Clocked) {
         let message = &mut self.messages[number];
         let next = message.next;
         let qp = &mut self.qps[q as usize];
         qp.to_send = next;
         if qp.transport != Transport::Rc {
-            // Nobody answers: it is complete when it is gone.
+            // Without acknowledgements it is complete once it has left.
             self.messages[number].done = true;
             self.complete(q, clock);
         }
@@ -275,7 +281,7 @@ impl Net {
         self.ask_begin(q, clock);
     }
 
-    /// Requests are worked off one by one, and one has left for the first time.
+    /// Where requests are processed one by one: continues after one has left for the first time.
     fn next_from_memory(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &mut self.qps[q as usize];
         qp.under_way = NONE;
@@ -285,7 +291,7 @@ impl Net {
             let message = &self.messages[qp.to_begin];
             let inlined = if message.inline { message.len } else { 0 };
             match self.system.hca.blueflame {
-                // It is begun by an event, for its payload may be in another rank's process.
+                // An event starts it, because its payload may be in another rank's process.
                 true => clock.at(clock.now(), Event::Fetched { qp: q }),
                 false => self.take_up(q, inlined, clock),
             }

@@ -1,5 +1,5 @@
-//! Where the time of one short message goes that has the machine to itself: what the device does, as
-//! `fabric` explains it, between the processors' work.
+//! The time of one short message on an idle machine, step by step: the device's steps, as `fabric`
+//! explains them, between the processors' work.
 
 use device::Effort;
 use fabric::explain::{Row, explain_posted};
@@ -16,8 +16,9 @@ pub struct Packet {
     pub inline: bool,
 }
 
-/// The rows of one message of `len` bytes over `hops` switches, from the call that sends to the return
-/// of the one that receives, which waits already. The message is copied into `packet`, and out of it.
+/// The steps of one message of `len` bytes over `hops` switches, from the call that sends it to the
+/// return of the call that receives it and waits already. The message is copied into `packet`, and
+/// out of it.
 pub fn message(costs: &Costs, len: usize, packet: Packet, hops: u32) -> Vec<Row> {
     let work = |step, what: Effort| Row {
         step,

@@ -1,55 +1,62 @@
-//! What goes wrong, as a plan: drawn from the clock's random numbers, so that the same seed fails in the same way.
+//! Faults: drawn from the clock's random numbers, so that the same seed fails in the same way.
 
 use sim::Time;
 
-use super::rank::What;
-use super::{Clocked, NONE, Net};
+use super::rank::Arrival;
+use super::{Clocked, MachineModel, NONE};
 use device::Placement;
 
 const MICRO: Time = 1_000_000;
 
-/// What goes wrong on a machine, and how patient its queue pairs are. Chances are in parts of a million.
+/// The faults of a machine, and the timers of its queue pairs. Probabilities are in parts per
+/// million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
-    /// A packet is lost.
+    /// The probability that a packet is lost.
     pub loss: u32,
-    /// A packet comes late, by up to `latest`. Those of one queue pair do not overtake each other.
+    /// The probability that a packet is late. Packets of one queue pair do not overtake each other.
     pub late: u32,
+    /// The largest delay of a late packet.
     pub latest: Time,
-    /// The bytes of a message become visible in pieces and in any order, over up to so long, before its completion.
+    /// If set, the bytes of a message become visible in pieces and in any order, within this time
+    /// before its completion.
     pub scatter: Option<Time>,
-    /// A message breaks its queue pair.
+    /// The probability that a message breaks its queue pair.
     pub breaks: u32,
-    /// The most entries that a completion queue really holds.
+    /// The real capacity of every completion queue.
     pub completions: u32,
-    /// A port that is down for a time.
+    /// A port that is down for some time.
     pub outage: Option<Outage>,
-    /// A host whose processor takes so many percent of the time that others take.
+    /// A slow host: its number, and the time that its processor takes, in percent of the others'.
     pub slow: Option<(u32, u32)>,
-    /// How long a requester waits for an acknowledgement.
+    /// The acknowledgement timeout of a requester.
     pub timeout: Time,
-    /// How often it sends again before it gives up.
+    /// The number of retries before a requester fails.
     pub retries: u32,
-    /// How long it waits when the peer has no receive.
+    /// The wait of a requester when the peer has no receive posted.
     pub rnr_wait: Time,
-    /// How often; 7: without end (IBA 9.7.5.2.8).
+    /// The number of such waits; 7 means without limit (IBA 9.7.5.2.8).
     pub rnr_retries: u32,
-    /// Its devices have no immediates, as those of iWARP.
+    /// The devices have no immediates, like those of iWARP.
     pub no_immediates: bool,
 }
 
-/// Everything from and to one port is lost.
+/// A time in which every packet from and to one port is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
+    /// The number of the host.
     pub host: u32,
+    /// The rail of the port.
     pub rail: u32,
+    /// Its start.
     pub from: Time,
+    /// Its end.
     pub until: Time,
 }
 
 impl Default for Faults {
-    /// Nothing goes wrong. Timers as MPI libraries set them: 4.096 us by 2^14 for an acknowledgement, 7 retries, 0.64 ms
-    /// for a receiver that is not ready, without end.
+    /// No faults. Timers are those that MPI libraries set: 4.096 us x 2^14 for an acknowledgement,
+    /// 7 retries, 0.64 ms for a receiver that is not ready, without limit.
     fn default() -> Faults {
         Faults {
             loss: 0,
@@ -70,7 +77,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Whether what was sent can get lost, so that acknowledgements matter beyond completions.
+    /// True if packets can be lost, so that acknowledgements matter beyond completions.
     pub(super) fn lose_packets(&self) -> bool {
         self.loss > 0 || self.outage.is_some()
     }
@@ -90,8 +97,8 @@ impl Faults {
     }
 }
 
-impl Net {
-    /// What becomes of a packet that would be there at a time: when it is, if at all.
+impl MachineModel {
+    /// The arrival of a packet that would arrive at `there`. None: it is lost.
     #[inline]
     pub(super) fn fate(
         &mut self,
@@ -142,19 +149,19 @@ impl Net {
         Some(qp.arrival)
     }
 
-    /// Whether a message is one that breaks its queue pair.
+    /// Draws whether a message breaks its queue pair.
     #[inline]
     pub(super) fn breaks(&mut self, clock: &mut Clocked) -> bool {
         self.faults.breaks > 0 && clock.random.happens(self.faults.breaks)
     }
 
-    /// Says when bytes become visible: all at once, or here and there.
+    /// Announces when bytes become visible: together, or scattered.
     #[inline]
     pub(super) fn announce_bytes(
         &mut self,
         rank: u32,
         at: Time,
-        what: What,
+        what: Arrival,
         wakes: bool,
         clock: &mut Clocked,
     ) {
@@ -164,18 +171,19 @@ impl Net {
         }
     }
 
-    /// In pieces, each at some time before `at`: the completion comes later than any.
+    /// Announces bytes in pieces, each at some time before `at`: the completion comes later than
+    /// any.
     #[cold]
     fn scatter(
         &mut self,
         rank: u32,
         at: Time,
-        what: What,
+        what: Arrival,
         wakes: bool,
         over: Time,
         clock: &mut Clocked,
     ) {
-        let What::Bytes {
+        let Arrival::Bytes {
             message,
             from,
             len,
@@ -190,7 +198,7 @@ impl Net {
         while done < len {
             let left = u64::from(len - done);
             let size = (1 + clock.random.below(left.min(64))) as u32;
-            let what = What::Bytes {
+            let what = Arrival::Bytes {
                 message,
                 from: from + done,
                 len: size,

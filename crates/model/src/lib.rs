@@ -1,14 +1,18 @@
-//! A modelled HCA: the verbs computed from physics, in virtual time.
+//! A modelled HCA: verbs computed from physics, in virtual time.
 //!
-//! [`Net`] is everything that ranks share: hosts, HCAs, queue pairs, what is on its way. [`ModelNode`] is one rank's place in
-//! it. The way of a message and what each step costs stand in [`fabric::cost`]; what the InfiniBand specification says of
-//! queue pairs, acknowledgements and errors happens in `requester` and `responder`.
+//! [`MachineModel`] holds everything that ranks share: hosts, HCAs, queue pairs, messages in flight.
+//! [`ModelNode`] is one rank's place in it. The steps of a message and their costs are in
+//! [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements and
+//! errors are in `requester` and `responder`.
 //!
 //! What must always hold:
-//! - a `Net` lies in the memory of a world and nothing in it points out, because ranks may be processes;
-//! - a rank's own memory is touched only while that rank's process has the baton: events that do are named by
-//!   [`sim::Model::owner`], and what arrives for a rank lies in its inbox until it goes on;
-//! - a resource does one thing at a time, in the order in which it was asked; the same seed gives the same run.
+//! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks may be
+//!   processes;
+//! - a rank's own memory is accessed only while that rank's process has the baton: events that
+//!   access it are named by [`sim::Model::owner`], and arrived data waits in the rank's inbox until
+//!   the rank continues;
+//! - a resource does one thing at a time, in the order of requests; the same seed gives the same
+//!   run.
 
 mod adapter;
 mod completions;
@@ -16,6 +20,7 @@ pub mod compute_trace;
 pub mod config;
 mod device;
 mod engine;
+mod event;
 pub mod explain;
 mod faults;
 mod message;
@@ -38,9 +43,10 @@ use fabric::System;
 use sim::memory::{Shared, Vec};
 use sim::{Clock, Model};
 
-use crate::config::{Compute, Scene};
+use crate::config::{Compute, MachineConfig};
 use adapter::{Adapter, Host};
 use completions::CompletionQueue;
+use event::{Event, Refusal};
 use message::Messages;
 use queue_pair::QueuePair;
 use rank::Rank;
@@ -50,29 +56,29 @@ use timing::Timing;
 
 pub use self::device::ModelDevice;
 pub use faults::{Faults, Outage};
-pub use node::{CALL, ModelNode, TELL, effort};
+pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use traffic::Traffic;
 
-/// The clock of a world with a `Net`.
+/// The clock of a world with a `MachineModel`.
 type Clocked = Clock<Event>;
 
-/// No message, queue pair or other numbered thing.
+/// The number of no message, queue pair or other numbered thing.
 const NONE: u32 = u32::MAX;
 
-/// A modelled machine, and all that happens on it.
-pub struct Net {
+/// A modelled machine, with everything that happens on it.
+pub struct MachineModel {
     memory: Shared,
     system: System,
     faults: Faults,
     rails: u32,
     mtu: u32,
-    /// Both ways of the bus are one.
+    /// Both directions share the bus.
     half_duplex: bool,
-    /// Of the first rail, of the others, and of what stays within a host.
+    /// Timings of the first rail, of the other rails, and of messages within a host.
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
-    /// By host and rail; behind them the same once more, for what stays within a host.
+    /// Adapters by host and rail; then, in the same order, those for messages within a host.
     adapters: Vec<Adapter>,
     ranks: Vec<Rank>,
     regions: Regions,
@@ -84,66 +90,22 @@ pub struct Net {
     traffic: Traffic,
 }
 
-/// How ranks of one host reach each other.
+/// The path between ranks of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IntraHost {
-    /// By their host's memory: a processor copies, and what it has written is soon seen.
+    /// The host's memory: a processor copies, and its writes are soon visible.
     #[default]
     Memory,
-    /// By their HCA, which turns the packets round.
+    /// Their HCA, which loops packets back.
     Hca,
 }
 
-/// What can happen.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
-    /// The processor's store has reached the HCA: a queue pair has a request more.
-    Doorbell { qp: u32, inlined: u32 },
-    /// A work request that the processor did not push begins to arrive from memory.
-    Fetch { qp: u32, inlined: u32 },
-    /// A work request is in the HCA.
-    Fetched { qp: u32 },
-    /// The engine can take a queue pair's next request.
-    Begin { qp: u32 },
-    /// A request's payload begins to arrive from memory.
-    Payload { qp: u32 },
-    /// An adapter has read a packet from memory, or may go on reading.
-    Pump { adapter: u32 },
-    /// A packet of a request has reached the peer.
-    Arrive { message: u32, packet: u32 },
-    /// A peer's memory is read for it, or changed by an atomic.
-    Serve { message: u32 },
-    /// A packet that answers a request has come back.
-    Answered { message: u32, packet: u32 },
-    /// A message has been acknowledged, and so all before it.
-    Acknowledged { message: u32 },
-    /// The peer refuses a message: why.
-    Refused { message: u32, why: Refusal },
-    /// The peer misses a packet.
-    Missing { qp: u32, sequence: u32, packet: u32 },
-    /// A queue pair that was told to wait goes on.
-    Resume { qp: u32 },
-    /// Something was lost: has an acknowledgement come all the same?
-    Timeout { qp: u32, life: u32 },
-    /// Something becomes visible to a rank that waits.
-    Wake { rank: u32 },
-}
-
-/// Why a responder refuses a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    NotReady,
-    InvalidRequest,
-    Access,
-    Operation,
-}
-
-impl Net {
-    /// A machine with ranks on the hosts that `placement` names.
+impl MachineModel {
+    /// A machine with ranks on the hosts in `placement`.
     ///
-    /// Panics where a host is not of the system.
-    pub fn new(memory: Shared, system: &System, placement: &[u32], faults: Faults) -> Net {
-        let mut net = Net {
+    /// Panics if the system does not have such a host.
+    pub fn new(memory: Shared, system: &System, placement: &[u32], faults: Faults) -> MachineModel {
+        let mut net = MachineModel {
             memory,
             system: *system,
             faults,
@@ -185,22 +147,23 @@ impl Net {
         net
     }
 
-    /// The machine of a scene.
-    pub fn of(memory: Shared, scene: &Scene) -> Net {
-        let net = Net {
-            intra_host: scene.intra_host,
-            ..Net::new(memory, &scene.system, &scene.hosts, scene.faults)
+    /// The machine that `config` describes.
+    pub fn of(memory: Shared, config: &MachineConfig) -> MachineModel {
+        let net = MachineModel {
+            intra_host: config.intra_host,
+            ..MachineModel::new(memory, &config.system, &config.hosts, config.faults)
         };
-        let net = match scene.traced {
+        let net = match config.traced {
             true => net.recording(),
             false => net,
         };
-        match scene.compute {
+        match config.compute {
             Compute::Recorded => net.keeping_computing(),
             _ => net,
         }
     }
 
+    /// The catalogue's description of the machine.
     pub fn system(&self) -> &System {
         &self.system
     }
@@ -214,7 +177,7 @@ impl Net {
     }
 }
 
-impl Model for Net {
+impl Model for MachineModel {
     type Event = Event;
 
     fn handle(&mut self, event: Event, clock: &mut Clock<Event>) {

@@ -1,5 +1,5 @@
-//! Messages: a work request and what has become of it so far, with its payload. Slots and their buffers are used again, so
-//! that a small message allocates nothing.
+//! Messages: work requests in progress, with their payloads. Slots and buffers are reused, so that
+//! a small message allocates nothing.
 
 use sim::Time;
 use sim::memory::{Shared, Vec};
@@ -7,78 +7,86 @@ use sim::memory::{Shared, Vec};
 use super::NONE;
 use device::{Slice, Status};
 
-/// What a work request asks for.
+/// The operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
+    /// RDMA write.
     Write,
+    /// Send.
     Send,
+    /// RDMA read.
     Read,
+    /// Atomic compare and swap.
     CompareAndSwap,
+    /// Atomic fetch and add.
     FetchAndAdd,
 }
 
-impl Kind {
-    /// It is answered with data rather than acknowledged.
+impl RequestKind {
+    /// True if the response is data, not an acknowledgement.
     pub fn is_answered(self) -> bool {
-        matches!(self, Kind::Read | Kind::CompareAndSwap | Kind::FetchAndAdd)
+        matches!(
+            self,
+            RequestKind::Read | RequestKind::CompareAndSwap | RequestKind::FetchAndAdd
+        )
     }
 }
 
 pub(super) struct Message {
-    pub kind: Kind,
+    pub kind: RequestKind,
     pub inline: bool,
     pub signaled: bool,
-    /// The engine has taken it.
+    /// Taken by the engine.
     pub begun: bool,
-    /// Its payload is here, or needs not be read.
+    /// Its payload has arrived in the HCA, or need not be read.
     pub ready: bool,
-    /// Nothing more can happen to it; it completes when those before it have.
+    /// Finished; it completes when all before it have.
     pub done: bool,
-    /// Memory has been read for the answer, and changed by an atomic.
+    /// Memory has been read for the response, and changed by an atomic (`executed`).
     pub served: bool,
     pub executed: bool,
-    /// It stands in its queue pair's list.
+    /// In its queue pair's list.
     pub listed: bool,
     pub status: Status,
-    /// The one posted after it.
+    /// The message posted after it.
     pub next: u32,
-    /// The next request for the same responder that waits for an answer.
+    /// The next request that waits for a response of the same responder.
     pub next_answer: u32,
-    /// Queue pairs.
+    /// The queue pair that sends it, and the one that receives it.
     pub from: u32,
     pub to: u32,
-    /// Events and pieces on their way that name this message.
+    /// The number of pending events and pieces that name it.
     pub uses: u32,
-    /// Which life of the queue pair it was posted in.
+    /// The life of the queue pair in which it was posted.
     pub life: u32,
-    /// Counts a queue pair's messages.
+    /// Its number among the queue pair's messages.
     pub sequence: u32,
     pub id: u64,
-    /// Counts the messages of a run.
+    /// Its number among the run's messages.
     pub number: u64,
     pub immediate: Option<u32>,
     pub address: u64,
     pub rkey: u32,
     pub len: u32,
     pub operands: [u64; 2],
-    /// Packets that have left.
+    /// The number of packets that have left.
     pub sent: u32,
-    /// Packets of the answer that have left, and that have arrived.
+    /// The number of packets of the response that have left, and that have arrived.
     pub answers_sent: u32,
     pub answers: u32,
-    /// Through chips, cables and switches.
-    pub way: Time,
+    /// The latency of chips, cables and switches.
+    pub latency: Time,
     pub slices: Vec<Slice>,
     pub payload: Vec<u8>,
 }
 
 impl Message {
-    /// Its payload is read from memory by the HCA.
+    /// True if the HCA reads its payload from memory.
     pub(crate) fn is_fetched(&self) -> bool {
         !self.inline && self.len > 0 && !self.kind.is_answered()
     }
 
-    /// Packets that the request is sent in.
+    /// The number of packets of the request.
     pub(crate) fn packets(&self, mtu: u32) -> u32 {
         match self.kind.is_answered() {
             true => 1,
@@ -93,7 +101,8 @@ impl Message {
     pub(crate) unsafe fn read(&mut self, address: u64, len: u32) {
         let (before, len) = (self.payload.len(), len as usize);
         self.payload.reserve(len);
-        // SAFETY: the caller vouches for the source; the payload, which is memory of the world, has just got the room.
+        // SAFETY: the caller's promise for the source; the payload, which is memory of the world,
+        // has just been given the room.
         unsafe {
             let end = self.payload.as_mut_ptr().add(before);
             std::ptr::copy_nonoverlapping(address as *const u8, end, len);
@@ -101,14 +110,14 @@ impl Message {
         }
     }
 
-    /// What a packet of `mtu` carries: from where, and how much.
+    /// The offset and length of a packet's payload.
     pub(crate) fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
         let from = packet * mtu;
         (from, (self.len - from).min(mtu))
     }
 }
 
-/// Buffers beyond this are given back when their message is gone, in bytes.
+/// Longer buffers are freed when their message ends, in bytes.
 const KEEP: usize = 16 << 10;
 
 pub(super) struct Messages {
@@ -126,7 +135,7 @@ impl Messages {
         }
     }
 
-    /// One that only has its buffers, empty, and must be filled in.
+    /// Takes a slot whose buffers are empty, to be filled in.
     pub(crate) fn take(&mut self) -> u32 {
         if self.free != NONE {
             let number = self.free;
@@ -134,7 +143,7 @@ impl Messages {
             return number;
         }
         self.all.push(Message {
-            kind: Kind::Write,
+            kind: RequestKind::Write,
             inline: false,
             signaled: false,
             begun: false,
@@ -161,21 +170,21 @@ impl Messages {
             sent: 0,
             answers_sent: 0,
             answers: 0,
-            way: 0,
+            latency: 0,
             slices: Vec::new_in(self.memory),
             payload: Vec::new_in(self.memory),
         });
         self.all.len() as u32 - 1
     }
 
-    /// Something that named it has happened.
+    /// Ends one use of a message.
     #[inline]
     pub(crate) fn release(&mut self, number: u32) {
         self[number].uses -= 1;
         self.collect(number);
     }
 
-    /// Its queue pair no longer holds it.
+    /// Ends a message's place in its queue pair's list.
     #[inline]
     pub(crate) fn unlist(&mut self, number: u32) {
         self[number].listed = false;

@@ -5,18 +5,20 @@ use std::rc::Rc;
 use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
 
-use super::record::{Act, Doing};
-use super::{ModelDevice, Net};
+use super::record::{Activity, Doing};
+use super::{MachineModel, ModelDevice};
 use device::{Accounting, Device, Effort, Error, Node, Result};
 
-/// A look that finds nothing, a reading of the clock, a call that looks at little: some dozens of instructions on data that
-/// is in the processor's cache. Assumed; on hosts since Nehalem such a call takes 10 to 30 ns.
+/// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
+/// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
+/// 30 ns.
 pub const CALL: Time = 20_000;
 
-/// One way of the slow path: TCP over a cluster's Ethernet for management, some 30 us. Assumed.
-pub const TELL: Time = 30_000_000;
+/// The latency of an out-of-band message: TCP over a cluster's management Ethernet, some 30 us.
+/// Assumed.
+pub const OOB_LATENCY: Time = 30_000_000;
 
-/// What an effort takes on a machine that does nothing else.
+/// The time of an effort on an idle machine.
 pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
     let software = &costs.system().software;
     match effort {
@@ -38,20 +40,22 @@ pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
     }
 }
 
-/// A copy longer than this is shared out with whoever else uses the host's memory, so many bytes at a time.
+/// Longer copies share the host's memory with its other users, in pieces of this many bytes.
 const SHARE: usize = 16 << 10;
-/// Shorter copies are over before others matter.
+/// Shorter copies are not affected by other users of the memory, in bytes.
 const SHORT: usize = 1 << 10;
 
+/// A rank's place in a modelled machine.
 pub struct ModelNode {
-    turn: Rc<Turn<Net>>,
+    turn: Rc<Turn<MachineModel>>,
     rails: Vec<ModelDevice>,
-    /// The call that the program is in, and since when, where a record is kept.
+    /// The program's current MPI call and its start, if a record is kept.
     call: Option<(&'static str, Time)>,
 }
 
 impl ModelNode {
-    pub fn new(turn: Turn<Net>) -> ModelNode {
+    /// The place of the rank that has this turn.
+    pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
         let rails = turn.with(|net, _| net.rails);
         let rails = (0..rails)
@@ -64,13 +68,15 @@ impl ModelNode {
         }
     }
 
-    pub fn turn(&self) -> &Turn<Net> {
+    /// The rank's turn.
+    pub fn turn(&self) -> &Turn<MachineModel> {
         &self.turn
     }
 }
 
-/// A rank's copy: as fast as the processor copies, and as the memory lets it beside all others who use it.
-pub(super) fn copy(turn: &Turn<Net>, len: usize) {
+/// Charges a rank for a copy: as fast as the processor copies, and as the memory allows beside its
+/// other users.
+pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
     let mut left = len;
     while left > 0 {
         let part = left.min(SHARE);
@@ -85,20 +91,20 @@ pub(super) fn copy(turn: &Turn<Net>, len: usize) {
             host.moved += traffic.picos();
             (before, net.cpu(rank, own.picos()))
         });
-        keep_busy(turn, time, Act::Copy.alone(part));
+        keep_busy(turn, time, Activity::Copy.alone(part));
         if part <= SHORT {
             continue;
         }
         turn.settle().ok();
-        // All that moved meanwhile shares one memory.
+        // All concurrent transfers share one memory.
         let busy =
             turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-        keep_busy(turn, busy.saturating_sub(time), Act::Memory.alone(0));
+        keep_busy(turn, busy.saturating_sub(time), Activity::Memory.alone(0));
     }
 }
 
-impl Net {
-    /// What a rank's processor takes for work that takes others so long.
+impl MachineModel {
+    /// The time of a rank's processor for work that takes `time` on a normal one.
     #[inline]
     pub(super) fn cpu(&self, rank: u32, time: Time) -> Time {
         match self.ranks[rank as usize].slowness {
@@ -108,9 +114,9 @@ impl Net {
     }
 }
 
-// SAFETY: a rank of a modelled machine has one thread at a time inside it (the most that is granted there is
-// MPI_THREAD_SERIALIZED), so its node is never used by two, nor handed on while it is in use; coroutines stay in the thread
-// that runs them all.
+// SAFETY: at most one thread at a time is inside a rank of a modelled machine (at most
+// MPI_THREAD_SERIALIZED is granted there), so its node is never used by two threads, nor moved
+// while it is in use; coroutines stay in the thread that runs them all.
 unsafe impl Send for ModelNode {}
 
 impl Node for ModelNode {
@@ -130,22 +136,22 @@ impl Node for ModelNode {
         let now = self.turn.now();
         let rank = self.turn.rank();
         let time = self.turn.with(|net, _| net.cpu(rank, CALL));
-        keep_busy(&self.turn, time, Act::Clock.alone(0));
+        keep_busy(&self.turn, time, Activity::Clock.alone(0));
         now / 1000
     }
 
     fn sync_memory(&mut self) {
         self.turn.settle().ok();
         let rank = self.turn.rank();
-        let (time, act) = self.turn.with(|net, _| {
+        let (time, activity) = self.turn.with(|net, _| {
             let seen = std::mem::take(&mut net.ranks[rank as usize].written);
-            let (time, act) = match seen {
-                true => (net.timings[0].poll, Act::Notice),
-                false => (CALL, Act::Look),
+            let (time, activity) = match seen {
+                true => (net.timings[0].poll, Activity::Notice),
+                false => (CALL, Activity::Look),
             };
-            (net.cpu(rank, time), act)
+            (net.cpu(rank, time), activity)
         });
-        keep_busy(&self.turn, time, act.alone(0));
+        keep_busy(&self.turn, time, activity.alone(0));
     }
 
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
@@ -175,10 +181,10 @@ impl Node for ModelNode {
         turn.with(|net, clock| {
             net.ranks[rank].fresh = false;
             let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Act::Wait.alone(0));
+            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
         });
         if answer.is_err() {
-            // It will not come back from this call.
+            // The program will not return from this call.
             self.leave();
         }
         answer
@@ -188,7 +194,7 @@ impl Node for ModelNode {
         self.turn.settle().map_err(deadlock)?;
         let from = self.turn.rank();
         self.turn.with(|net, clock| {
-            let at = clock.of(from) + TELL;
+            let at = clock.of(from) + OOB_LATENCY;
             net.oob_send(from, peer, words, at, clock)
         })
     }
@@ -199,7 +205,7 @@ impl Node for ModelNode {
         let (word, time) = self
             .turn
             .with(|net, _| (net.oob_recv(rank), net.cpu(rank, CALL)));
-        keep_busy(&self.turn, time, Act::Listen.alone(0));
+        keep_busy(&self.turn, time, Activity::Listen.alone(0));
         Ok(word)
     }
 }
@@ -207,18 +213,18 @@ impl Node for ModelNode {
 impl Accounting for ModelNode {
     fn charge(&mut self, effort: Effort) {
         let rank = self.turn.rank();
-        let act = match effort {
-            Effort::Send => Act::Send,
-            Effort::Receive => Act::Receive,
-            Effort::Control => Act::Control,
-            Effort::Call => Act::Short,
+        let activity = match effort {
+            Effort::Send => Activity::Send,
+            Effort::Receive => Activity::Receive,
+            Effort::Control => Activity::Control,
+            Effort::Call => Activity::Short,
             Effort::Copy(len) => return copy(&self.turn, len),
         };
         let time = self.turn.with(|net, _| {
             let time = self::effort(&net.timings[0].costs, effort);
             net.cpu(rank, time.picos())
         });
-        keep_busy(&self.turn, time, act.alone(0));
+        keep_busy(&self.turn, time, activity.alone(0));
     }
 
     fn enter(&mut self, call: &'static str, computed: u64) {
@@ -227,7 +233,7 @@ impl Accounting for ModelNode {
             net.keep_computed(rank, call, computed);
             net.cpu(rank, computed.saturating_mul(1000))
         });
-        keep_busy(&self.turn, time, Act::Compute.alone(0));
+        keep_busy(&self.turn, time, Activity::Compute.alone(0));
         self.call = Some((call, self.turn.now()));
     }
 
@@ -251,8 +257,8 @@ impl Drop for ModelNode {
     }
 }
 
-/// A rank's processor is busy.
-pub(super) fn keep_busy(turn: &Turn<Net>, time: Time, doing: Doing) {
+/// Occupies a rank's processor.
+pub(super) fn keep_busy(turn: &Turn<MachineModel>, time: Time, doing: Doing) {
     turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, doing));
     turn.spend(time);
 }

@@ -1,21 +1,23 @@
-//! What registering memory takes of a processor. A library keeps registrations for the next transfer of the same buffer, so
-//! what counts is how many buffers of a size a rank has registered at once, and not how often: only one more than ever
-//! before costs anything.
+//! The processor time of memory registration. A library caches registrations for the next transfer
+//! of the same buffer. The cost therefore depends on the number of buffers of one size that a rank
+//! has registered at once, not on the number of registrations: only one more than ever before costs
+//! anything.
 //!
-//! What must always hold: addresses play no part in it. They differ from run to run, and time must not.
+//! What must always hold: addresses do not matter. They differ from run to run, and virtual time
+//! must not.
 
 use fabric::Bytes;
 use sim::Time;
 use sim::memory::{Shared, Vec};
 
-use super::Net;
+use super::MachineModel;
 
-/// Registrations of one size by one rank with one device, sorted by these.
+/// The registrations of one size by one rank with one device; sorted by device and size.
 #[derive(Clone, Copy)]
 struct Kept {
     rail: u32,
     pages: u64,
-    /// In use, and at most so many so far.
+    /// The number in use, and its maximum so far.
     used: u32,
     most: u32,
 }
@@ -32,7 +34,7 @@ impl Pinned {
         self.0.binary_search_by_key(&(rail, pages), place)
     }
 
-    /// One more is in use. True if it has to be registered.
+    /// Takes one registration into use. True if it is a new one, which costs time.
     pub(crate) fn take(&mut self, rail: u32, pages: u64) -> bool {
         let at = self.find(rail, pages).unwrap_or_else(|at| {
             let (used, most) = (0, 0);
@@ -59,8 +61,8 @@ impl Pinned {
     }
 }
 
-impl Net {
-    /// Memory of this length is registered: for how long that keeps the rank's processor busy.
+impl MachineModel {
+    /// Registers memory of this length; returns the time of the rank's processor.
     pub(super) fn pin(&mut self, (rank, rail): (u32, u32), len: u64) -> Time {
         let costs = &self.timings[0].costs;
         let (pages, time) = (costs.pages(Bytes(len)), costs.register(Bytes(len)));

@@ -1,19 +1,20 @@
-//! Queue pairs: their states (IBA 10.3.1) and where each stands in its work.
+//! Queue pairs: their states (IBA 10.3.1) and their progress.
 
 use sim::Time;
 
 use super::receives::Queue;
-use super::{Clocked, IntraHost, NONE, Net};
+use super::{Clocked, IntraHost, MachineModel, NONE};
 use device::check;
 use device::{Address, Ending, Error, Qp, QpWanted, Result, State, Transport};
 
-/// Work requests that one queue may hold.
+/// The most work requests of a queue.
 pub(super) const DEPTH: usize = 1 << 15;
 
-/// Packets that an HCA reads from memory for a queue pair: its own requests, or answers to its peer's.
+/// The packets that an HCA reads from memory for a queue pair: its own requests, or responses to
+/// its peer.
 #[derive(Clone, Copy)]
 pub(super) struct Stream {
-    /// In the adapter's round.
+    /// Part of the adapter's round.
     pub joined: bool,
     pub next: u32,
 }
@@ -26,77 +27,77 @@ pub(super) struct QueuePair {
     pub state: State,
     pub send_cq: u32,
     pub receive_cq: u32,
-    /// Which queue its receives are taken from.
+    /// The number of the queue that its receives are taken from.
     pub receives: u32,
     pub shared: bool,
     pub inline: u32,
     pub sends: u32,
     pub peer: u32,
-    /// To the peer, and there through its chip.
-    pub way: Time,
+    /// The latency to the peer and through the peer's chip.
+    pub latency: Time,
     pub streams: [Stream; 2],
 
-    // As requester.
-    /// Counts its connections.
+    // Requester.
+    /// The number of its connections so far.
     pub life: u32,
-    /// Messages that were posted and are not complete: the first, the last.
+    /// The posted, incomplete messages: the first and the last.
     pub first: u32,
     pub last: u32,
-    /// The first that the engine has not taken.
+    /// The first message that the engine has not taken.
     pub to_begin: u32,
-    /// The first that has not left.
+    /// The first message that has not left.
     pub to_send: u32,
-    /// Requests that the HCA knows of and the engine has not taken.
+    /// The number of requests that the HCA knows of and the engine has not taken.
     pub rung: u32,
-    /// Where requests are worked off one by one: the HCA is about one, this is the one that it has begun, and so many more
-    /// wait in memory.
+    /// Where requests are processed one by one: the HCA is busy with a request, which is it, and
+    /// the number that wait in memory.
     pub occupied: bool,
     pub under_way: u32,
     pub in_memory: u32,
-    /// The next message's number, and what was freed: a place in the queue is free again when a completion that says so
-    /// has been taken.
+    /// The next message's number, and the number of freed places: a place in the queue is free once
+    /// the completion that covers it has been taken.
     pub posted: u32,
     pub freed: u32,
     pub last_doorbell: Time,
     pub engine: Time,
     pub begin_asked: bool,
-    /// Bytes that the engine has begun with and that have not left.
+    /// The bytes of requests that the engine has taken and that have not left.
     pub ahead: u64,
-    /// Reads and atomics without an answer.
+    /// The number of reads and atomics without a response.
     pub reads: u32,
-    /// A request has failed here: nothing behind it is begun.
+    /// A request has failed locally: no later one is started.
     pub broken: bool,
-    /// Told to wait by a responder that was not ready.
+    /// In a receiver-not-ready wait.
     pub waits: bool,
     pub retries: u32,
     pub rnr_retries: u32,
-    /// When the last acknowledgement or answer came.
+    /// The time of the last acknowledgement or response.
     pub progress: Time,
-    /// A timeout is asked for.
+    /// A timeout is scheduled.
     pub timing: bool,
 
-    // As responder.
-    /// Which life of the peer it listens to.
+    // Responder.
+    /// The life of the peer whose packets it accepts.
     pub peer_life: u32,
-    /// What must come next: the message, its packet.
+    /// The expected message, and its expected packet.
     pub expected: u32,
     pub expected_packet: u32,
-    /// The peer has been told that something is missing.
+    /// The missing packet has been reported to the peer.
     pub complained: bool,
-    /// The receive that the message that is arriving goes to.
+    /// The receive of the arriving message.
     pub receive: u32,
-    /// A message without connection to the next: its rest is dropped.
+    /// An incomplete unreliable message: its rest is dropped.
     pub dropping: bool,
-    /// When the last of what arrived here becomes visible.
+    /// The time when the last arrived bytes become visible.
     pub visible: Time,
-    /// Requests that wait for an answer: the first and the last.
+    /// The requests that wait for a response: the first and the last.
     pub answer: u32,
     pub last_answer: u32,
-    /// No packet overtakes another: when the last arrives.
+    /// The arrival of the last packet: no packet overtakes another.
     pub arrival: Time,
 }
 
-impl Net {
+impl MachineModel {
     pub(super) fn create_qp(&mut self, rank: u32, rail: u32, wanted: &QpWanted) -> Result<Qp> {
         let limit = self.system.hca.inline.0;
         if wanted.inline as u64 > limit {
@@ -143,7 +144,7 @@ impl Net {
             inline: wanted.inline as u32,
             sends: wanted.sends as u32,
             peer: NONE,
-            way: 0,
+            latency: 0,
             streams: [stream; 2],
             life: 0,
             first: NONE,
@@ -183,7 +184,7 @@ impl Net {
         Ok(Qp(number))
     }
 
-    /// The queue pair, if it is this device's.
+    /// The number of a queue pair, if it belongs to this device.
     pub(super) fn own_qp(&self, rank: u32, rail: u32, qp: Qp) -> Result<u32> {
         let on = |adapter: u32| self.adapters[adapter as usize].rail;
         match self.qps.get(qp.0 as usize) {
@@ -195,7 +196,7 @@ impl Net {
         }
     }
 
-    /// Where receives for a queue pair of this device are posted, if it has a queue of its own.
+    /// The number of the receive queue of a queue pair, if it has its own.
     pub(super) fn own_receives(&self, rank: u32, rail: u32, qp: Qp) -> Result<u32> {
         let q = self.own_qp(rank, rail, qp)?;
         let own = &self.qps[q as usize];
@@ -220,19 +221,19 @@ impl Net {
         let qp = &self.qps[q as usize];
         check::connect(qp.transport, qp.state, peer)
             .map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))?;
-        // As on a real port, nobody looks whether the peer is there; what is sent to nobody is lost.
+        // As on a real port, the peer's existence is not checked; packets to nobody are lost.
         let number = peer.and_then(|peer| self.number(peer)).unwrap_or(NONE);
         if number != NONE && self.stays_within(q, number) {
             let own = &self.adapters[self.qps[q as usize].adapter as usize];
             self.qps[q as usize].adapter = self.within(own.host, own.rail);
         }
-        let way = match number {
+        let latency = match number {
             NONE => 0,
-            number => self.way(q, number),
+            number => self.latency(q, number),
         };
         let qp = &mut self.qps[q as usize];
         qp.peer = number;
-        qp.way = way;
+        qp.latency = latency;
         qp.life += 1;
         qp.state = State::Rts;
         Ok(())
@@ -244,20 +245,20 @@ impl Net {
         (self.address(address.qp) == address).then_some(address.qp)
     }
 
-    /// Do these two reach each other by their host's memory?
+    /// True if two queue pairs reach each other through their host's memory.
     fn stays_within(&self, from: u32, to: u32) -> bool {
         let [from, to] = [from, to].map(|q| &self.adapters[self.qps[q as usize].adapter as usize]);
         let same = (from.host, from.rail) == (to.host, to.rail);
         self.intra_host == IntraHost::Memory && same
     }
 
-    /// Is this queue pair's way its host's memory?
+    /// True if this queue pair is connected through its host's memory.
     pub(super) fn is_within(&self, q: u32) -> bool {
         self.adapters[self.qps[q as usize].adapter as usize].within
     }
 
-    /// From one queue pair's port to the other's, and in through its chip.
-    pub(super) fn way(&mut self, from: u32, to: u32) -> Time {
+    /// The latency from one queue pair's port to the other's, and through its chip.
+    pub(super) fn latency(&mut self, from: u32, to: u32) -> Time {
         let (from, to) = (
             self.qps[from as usize].adapter,
             self.qps[to as usize].adapter,
@@ -267,14 +268,14 @@ impl Net {
         }
         let receive = self.timing(to).receive;
         if from == to {
-            // It turns round inside the HCA.
+            // The HCA loops the packet back.
             return receive;
         }
         let (here, there) = (
             self.adapters[from as usize].host,
             self.adapters[to as usize].host,
         );
-        // Two HCAs of one host meet at the switch above them, if there is one.
+        // Two HCAs of one host are connected by the switch above them, if there is one.
         let least = u32::from(self.system.switch.ports > 0);
         let hops = self.system.hops(here, there).max(least);
         self.system.flight(hops).picos() + receive
@@ -298,7 +299,7 @@ impl Net {
         }
     }
 
-    /// What is posted is forgotten; what has left still arrives.
+    /// Forgets posted requests; packets that have left still arrive.
     fn reset_qp(&mut self, q: u32) {
         let receive = std::mem::replace(&mut self.qps[q as usize].receive, NONE);
         if receive != NONE {
@@ -328,7 +329,7 @@ impl Net {
         (qp.complained, qp.dropping) = (false, false);
     }
 
-    /// The oldest message leaves its queue pair's list.
+    /// Removes the oldest message from its queue pair's list.
     pub(super) fn take_first(&mut self, q: u32) -> Option<u32> {
         let qp = &mut self.qps[q as usize];
         let first = qp.first;

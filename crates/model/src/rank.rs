@@ -1,43 +1,44 @@
-//! What the machine holds for a rank: what has arrived and waits until the rank goes on, in the order in which it becomes
-//! visible.
+//! A rank's inbox: arrived data that waits until the rank continues, in the order in which it
+//! becomes visible.
 
 use sim::Time;
 use sim::memory::{Shared, Vec};
 
 use super::pinned::Pinned;
-use super::{Clocked, Event, Net};
+use super::{Clocked, Event, MachineModel};
 use device::{Error, Result};
 
 pub(super) struct Rank {
     pub host: u32,
     pub gone: bool,
-    /// How many times as long its processor takes, in percent.
+    /// The time that its processor takes, in percent of a normal one's.
     pub slowness: u32,
     news: Vec<News>,
-    /// Where the oldest stands.
+    /// The place of the oldest entry.
     first: usize,
-    /// Something has become visible since the rank last looked at its memory, and since it last waited.
+    /// Data has become visible since the rank last polled its memory (`written`), and since it last
+    /// waited (`fresh`).
     pub written: bool,
     pub fresh: bool,
-    /// Its queue pairs, and the rail that it posted to last.
+    /// Its queue pairs, and the rail of its last post.
     pub qps: Vec<u32>,
     pub rail: u32,
     pub pinned: Pinned,
     words: Vec<(u32, Vec<u8>)>,
-    /// Words that have arrived.
+    /// The number of out-of-band messages that have arrived.
     heard: usize,
 }
 
 #[derive(Clone, Copy)]
 struct News {
     at: Time,
-    what: What,
-    /// A rank that waits is woken.
+    what: Arrival,
+    /// Wakes a waiting rank.
     wakes: bool,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum What {
+pub(super) enum Arrival {
     /// Bytes of a message for registered memory.
     Bytes {
         message: u32,
@@ -70,7 +71,7 @@ impl Rank {
         }
     }
 
-    /// When something happens next that a rank that waits wants to know.
+    /// The time of the next entry that wakes a waiting rank.
     pub(crate) fn next_news(&self) -> Option<Time> {
         self.news[self.first..]
             .iter()
@@ -79,14 +80,14 @@ impl Rank {
     }
 }
 
-impl Net {
-    /// Something becomes visible to a rank.
+impl MachineModel {
+    /// Adds an entry that becomes visible to a rank.
     #[inline]
     pub(super) fn announce(
         &mut self,
         rank: u32,
         at: Time,
-        what: What,
+        what: Arrival,
         wakes: bool,
         clock: &mut Clocked,
     ) {
@@ -94,7 +95,7 @@ impl Net {
         if own.gone {
             return;
         }
-        if let What::Bytes { message, .. } = what {
+        if let Arrival::Bytes { message, .. } = what {
             self.messages[message].uses += 1;
         }
         let mut place = own.news.len();
@@ -107,7 +108,8 @@ impl Net {
         }
     }
 
-    /// A rank goes on: what has become visible by its time is there. To be called where the rank's memory is at hand.
+    /// Delivers everything that has become visible by a rank's time. Called only where the rank's
+    /// memory can be accessed.
     #[inline]
     pub(super) fn receive_news(&mut self, rank: u32, now: Time) {
         loop {
@@ -135,9 +137,9 @@ impl Net {
         }
     }
 
-    fn happen(&mut self, rank: u32, what: What) {
+    fn happen(&mut self, rank: u32, what: Arrival) {
         match what {
-            What::Bytes {
+            Arrival::Bytes {
                 message,
                 from,
                 len,
@@ -147,9 +149,9 @@ impl Net {
                 if self.regions.stands(key) {
                     let piece =
                         &self.messages[message].payload[from as usize..(from + len) as usize];
-                    // SAFETY: the piece was checked against the region's bounds and rights when it arrived, and the region
-                    // is still registered, so who registered it keeps the memory and expects it to change. This is that
-                    // rank's process.
+                    // SAFETY: the piece was checked against the region's bounds and rights when it
+                    // arrived, and the region is still registered, so its owner keeps the memory
+                    // and expects it to change. This is that rank's process.
                     unsafe {
                         std::ptr::copy_nonoverlapping(piece.as_ptr(), to as *mut u8, len as usize)
                     };
@@ -157,12 +159,12 @@ impl Net {
                 }
                 self.messages.release(message);
             }
-            What::Completion { cq } => self.completion_is_visible(cq),
-            What::Word => self.ranks[rank as usize].heard += 1,
+            Arrival::Completion { cq } => self.completion_is_visible(cq),
+            Arrival::Word => self.ranks[rank as usize].heard += 1,
         }
     }
 
-    /// A word for a peer, by the slow way.
+    /// Sends an out-of-band message.
     pub(super) fn oob_send(
         &mut self,
         from: u32,
@@ -182,7 +184,7 @@ impl Net {
         let mut word = Vec::new_in(memory);
         word.extend_from_slice(bytes);
         own.words.push((from, word));
-        self.announce(to as u32, at, What::Word, true, clock);
+        self.announce(to as u32, at, Arrival::Word, true, clock);
         Ok(())
     }
 
@@ -196,14 +198,14 @@ impl Net {
         Some((from as usize, word.to_vec()))
     }
 
-    /// A rank takes no further part: nothing may touch its memory from now on.
+    /// Ends a rank's part: its memory is not accessed from now on.
     pub(super) fn leave(&mut self, rank: u32) {
         let own = &mut self.ranks[rank as usize];
         own.gone = true;
         let first = std::mem::take(&mut own.first);
         let news = std::mem::replace(&mut own.news, Vec::new_in(self.memory));
         for news in &news[first..] {
-            if let What::Bytes { message, .. } = news.what {
+            if let Arrival::Bytes { message, .. } = news.what {
                 self.messages.release(message);
             }
         }

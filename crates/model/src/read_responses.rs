@@ -1,16 +1,17 @@
-//! Requests that are answered with data, reads and atomics, at both ends (IBA 9.4.4, 9.4.5, 9.7.5.1.8).
+//! Responses with data, to reads and atomics, at both ends (IBA 9.4.4, 9.4.5, 9.7.5.1.8).
 
 use fabric::packet::{AETH, PLAIN};
 
-use super::message::Kind;
-use super::record::Act;
-use super::regions::Use;
-use super::responder::Into;
-use super::{Clocked, Event, NONE, Net, Refusal};
+use super::message::RequestKind;
+use super::record::Activity;
+use super::regions::AccessKind;
+use super::responder::Destination;
+use super::{Clocked, Event, MachineModel, NONE, Refusal};
 use device::{State, Status};
 
-impl Net {
-    /// A request for data: memory is asked, after all that this queue pair has written before is there.
+impl MachineModel {
+    /// Accepts a request for data. Memory is read once all earlier writes of this queue pair are
+    /// visible.
     pub(super) fn ask_memory(&mut self, number: u32, clock: &mut Clocked) {
         let q = self.messages[number].to;
         let to = &mut self.qps[q as usize];
@@ -28,7 +29,7 @@ impl Net {
         message.next_answer = NONE;
         message.answers_sent = 0;
         message.served = false;
-        // For the event, and for standing in the list.
+        // One for the event, one for the list.
         message.uses += 2;
         clock.at(
             (clock.now() + latency).max(visible),
@@ -36,7 +37,7 @@ impl Net {
         );
     }
 
-    /// The request came a second time.
+    /// Handles a duplicate request.
     pub(super) fn answer_again(&mut self, number: u32, clock: &mut Clocked) {
         let q = self.messages[number].to;
         let mut at = self.qps[q as usize].answer;
@@ -50,7 +51,7 @@ impl Net {
         }
     }
 
-    /// In whose process a peer's memory is read.
+    /// The rank in whose process a peer's memory is read.
     pub(super) fn server(&self, number: u32) -> Option<u32> {
         let to = &self.qps[self.messages[number].to as usize];
         to.alive.then_some(to.rank)
@@ -65,29 +66,29 @@ impl Net {
             let (rank, place) = (to.rank, (to.rank, self.adapters[to.adapter as usize].rail));
             let (address, len, rkey) = (message.address, message.len, message.rkey);
             let right = match kind {
-                Kind::Read => Use::RemoteRead,
-                _ => Use::RemoteAtomic,
+                RequestKind::Read => AccessKind::RemoteRead,
+                _ => AccessKind::RemoteAtomic,
             };
             if !self.regions.allow(place, rkey, address, len.into(), right) {
                 let over = message.done;
                 self.forget_answer(q, number);
-                // A request that comes again when its answer has long been taken finds the memory gone: nobody asks for it
-                // any more, so it is dropped as any other duplicate.
+                // A duplicate request whose response was taken long ago may find the memory
+                // deregistered: it is dropped like any other duplicate.
                 if !over {
                     self.refuse(number, Refusal::Access, clock);
                 }
             } else {
-                // What has become visible by now is in memory, whether or not that rank has looked.
+                // Everything visible by now is in memory, even if that rank has not polled.
                 self.receive_news(rank, clock.now());
                 let message = &mut self.messages[number];
                 message.served = true;
-                if kind == Kind::Read || first_time {
+                if kind == RequestKind::Read || first_time {
                     message.payload.clear();
-                    // SAFETY: the region is registered with this right, so the memory is there, it may change at any time,
-                    // and this is that rank's process.
+                    // SAFETY: the region is registered with this right, so the memory exists and
+                    // may change at any time, and this is that rank's process.
                     unsafe { message.read(address, len) };
                 }
-                if kind != Kind::Read && first_time {
+                if kind != RequestKind::Read && first_time {
                     self.messages[number].executed = true;
                     self.change(number, address, clock);
                 }
@@ -97,7 +98,7 @@ impl Net {
         self.messages.release(number);
     }
 
-    /// An atomic, on memory that was read just now.
+    /// Executes an atomic on memory that was read just now.
     fn change(&mut self, number: u32, address: u64, clock: &mut Clocked) {
         let message = &self.messages[number];
         let (q, [operand, swap]) = (message.to, message.operands);
@@ -106,11 +107,12 @@ impl Net {
             .first_chunk()
             .map_or(0, |old| u64::from_ne_bytes(*old));
         let new = match message.kind {
-            Kind::CompareAndSwap if old == operand => swap,
-            Kind::CompareAndSwap => old,
+            RequestKind::CompareAndSwap if old == operand => swap,
+            RequestKind::CompareAndSwap => old,
             _ => old.wrapping_add(operand),
         };
-        // SAFETY: as for the read of it; it is aligned and within the region, which may be changed.
+        // SAFETY: registered like the bytes just read; aligned, within the region, and the region
+        // may be changed.
         unsafe { (address as *mut u64).write_volatile(new) };
         let (rank, adapter) = (self.qps[q as usize].rank, self.qps[q as usize].adapter);
         self.write(adapter, clock.now(), 8, number, 0);
@@ -119,7 +121,7 @@ impl Net {
         clock.wake(rank);
     }
 
-    /// Answers that need no reading leave at once; those that do join the round.
+    /// Sends responses that need no reading; adds the queue pair to the round if the next needs it.
     fn go_on_answering(&mut self, q: u32, clock: &mut Clocked) {
         if self.answer_ready(q, clock) {
             self.join(q * 2 + 1, clock);
@@ -132,7 +134,7 @@ impl Net {
             if number == NONE || !self.messages[number].served {
                 return false;
             }
-            if self.messages[number].kind == Kind::Read && self.messages[number].len > 0 {
+            if self.messages[number].kind == RequestKind::Read && self.messages[number].len > 0 {
                 return true;
             }
             self.send_answer(q, number, clock);
@@ -148,7 +150,8 @@ impl Net {
         Some(message.piece(message.answers_sent, self.mtu).1)
     }
 
-    /// A packet of the first answer has been read. True if there is another to be read.
+    /// Handles a packet of the first response that has been read. True if it has another packet to
+    /// read.
     pub(super) fn answer_read(&mut self, q: u32, clock: &mut Clocked) -> bool {
         if self.qps[q as usize].state != State::Rts || self.next_answer(q).is_none() {
             return false;
@@ -158,13 +161,13 @@ impl Net {
         self.answer_ready(q, clock)
     }
 
-    /// The next packet of the first answer goes on the link.
+    /// Puts the next packet of the first response on the link.
     fn send_answer(&mut self, q: u32, number: u32, clock: &mut Clocked) {
         let mtu = self.mtu;
         let message = &mut self.messages[number];
         let packet = message.answers_sent;
         message.answers_sent += 1;
-        let (len, from, way) = (message.piece(packet, mtu).1, message.from, message.way);
+        let (len, from, latency) = (message.piece(packet, mtu).1, message.from, message.latency);
         let (first, last) = (packet == 0, packet + 1 >= message.len.div_ceil(mtu).max(1));
         let header = if first || last { PLAIN + AETH } else { PLAIN };
         let bytes = u64::from(len).next_multiple_of(4) + header;
@@ -172,8 +175,8 @@ impl Net {
             self.qps[q as usize].adapter,
             self.qps[from as usize].adapter,
         );
-        let doing = Act::Answer.packet(bytes, number, packet);
-        let there = self.fly(here, there, clock.now(), way, doing);
+        let doing = Activity::Answer.packet(bytes, number, packet);
+        let there = self.fly(here, there, clock.now(), latency, doing);
         match self.fate(q, from, there, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
@@ -192,7 +195,7 @@ impl Net {
         }
     }
 
-    /// The first answer is over.
+    /// Ends the first response.
     fn forget_answer(&mut self, q: u32, number: u32) {
         let qp = &mut self.qps[q as usize];
         let (mut before, mut at) = (NONE, qp.answer);
@@ -220,7 +223,7 @@ impl Net {
         }
     }
 
-    /// A packet of an answer is back at the requester.
+    /// Handles a response's packet that arrives at the requester.
     pub(super) fn answered(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
         let (now, mtu) = (clock.now(), self.mtu);
         let message = &mut self.messages[number];
@@ -237,8 +240,13 @@ impl Net {
             let slices = &self.messages[number].slices;
             let allowed = slices.iter().all(|slice| {
                 let len = u64::from(slice.len);
-                self.regions
-                    .allow(place, slice.lkey, slice.address, len, Use::LocalWrite)
+                self.regions.allow(
+                    place,
+                    slice.lkey,
+                    slice.address,
+                    len,
+                    AccessKind::LocalWrite,
+                )
             });
             if !allowed {
                 self.messages[number].answers = u32::MAX;
@@ -249,7 +257,15 @@ impl Net {
                 let end = self.write(adapter, now, len, number, packet);
                 let visible = end + self.timing(adapter).write_latency;
                 self.qps[q as usize].visible = visible;
-                self.place(q, number, (from, len), Into::Slices, visible, last, clock);
+                self.place(
+                    q,
+                    number,
+                    (from, len),
+                    Destination::Slices,
+                    visible,
+                    last,
+                    clock,
+                );
                 if last {
                     self.settle_up_to(q, number, false);
                     self.messages[number].done = true;

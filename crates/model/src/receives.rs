@@ -1,8 +1,8 @@
-//! Posted receives, in queues of a queue pair's own or shared ones.
+//! Posted receives, in queues of one queue pair or shared ones.
 
 use sim::memory::{Shared, Vec};
 
-use super::{NONE, Net};
+use super::{MachineModel, NONE};
 use device::{Error, Result, Slice, Srq};
 
 pub(super) struct Receives {
@@ -12,7 +12,7 @@ pub(super) struct Receives {
     free: u32,
 }
 
-/// Whose a queue is, and how much it holds.
+/// The owner of a queue, and its capacity.
 #[derive(Clone, Copy)]
 pub(super) struct Queue {
     pub rank: u32,
@@ -100,7 +100,7 @@ impl Receives {
         Ok(())
     }
 
-    /// The oldest of a queue. Must be given back with `free`.
+    /// Takes the oldest receive of a queue, which must be released with `free`.
     pub(crate) fn take(&mut self, queue: u32) -> Option<u32> {
         let entry = &mut self.queues[queue as usize];
         let first = entry.first;
@@ -127,7 +127,7 @@ impl Receives {
     }
 }
 
-impl Net {
+impl MachineModel {
     pub(super) fn create_srq(&mut self, rank: u32, rail: u32, depth: usize) -> Result<Srq> {
         if !(1..=super::queue_pair::DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(
@@ -143,7 +143,7 @@ impl Net {
         })))
     }
 
-    /// The shared receive queue, if it is this device's.
+    /// The number of a shared receive queue, if it belongs to this device.
     pub(super) fn own_srq(&self, rank: u32, rail: u32, srq: Srq) -> Result<u32> {
         match self.receives.queues.get(srq.0 as usize) {
             Some(own)

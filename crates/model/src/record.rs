@@ -1,170 +1,205 @@
-//! The record: what resources did and when. A [`Net`] that records keeps one [`Span`] for each time that a processor, a
-//! bus, a link or an HCA's buffer was busy, and for each call of a program; or only a digest of them, which is the same
-//! for two runs if all that happened is.
+//! The record of resources' activity. A [`MachineModel`] that records keeps one [`Span`] for each time
+//! that a processor, a bus, a link or an HCA's buffer was busy, and for each MPI call; or only a
+//! digest of them, which is equal for two runs if everything in them is.
 //!
-//! Spans are kept in a log of the world, so that whoever started the ranks can read them when the ranks are gone.
+//! Spans are kept in a log of the world, so that the launcher can read them after the ranks have
+//! ended.
 
 use sim::Time;
 use sim::log::Log;
 use sim::memory::{Shared, Vec};
 
-pub use super::message::Kind;
-use super::{NONE, Net};
+pub use super::message::RequestKind;
+use super::{MachineModel, NONE};
 
 /// The most spans that are kept.
 pub const MOST: u64 = 4 << 20;
-/// The most calls before each of which is kept what a rank computed.
+/// The most calls for which the preceding computing time is kept.
 pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
 /// The most names of calls.
 pub(super) const MOST_NAMES: u64 = 1 << 12;
 
-/// Where they are kept.
+/// The numbers of the logs.
 pub(super) const SPANS: usize = 0;
 pub(super) const NAMES: usize = 1;
 pub(super) const COMPUTED: usize = 2;
-/// In words.
+/// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
 
-/// Something was busy.
+/// A time in which a resource was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// Its start.
     pub start: Time,
+    /// Its end.
     pub end: Time,
+    /// The host of the resource.
     pub host: u32,
-    pub lane: Lane,
-    pub act: Act,
-    /// What was moved by it.
+    /// The resource.
+    pub track: Track,
+    /// Its activity.
+    pub activity: Activity,
+    /// The number of bytes moved.
     pub bytes: u32,
-    /// Of a call, which name.
+    /// The number of the call's name, for a call.
     pub name: u32,
-    /// For which message.
-    pub of: Option<Of>,
+    /// The message that it served.
+    pub of: Option<MessageRef>,
 }
 
-/// A message of queue pairs.
+/// The message, and the packet of it, that a resource served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Of {
-    /// Counts the messages of a run.
+pub struct MessageRef {
+    /// Its number among the run's messages.
     pub message: u64,
-    pub kind: Kind,
+    /// Its operation.
+    pub kind: RequestKind,
+    /// Its length, in bytes.
     pub len: u32,
-    /// Ranks. A datagram may have no receiver.
+    /// The rank that sent it.
     pub from: u32,
+    /// The rank that receives it. A datagram may have none.
     pub to: Option<u32>,
+    /// The number of the packet.
     pub packet: u32,
 }
 
-/// What was busy, on a host.
+/// A resource of a host that can be busy: a row of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
-    /// Part of the HCA of a rail.
-    Rail(u32, Part),
-    /// The calls of a rank.
+pub enum Track {
+    /// A part of the HCA of a rail.
+    Rail(u32, HcaPart),
+    /// The MPI calls of a rank.
     Calls(u32),
     /// The processor of a rank.
     Processor(u32),
 }
 
-/// What an HCA and its slot have.
+/// A part of an HCA or of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// The bus from memory to the HCA; both ways where it is half duplex.
+pub enum HcaPart {
+    /// The bus from memory to the HCA; both directions if it is half duplex.
     BusDown,
     /// The bus from the HCA to memory.
     BusUp,
+    /// The link from the HCA.
     LinkOut,
+    /// The link to the HCA.
     LinkIn,
+    /// The HCA's buffer.
     Buffer,
 }
 
-impl Part {
-    pub const ALL: [Part; 5] = [
-        Part::BusDown,
-        Part::BusUp,
-        Part::LinkOut,
-        Part::LinkIn,
-        Part::Buffer,
+impl HcaPart {
+    /// Every part.
+    pub const ALL: [HcaPart; 5] = [
+        HcaPart::BusDown,
+        HcaPart::BusUp,
+        HcaPart::LinkOut,
+        HcaPart::LinkIn,
+        HcaPart::Buffer,
     ];
 }
 
-/// With what.
+/// An activity of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// A call of the program.
+pub enum Activity {
+    /// A processor: an MPI call of the program.
     Call,
-    /// The program's own work.
+    /// A processor: the program's own computing.
     Compute,
+    /// A processor: a reading of the clock.
     Clock,
+    /// A processor: a poll that finds nothing.
     Look,
+    /// A processor: a poll for out-of-band messages.
     Listen,
+    /// A processor: a short call.
     Short,
+    /// A processor: the work of a send.
     Send,
+    /// A processor: the work of a receive.
     Receive,
+    /// A processor: a step of the protocol without a data packet.
     Control,
+    /// A processor: a copy.
     Copy,
-    /// Others use the memory that is copied in.
+    /// A processor: a copy that waits for memory in use by others.
     Memory,
+    /// A processor: a post of a request.
     Post,
+    /// A processor: a post of a receive.
     PostReceive,
+    /// A processor: a registration of memory.
     Register,
+    /// A processor: a poll that finds a write.
     Notice,
+    /// A processor: idle, in a wait.
     Wait,
+    /// A bus: the fetch of a work request.
     WorkRequest,
+    /// A bus: the request to read memory.
     Ask,
+    /// A bus or buffer: a read of memory.
     Read,
+    /// A bus or buffer: a write to memory.
     Write,
+    /// A bus: the write of a completion.
     Completion,
+    /// A link: a packet of a request.
     Packet,
+    /// A link: a packet of a response.
     Answer,
+    /// A link: an acknowledgement.
     Acknowledgement,
 }
 
-impl Act {
-    const ALL: [Act; 24] = [
-        Act::Call,
-        Act::Compute,
-        Act::Clock,
-        Act::Look,
-        Act::Listen,
-        Act::Short,
-        Act::Send,
-        Act::Receive,
-        Act::Control,
-        Act::Copy,
-        Act::Memory,
-        Act::Post,
-        Act::PostReceive,
-        Act::Register,
-        Act::Notice,
-        Act::Wait,
-        Act::WorkRequest,
-        Act::Ask,
-        Act::Read,
-        Act::Write,
-        Act::Completion,
-        Act::Packet,
-        Act::Answer,
-        Act::Acknowledgement,
+impl Activity {
+    const ALL: [Activity; 24] = [
+        Activity::Call,
+        Activity::Compute,
+        Activity::Clock,
+        Activity::Look,
+        Activity::Listen,
+        Activity::Short,
+        Activity::Send,
+        Activity::Receive,
+        Activity::Control,
+        Activity::Copy,
+        Activity::Memory,
+        Activity::Post,
+        Activity::PostReceive,
+        Activity::Register,
+        Activity::Notice,
+        Activity::Wait,
+        Activity::WorkRequest,
+        Activity::Ask,
+        Activity::Read,
+        Activity::Write,
+        Activity::Completion,
+        Activity::Packet,
+        Activity::Answer,
+        Activity::Acknowledgement,
     ];
 }
 
-const KINDS: [Kind; 5] = [
-    Kind::Write,
-    Kind::Send,
-    Kind::Read,
-    Kind::CompareAndSwap,
-    Kind::FetchAndAdd,
+const KINDS: [RequestKind; 5] = [
+    RequestKind::Write,
+    RequestKind::Send,
+    RequestKind::Read,
+    RequestKind::CompareAndSwap,
+    RequestKind::FetchAndAdd,
 ];
 
 impl Span {
     fn encode(&self) -> [u64; SPAN] {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        let lane = match self.lane {
-            Lane::Rail(rail, part) => rail << 4 | part as u32,
-            Lane::Calls(rank) => rank << 4 | 14,
-            Lane::Processor(rank) => rank << 4 | 15,
+        let track = match self.track {
+            Track::Rail(rail, part) => rail << 4 | part as u32,
+            Track::Calls(rank) => rank << 4 | 14,
+            Track::Processor(rank) => rank << 4 | 15,
         };
         let (message, kind, len, from, to, packet) = match self.of {
             None => (0, 0, 0, 0, 0, 0),
@@ -181,27 +216,27 @@ impl Span {
             self.start,
             self.end,
             message,
-            pair(self.host, lane),
+            pair(self.host, track),
             pair(self.bytes, len),
             pair(from, to),
-            pair(self.name << 16 | kind << 8 | self.act as u32, packet),
+            pair(self.name << 16 | kind << 8 | self.activity as u32, packet),
         ]
     }
 
-    /// None if these words are no span.
+    /// Decodes a span. None: the words encode none.
     pub(super) fn decode(words: [u64; SPAN]) -> Option<Span> {
         let [start, end, message, place, sizes, ranks, rest] = words;
         let (high, low) = (|word: u64| (word >> 32) as u32, |word: u64| word as u32);
         let number = low(place) >> 4;
-        let lane = match low(place) & 15 {
-            14 => Lane::Calls(number),
-            15 => Lane::Processor(number),
-            part => Lane::Rail(number, *Part::ALL.get(part as usize)?),
+        let track = match low(place) & 15 {
+            14 => Track::Calls(number),
+            15 => Track::Processor(number),
+            part => Track::Rail(number, *HcaPart::ALL.get(part as usize)?),
         };
         let (what, packet) = (high(rest), low(rest));
         let of = match what >> 8 & 255 {
             0 => None,
-            kind => Some(Of {
+            kind => Some(MessageRef {
                 message,
                 kind: *KINDS.get(kind as usize - 1)?,
                 len: low(sizes),
@@ -214,8 +249,8 @@ impl Span {
             start,
             end,
             host: high(place),
-            lane,
-            act: *Act::ALL.get((what & 255) as usize)?,
+            track,
+            activity: *Activity::ALL.get((what & 255) as usize)?,
             bytes: high(sizes),
             name: what >> 16,
             of,
@@ -234,9 +269,9 @@ pub(super) struct Record {
     mode: Mode,
     spans: Log<SPAN>,
     digest: u64,
-    /// Counts messages.
+    /// The number of messages so far.
     pub posted: u64,
-    /// Of calls.
+    /// The names of calls.
     names: Vec<[u64; NAME]>,
     listed: Log<NAME>,
     keeps_computing: bool,
@@ -263,7 +298,7 @@ impl Record {
             Mode::Off => {}
             Mode::Spans => self.spans.push(words),
             Mode::Digest => {
-                // One multiplication a word carries each bit upwards, the rotation brings it down again.
+                // The multiplication carries each bit upwards, the rotation brings it down again.
                 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
                 for word in words {
                     self.digest = (self.digest ^ word).wrapping_mul(ODD).rotate_left(29);
@@ -273,25 +308,25 @@ impl Record {
     }
 }
 
-/// What somebody is busy with.
+/// An activity and its object.
 #[derive(Clone, Copy)]
 pub(super) struct Doing {
-    pub act: Act,
+    pub activity: Activity,
     pub bytes: u32,
     /// The message and its packet.
     pub message: u32,
     pub packet: u32,
 }
 
-impl Act {
-    /// For no message.
+impl Activity {
+    /// The activity, without a message.
     pub(super) fn alone(self, bytes: usize) -> Doing {
         self.packet(bytes as u64, NONE, 0)
     }
 
     pub(super) fn packet(self, bytes: u64, message: u32, packet: u32) -> Doing {
         Doing {
-            act: self,
+            activity: self,
             bytes: bytes as u32,
             message,
             packet,
@@ -299,32 +334,32 @@ impl Act {
     }
 }
 
-impl Net {
-    /// The same machine, which keeps a record of what its resources do.
-    pub fn recording(mut self) -> Net {
+impl MachineModel {
+    /// Makes the machine record the activity of its resources.
+    pub fn recording(mut self) -> MachineModel {
         self.record.mode = Mode::Spans;
         self
     }
 
-    /// The same machine, which keeps only a digest of it.
-    pub fn digesting(mut self) -> Net {
+    /// Makes the machine keep a digest of the activity of its resources.
+    pub fn digesting(mut self) -> MachineModel {
         self.record.mode = Mode::Digest;
         self
     }
 
-    /// The same machine, which keeps what its ranks compute between their calls.
-    pub fn keeping_computing(mut self) -> Net {
+    /// Makes the machine record the computing time of its ranks between calls.
+    pub fn keeping_computing(mut self) -> MachineModel {
         self.record.keeps_computing = true;
         self
     }
 
-    /// What has happened since the last time; it is forgotten here.
+    /// Takes the spans since the last call.
     pub fn take_record(&mut self) -> std::vec::Vec<Span> {
         let kept = self.record.spans.take();
         kept.entries.into_iter().filter_map(Span::decode).collect()
     }
 
-    /// Of all that was recorded.
+    /// The digest of everything that was recorded.
     pub fn digest(&self) -> u64 {
         self.record.digest
     }
@@ -338,7 +373,7 @@ impl Net {
     pub(super) fn note_rail(
         &mut self,
         adapter: u32,
-        part: Part,
+        part: HcaPart,
         end: Time,
         time: Time,
         doing: Doing,
@@ -347,10 +382,10 @@ impl Net {
             let own = &self.adapters[adapter as usize];
             let (host, rail) = (own.host, own.rail);
             let part = match part {
-                Part::BusUp if self.half_duplex => Part::BusDown,
+                HcaPart::BusUp if self.half_duplex => HcaPart::BusDown,
                 other => other,
             };
-            self.note(host, Lane::Rail(rail, part), end - time, end, doing);
+            self.note(host, Track::Rail(rail, part), end - time, end, doing);
         }
     }
 
@@ -358,15 +393,15 @@ impl Net {
     pub(super) fn note_rank(&mut self, rank: u32, start: Time, time: Time, doing: Doing) {
         if self.is_recording() && time > 0 {
             let host = self.ranks[rank as usize].host;
-            self.note(host, Lane::Processor(rank), start, start + time, doing);
+            self.note(host, Track::Processor(rank), start, start + time, doing);
         }
     }
 
     #[cold]
-    fn note(&mut self, host: u32, lane: Lane, start: Time, end: Time, doing: Doing) {
+    fn note(&mut self, host: u32, track: Track, start: Time, end: Time, doing: Doing) {
         let of = (doing.message != NONE).then(|| {
             let message = &self.messages[doing.message];
-            Of {
+            MessageRef {
                 message: message.number,
                 kind: message.kind,
                 len: message.len,
@@ -379,30 +414,30 @@ impl Net {
             start,
             end,
             host,
-            lane,
-            act: doing.act,
+            track,
+            activity: doing.activity,
             bytes: doing.bytes,
             name: 0,
             of,
         });
     }
 
-    /// A call of a rank's program, from then until then.
+    /// Records an MPI call of a rank's program.
     pub(super) fn note_call(&mut self, rank: u32, start: Time, end: Time, name: &str) {
         let name = self.name(name);
         self.record.note(Span {
             start,
             end,
             host: self.ranks[rank as usize].host,
-            lane: Lane::Calls(rank),
-            act: Act::Call,
+            track: Track::Calls(rank),
+            activity: Activity::Call,
             bytes: 0,
             name,
             of: None,
         });
     }
 
-    /// What a rank has computed before a call, in nanoseconds.
+    /// Records the computing time of a rank before a call, in nanoseconds.
     pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64) {
         if self.record.keeps_computing {
             let name = self.name(call);
@@ -411,7 +446,7 @@ impl Net {
         }
     }
 
-    /// The number of a name.
+    /// The number of a call's name.
     fn name(&mut self, name: &str) -> u32 {
         let mut bytes = [0; NAME * 8];
         let len = name.len().min(bytes.len());
@@ -434,24 +469,24 @@ mod tests {
 
     #[test]
     fn a_span_comes_back_as_it_was() {
-        for (number, act) in Act::ALL.into_iter().enumerate() {
-            assert_eq!(act as usize, number);
+        for (number, activity) in Activity::ALL.into_iter().enumerate() {
+            assert_eq!(activity as usize, number);
             for (number, kind) in KINDS.into_iter().enumerate() {
                 assert_eq!(kind as usize, number);
-                for lane in [
-                    Lane::Calls(9999),
-                    Lane::Processor(3),
-                    Lane::Rail(2, Part::Buffer),
+                for track in [
+                    Track::Calls(9999),
+                    Track::Processor(3),
+                    Track::Rail(2, HcaPart::Buffer),
                 ] {
                     let span = Span {
                         start: 5,
                         end: 1 << 50,
                         host: 77,
-                        lane,
-                        act,
+                        track,
+                        activity,
                         bytes: 1 << 31,
                         name: 400,
-                        of: (number != 1).then_some(Of {
+                        of: (number != 1).then_some(MessageRef {
                             message: 1 << 40,
                             kind,
                             len: 12345,

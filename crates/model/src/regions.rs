@@ -1,5 +1,5 @@
-//! Registered memory. A key is the number of a region and how often that number was used before, so that a key outlives its
-//! region as a wrong key.
+//! Registered memory. A key consists of the number of a region and the number of its earlier uses,
+//! so that a key outlives its region as a wrong key.
 
 use sim::memory::{Shared, Vec};
 
@@ -22,9 +22,9 @@ struct Entry {
     alive: bool,
 }
 
-/// What is to be done with registered memory.
+/// A use of registered memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum AccessKind {
     LocalRead,
     LocalWrite,
     RemoteWrite,
@@ -72,7 +72,7 @@ impl Regions {
         })
     }
 
-    /// How long it was.
+    /// Deregisters a region; returns its length.
     pub(crate) fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
         match self.all.get_mut(key as usize >> 8) {
             Some(entry)
@@ -88,7 +88,7 @@ impl Regions {
         }
     }
 
-    /// All of a rank that leaves.
+    /// Forgets all regions of a rank.
     pub(crate) fn forget(&mut self, rank: u32) {
         for entry in self
             .all
@@ -100,7 +100,7 @@ impl Regions {
         }
     }
 
-    /// Whether a rank's device may use memory so. No bytes need no key.
+    /// True if a rank's device may use the memory in this manner. No bytes need no key.
     #[inline]
     pub(crate) fn allow(
         &self,
@@ -108,7 +108,7 @@ impl Regions {
         key: u32,
         address: u64,
         len: u64,
-        to: Use,
+        to: AccessKind,
     ) -> bool {
         if len == 0 {
             return true;
@@ -117,11 +117,11 @@ impl Regions {
             return false;
         };
         let right = match to {
-            Use::LocalRead => true,
-            Use::LocalWrite => entry.access.local_write,
-            Use::RemoteWrite => entry.access.remote_write,
-            Use::RemoteRead => entry.access.remote_read,
-            Use::RemoteAtomic => entry.access.remote_atomic,
+            AccessKind::LocalRead => true,
+            AccessKind::LocalWrite => entry.access.local_write,
+            AccessKind::RemoteWrite => entry.access.remote_write,
+            AccessKind::RemoteRead => entry.access.remote_read,
+            AccessKind::RemoteAtomic => entry.access.remote_atomic,
         };
         let inside = address >= entry.address
             && address
@@ -134,7 +134,7 @@ impl Regions {
             && right
     }
 
-    /// Whether memory is still registered: what is on its way may arrive.
+    /// True if the memory is still registered, so that data in flight may arrive.
     #[inline]
     pub(crate) fn stands(&self, key: u32) -> bool {
         let entry = self.all.get(key as usize >> 8);

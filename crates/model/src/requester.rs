@@ -1,20 +1,21 @@
-//! The requester's end: work that is posted, completed, refused, sent again or flushed (IBA 9.7.2, 9.9.2, 10.8, 10.10).
+//! The requester: requests are posted, completed, refused, retransmitted or flushed (IBA 9.7.2,
+//! 9.9.2, 10.8, 10.10).
 
 use sim::Time;
 
-use super::message::Kind;
-use super::{Clocked, Event, NONE, Net, Refusal};
+use super::message::RequestKind;
+use super::{Clocked, Event, MachineModel, NONE, Refusal};
 use device::check;
 use device::{Completed, Completion, Error, Operation, Qp, Result, State, Status, Transport, Work};
 
 /// The longest message (IBA 9.7.1).
 pub(super) const LONGEST: u64 = 1 << 31;
 
-impl Net {
-    /// Takes a work request; the processor has it ready at `at`. The answer is the message's number.
+impl MachineModel {
+    /// Takes a work request that the processor has ready at `at`; returns the message's number.
     ///
     /// # Safety
-    /// Inline slices are memory of this rank.
+    /// The inline slices must be memory of this rank.
     pub(super) unsafe fn post(
         &mut self,
         q: u32,
@@ -23,10 +24,10 @@ impl Net {
         clock: &mut Clocked,
     ) -> Result<u32> {
         let len = self.check(q, work)?;
-        let (mut to, mut way) = (self.qps[q as usize].peer, self.qps[q as usize].way);
+        let (mut to, mut latency) = (self.qps[q as usize].peer, self.qps[q as usize].latency);
         if let Some(address) = work.to {
-            (to, way) = match self.number(address) {
-                Some(number) => (number, self.way(q, number)),
+            (to, latency) = match self.number(address) {
+                Some(number) => (number, self.latency(q, number)),
                 None => (NONE, 0),
             };
         }
@@ -39,7 +40,7 @@ impl Net {
         message.listed = true;
         message.status = Status::Success;
         (message.next, message.next_answer) = (NONE, NONE);
-        (message.from, message.to, message.way) = (q, to, way);
+        (message.from, message.to, message.latency) = (q, to, latency);
         (message.life, message.sequence) = (qp.life, qp.posted);
         message.id = work.id;
         self.record.posted += 1;
@@ -50,32 +51,32 @@ impl Net {
         (message.served, message.executed) = (false, false);
         match work.operation {
             Operation::Write { to, immediate } => {
-                message.kind = Kind::Write;
+                message.kind = RequestKind::Write;
                 message.immediate = immediate;
                 (message.address, message.rkey) = (to.address, to.rkey);
             }
             Operation::Send { immediate } => {
-                message.kind = Kind::Send;
+                message.kind = RequestKind::Send;
                 message.immediate = immediate;
             }
             Operation::Read { from } => {
-                message.kind = Kind::Read;
+                message.kind = RequestKind::Read;
                 (message.address, message.rkey) = (from.address, from.rkey);
             }
             Operation::CompareAndSwap { at, compare, swap } => {
-                message.kind = Kind::CompareAndSwap;
+                message.kind = RequestKind::CompareAndSwap;
                 message.operands = [compare, swap];
                 (message.address, message.rkey) = (at.address, at.rkey);
             }
             Operation::FetchAndAdd { at, add } => {
-                message.kind = Kind::FetchAndAdd;
+                message.kind = RequestKind::FetchAndAdd;
                 message.operands = [add, 0];
                 (message.address, message.rkey) = (at.address, at.rkey);
             }
         }
         if work.inline {
             for slice in work.local {
-                // SAFETY: the caller says that it is this rank's memory.
+                // SAFETY: the caller's promise.
                 unsafe { message.read(slice.address, slice.len) };
             }
         } else {
@@ -99,7 +100,8 @@ impl Net {
         }
         let adapter = qp.adapter;
         let inlined = if work.inline { len } else { 0 };
-        // What a processor copies has been read when it is posted. What it may not read fails as ever, in the engine.
+        // A processor's copy is read when it is posted. A copy that is not allowed fails in the
+        // engine, as always.
         if self.is_within(q) && self.messages[number].is_fetched() {
             self.messages[number].inline = self.capture(q, number);
         }
@@ -110,7 +112,7 @@ impl Net {
         Ok(number)
     }
 
-    /// What cannot be posted at all; the length of what can.
+    /// Refuses a request that cannot be posted; returns the length of one that can.
     fn check(&self, q: u32, work: &Work) -> Result<u32> {
         let qp = &self.qps[q as usize];
         if qp.posted.wrapping_sub(qp.freed) >= qp.sends && qp.state != State::Reset {
@@ -127,7 +129,7 @@ impl Net {
         check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }
 
-    /// Reports what stands first and is done.
+    /// Completes the leading messages that are done.
     pub(super) fn complete(&mut self, q: u32, clock: &mut Clocked) {
         loop {
             let first = self.qps[q as usize].first;
@@ -142,7 +144,7 @@ impl Net {
         }
     }
 
-    /// The oldest message is over.
+    /// Completes the oldest message.
     fn report(&mut self, q: u32, at: Time, status: Status, clock: &mut Clocked) {
         let Some(number) = self.take_first(q) else {
             return;
@@ -150,10 +152,10 @@ impl Net {
         let message = &self.messages[number];
         if message.signaled || status != Status::Success {
             let of = match message.kind {
-                Kind::Write => Completed::Write,
-                Kind::Send => Completed::Send,
-                Kind::Read => Completed::Read,
-                Kind::CompareAndSwap | Kind::FetchAndAdd => Completed::Atomic,
+                RequestKind::Write => Completed::Write,
+                RequestKind::Send => Completed::Send,
+                RequestKind::Read => Completed::Read,
+                RequestKind::CompareAndSwap | RequestKind::FetchAndAdd => Completed::Atomic,
             };
             let completion = Completion {
                 id: message.id,
@@ -174,7 +176,7 @@ impl Net {
         self.messages.unlist(number);
     }
 
-    /// Into the state ERROR: what is posted is flushed (IBA 10.3.1.7).
+    /// Takes a queue pair to ERROR: posted requests are flushed (IBA 10.3.1.7).
     pub(super) fn break_qp(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &mut self.qps[q as usize];
         if !qp.alive || qp.state != State::Rts {
@@ -192,7 +194,7 @@ impl Net {
         self.flush_receives(q, at, clock);
     }
 
-    /// A request that fails here: what was posted before it still goes its way, nothing behind it does.
+    /// Fails a request locally: earlier requests proceed, later ones do not.
     pub(super) fn fail_locally(
         &mut self,
         q: u32,
@@ -207,7 +209,7 @@ impl Net {
         self.complete(q, clock);
     }
 
-    /// All up to this message have arrived, and this one too if `itself`.
+    /// Settles all messages before this one, and this one too if `itself`.
     pub(super) fn settle_up_to(&mut self, q: u32, number: u32, itself: bool) {
         let mut at = self.qps[q as usize].first;
         while at != NONE {
@@ -222,7 +224,7 @@ impl Net {
         }
     }
 
-    /// An acknowledgement has come.
+    /// Handles an acknowledgement.
     pub(super) fn acknowledged(&mut self, number: u32, clock: &mut Clocked) {
         let q = self.messages[number].from;
         if self.messages[number].listed {
@@ -239,7 +241,7 @@ impl Net {
         (qp.retries, qp.rnr_retries) = (0, 0);
     }
 
-    /// The peer refuses a message.
+    /// Handles the peer's refusal of a message.
     pub(super) fn refused(&mut self, number: u32, why: Refusal, clock: &mut Clocked) {
         let q = self.messages[number].from;
         if self.messages[number].listed {
@@ -269,7 +271,7 @@ impl Net {
         self.messages.release(number);
     }
 
-    /// The responder misses a packet: from there on all is sent again.
+    /// Handles the report of a missing packet: retransmits from there.
     pub(super) fn missing(&mut self, q: u32, sequence: u32, packet: u32, clock: &mut Clocked) {
         if self.qps[q as usize].state != State::Rts {
             return;
@@ -279,7 +281,7 @@ impl Net {
         self.go_on_sending(q, clock);
     }
 
-    /// Sending goes on from a packet of a message, if that is still to be answered.
+    /// Makes sending continue from a packet of a message, if that is still incomplete.
     fn rewind(&mut self, q: u32, sequence: u32, packet: u32) {
         let mut at = self.qps[q as usize].first;
         while at != NONE && (self.messages[at].sequence.wrapping_sub(sequence) as i32) < 0 {
@@ -307,13 +309,13 @@ impl Net {
         }
     }
 
-    /// After a responder that was not ready.
+    /// Continues after a receiver-not-ready wait.
     pub(super) fn resume_sending(&mut self, q: u32, clock: &mut Clocked) {
         self.qps[q as usize].waits = false;
         self.go_on_sending(q, clock);
     }
 
-    /// A packet is gone. Only the timer of a reliable connection will tell.
+    /// Handles the loss of a packet. Only the timer of a reliable connection detects it.
     pub(super) fn lost(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &mut self.qps[q as usize];
         if qp.transport == Transport::Rc && !qp.timing {
@@ -323,7 +325,7 @@ impl Net {
         }
     }
 
-    /// Since something was lost the timer has run; is there progress?
+    /// Handles the timer after a loss: retransmits unless there was progress.
     pub(super) fn timeout(&mut self, q: u32, life: u32, clock: &mut Clocked) {
         let (now, limit) = (clock.now(), self.faults.timeout);
         let qp = &mut self.qps[q as usize];
@@ -351,8 +353,8 @@ impl Net {
         self.go_on_sending(q, clock);
     }
 
-    /// Where to begin again: at the last packet that was acknowledged. Acknowledgements within a message are not
-    /// modelled as packets; what the responder has got stands for them.
+    /// The place to retransmit from: the last acknowledged packet. Acknowledgements within a
+    /// message are not modelled as packets; the responder's state stands for them.
     fn resumption(&self, q: u32, first: u32) -> (u32, u32) {
         let message = &self.messages[first];
         let responder = self.qps.get(message.to as usize);
@@ -361,7 +363,7 @@ impl Net {
                 let passed = peer.expected.wrapping_sub(message.sequence) as i32;
                 match passed {
                     0 => (message.sequence, peer.expected_packet),
-                    // It has all of it; the acknowledgement was lost.
+                    // The responder has the whole message; the acknowledgement was lost.
                     1.. => (message.sequence, u32::MAX),
                     _ => (message.sequence, 0),
                 }

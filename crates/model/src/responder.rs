@@ -1,25 +1,26 @@
-//! The responder's end: packets that arrive, are placed, answered and acknowledged, or refused (IBA 9.7.5, 9.8, 9.9.3).
+//! The responder: packets arrive, are placed, answered and acknowledged, or refused (IBA 9.7.5,
+//! 9.8, 9.9.3).
 
 use fabric::packet::{ACKNOWLEDGEMENT, GRH};
 use sim::Time;
 
-use super::message::Kind;
-use super::rank::What;
-use super::record::Act;
-use super::regions::Use;
-use super::{Clocked, Event, NONE, Net, Refusal};
+use super::message::RequestKind;
+use super::rank::Arrival;
+use super::record::Activity;
+use super::regions::AccessKind;
+use super::{Clocked, Event, MachineModel, NONE, Refusal};
 use device::{Completed, Completion, Qp, Slice, State, Status, Transport};
 
-/// Where bytes go.
+/// The destination of a message's bytes.
 #[derive(Clone, Copy)]
-pub(super) enum Into {
+pub(super) enum Destination {
     Region { address: u64, key: u32 },
     Receive { receive: u32 },
     Slices,
 }
 
-impl Net {
-    /// A packet has come through the chip.
+impl MachineModel {
+    /// Handles a packet that has come through the chip.
     pub(super) fn arrive(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
         if self.is_next(number, packet, clock) {
             self.take_packet(number, packet, clock);
@@ -27,7 +28,7 @@ impl Net {
         self.messages.release(number);
     }
 
-    /// Whether a packet is what its queue pair waits for.
+    /// True if a packet is the one that its queue pair expects.
     fn is_next(&mut self, number: u32, packet: u32, clock: &mut Clocked) -> bool {
         let message = &self.messages[number];
         let (from, life, sequence) = (message.from, message.life, message.sequence);
@@ -44,7 +45,8 @@ impl Net {
         match to.transport {
             Transport::Ud => return true,
             Transport::Uc => {
-                // A message begins with its first packet and goes on with the next, or all of it is dropped.
+                // A message begins with its first packet and continues with the next; otherwise all
+                // of it is dropped.
                 let next = packet == 0
                     || (!to.dropping && sequence == to.expected && packet == to.expected_packet);
                 if packet == 0 {
@@ -57,7 +59,7 @@ impl Net {
             Transport::Rc => {}
         }
         if to.peer_life != life {
-            // Of a connection that is no more, or the first of a new one.
+            // A packet of an earlier connection, or the first of a new one.
             if (life.wrapping_sub(to.peer_life) as i32) < 0
                 || to.expected != 0
                 || sequence != 0
@@ -85,7 +87,7 @@ impl Net {
             }
             return false;
         }
-        // It is here already: the answer was lost, or is on its way.
+        // A duplicate: the response was lost, or is in flight.
         if last && kind.is_answered() {
             self.answer_again(number, clock);
         } else if last {
@@ -94,7 +96,7 @@ impl Net {
         false
     }
 
-    /// Places a packet, and ends the message if it is its last.
+    /// Places a packet, and ends the message if it is the last.
     fn take_packet(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
         let (now, mtu) = (clock.now(), self.mtu);
         let message = &self.messages[number];
@@ -111,11 +113,11 @@ impl Net {
         let last = packet + 1 == message.packets(mtu);
         let (from, len) = message.piece(packet, mtu);
         let into = match kind {
-            Kind::Write => Into::Region {
+            RequestKind::Write => Destination::Region {
                 address: message.address,
                 key: message.rkey,
             },
-            _ => Into::Receive {
+            _ => Destination::Receive {
                 receive: self.qps[q as usize].receive,
             },
         };
@@ -125,14 +127,14 @@ impl Net {
         let end = self.write(adapter, now, len + header, number, packet);
         let visible = end + self.timing(adapter).write_latency;
         self.qps[q as usize].visible = visible;
-        // A receiver of sends waits for completions.
+        // The receiver of sends waits for completions.
         self.place(
             q,
             number,
             (from, len),
             into,
             visible,
-            last && kind == Kind::Write,
+            last && kind == RequestKind::Write,
             clock,
         );
         let to = &mut self.qps[q as usize];
@@ -144,7 +146,8 @@ impl Net {
         }
     }
 
-    /// What the HCA writes to memory in front of a datagram's payload, and the program never sees.
+    /// The length of the header that the HCA writes in front of a datagram's payload, and that the
+    /// program never sees.
     fn header(&self, q: u32) -> u32 {
         match self.qps[q as usize].transport {
             Transport::Ud => GRH as u32,
@@ -152,21 +155,24 @@ impl Net {
         }
     }
 
-    /// The first packet of a message: may it do what it wants, and is there a receive for it?
+    /// Handles the first packet of a message: checks its rights, and takes a receive if it needs
+    /// one.
     fn open(&mut self, number: u32, clock: &mut Clocked) -> bool {
         let message = &self.messages[number];
         let q = message.to;
         let to = &self.qps[q as usize];
         let place = (to.rank, self.adapters[to.adapter as usize].rail);
         let to_do = match message.kind {
-            Kind::Write => Some(Use::RemoteWrite),
-            Kind::Read => Some(Use::RemoteRead),
-            Kind::CompareAndSwap | Kind::FetchAndAdd => Some(Use::RemoteAtomic),
-            Kind::Send => None,
+            RequestKind::Write => Some(AccessKind::RemoteWrite),
+            RequestKind::Read => Some(AccessKind::RemoteRead),
+            RequestKind::CompareAndSwap | RequestKind::FetchAndAdd => {
+                Some(AccessKind::RemoteAtomic)
+            }
+            RequestKind::Send => None,
         };
         let (address, len) = (message.address, u64::from(message.len));
         if let Some(to_do) = to_do {
-            let atomic = to_do == Use::RemoteAtomic;
+            let atomic = to_do == AccessKind::RemoteAtomic;
             if atomic && !address.is_multiple_of(8) {
                 self.refuse(number, Refusal::InvalidRequest, clock);
                 return false;
@@ -176,24 +182,24 @@ impl Net {
                 return false;
             }
         }
-        if message.kind == Kind::Send || message.immediate.is_some() {
+        if message.kind == RequestKind::Send || message.immediate.is_some() {
             let Some(receive) = self.receives.take(to.receives) else {
                 self.refuse(number, Refusal::NotReady, clock);
                 return false;
             };
-            // What an earlier message left behind that was never finished.
+            // The receive of an earlier message that was never finished.
             let before = std::mem::replace(&mut self.qps[q as usize].receive, receive);
             if before != NONE {
                 self.receives.free(before);
             }
-            if self.messages[number].kind == Kind::Send {
+            if self.messages[number].kind == RequestKind::Send {
                 return self.fits(number, receive, clock);
             }
         }
         true
     }
 
-    /// Whether a message may be written to a receive; the receive fails if not.
+    /// True if a message may be written to a receive; otherwise the receive fails.
     fn fits(&mut self, number: u32, receive: u32, clock: &mut Clocked) -> bool {
         let q = self.messages[number].to;
         let to = &self.qps[q as usize];
@@ -203,8 +209,13 @@ impl Net {
         let room: u64 = slices.iter().map(|slice| u64::from(slice.len)).sum();
         let allowed = slices.iter().all(|slice| {
             let len = u64::from(slice.len);
-            self.regions
-                .allow(place, slice.lkey, slice.address, len, Use::LocalWrite)
+            self.regions.allow(
+                place,
+                slice.lkey,
+                slice.address,
+                len,
+                AccessKind::LocalWrite,
+            )
         });
         let (status, why) = match (need <= room, allowed) {
             (true, true) => return true,
@@ -213,16 +224,16 @@ impl Net {
         };
         self.finish_receive(q, number, status, clock.now(), clock);
         self.refuse(number, why, clock);
-        // IBA 9.9.3: a datagram that does not fit breaks its queue pair, too.
+        // IBA 9.9.3: a datagram that does not fit breaks its queue pair too.
         self.break_qp(q, clock);
         false
     }
 
-    /// The last packet is on the bus at `end`.
+    /// Ends a message whose last packet is on the bus at `end`.
     fn close(&mut self, number: u32, end: Time, clock: &mut Clocked) {
         let message = &self.messages[number];
         let (q, from) = (message.to, message.from);
-        if message.kind == Kind::Send || message.immediate.is_some() {
+        if message.kind == RequestKind::Send || message.immediate.is_some() {
             self.finish_receive(q, number, Status::Success, end, clock);
         }
         let to = &mut self.qps[q as usize];
@@ -234,7 +245,7 @@ impl Net {
         let silent = !self.messages[number].signaled && !self.faults.lose_packets();
         self.acknowledge(number, end, !silent, clock);
         if silent && self.messages[number].listed {
-            // Nobody waits to hear of it.
+            // The requester expects no acknowledgement.
             self.messages[number].done = true;
             self.qps[from as usize].progress = clock.now();
             self.complete(from, clock);
@@ -255,7 +266,7 @@ impl Net {
         }
         let message = &self.messages[number];
         let of = match message.kind {
-            Kind::Write => Completed::ReceiveWrite,
+            RequestKind::Write => Completed::ReceiveWrite,
             _ => Completed::Receive,
         };
         let completion = Completion {
@@ -271,7 +282,7 @@ impl Net {
         self.put_completion(cq, at, completion, None, clock);
     }
 
-    /// Receives of a queue pair in error.
+    /// Flushes the receives of a queue pair in ERROR.
     pub(super) fn flush_receives(&mut self, q: u32, at: Time, clock: &mut Clocked) {
         loop {
             let qp = &mut self.qps[q as usize];
@@ -296,14 +307,14 @@ impl Net {
         }
     }
 
-    /// Lays out bytes of a message that become visible.
+    /// Announces bytes of a message that become visible.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn place(
         &mut self,
         q: u32,
         number: u32,
         (from, len): (u32, u32),
-        into: Into,
+        into: Destination,
         at: Time,
         wakes: bool,
         clock: &mut Clocked,
@@ -312,9 +323,9 @@ impl Net {
             return;
         }
         let rank = self.qps[q as usize].rank;
-        if let Into::Region { address, key } = into {
+        if let Destination::Region { address, key } = into {
             let to = address + u64::from(from);
-            let what = What::Bytes {
+            let what = Arrival::Bytes {
                 message: number,
                 from,
                 len,
@@ -323,12 +334,12 @@ impl Net {
             };
             return self.announce_bytes(rank, at, what, wakes, clock);
         }
-        // Slices in a row: the part of each that these bytes fall into.
+        // The part of each slice that these bytes fall into.
         let (mut index, mut passed) = (0, 0);
         let (start, end) = (from, from + len);
         while passed < end {
             let slices: &[Slice] = match into {
-                Into::Receive { receive } => &self.receives.get(receive).slices,
+                Destination::Receive { receive } => &self.receives.get(receive).slices,
                 _ => &self.messages[number].slices,
             };
             let Some(&slice) = slices.get(index) else {
@@ -336,7 +347,7 @@ impl Net {
             };
             let (low, high) = (start.max(passed), end.min(passed + slice.len));
             if low < high {
-                let what = What::Bytes {
+                let what = Arrival::Bytes {
                     message: number,
                     from: low,
                     len: high - low,
@@ -350,7 +361,7 @@ impl Net {
         }
     }
 
-    /// Says that a message has arrived; `heard`: the requester does something when it hears it.
+    /// Acknowledges a message; `heard`: the requester acts on the acknowledgement.
     fn acknowledge(&mut self, number: u32, at: Time, heard: bool, clock: &mut Clocked) {
         let (from, to) = (self.messages[number].from, self.messages[number].to);
         // It takes its place on the link now, and leaves when the write is on the bus.
@@ -368,7 +379,7 @@ impl Net {
         }
     }
 
-    /// A packet for the requester.
+    /// Sends a packet to the requester.
     fn send_back(&mut self, number: u32, event: Event, clock: &mut Clocked) {
         let (from, to) = (self.messages[number].from, self.messages[number].to);
         let there = self.fly_back(number, clock);
@@ -383,17 +394,17 @@ impl Net {
         }
     }
 
-    /// Puts an acknowledgement on the link to the requester: when it is there.
+    /// Puts an acknowledgement on the link to the requester; returns its arrival.
     fn fly_back(&mut self, number: u32, clock: &Clocked) -> Time {
         let message = &self.messages[number];
-        let (from, to, way) = (message.from, message.to, message.way);
+        let (from, to, latency) = (message.from, message.to, message.latency);
         let here = self.qps[to as usize].adapter;
         let there = self.qps[from as usize].adapter;
-        let doing = Act::Acknowledgement.packet(ACKNOWLEDGEMENT, number, 0);
-        self.fly(here, there, clock.now(), way, doing)
+        let doing = Activity::Acknowledgement.packet(ACKNOWLEDGEMENT, number, 0);
+        self.fly(here, there, clock.now(), latency, doing)
     }
 
-    /// A message cannot be taken. Only a reliable connection says so.
+    /// Refuses a message. Only a reliable connection reports this to the requester.
     pub(super) fn refuse(&mut self, number: u32, why: Refusal, clock: &mut Clocked) {
         let q = self.messages[number].to;
         let to = &mut self.qps[q as usize];

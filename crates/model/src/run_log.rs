@@ -1,5 +1,6 @@
-//! What a run has left in the memory of its world, for who has the world's file when the ranks are gone. It comes from the
-//! memory of programs that may have done anything to it.
+//! The logs that a run leaves in the memory of its world, for a reader that has the world's file
+//! after the ranks have ended. The memory belonged to arbitrary programs, so its contents are not
+//! trusted.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +11,7 @@ use super::record::{COMPUTED, MOST, MOST_CALLS, MOST_NAMES, NAME, NAMES, SPAN, S
 use super::trace::Record;
 
 impl Record {
-    /// What the ranks of a world have left in its file.
+    /// Reads the record from the file of a world.
     pub fn read(world: &File) -> io::Result<Record> {
         let kept = log::read::<SPAN>(world, SPANS, MOST)?;
         Ok(Record {
@@ -32,7 +33,7 @@ fn names(world: &File) -> io::Result<Vec<String>> {
     Ok(kept.entries.into_iter().map(name).collect())
 }
 
-/// What a rank computed before a call.
+/// The computing time of a rank before a call.
 pub(crate) struct Call {
     pub rank: u32,
     pub name: String,
@@ -44,7 +45,7 @@ pub(crate) struct Computed {
     pub lost: u64,
 }
 
-/// What ranks that keep it have left in the world of this file.
+/// Reads the computing times from the file of a world.
 pub(crate) fn computed(world: &File) -> io::Result<Computed> {
     let names = names(world)?;
     let kept = log::read::<2>(world, COMPUTED, MOST_CALLS)?;

@@ -1,42 +1,42 @@
-//! What the steps of one rail cost, looked up rather than divided out: one row for each length up to a packet's.
+//! The costs of one rail's steps, in tables: one row for each length up to a packet's.
 
 use fabric::{Bytes, Costs, System, packet};
 use sim::Time;
 use sim::memory::{Shared, Vec};
 
-/// The longest chain of headers that a packet can have beside its payload, in bytes, with room to spare.
+/// The longest chain of headers beside a packet's payload, in bytes, with room to spare.
 const HEADERS: u64 = 128;
-/// What an HCA holds of packets that it has read from memory and not yet put on the link, in bytes. It sets how far reading
-/// runs ahead of a slow link, and so how long a small message waits behind a large one of another queue pair. Assumed: no
-/// data sheet says; eight packets of 4 KiB.
+/// The bytes that an HCA holds of packets read from memory and not yet on the link. It bounds the
+/// lead of reading over a slow link, and so the wait of a small message behind a large one of
+/// another queue pair. Assumed, as no data sheet gives it: eight packets of 4 KiB.
 const BUFFER: u64 = 32 << 10;
 
 pub(super) struct Timing {
     pub costs: Costs,
-    /// The processor's steps.
+    /// The processor's steps: a post, a poll, a change of rail.
     pub post: Time,
     pub poll: Time,
     pub rail_switch: Time,
-    /// Each work request keeps its queue pair for so long.
+    /// The time that each work request occupies its queue pair.
     pub engine: Time,
-    /// Ways through the chip.
+    /// The latencies of the chip.
     pub send: Time,
     pub receive: Time,
     pub matching: Time,
     pub read_latency: Time,
     pub write_latency: Time,
-    /// On the bus: a completion entry.
+    /// A completion entry, on the bus.
     pub completion: Time,
-    /// On the link: what `BUFFER` holds.
+    /// `BUFFER` bytes, on the link.
     pub buffer: Time,
-    /// By length of payload.
+    /// Costs by length of payload.
     pieces: Vec<Piece>,
-    /// By length on the link.
+    /// Times by length on the link.
     wire: Vec<Time>,
     within: bool,
 }
 
-/// What one packet's payload keeps busy, in picoseconds.
+/// The times that one packet's payload occupies resources, in picoseconds.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Piece {
     known: bool,
@@ -74,7 +74,7 @@ impl Timing {
         }
     }
 
-    /// Of what goes through a host's own memory: processors copy, and nothing else takes time.
+    /// The timing within a host: processors copy, and nothing else takes time.
     pub(crate) fn within(memory: Shared, system: &System) -> Timing {
         let mut timing = Timing::new(memory, system, 0);
         timing.pieces.fill(Piece {
@@ -97,7 +97,7 @@ impl Timing {
         timing
     }
 
-    /// From the processor's store until the HCA knows of a request.
+    /// The time from the processor's store until the HCA knows of a request.
     pub(crate) fn mmio(&self, inlined: u32) -> Time {
         if self.within {
             return 0;
@@ -105,13 +105,13 @@ impl Timing {
         self.costs.mmio(Bytes(inlined.into())).picos()
     }
 
-    /// On the bus: a work request that the HCA fetches.
+    /// The fetch of a work request, on the bus.
     pub(crate) fn fetch(&self, inlined: u32) -> Time {
         let time = self.costs.fetch(Bytes(inlined.into()));
         time.unwrap_or_default().picos()
     }
 
-    /// Of a payload of at most a packet.
+    /// The costs of a payload of at most one packet.
     #[inline]
     pub(crate) fn piece(&mut self, len: u32) -> Piece {
         let known = self.pieces[len as usize];
@@ -137,7 +137,7 @@ impl Timing {
         piece
     }
 
-    /// On the link: so many bytes, headers included.
+    /// The time of `bytes` bytes on the link, headers included.
     #[inline]
     pub(crate) fn wire(&mut self, bytes: u64) -> Time {
         let known = &mut self.wire[bytes as usize];

@@ -1,17 +1,17 @@
-//! What has gone over links, counted.
+//! Counts of traffic on links.
 
-use super::Net;
-use super::record::{Act, Doing};
+use super::MachineModel;
+use super::record::{Activity, Doing};
 
-/// Since the machine was made, whatever became of it on the way. What stays within a host counts too, where its HCA
-/// carries it.
+/// The traffic on links since the machine was made, lost packets included. Messages within a host
+/// count if its HCA carries them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets of all kinds.
+    /// All packets.
     pub packets: u64,
-    /// Those that only acknowledge.
+    /// Packets that only acknowledge.
     pub acknowledgements: u64,
-    /// Of all packets, with all that they have on the line.
+    /// The bytes of all packets, headers included.
     pub bytes: u64,
 }
 
@@ -19,12 +19,13 @@ impl Traffic {
     #[inline]
     pub(super) fn count(&mut self, doing: Doing) {
         self.packets += 1;
-        self.acknowledgements += u64::from(doing.act == Act::Acknowledgement);
+        self.acknowledgements += u64::from(doing.activity == Activity::Acknowledgement);
         self.bytes += u64::from(doing.bytes);
     }
 }
 
-impl Net {
+impl MachineModel {
+    /// The traffic so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }

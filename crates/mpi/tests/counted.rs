@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use common::{out, pattern, room};
 use device::{Device, Node, Placement, Result};
 use model::Faults;
-use model::config::Scene;
+use model::config::MachineConfig;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
 use stage::{Keep, play_through, system};
@@ -229,7 +229,7 @@ fn on_the_model(
     program: Program,
     size: usize,
 ) -> [Vec<Counts>; 2] {
-    let mut scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let mut scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
     scene.faults = Faults {
         scatter: Some(1_000_000),
         ..Faults::default()

@@ -11,9 +11,9 @@ use channel::rdma::PacketWrite;
 use common::{out, room};
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
-use model::config::Scene;
+use model::config::MachineConfig;
 use model::explain::{Packet, message};
-use model::trace::{Act, Lane, Span};
+use model::trace::{Activity, Span, Track};
 use mpi::Mode;
 use mpi::comm::WORLD;
 use stage::{Keep, play, system};
@@ -23,7 +23,7 @@ const ROUNDS: usize = 60;
 /// What the ranks' processors do in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
-    let mut scene = Scene::new(&system, 2, 1, 1).unwrap();
+    let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
     let run = play(scene, Vec::new(), Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
@@ -40,7 +40,7 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     });
     [0, 1].map(|rank| {
         let own = run.record.iter();
-        own.filter(|span| span.lane == Lane::Processor(rank))
+        own.filter(|span| span.track == Track::Processor(rank))
             .copied()
             .collect()
     })
@@ -50,7 +50,9 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
 /// the message can be seen: `before` after the send.
 fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
     let starts = |rank: usize| {
-        let sends = ranks[rank].iter().filter(|span| span.act == Act::Send);
+        let sends = ranks[rank]
+            .iter()
+            .filter(|span| span.activity == Activity::Send);
         sends.map(|span| span.start)
     };
     let mut sends: Vec<(u64, usize)> = starts(0).map(|start| (start, 0)).collect();
@@ -60,10 +62,11 @@ fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
         let [(from, sender), (to, _)] = [pair[0], pair[1]];
         let visible = from + before;
         let receiver = &ranks[1 - sender];
-        let took = |span: &&Span| span.act == Act::Receive && span.start > visible;
+        let took = |span: &&Span| span.activity == Activity::Receive && span.start > visible;
         let taken = receiver.iter().find(took).map_or(to, |span| span.start);
         let looks = receiver.iter().filter(|span| {
-            let looking = [Act::Look, Act::Listen, Act::Notice].contains(&span.act);
+            let looking =
+                [Activity::Look, Activity::Listen, Activity::Notice].contains(&span.activity);
             looking && span.start < taken && span.end > visible
         });
         let looks = looks.map(|span| span.end - span.start.max(visible));

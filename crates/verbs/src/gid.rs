@@ -5,15 +5,22 @@ use std::net::Ipv6Addr;
 /// One entry of a port's GID table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gid {
+    /// Its place in the table.
     pub index: u32,
+    /// Its 128 bits.
     pub value: u128,
+    /// Its kind.
     pub kind: GidKind,
 }
 
+/// The kind of a GID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GidKind {
+    /// InfiniBand.
     InfiniBand,
+    /// RoCE v1: Ethernet frames.
     RoceV1,
+    /// RoCE v2: UDP packets.
     RoceV2,
     /// No GID: the IPv4 address of the network interface.
     Iwarp,

@@ -57,7 +57,66 @@ impl SgeList {
     }
 }
 
+/// Fills in the operation of a request. `handle` is the address handle of a datagram's destination, or
+/// null.
+#[inline]
+fn set_operation(request: &mut ibv_send_wr, work: &Work, handle: *mut ibv_ah) -> Completed {
+    let mut said = None;
+    let of = match work.operation {
+        Operation::Write { to, immediate } => {
+            request.opcode = IBV_WR_RDMA_WRITE;
+            if immediate.is_some() {
+                request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+            }
+            said = immediate;
+            request.wr.rdma.remote_addr = to.address;
+            request.wr.rdma.rkey = to.rkey;
+            Completed::Write
+        }
+        Operation::Read { from } => {
+            request.opcode = IBV_WR_RDMA_READ;
+            request.wr.rdma.remote_addr = from.address;
+            request.wr.rdma.rkey = from.rkey;
+            Completed::Read
+        }
+        Operation::Send { immediate } => {
+            request.opcode = IBV_WR_SEND;
+            if immediate.is_some() {
+                request.opcode = IBV_WR_SEND_WITH_IMM;
+            }
+            said = immediate;
+            if let (Some(to), false) = (work.to, handle.is_null()) {
+                request.wr.ud.ah = handle;
+                request.wr.ud.remote_qpn = to.qp;
+                request.wr.ud.remote_qkey = Q_KEY;
+            }
+            Completed::Send
+        }
+        Operation::CompareAndSwap { at, compare, swap } => {
+            request.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+            request.wr.atomic.remote_addr = at.address;
+            request.wr.atomic.rkey = at.rkey;
+            request.wr.atomic.compare_add = compare;
+            request.wr.atomic.swap = swap;
+            Completed::Atomic
+        }
+        Operation::FetchAndAdd { at, add } => {
+            request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+            request.wr.atomic.remote_addr = at.address;
+            request.wr.atomic.rkey = at.rkey;
+            request.wr.atomic.compare_add = add;
+            Completed::Atomic
+        }
+    };
+    if let Some(immediate) = said {
+        request.__bindgen_anon_1.imm_data = immediate.to_be();
+    }
+    of
+}
+
 impl VerbsDevice {
+    /// Posts a work request.
+    ///
     /// # Safety
     /// As for [`Device::post`](device::Device::post).
     #[inline]
@@ -84,58 +143,9 @@ impl VerbsDevice {
         if work.signaled {
             request.send_flags |= IBV_SEND_SIGNALED;
         }
-        let mut said = None;
-        let of = match work.operation {
-            Operation::Write { to, immediate } => {
-                request.opcode = IBV_WR_RDMA_WRITE;
-                if immediate.is_some() {
-                    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-                }
-                said = immediate;
-                request.wr.rdma.remote_addr = to.address;
-                request.wr.rdma.rkey = to.rkey;
-                Completed::Write
-            }
-            Operation::Read { from } => {
-                request.opcode = IBV_WR_RDMA_READ;
-                request.wr.rdma.remote_addr = from.address;
-                request.wr.rdma.rkey = from.rkey;
-                Completed::Read
-            }
-            Operation::Send { immediate } => {
-                request.opcode = IBV_WR_SEND;
-                if immediate.is_some() {
-                    request.opcode = IBV_WR_SEND_WITH_IMM;
-                }
-                said = immediate;
-                if let (Some(to), false) = (work.to, handle.is_null()) {
-                    request.wr.ud.ah = handle;
-                    request.wr.ud.remote_qpn = to.qp;
-                    request.wr.ud.remote_qkey = Q_KEY;
-                }
-                Completed::Send
-            }
-            Operation::CompareAndSwap { at, compare, swap } => {
-                request.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-                request.wr.atomic.remote_addr = at.address;
-                request.wr.atomic.rkey = at.rkey;
-                request.wr.atomic.compare_add = compare;
-                request.wr.atomic.swap = swap;
-                Completed::Atomic
-            }
-            Operation::FetchAndAdd { at, add } => {
-                request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-                request.wr.atomic.remote_addr = at.address;
-                request.wr.atomic.rkey = at.rkey;
-                request.wr.atomic.compare_add = add;
-                Completed::Atomic
-            }
-        };
+        let of = set_operation(&mut request, work, handle);
         if of == Completed::Atomic && self.context.is_iwarp() {
             return self.wrong(qp, "iWARP has no atomics".into());
-        }
-        if let Some(immediate) = said {
-            request.__bindgen_anon_1.imm_data = immediate.to_be();
         }
         let own = self.qp_mut(qp)?;
         let number = WrNumber {
@@ -214,6 +224,8 @@ impl VerbsDevice {
         }
     }
 
+    /// Posts a receive.
+    ///
     /// # Safety
     /// As for [`Device::post_receive`](device::Device::post_receive).
     #[inline]

@@ -3,7 +3,7 @@
 use device::Node;
 use fabric::System;
 use fabric::catalogue::Catalogue;
-use model::{Faults, ModelNode, Net};
+use model::{Faults, MachineModel, ModelNode};
 use sim::Time;
 use sim::coroutines::{Plan, run};
 pub(crate) use testdevice::ends::*;
@@ -28,7 +28,7 @@ pub(crate) fn play<R: 'static>(
     let (system, hosts) = (*system, hosts.to_vec());
     let (answers, _) = run(
         plan,
-        move |memory| Net::new(memory, &system, &hosts, faults),
+        move |memory| MachineModel::new(memory, &system, &hosts, faults),
         move |turn| {
             let rank = turn.rank();
             body(ModelNode::new(turn), rank)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use device::Node;
 use fabric::System;
 use fabric::catalogue::Catalogue;
-use model::config::Scene;
+use model::config::MachineConfig;
 use model::trace::Span;
-use model::{ModelNode, Net};
+use model::{MachineModel, ModelNode};
 use mpi::{Rank, RealHost, Wiring};
 use pmi::Hosts;
 use sim::Turn;
@@ -47,7 +47,7 @@ pub struct Run {
 
 /// Runs a program on all ranks.
 pub fn play(
-    scene: Scene,
+    scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
@@ -57,7 +57,7 @@ pub fn play(
 
 /// The same, where each rank's node is what is made of the machine's.
 pub fn play_through(
-    scene: Scene,
+    scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
     node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
@@ -71,14 +71,14 @@ pub fn play_through(
     };
     let hosts = scene.hosts.clone();
     let net = move |memory| {
-        let net = Net::of(memory, &scene);
+        let net = MachineModel::of(memory, &scene);
         match keep {
             Keep::Nothing => net,
             Keep::Digest => net.digesting(),
             Keep::Record => net.recording(),
         }
     };
-    let body = move |turn: Turn<Net>| {
+    let body = move |turn: Turn<MachineModel>| {
         let rank = turn.rank() as usize;
         let settings = settings
             .iter()
@@ -98,7 +98,7 @@ pub fn play_through(
         rank.finish("MPI_Finalize").unwrap();
         rank.now()
     };
-    let last = |net: &mut Net| (net.digest(), net.take_record());
+    let last = |net: &mut MachineModel| (net.digest(), net.take_record());
     let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
     Run {
         times,

@@ -1,6 +1,5 @@
-//! What only real devices have: a list of them, sleep, cables that break. All need devices and are ignored otherwise.
-//!
-//! FISHPLATE_TEST_PEER names the device that the first one reaches by its cable; FISHPLATE_TEST_RAIL is a command that
+//! Properties of real devices only: their list, sleep, cables that break. FISHPLATE_TEST_PEER names
+//! the device at the other end of the first device's cable; FISHPLATE_TEST_RAIL is a command that
 //! takes `cut`, `down` or `up` for that cable.
 
 use std::process::Command;
@@ -80,7 +79,8 @@ fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
                     assert!(said.contains(&status), "{status:?}");
                     rail("up");
                 }
-                // The slow way has its own queue pair, which outlives what happens to the cable.
+                // Out-of-band messages have their own queue pair, which survives the cable's
+                // failure.
                 meet(node, 1 - rank);
                 let new = connect_any(node, &Wish::default(), 1 - rank);
                 meet(node, 1 - rank);
@@ -119,7 +119,7 @@ fn whoever_waits_long_sleeps() {
                 looks += 1;
                 node.wait(u64::MAX).unwrap();
             }
-            // It woke when something came, and not to look whether something had.
+            // It woke for an event, and did not poll in between.
             assert!(looks < 20, "{looks} looks in a second");
         }),
     );

@@ -1,5 +1,4 @@
-//! What an iWARP device does, which is less than others do. Both ends are on the first such device of this host, which is
-//! needed; the tests are ignored otherwise.
+//! The restrictions of iWARP devices. Both ends are on the first such device of this host.
 
 use std::thread;
 
@@ -45,7 +44,7 @@ impl End {
         self.device.address(self.qp).unwrap()
     }
 
-    /// What becomes of a connection that is being made.
+    /// The end of a connection under way.
     fn tied(&self) -> Result<State> {
         loop {
             match self.device.state(self.qp)? {
@@ -79,7 +78,7 @@ impl End {
             signaled: true,
             to: None,
         };
-        // SAFETY: memory of this end's, left alone until the completion.
+        // SAFETY: memory of this end, unused until the completion.
         unsafe { self.device.post(self.qp, &work) }
     }
 
@@ -103,7 +102,7 @@ impl End {
     }
 
     fn at(&self, at: usize) -> u8 {
-        // SAFETY: of this end's memory, which the device may have written.
+        // SAFETY: memory of this end, which the device may have written.
         unsafe { std::ptr::read_volatile(self.memory.as_ptr().add(at)) }
     }
 }
@@ -123,7 +122,7 @@ fn wanted(cq: Cq, transport: Transport) -> QpWanted {
 fn pair() -> (End, End) {
     let (mut one, mut two) = (End::open(), End::open());
     let (first, second) = (one.address(), two.address());
-    // Whichever of them calls, the other's rank does not have to look.
+    // The end that is called does not have to poll.
     one.device.connect(one.qp, Some(second)).unwrap();
     two.device.connect(two.qp, Some(first)).unwrap();
     for end in [&one, &two] {
@@ -157,7 +156,7 @@ fn it_writes_reads_and_sends() {
     assert_eq!((one.at(0), one.at(99), one.at(100)), (5, 5, 3));
 
     let into = two.slice(0, 100);
-    // SAFETY: memory of that end's, left alone until the completion.
+    // SAFETY: memory of that end, unused until the completion.
     unsafe {
         two.device
             .post_receive(ReceiveQueue::Own(two.qp), 9, &into)
@@ -228,7 +227,7 @@ fn who_calls_for_somebody_else_is_refused() {
     let mut ends = [End::open(), End::open(), End::open()];
     ends.sort_by_key(|end| end.address().qp);
     let [mut one, mut two, mut three] = ends;
-    // Another one had this port before.
+    // Another line had this port before.
     let stale = Address {
         port: three.address().port ^ 1 << 64,
         ..three.address()
@@ -236,7 +235,7 @@ fn who_calls_for_somebody_else_is_refused() {
     one.device.connect(one.qp, Some(stale)).unwrap();
     let why = one.tied().unwrap_err().to_string();
     assert!(why.contains("REJECTED"), "{why}");
-    // Its place is free for its peer.
+    // The place is free for its peer.
     let (second, third) = (two.address(), three.address());
     two.device.connect(two.qp, Some(third)).unwrap();
     three.device.connect(three.qp, Some(second)).unwrap();

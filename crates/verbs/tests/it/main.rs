@@ -1,5 +1,5 @@
-//! Tests on the RDMA devices of this host. They are ignored where none are asked for: `cargo test -- --ignored` runs them,
-//! and they fail where there is no device.
+//! Tests on the RDMA devices of this host. They are ignored by default: `cargo test -- --ignored`
+//! runs them, and they fail without a device.
 
 mod devices;
 mod iwarp;

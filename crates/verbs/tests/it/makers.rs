@@ -14,7 +14,7 @@ pub(crate) struct Verbs {
     pub peer: bool,
 }
 
-/// A board that both ranks see. It is slow: a card can be seen only when it has been asked for some times.
+/// A directory for both ranks. It is slow: a card becomes visible only after some questions.
 struct Board {
     cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
     rank: usize,
@@ -36,7 +36,7 @@ impl Directory for Board {
     }
 }
 
-/// The devices of two ranks: the first of this host, and the one that is its peer.
+/// The devices of two ranks: the first of this host, and its peer.
 pub(crate) fn devices(peer: bool) -> Vec<VerbsDevice> {
     let first = verbs::open("").unwrap().swap_remove(0);
     let second = match peer {

@@ -1,5 +1,6 @@
-//! What the traits promise, on RDMA devices of this host. `loopback` uses the first device with itself, `pair` the first with
-//! the one that FISHPLATE_TEST_PEER names, which must be reachable from it.
+//! The suite of all devices, on RDMA devices of this host. `loopback` uses the first device with
+//! itself, `pair` the first with the one that FISHPLATE_TEST_PEER names, which must be reachable
+//! from it.
 
 use testdevice::device_suite;
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use crate::common::*;
 use device::*;
 use fabric::System;
-use model::{Faults, ModelNode, Net};
+use model::{Faults, MachineModel, ModelNode};
 use sim::Time;
 use sim::memory::Memory;
 use sim::process::{Place, join};
@@ -71,7 +71,7 @@ fn enter(file: &OwnedFd, system: &System, rank: u32) -> ModelNode {
         stuck: |_| {},
     };
     let turn = join(file, place, |memory| {
-        Net::new(memory, system, &[0, 1], Faults::default())
+        MachineModel::new(memory, system, &[0, 1], Faults::default())
     });
     ModelNode::new(turn.unwrap())
 }

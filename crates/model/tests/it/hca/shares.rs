@@ -5,7 +5,7 @@ use crate::common::*;
 use device::*;
 use fabric::limits::{both_ways, limits};
 use fabric::{Bytes, Costs};
-use model::{Faults, ModelNode, Net, trace};
+use model::{Faults, MachineModel, ModelNode, trace};
 use sim::coroutines::{Plan, run};
 
 /// Writes of `len`, one after the other, until all have completed; bytes a second.
@@ -178,7 +178,7 @@ fn the_record_shows_who_was_busy_and_when() {
     let system = system("qdr");
     let (mut records, _) = run(
         plan,
-        move |memory| Net::new(memory, &system, &[0, 1], Faults::default()).recording(),
+        move |memory| MachineModel::new(memory, &system, &[0, 1], Faults::default()).recording(),
         |turn| {
             let rank = turn.rank();
             let mut node = ModelNode::new(turn);
@@ -197,16 +197,18 @@ fn the_record_shows_who_was_busy_and_when() {
     )
     .unwrap();
     let spans = records.pop().unwrap();
-    let on = |lane| spans.iter().filter(move |span| span.lane == lane);
-    let link = on(trace::Lane::Rail(0, trace::Part::LinkOut));
-    let packets: Vec<_> = link.filter(|span| span.act == trace::Act::Packet).collect();
+    let on = |track| spans.iter().filter(move |span| span.track == track);
+    let link = on(trace::Track::Rail(0, trace::HcaPart::LinkOut));
+    let packets: Vec<_> = link
+        .filter(|span| span.activity == trace::Activity::Packet)
+        .collect();
     assert_eq!(packets.len(), 2);
     assert_eq!(packets[1].bytes, 2048 + 28);
-    assert!(on(trace::Lane::Processor(0)).any(|span| span.act == trace::Act::Post));
+    assert!(on(trace::Track::Processor(0)).any(|span| span.activity == trace::Activity::Post));
     // Each does one thing at a time.
     for span in &spans {
         let mut last = 0;
-        for one in on(span.lane).filter(|one| one.host == span.host) {
+        for one in on(span.track).filter(|one| one.host == span.host) {
             assert!(one.start >= last && one.end > one.start, "{one:?}");
             last = one.end;
         }
