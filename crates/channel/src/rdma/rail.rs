@@ -288,7 +288,7 @@ impl Rail {
 
 #[cfg(test)]
 mod tests {
-    use device::strict::{self, Setup};
+    use testdevice::strict::{self, Setup};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Several rails: endpoints are spread over them, and no number of one rail is taken for that of another.
 
-use device::strict::{self, Setup};
+use testdevice::strict::{self, Setup};
 
 use super::tests::{put, setups};
 use super::*;

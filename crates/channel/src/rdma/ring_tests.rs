@@ -1,7 +1,7 @@
 //! The two ends of a ring, over endpoints without handshake and without a transport around them.
 
-use device::strict::{self, Setup};
 use device::{Access, Completion};
+use testdevice::strict::{self, Setup};
 
 use super::complete::no_completions;
 use super::connection::Announced;

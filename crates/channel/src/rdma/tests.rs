@@ -1,7 +1,7 @@
 //! The promises of a transport, kept over the strict device, with all designs and both kinds of placement.
 
 use device::Placement;
-use device::strict::{self, Setup};
+use testdevice::strict::{self, Setup};
 
 use super::*;
 use crate::{Put, Transport, suite};

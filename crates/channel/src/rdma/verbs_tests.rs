@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use device::Device;
-use device::verbs::{self, Directory, VerbsNode};
+use verbs::{Directory, VerbsNode};
 
 use super::*;
 use crate::suite;

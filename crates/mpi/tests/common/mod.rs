@@ -8,11 +8,11 @@ use channel::Peers;
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::strict::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, Wiring};
 use pmi::Hosts;
+use testdevice::strict::{self, Setup};
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
 /// over devices that are as awkward as devices can be. Panics of a rank are the test's.
