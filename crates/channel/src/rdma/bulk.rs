@@ -1,10 +1,11 @@
-//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this rank.
+//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this
+//! rank.
 //!
-//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The transfers of one peer are
-//! posted in the order in which they were started.
+//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The
+//! transfers of one peer are posted in the order in which they were started.
 //!
-//! What must always hold: an expected notice stands for one write, and is forgotten only by the completion of that write or
-//! by `forget`. A notice that is not expected is a fault of the peer.
+//! What must always hold: an expected notice stands for one write, and is forgotten only by the
+//! completion of that write or by `forget`. A notice that is not expected is a fault of the peer.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -102,8 +103,8 @@ impl BulkEngine {
         self.started += 1;
     }
 
-    /// The next work request to a peer, of at most `longest` bytes. It stays the next one until it is
-    /// [`posted`](Self::posted).
+    /// The next work request to a peer, of at most `longest` bytes. It stays the next one until it
+    /// is [`posted`](Self::posted).
     pub(super) fn next_piece(&self, peer: usize, longest: usize) -> Option<Piece> {
         let number = *self.waiting.get(&peer)?.front()?;
         let Unfinished { transfer, posted } = self.unfinished(number);
@@ -173,7 +174,8 @@ impl BulkEngine {
         unfinished.expect("a transfer is complete only after its last piece")
     }
 
-    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with the token.
+    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with
+    /// the token.
     pub(super) fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
         let notice = self.next_notice;
         self.next_notice = notice.wrapping_add(1);
@@ -199,7 +201,8 @@ impl BulkEngine {
         self.expected.remove(&notice).map(|expected| expected.rail)
     }
 
-    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a notice.
+    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a
+    /// notice.
     pub(super) fn next_done(&mut self) -> Option<Done> {
         self.done.pop_front()
     }

@@ -1,4 +1,5 @@
-//! Several rails: endpoints are spread over them, and no number of one rail is taken for that of another.
+//! Several rails: endpoints are spread over them, and no number of one rail is taken for that of
+//! another.
 
 use device::strict::{self, Setup};
 
@@ -77,6 +78,28 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
         assert_eq!(hub.rails[1].peer_of(qp), 1);
         assert_eq!(hub.rails[0].peer_of(qp), 2);
     }
+}
+
+#[test]
+fn ranks_that_choose_other_rails_are_told_apart() {
+    let setup = Setup {
+        rails: RAILS,
+        ..Setup::default()
+    };
+    let mut nodes = strict::nodes(2, &setup).into_iter();
+    let mut attach = |rank, policy| {
+        let node = nodes.next().unwrap();
+        Rdma::attach_with(node, rank, 2, Config::default(), policy).unwrap()
+    };
+    let mut a = attach(0, RailPolicy::First);
+    let mut b = attach(1, RailPolicy::Spread);
+    assert_eq!(a.put(1, [0; 3], 0, |_| ()).unwrap(), Put::Full);
+    let error = (0..100).find_map(|_| suite::take(&mut b, |_, _, _| ()).err());
+    let words = error.unwrap().to_string();
+    assert!(
+        words.contains("rails [0]") && words.contains("rails [1]"),
+        "{words}"
+    );
 }
 
 #[test]

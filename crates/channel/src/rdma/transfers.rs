@@ -1,23 +1,26 @@
-//! Zero-copy transfers on the rails: exposing memory, posting the pieces of the bulk engine, and taking notices.
+//! Zero-copy transfers on the rails: exposing memory, posting the pieces of the bulk engine, and
+//! taking notices.
 //!
-//! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write may end with a notice:
-//! its completion at the peer, which tells that every byte is there.
+//! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write
+//! may end with a notice: its completion at the peer, which tells that every byte is there.
 //!
-//! What must always hold: a receive is posted for every notice that is expected. A number is given to a peer only after a
-//! receive is reserved for it, it covers one write, and the receive that this write uses up is posted again before the
-//! number is forgotten. So no notice waits for this rank to poll.
+//! What must always hold: a receive is posted for every notice that is expected. A number is given
+//! to a peer only after a receive is reserved for it, it covers one write, and the receive that
+//! this write uses up is posted again before the number is forgotten. So no notice waits for this
+//! rank to poll.
 
 use device::{Completion, Remote};
 
-use super::Rdma;
 use super::bulk::{Direction, LocalMemory, Transfer};
 use super::qp_link::{Note, PieceId};
 use super::rail::ExposedRange;
 use super::rail_set::{KeyPair, RailKeys};
-use crate::{Exposure, Fault, Head, Place, Result};
+use super::{Rdma, broken};
+use crate::{Exposure, Head, Place, Result};
 
 impl Rdma {
-    /// Registers memory on every rail in use. Memory that is exposed already for the same use is not registered again.
+    /// Registers memory on every rail in use. Memory that is exposed already for the same use is
+    /// not registered again.
     ///
     /// The caller keeps the memory until it has called `retract_range` as often.
     pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
@@ -52,8 +55,8 @@ impl Rdma {
         keys.on(self.rail_for(self.rank))
     }
 
-    /// Starts a transfer between exposed memory of this rank and of a peer. Both keys must be those of the rail of the
-    /// endpoint.
+    /// Starts a transfer between exposed memory of this rank and of a peer. Both keys must be those
+    /// of the rail of the endpoint.
     pub(super) fn start(
         &mut self,
         peer: usize,
@@ -64,11 +67,7 @@ impl Rdma {
         token: Head,
     ) -> Result<()> {
         let Some(endpoint) = self.endpoints.get(peer) else {
-            return Err(Fault::Broken {
-                peer,
-                what: "a transfer without a connection".into(),
-            }
-            .into());
+            return Err(broken(peer, "a transfer without a connection"));
         };
         let rail = endpoint.link().rail();
         self.bulk.start(Transfer {
@@ -124,7 +123,8 @@ impl Rdma {
         self.post_transfers(peer)
     }
 
-    /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be receives for.
+    /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
+    /// receives for.
     pub(super) fn expect_notice(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
         let rail = match self.endpoints.get(peer) {
             Some(endpoint) => endpoint.link().rail(),
@@ -147,18 +147,19 @@ impl Rdma {
     pub(super) fn notice(&mut self, rail: usize, completion: &Completion) -> Result<()> {
         self.rails[rail].post_notice_receive(&mut *self.node)?;
         let peer = self.rails[rail].peer_of(completion.qp);
-        let notice = completion.immediate.ok_or("none");
-        if let Ok(notice) = notice
-            && self.bulk.notice(rail, peer, notice)
-        {
-            self.rails[rail].release_notice();
-            return Ok(());
+        match completion.immediate {
+            Some(notice) if self.bulk.notice(rail, peer, notice) => {
+                self.rails[rail].release_notice();
+                Ok(())
+            }
+            Some(notice) => {
+                let what = format!("it has written with notice {notice}, which it was not given");
+                Err(broken(peer, what))
+            }
+            None => Err(broken(
+                peer,
+                "it has written with a notice without a number",
+            )),
         }
-        let number = notice.map_or_else(str::to_string, |notice| notice.to_string());
-        Err(Fault::Broken {
-            peer,
-            what: format!("it has written by number {number}, which was not given to it"),
-        }
-        .into())
     }
 }
