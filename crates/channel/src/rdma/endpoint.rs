@@ -6,6 +6,7 @@
 
 use device::Node;
 
+use super::bulk::TransferQueue;
 use super::connection::Connection;
 use super::credit::Credits;
 use super::link::Link;
@@ -26,6 +27,8 @@ pub(super) struct Endpoint {
     pub sender: RingSender,
     pub receiver: RingReceiver,
     pub credits: Credits,
+    /// Zero-copy transfers that wait for room in the send queue.
+    pub transfers: TransferQueue,
     /// The number of the pool, on the link's rail, that receives the peer's messages if this end
     /// has no memory for rings.
     pub pool: usize,
@@ -52,6 +55,7 @@ impl Endpoint {
             sender,
             receiver,
             credits,
+            transfers: TransferQueue::default(),
             pool,
         }
     }
@@ -71,6 +75,11 @@ impl Endpoint {
     pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);
         link.expect("a rail reports only on endpoints with a link on it")
+    }
+
+    /// The link for transfers, and the transfers that wait for it.
+    pub(super) fn bulk_parts(&mut self) -> (&mut Link, &mut TransferQueue) {
+        (&mut self.links[self.active], &mut self.transfers)
     }
 
     pub(super) fn links(&self) -> &[Link] {

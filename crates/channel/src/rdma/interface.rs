@@ -66,8 +66,7 @@ impl Channel for Rdma {
 
 impl OneSided for Rdma {
     fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
-        let keys = self.expose_range((address, len, exposed))?;
-        let keys = self.carried_keys(&keys);
+        let keys = self.expose_range((address, len, exposed))?.single();
         Ok(Exposure {
             address,
             len: len as u64,

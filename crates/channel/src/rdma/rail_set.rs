@@ -81,6 +81,15 @@ impl RailKeys {
         self.pairs[rail]
     }
 
+    /// The keys of memory that is registered on one rail.
+    pub(super) fn single(&self) -> KeyPair {
+        let mut rails = self.on.iter();
+        match (rails.next(), rails.next()) {
+            (Some(rail), None) => self.pairs[rail],
+            _ => panic!("one pair of keys cannot stand for memory on {:?}", self.on),
+        }
+    }
+
     /// The key for peers on `rail`. 0: the memory is not registered there.
     pub(super) fn rkey(&self, rail: usize) -> u32 {
         self.pairs[rail].rkey
@@ -108,5 +117,9 @@ mod tests {
         keys.insert(2, pair(3, 4));
         assert_eq!((keys.on(0), keys.on(2)), (pair(1, 2), pair(3, 4)));
         assert_eq!(keys.rails(), RailSet::only(0).with(2));
+        assert_eq!((keys.rkey(2), keys.rkey(5)), (4, 0));
+        let mut only = RailKeys::default();
+        only.insert(3, pair(5, 6));
+        assert_eq!(only.single(), pair(5, 6));
     }
 }

@@ -118,7 +118,7 @@ fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
     let notice = b.expect_notice(0, [5; 3]).unwrap().unwrap();
     let rail = a.endpoints.get(1).unwrap().link().rail();
     assert_eq!(rail, 1);
-    a.bulk.start(bulk::Transfer {
+    let transfer = bulk::Transfer {
         peer: 1,
         rail,
         direction: bulk::Direction::Write { notice },
@@ -132,7 +132,9 @@ fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
         },
         len: ours.len(),
         token: [6; 3],
-    });
+    };
+    let queue = &mut a.endpoints.of(1).transfers;
+    a.bulk.start(queue, transfer);
     a.post_transfers(1).unwrap();
     let mut done = Vec::new();
     for _ in 0..1000 {

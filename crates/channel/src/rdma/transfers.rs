@@ -14,7 +14,7 @@ use device::{Completion, Remote};
 use super::bulk::{Direction, LocalMemory, Transfer};
 use super::qp_link::{Note, PieceId};
 use super::rail::ExposedRange;
-use super::rail_set::{KeyPair, RailKeys};
+use super::rail_set::RailKeys;
 use super::{Rdma, broken};
 use crate::{Exposure, Head, Place, Result};
 
@@ -50,11 +50,6 @@ impl Rdma {
         result
     }
 
-    /// The keys of exposed memory that an [`Exposure`], which has room for one pair, carries.
-    pub(super) fn carried_keys(&self, keys: &RailKeys) -> KeyPair {
-        keys.on(self.rail_for(self.rank))
-    }
-
     /// Starts a transfer between exposed memory of this rank and of a peer. Both keys must be those
     /// of the rail of the endpoint.
     pub(super) fn start(
@@ -66,11 +61,12 @@ impl Rdma {
         len: usize,
         token: Head,
     ) -> Result<()> {
-        let Some(endpoint) = self.endpoints.get(peer) else {
+        if self.endpoints.get(peer).is_none() {
             return Err(broken(peer, "a transfer without a connection"));
-        };
+        }
+        let endpoint = self.endpoints.of(peer);
         let rail = endpoint.link().rail();
-        self.bulk.start(Transfer {
+        let transfer = Transfer {
             peer,
             rail,
             direction,
@@ -84,7 +80,8 @@ impl Rdma {
             },
             len,
             token,
-        });
+        };
+        self.bulk.start(&mut endpoint.transfers, transfer);
         self.post_transfers(peer)
     }
 
@@ -101,10 +98,10 @@ impl Rdma {
         if !endpoint.connection.is_ready() {
             return Ok(());
         }
-        let link = endpoint.link_mut();
+        let (link, queue) = endpoint.bulk_parts();
         let longest = rails[link.rail()].longest();
         while link.bulk.has_room()
-            && let Some(piece) = bulk.next_piece(peer, longest)
+            && let Some(piece) = bulk.next_piece(queue, longest)
         {
             debug_assert_eq!(piece.id.rail, link.rail());
             let note = Note::Piece(piece.id);
@@ -112,7 +109,7 @@ impl Rdma {
             let operation = piece.operation;
             link.bulk
                 .post(&mut **node, operation, &local, false, piece.id.last, note)?;
-            bulk.posted(&piece);
+            bulk.posted(queue, &piece);
         }
         Ok(())
     }
