@@ -1,10 +1,11 @@
-//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this rank.
+//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this
+//! rank.
 //!
-//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The transfers of one peer are
-//! posted in the order in which they were started.
+//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The
+//! transfers of one peer are posted in the order in which they were started.
 //!
-//! What must always hold: an expected notice stands for one write, and is forgotten only by the completion of that write or
-//! by `forget`. A notice that is not expected is a fault of the peer.
+//! What must always hold: an expected notice stands for one write, and is forgotten only by the
+//! completion of that write or by `forget`. A notice that is not expected is a fault of the peer.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -67,14 +68,17 @@ struct ExpectedNotice {
     done: Done,
 }
 
+/// The transfers of one peer that are not posted to their end, in the order in which they were
+/// started. The endpoint keeps it for the engine.
+#[derive(Default)]
+pub(super) struct TransferQueue(VecDeque<usize>);
+
 /// The transfers of a rank.
 #[derive(Default)]
 pub(super) struct BulkEngine {
     /// By number. Those that are complete are empty.
     transfers: Vec<Option<Unfinished>>,
     free: Vec<usize>,
-    /// Transfers that are not posted to their end, by peer, in order.
-    waiting: HashMap<usize, VecDeque<usize>>,
     done: VecDeque<Done>,
     /// Transfers that have not completed.
     started: usize,
@@ -89,23 +93,23 @@ impl BulkEngine {
         self.started > 0 || !self.expected.is_empty()
     }
 
-    /// Starts a transfer, behind the earlier transfers of its peer.
-    pub(super) fn start(&mut self, transfer: Transfer) {
+    /// Starts a transfer, behind the earlier transfers of its peer, whose queue is `queue`.
+    pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: Transfer) {
         let number = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(None);
             self.transfers.len() - 1
         });
-        let waiting = self.waiting.entry(transfer.peer).or_default();
-        waiting.push_back(number);
+        queue.0.push_back(number);
         let posted = 0;
         self.transfers[number] = Some(Unfinished { transfer, posted });
         self.started += 1;
     }
 
-    /// The next work request to a peer, of at most `longest` bytes. It stays the next one until it is
-    /// [`posted`](Self::posted).
-    pub(super) fn next_piece(&self, peer: usize, longest: usize) -> Option<Piece> {
-        let number = *self.waiting.get(&peer)?.front()?;
+    /// The next work request of a queue, of at most `longest` bytes. It stays the next one until it
+    /// is [`posted`](Self::posted).
+    #[inline]
+    pub(super) fn next_piece(&self, queue: &TransferQueue, longest: usize) -> Option<Piece> {
+        let number = *queue.0.front()?;
         let Unfinished { transfer, posted } = self.unfinished(number);
         let len = (transfer.len - posted).min(longest);
         let last = posted + len == transfer.len;
@@ -136,18 +140,14 @@ impl BulkEngine {
         })
     }
 
-    /// The next work request of its peer has been posted.
-    pub(super) fn posted(&mut self, piece: &Piece) {
+    /// The next work request of a queue has been posted.
+    pub(super) fn posted(&mut self, queue: &mut TransferQueue, piece: &Piece) {
         let unfinished = self.transfers[piece.id.transfer].as_mut();
         let unfinished = unfinished.expect("a transfer is complete only after its last piece");
         unfinished.posted += piece.local.len as usize;
         if piece.id.last {
-            let peer = unfinished.transfer.peer;
-            let waiting = self
-                .waiting
-                .get_mut(&peer)
-                .and_then(|list| list.pop_front());
-            debug_assert_eq!(waiting, Some(piece.id.transfer));
+            let first = queue.0.pop_front();
+            debug_assert_eq!(first, Some(piece.id.transfer));
         }
     }
 
@@ -173,7 +173,8 @@ impl BulkEngine {
         unfinished.expect("a transfer is complete only after its last piece")
     }
 
-    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with the token.
+    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with
+    /// the token.
     pub(super) fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
         let notice = self.next_notice;
         self.next_notice = notice.wrapping_add(1);
@@ -199,7 +200,8 @@ impl BulkEngine {
         self.expected.remove(&notice).map(|expected| expected.rail)
     }
 
-    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a notice.
+    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a
+    /// notice.
     pub(super) fn next_done(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
@@ -227,18 +229,19 @@ mod tests {
         }
     }
 
-    /// Posts one piece to `peer`.
-    fn post(bulk: &mut BulkEngine, peer: usize) -> Option<Piece> {
-        let piece = bulk.next_piece(peer, 100)?;
-        bulk.posted(&piece);
+    /// Posts one piece of at most 100 bytes.
+    fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
+        let piece = bulk.next_piece(queue, 100)?;
+        bulk.posted(queue, &piece);
         Some(piece)
     }
 
     #[test]
     fn a_transfer_is_cut_and_only_its_last_piece_gives_notice_and_ends_it() {
-        let mut bulk = BulkEngine::default();
-        bulk.start(transfer(3, Direction::Write { notice: Some(77) }, 250, 5));
-        let pieces: Vec<Piece> = std::iter::from_fn(|| post(&mut bulk, 3)).collect();
+        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
+        let notice = Some(77);
+        bulk.start(&mut queue, transfer(3, Direction::Write { notice }, 250, 5));
+        let pieces: Vec<Piece> = std::iter::from_fn(|| post(&mut bulk, &mut queue)).collect();
         let shape = |piece: &Piece| {
             let Operation::Write { to, immediate } = piece.operation else {
                 panic!("a write is asked for");
@@ -266,11 +269,17 @@ mod tests {
     #[test]
     fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
         let mut bulk = BulkEngine::default();
+        let mut queues: [TransferQueue; 3] = Default::default();
         for (peer, token) in [(1, 10), (2, 20), (1, 11)] {
-            bulk.start(transfer(peer, Direction::Read, 60, token));
+            let transfer = transfer(peer, Direction::Read, 60, token);
+            bulk.start(&mut queues[peer], transfer);
         }
-        let ids = [2, 1, 1].map(|peer| post(&mut bulk, peer).unwrap().id);
-        assert!(post(&mut bulk, 1).is_none() && post(&mut bulk, 2).is_none());
+        let ids = [2, 1, 1].map(|peer| post(&mut bulk, &mut queues[peer]).unwrap().id);
+        assert!(
+            queues
+                .iter_mut()
+                .all(|queue| post(&mut bulk, queue).is_none())
+        );
         for (peer, id) in [(1, ids[1]), (1, ids[2]), (2, ids[0])] {
             bulk.completed(peer, id);
         }
@@ -282,9 +291,9 @@ mod tests {
 
     #[test]
     fn a_transfer_of_no_bytes_is_one_piece() {
-        let mut bulk = BulkEngine::default();
-        bulk.start(transfer(1, Direction::Read, 0, 1));
-        let piece = post(&mut bulk, 1).unwrap();
+        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
+        bulk.start(&mut queue, transfer(1, Direction::Read, 0, 1));
+        let piece = post(&mut bulk, &mut queue).unwrap();
         assert!(piece.id.last && piece.local.len == 0);
     }
 

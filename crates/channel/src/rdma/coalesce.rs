@@ -1,5 +1,6 @@
-//! Coalescing: while the queue pair is busy, or only slots for longer packets are free, short packets gather in one slot and
-//! leave in one write. The slot leaves when it is full, or when the queue pair is free again; every `get` checks that.
+//! Coalescing: while the queue pair is busy, or only slots for longer packets are free, short
+//! packets gather in one slot and leave in one write. The slot leaves when it is full, or when the
+//! queue pair is free again; every `get` checks that.
 
 use super::Rdma;
 use super::layout::{SUBHEAD, padded};
@@ -26,7 +27,8 @@ impl Rdma {
         self.find_coalescing(to, len)
     }
 
-    /// Finds or opens a slot in which a packet can be coalesced. False: the packet takes a slot of its own, or none is free.
+    /// Finds or opens a slot in which a packet can be coalesced. False: the packet takes a slot of
+    /// its own, or none is free.
     #[inline(never)]
     fn find_coalescing(&mut self, to: usize, len: usize) -> Result<bool> {
         self.poll()?;
@@ -69,7 +71,8 @@ impl Rdma {
         }
     }
 
-    /// Posts the slot of coalesced packets, if there is one, unless the send queue has no room for it now.
+    /// Posts the slot of coalesced packets, if there is one, unless the send queue has no room for
+    /// it now.
     pub(super) fn write_coalesced(&mut self, to: usize) -> Result<()> {
         let written = self.endpoints.of(to).write_coalesced(&mut *self.node)?;
         if written.is_some() {

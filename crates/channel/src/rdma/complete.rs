@@ -2,11 +2,11 @@
 
 use device::{Completed, Completion, Qp, Status};
 
-use super::Rdma;
 use super::put;
 use super::qp_link::{Note, QpRole};
 use super::srq_path::MessagePlace;
 use super::wr_id::{Subject, WrId};
+use super::{Rdma, broken};
 use crate::{Error, Fault, Result};
 
 /// Completions taken from a queue at once.
@@ -15,7 +15,8 @@ const SOME: usize = 16;
 /// Receives of one link that are used up and not yet posted again, at most.
 pub(super) const LATE: u32 = 16;
 
-/// The place that completions are taken to. It stays: most polls find none, and should not have to make it.
+/// The place that completions are taken to. It stays: most polls find none, and should not have to
+/// make it.
 pub(super) type PolledCompletions = Box<[Completion; SOME]>;
 
 pub(super) fn no_completions() -> PolledCompletions {
@@ -61,7 +62,8 @@ impl Rdma {
             Subject::PoolBuffer { .. } | Subject::Notice => self.rails[rail].peer_of(completion.qp),
         };
         if completion.status != Status::Success {
-            // A peer that has heard our goodbye may be gone. Some devices then flush receives that nothing will use.
+            // A peer that has heard our goodbye may be gone. Some devices then flush receives that
+            // nothing will use.
             if self.endpoints.of(peer).connection.has_said_bye() {
                 return Ok(());
             }
@@ -76,7 +78,9 @@ impl Rdma {
             (Completed::Receive, Subject::EndpointBuffer { buffer, .. }) => {
                 MessagePlace::Endpoint(buffer)
             }
-            (Completed::Receive, _) => return Err(unexpected_message(peer)),
+            (Completed::Receive, _) => {
+                return Err(broken(peer, "a message to a queue pair for writes"));
+            }
             (of, Subject::QueuePair { role, .. }) => {
                 return self.sent_request(peer, rail, role, of);
             }
@@ -138,11 +142,11 @@ impl Rdma {
             Some(put::PACKET) => endpoint.receiver.completion(),
             Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
             _ => {
-                return Err(Fault::Broken {
-                    peer: from,
-                    what: format!("a write that says {immediate:?}"),
-                }
-                .into());
+                let what = match immediate {
+                    Some(number) => format!("a write with the impossible immediate {number:#x}"),
+                    None => "a write that consumes a receive without an immediate".to_string(),
+                };
+                return Err(broken(from, what));
             }
         }
         let link = self.endpoints.of(from).link_on(rail);
@@ -155,8 +159,9 @@ impl Rdma {
         }
     }
 
-    /// Posts the receives that have been used up. The answer to the packet that used up the last one is more urgent: so this
-    /// follows a packet that leaves, or is done when there is nothing else to do.
+    /// Posts the receives that have been used up. The answer to the packet that used up the last
+    /// one is more urgent: so this follows a packet that leaves, or is done when there is nothing
+    /// else to do.
     #[inline(never)]
     pub(super) fn post_due(&mut self) -> Result<()> {
         self.attention.receives_due = 0;
@@ -186,15 +191,6 @@ impl Rdma {
         }
         .into()
     }
-}
-
-#[cold]
-fn unexpected_message(peer: usize) -> Error {
-    Fault::Broken {
-        peer,
-        what: "a message where it writes packets to a ring".into(),
-    }
-    .into()
 }
 
 /// The advice for a request that failed with `status`.

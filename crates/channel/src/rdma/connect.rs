@@ -1,9 +1,10 @@
 //! The driver of the handshake: it makes endpoints, connects them, and ends them.
 //!
-//! The rank that first has a packet sends the addresses of its end (`Hello`). The peer connects its own end, and answers with
-//! its addresses and that it is ready. If both begin at once, each takes the other's hello for the answer to its own, and
-//! sends `Ready` when its end is connected. So either may write as soon as it has heard that the other is ready. Where a
-//! device needs both ends to connect queue pairs, the peer answers at once, and both send `Ready` when that is done.
+//! The rank that first has a packet sends the addresses of its end (`Hello`). The peer connects its
+//! own end, and answers with its addresses and that it is ready. If both begin at once, each takes
+//! the other's hello for the answer to its own, and sends `Ready` when its end is connected. So
+//! either may write as soon as it has heard that the other is ready. Where a device needs both ends
+//! to connect queue pairs, the peer answers at once, and both send `Ready` when that is done.
 //!
 //! [`Connection`](super::connection::Connection) has the states.
 
@@ -21,8 +22,8 @@ use super::rail_set::RailSet;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
-use super::{Design, RING, Rdma, srq_path};
-use crate::{Error, Fault, Result};
+use super::{Design, RING, Rdma, broken, srq_path};
+use crate::{Fault, Result};
 
 impl Rdma {
     /// Begins a connection, or goes on with it.
@@ -69,8 +70,8 @@ impl Rdma {
         Ok(())
     }
 
-    /// Opens the link to `to` on a rail. Returns it with the number of the pool that its messages come into, and the number
-    /// of messages that may come at once to begin with.
+    /// Opens the link to `to` on a rail. Returns it with the number of the pool that its messages
+    /// come into, and the number of messages that may come at once to begin with.
     fn open_link(
         &mut self,
         to: usize,
@@ -106,12 +107,13 @@ impl Rdma {
         Ok((link, number, window))
     }
 
-    /// The receives without memory of one link on a rail: the number of writes with immediate that may arrive between two
-    /// polls of this rank.
+    /// The receives without memory of one link on a rail: the number of writes with immediate that
+    /// may arrive between two polls of this rank.
     ///
-    /// Packets: one for each slot, because no slot is used again before its packet is consumed. Tails: each reports one more
-    /// packet of this rank as consumed, and this rank sends none before it polls. While a connection ends, a tail behind any
-    /// of these may ask for a completion. `LATE` receives may be used up and not posted again.
+    /// Packets: one for each slot, because no slot is used again before its packet is consumed.
+    /// Tails: each reports one more packet of this rank as consumed, and this rank sends none
+    /// before it polls. While a connection ends, a tail behind any of these may ask for a
+    /// completion. `LATE` receives may be used up and not posted again.
     fn receives(&self, rail: usize) -> usize {
         match self.rails[rail].by_completion() {
             true => 4 * self.layout.slots() + LATE as usize,
@@ -144,7 +146,8 @@ impl Rdma {
         Ok(node.oob_send(to, &message.encode())?)
     }
 
-    /// Takes the handshake messages that have come, and goes on with the connections that a device makes.
+    /// Takes the handshake messages that have come, and goes on with the connections that a device
+    /// makes.
     pub(super) fn listen(&mut self) -> Result<()> {
         for peer in std::mem::take(&mut self.attention.in_progress) {
             self.go_on(peer)?;
@@ -153,11 +156,11 @@ impl Rdma {
             let is_peer = from < self.endpoints.ranks() && from != self.rank;
             let message = match is_peer {
                 true => HandshakeMessage::decode(&bytes, &self.config),
-                false => Err("it is no peer".to_string()),
+                false => Err("it is not a peer of this rank".to_string()),
             };
             match message {
                 Ok(message) => self.hear(from, message)?,
-                Err(what) => return Err(Fault::Broken { peer: from, what }.into()),
+                Err(what) => return Err(broken(from, what)),
             }
         }
         Ok(())
@@ -173,7 +176,7 @@ impl Rdma {
                 connection.hear_bye().map_err(|what| broken(from, what))
             }
             HandshakeMessage::Ready | HandshakeMessage::Bye => {
-                Err(broken(from, "it speaks of a connection that was not made"))
+                Err(broken(from, "it sent a handshake message before its hello"))
             }
         }
     }
@@ -202,34 +205,29 @@ impl Rdma {
             endpoints, node, ..
         } = self;
         let endpoint = endpoints.of(to);
-        if !hello
-            .links
-            .iter()
-            .map(|link| link.rail)
-            .eq(endpoint.rails())
-        {
-            let rails = |rails: &mut dyn Iterator<Item = usize>| -> Vec<usize> { rails.collect() };
-            return Err(broken(
-                to,
-                &format!(
-                    "it connects on rails {:?}, we on {:?}: give all ranks the same devices",
-                    rails(&mut hello.links.iter().map(|link| link.rail)),
-                    rails(&mut endpoint.rails()),
-                ),
-            ));
+        let theirs: Vec<usize> = hello.links.iter().map(|link| link.rail).collect();
+        let ours: Vec<usize> = endpoint.rails().collect();
+        if theirs != ours {
+            let what = format!(
+                "it connects on rails {theirs:?}, we on rails {ours:?}: give all ranks the same devices"
+            );
+            return Err(broken(to, what));
         }
         for (link, address) in endpoint.links_mut().iter_mut().zip(&hello.links) {
             link.connect(&mut **node, address)?;
         }
         let grant = endpoint.credits.grant(0, hello.credits);
-        let grant =
-            grant.ok_or_else(|| broken(to, &format!("it lets {} messages come", hello.credits)))?;
+        let grant = grant.ok_or_else(|| {
+            let what = format!("its hello grants {} messages", hello.credits);
+            broken(to, what)
+        })?;
         endpoint.credits.accept(grant);
         endpoint.sender.learn_remote(hello.address);
         Ok(())
     }
 
-    /// Goes on with a connection whose queue pairs the device connects. When it is done, the peer is told.
+    /// Goes on with a connection whose queue pairs the device connects. When it is done, the peer
+    /// is told.
     fn go_on(&mut self, peer: usize) -> Result<()> {
         let Rdma {
             endpoints, node, ..
@@ -310,8 +308,9 @@ impl Rdma {
         self.post_transfers(peer)
     }
 
-    /// Ends all connections. True: every packet that was put is in its peer's memory, and every peer has been told what it
-    /// must know. The caller repeats the call until then. Only after that may this end be dropped.
+    /// Ends all connections. True: every packet that was put is in its peer's memory, and every
+    /// peer has been told what it must know. The caller repeats the call until then. Only after
+    /// that may this end be dropped.
     pub(super) fn end_connections(&mut self) -> Result<bool> {
         self.listen()?;
         self.poll()?;
@@ -333,10 +332,11 @@ impl Rdma {
         Ok(all)
     }
 
-    /// Every request to this peer is known to be complete. Where no expected completion will tell, this asks for one.
+    /// Every request to this peer is known to be complete. Where no expected completion will tell,
+    /// this asks for one.
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
-        let idle = endpoint.link().is_idle();
+        let idle = endpoint.links().iter().all(|link| link.is_idle());
         if idle || !endpoint.link().control.has_unreported() {
             return Ok(idle && endpoint.sender.is_clear());
         }
@@ -344,14 +344,4 @@ impl Rdma {
         endpoint.write_tail(&mut *self.node, true)?;
         Ok(false)
     }
-}
-
-/// The error of a peer that breaks the protocol of the handshake.
-#[cold]
-fn broken(peer: usize, what: &str) -> Error {
-    Fault::Broken {
-        peer,
-        what: what.to_string(),
-    }
-    .into()
 }

@@ -9,8 +9,9 @@
 //!
 //! From `Ready` each end says goodbye once, in either order: `SaidBye`, `HeardBye`, `Closed`.
 //!
-//! What must always hold: a rank writes to its peer only from `Ready` on, and not after its own goodbye. Before `Ready` the
-//! peer may be unable to take the write; after the goodbye it may be gone.
+//! What must always hold: a rank writes to its peer only from `Ready` on, and not after its own
+//! goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it may be
+//! gone.
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +67,8 @@ impl Connection {
         }
     }
 
-    /// The device needs the other end before it can connect the queue pairs. True: the peer must hear this rank's hello
-    /// for that, and has not. This is said once.
+    /// The device needs the other end before it can connect the queue pairs. True: the peer must
+    /// hear this rank's hello for that, and has not. This is said once.
     pub(super) fn waits_for_device(&mut self) -> bool {
         match self {
             Connection::Connecting(announced) => std::mem::take(&mut announced.answer),
@@ -90,8 +91,8 @@ impl Connection {
         }
     }
 
-    /// The peer's end is connected: the peer has said so, or has written to this rank. True: this makes the connection
-    /// ready.
+    /// The peer's end is connected: the peer has said so, or has written to this rank. True: this
+    /// makes the connection ready.
     #[inline(always)]
     pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
         match self {

@@ -1,14 +1,18 @@
-//! Credits: the messages that a peer without a ring may send. A rank grants no more messages than it has posted receives
-//! for, so none ever meets a queue without a receive, even while the receiving rank computes for seconds.
+//! Credits: the messages that a peer without a ring may send. A rank grants no more messages than
+//! it has posted receives for, so none ever meets a queue without a receive, even while the
+//! receiving rank computes for seconds.
 //!
-//! A grant is a number: the last message of the connection that the peer may send. It travels in every packet of the other
-//! direction. Where none goes, it travels in a grant-only message, which consumes a receive like any other.
+//! A grant is a number: the last message of the connection that the peer may send. It travels in
+//! every packet of the other direction. Where none goes, it travels in a grant-only message, which
+//! consumes a receive like any other.
 //!
 //! What must always hold, at the receiver:
-//! - a grant ends at most `size` messages after the last one that was consumed, and `size` receives are posted for it;
-//! - at most one grant-only message is in flight, and one extra receive is reserved for it. The next is sent only after the
-//!   peer has used credit from it, which proves that it arrived and that its receive is posted again. No deadlock: a peer
-//!   that has used all its credit has thereby shown that it received the last grant.
+//! - a grant ends at most `size` messages after the last one that was consumed, and `size` receives
+//!   are posted for it;
+//! - at most one grant-only message is in flight, and one extra receive is reserved for it. The
+//!   next is sent only after the peer has used credit from it, which proves that it arrived and
+//!   that its receive is posted again. No deadlock: a peer that has used all its credit has thereby
+//!   shown that it received the last grant.
 
 /// Messages in flight from one peer, at most: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
@@ -25,7 +29,8 @@ pub(super) struct Credits {
 }
 
 impl Credits {
-    /// The credits of a connection whose peer has a first window of `size` messages, and which has granted nothing yet.
+    /// The credits of a connection whose peer has a first window of `size` messages, and which has
+    /// granted nothing yet.
     pub(super) fn new(size: u32) -> Credits {
         Credits {
             window: Window::new(size),
@@ -38,8 +43,8 @@ impl Credits {
         self.allowed
     }
 
-    /// The peer grants messages up to the one with the lower half `lower`. `last` is the last message that this rank has
-    /// sent. None: no peer can grant that.
+    /// The peer grants messages up to the one with the lower half `lower`. `last` is the last
+    /// message that this rank has sent. None: no peer can grant that.
     pub(super) fn grant(&self, last: u64, lower: u32) -> Option<Grant> {
         allowed_now(self.allowed, last, lower).map(Grant)
     }
@@ -96,7 +101,8 @@ impl Window {
         self.granted
     }
 
-    /// Message number `consumed` has been consumed, its receive is posted again, and the window has its new size.
+    /// Message number `consumed` has been consumed, its receive is posted again, and the window has
+    /// its new size.
     pub(super) fn consumed(&mut self, consumed: u64) {
         self.granted = self.granted.max(consumed + u64::from(self.size));
         if self.in_flight.is_some_and(|before| consumed > before) {
@@ -122,8 +128,8 @@ impl Window {
     }
 }
 
-/// The last message that this rank may send after it has heard the lower half of a grant, where it was `allowed` before and
-/// message `last` is the last that was sent. None: no peer can grant that.
+/// The last message that this rank may send after it has heard the lower half of a grant, where it
+/// was `allowed` before and message `last` is the last that was sent. None: no peer can grant that.
 fn allowed_now(allowed: u64, last: u64, lower: u32) -> Option<u64> {
     let ahead = lower.wrapping_sub(allowed as u32) as i32;
     let now = allowed.checked_add_signed(ahead.into())?;

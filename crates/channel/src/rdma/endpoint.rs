@@ -1,10 +1,12 @@
 //! An endpoint: the connection to one peer, as a composition of machines.
 //!
-//! [`Connection`] says what may be done at all, [`RingSender`] and [`RingReceiver`] keep the two rings, [`Credits`] count
-//! the messages of a peer without rings, and each [`Link`] keeps the queue pairs on one rail.
+//! [`Connection`] says what may be done at all, [`RingSender`] and [`RingReceiver`] keep the two
+//! rings, [`Credits`] count the messages of a peer without rings, and each [`Link`] keeps the queue
+//! pairs on one rail.
 
 use device::Node;
 
+use super::bulk::TransferQueue;
 use super::connection::Connection;
 use super::credit::Credits;
 use super::link::Link;
@@ -25,7 +27,10 @@ pub(super) struct Endpoint {
     pub sender: RingSender,
     pub receiver: RingReceiver,
     pub credits: Credits,
-    /// The number of the pool, on the link's rail, that receives the peer's messages if this end has no memory for rings.
+    /// Zero-copy transfers that wait for room in the send queue.
+    pub transfers: TransferQueue,
+    /// The number of the pool, on the link's rail, that receives the peer's messages if this end
+    /// has no memory for rings.
     pub pool: usize,
 }
 
@@ -50,6 +55,7 @@ impl Endpoint {
             sender,
             receiver,
             credits,
+            transfers: TransferQueue::default(),
             pool,
         }
     }
@@ -69,6 +75,11 @@ impl Endpoint {
     pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);
         link.expect("a rail reports only on endpoints with a link on it")
+    }
+
+    /// The link for transfers, and the transfers that wait for it.
+    pub(super) fn bulk_parts(&mut self) -> (&mut Link, &mut TransferQueue) {
+        (&mut self.links[self.active], &mut self.transfers)
     }
 
     pub(super) fn links(&self) -> &[Link] {
@@ -95,8 +106,8 @@ impl Endpoint {
         self.sender.has_ring()
     }
 
-    /// A free slot for a body of `len` bytes, if the send queue has room for its write. One place in the queue stays free
-    /// for the tail.
+    /// A free slot for a body of `len` bytes, if the send queue has room for its write. One place
+    /// in the queue stays free for the tail.
     #[inline(always)]
     pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
         let has_room = self.link().control.held() + 1 < DEPTH;
@@ -119,7 +130,8 @@ impl Endpoint {
             .write_packet(Wire { node, link }, tail, place, head, len, fill)
     }
 
-    /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send queue has no room.
+    /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send
+    /// queue has no room.
     pub(super) fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
         let link = &mut self.links[self.active];
         if link.control.held() + 1 >= DEPTH || !self.sender.is_coalescing() {
@@ -137,7 +149,8 @@ impl Endpoint {
         self.sender.write_head_pointer(Wire { node, link })
     }
 
-    /// Writes the tail to the peer, unless the send queue has no room for it now or the connection does not allow it.
+    /// Writes the tail to the peer, unless the send queue has no room for it now or the connection
+    /// does not allow it.
     pub(super) fn write_tail(&mut self, node: &mut dyn Node, signaled: bool) -> Result<()> {
         let has_room = self.link().control.has_room();
         if !self.connection.may_write() || !has_room || !self.has_rings() {

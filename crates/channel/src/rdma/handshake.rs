@@ -125,7 +125,8 @@ impl HandshakeMessage {
         bytes
     }
 
-    /// The message that a peer has sent, given this rank's configuration. An error says what is wrong with it.
+    /// The message that a peer has sent, given this rank's configuration. An error says what is
+    /// wrong with it.
     pub(super) fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
         let mut rest = bytes;
         let version = u8::from_le_bytes(take(&mut rest)?);

@@ -20,7 +20,8 @@ pub(super) struct Inbound {
     /// The tail is due when one part in `credit` of a size class has been consumed.
     credit: u32,
     tail_due: bool,
-    /// The number of packets that completions have reported, where only completions tell that a packet is whole.
+    /// The number of packets that completions have reported, where only completions tell that a
+    /// packet is whole.
     reported: Option<u64>,
     /// The packet to read next, if it is not the first of its slot.
     within: Option<Coalesced>,
@@ -120,7 +121,7 @@ impl Inbound {
         match self.reported {
             None => self.check_nothing(block, expected),
             Some(reported) => Err(format!(
-                "a completion says that {reported} packets have come, but number {expected} is not there"
+                "completions report {reported} packets, but packet {expected} is not there"
             )),
         }
     }
@@ -144,12 +145,12 @@ impl Inbound {
         let word = block.load(trailer + 3 * WORD);
         let info = SlotInfo::decode(word)
             .filter(|info| padded(info.len as usize) <= class.body())
-            .ok_or_else(|| format!("a packet that says {word:#x} of itself"))?;
+            .ok_or_else(|| format!("a packet with the impossible info {word:#x}"))?;
         if info.content == SlotContent::Coalesced {
             let at = trailer - padded(info.len as usize);
             self.within = Some(Coalesced { place, info, at });
             let first = self.next_within(block)?;
-            return first.ok_or_else(|| "a slot of no packets".to_string());
+            return first.ok_or_else(|| "a slot of coalesced packets without a packet".to_string());
         }
         let body = trailer - padded(info.len as usize);
         Ok(Arrived {
@@ -169,7 +170,7 @@ impl Inbound {
         let trailer = self.base + self.layout.classes()[place.class].end(place.slot) - TRAILER;
         let content = block.bytes(at, trailer - at);
         let (head, body, next) = subpacket(content, 0)
-            .ok_or_else(|| format!("{} bytes that are no packet", content.len()))?;
+            .ok_or_else(|| format!("{} bytes of coalesced packets that are none", content.len()))?;
         let at_next = at + next;
         let more = at_next < trailer;
         Ok(Some(Arrived {
@@ -185,11 +186,14 @@ impl Inbound {
         }))
     }
 
-    /// Checks the number of a packet that has come as a message: it must be the next one, and one that was granted.
+    /// Checks the number of a packet that has come as a message: it must be the next one, and one
+    /// that was granted.
     pub(super) fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
         let expected = self.consumed + 1;
         if sequence > granted {
-            return Err(format!("packet {sequence} where it may send {granted}"));
+            return Err(format!(
+                "packet {sequence}, where packets up to {granted} were granted"
+            ));
         }
         if sequence != expected {
             return Err(format!("packet {sequence} where {expected} is the next"));
@@ -221,7 +225,8 @@ mod tests {
     use super::super::config::Config;
     use super::*;
 
-    /// Writes packet `sequence`, without a body, where the ring of `layout` has slot `slot` of the small class.
+    /// Writes packet `sequence`, without a body, where the ring of `layout` has slot `slot` of the
+    /// small class.
     fn write(block: &Block, layout: &Layout, slot: u32, sequence: u64) {
         let info = SlotInfo {
             content: SlotContent::Packet,

@@ -1,16 +1,18 @@
 //! The layout of a ring: the arithmetic that both ends share.
 //!
-//! A ring has a few *size classes*, each a row of slots of one size: small slots for the many short packets, large slots
-//! for the few long ones. A packet takes the next slot of the smallest size class that it fits into, or of a larger class
-//! if that one is full. It stands in the slot *right-aligned*: body, then the trailer, whose last word is the flag.
+//! A ring has a few *size classes*, each a row of slots of one size: small slots for the many short
+//! packets, large slots for the few long ones. A packet takes the next slot of the smallest size
+//! class that it fits into, or of a larger class if that one is full. It stands in the slot
+//! *right-aligned*: body, then the trailer, whose last word is the flag.
 //!
 //! ```text
 //! slot:  | unused | body, padded to words | head: 3 words | info | flag |
 //! ```
 //!
 //! What must always hold:
-//! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It is the packet's sequence
-//!   number, and no two packets have the same: no stale byte can look like a new packet, and nothing is zeroed;
+//! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It
+//!   is the packet's sequence number, and no two packets have the same: no stale byte can look like
+//!   a new packet, and nothing is zeroed;
 //! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
 
 use super::config::{Config, Design};
@@ -149,8 +151,8 @@ pub(super) struct SlotInfo {
     pub content: SlotContent,
     /// The length of the contents in bytes.
     pub len: u32,
-    /// The lower half of the number of packets that the sender has consumed from the ring of the other direction. In a
-    /// message: of the number of the last message that it grants.
+    /// The lower half of the number of packets that the sender has consumed from the ring of the
+    /// other direction. In a message: of the number of the last message that it grants.
     pub tail: u32,
 }
 
@@ -198,7 +200,8 @@ pub(super) fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
     bytes
 }
 
-/// The packet at `at` in a slot of coalesced packets: its head, the place of its body, and the beginning of the next packet.
+/// The packet at `at` in a slot of coalesced packets: its head, the place of its body, and the
+/// beginning of the next packet.
 pub(super) fn subpacket(
     content: &[u8],
     at: usize,

@@ -19,7 +19,8 @@ pub(super) struct Link {
     remote_key: u32,
     /// Receives without memory that writes of the peer have used up.
     pub receives_due: u32,
-    /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the node's clock.
+    /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the
+    /// node's clock.
     pub probed: Option<u64>,
 }
 

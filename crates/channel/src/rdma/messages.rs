@@ -6,10 +6,10 @@ use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
 use super::qp_link::Note;
 use super::registered::Block;
 use super::srq_path::{ArrivedMessage, MessagePlace};
-use super::{BATCH, Rdma};
-use crate::{Fault, Head, More, Put, Result};
+use super::{BATCH, Rdma, broken};
+use crate::{Head, More, Put, Result};
 
-const GRANTS: &str = "it lets us send more messages than any rank lets come";
+const GRANTS: &str = "it grants more messages than any rank may grant";
 
 impl Rdma {
     /// Sends a packet as a message.
@@ -105,7 +105,7 @@ impl Rdma {
             place,
             bytes,
         } = message;
-        let nonsense = |what| Fault::Broken { peer: from, what };
+        let nonsense = |what| broken(from, what);
         let endpoint = endpoints.of(from);
         let (memory, range) = endpoint.message(&rails[rail], layout, place);
         let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
@@ -177,10 +177,7 @@ impl Rdma {
         let endpoint = self.endpoints.of(from);
         let last = endpoint.sender.last();
         let grant = endpoint.credits.grant(last, lower);
-        let grant = grant.ok_or_else(|| Fault::Broken {
-            peer: from,
-            what: GRANTS.into(),
-        })?;
+        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
         endpoint.credits.accept(grant);
         let rail = &self.rails[rail];
         endpoint.post_again(&mut *self.node, rail, &self.layout, from, place)
@@ -201,11 +198,11 @@ fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<Messag
     let trailer = bytes
         .checked_sub(TRAILER)
         .filter(|at| at.is_multiple_of(WORD))
-        .ok_or_else(|| format!("a message of {bytes} bytes"))?;
+        .ok_or_else(|| format!("a message of {bytes} bytes, which has no room for a trailer"))?;
     let word = |number: usize| block.load(start + trailer + number * WORD);
     let info = SlotInfo::decode(word(3))
         .filter(|info| info.content == SlotContent::Packet && padded(info.len as usize) == trailer)
-        .ok_or_else(|| format!("a packet that says {:#x} of itself", word(3)))?;
+        .ok_or_else(|| format!("a packet with the impossible info {:#x}", word(3)))?;
     Ok(MessagePacket {
         head: [word(0), word(1), word(2)],
         len: info.len as usize,

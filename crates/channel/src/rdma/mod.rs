@@ -1,29 +1,33 @@
-//! The RDMA transport: a ring in each receiver's registered memory, written by its sender, over the devices of the rank's
-//! [`Node`]. `layout` describes the ring.
+//! The RDMA transport: a ring in each receiver's registered memory, written by its sender, over the
+//! devices of the rank's [`Node`]. `layout` describes the ring.
 //!
-//! A connection is made when a rank first puts a packet for a peer: both ends exchange the addresses of their queue pairs and
-//! rings out of band. Each pair of ranks then has two queue pairs, one for packets and one for zero-copy transfers, so that a
-//! short packet never waits behind a long transfer.
+//! A connection is made when a rank first puts a packet for a peer: both ends exchange the
+//! addresses of their queue pairs and rings out of band. Each pair of ranks then has two queue
+//! pairs, one for packets and one for zero-copy transfers, so that a short packet never waits
+//! behind a long transfer.
 //!
-//! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is used. A rank keeps rings with
-//! its first `rings` peers. With others it exchanges messages from and to buffers that they share (`srq_path`): each of
-//! 10,000 peers then costs two queue pairs and 2.7 buffers of the longest packet (44 KiB), and not two rings.
+//! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is
+//! used. A rank keeps rings with its first `rings` peers. With others it exchanges messages from
+//! and to buffers that they share (`srq_path`): each of 10,000 peers then costs two queue pairs and
+//! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
 //! [`Rdma`] is a composition of machines with private state:
 //! - `rail`: a device port with its queues and registrations; `rails`: the choice of rails;
-//! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`, `ring_receiver`, `credit` and a
-//!   `link` for each rail;
+//! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
+//!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `bulk`: the account of zero-copy transfers;
 //! - `probe`: the schedule of probes.
 //!
 //! What must always hold, besides the promises of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
 //! - memory is written to, or given back, only when no request that needs it is posted;
-//! - no request that consumes a receive leaves without a receive for it at the peer (`credit`, `transfers`, and `receives` of
-//!   `connect`): a peer that computes and does not poll never makes a device retry;
-//! - every number that comes back from a device names its rail (`wr_id`), and means something on that rail only;
-//! - a request that fails ends the connection, and the error names peer, device and what to check. It is not retried, for
-//!   what the device could not deliver in all its retries is lost.
+//! - no request that consumes a receive leaves without a receive for it at the peer (`credit`,
+//!   `transfers`, and `receives` of `connect`): a peer that computes and does not poll never makes
+//!   a device retry;
+//! - every number that comes back from a device names its rail (`wr_id`), and means something on
+//!   that rail only;
+//! - a request that fails ends the connection, and the error names peer, device and what to check.
+//!   It is not retried, for what the device could not deliver in all its retries is lost.
 
 mod bulk;
 mod coalesce;
@@ -57,7 +61,7 @@ mod wr_id;
 
 use device::Node;
 
-use crate::{Fault, Head, More, Result};
+use crate::{Error, Fault, Head, More, Result};
 use bulk::BulkEngine;
 use complete::{PolledCompletions, no_completions};
 pub use config::{Config, Design};
@@ -73,12 +77,14 @@ use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;
-/// Polls of the rings from one poll of completions and handshake messages to the next, while the rings are empty.
+/// Polls of the rings from one poll of completions and handshake messages to the next, while the
+/// rings are empty.
 const IDLE_POLLS: u32 = 64;
 /// As `IDLE_POLLS`, while the rings are not empty.
 const BUSY_POLLS: u32 = 256;
 
-/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this rank, and the ring.
+/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
+/// rank, and the ring.
 const TAIL: usize = 0;
 const OWN: usize = 8;
 const RING: usize = 64;
@@ -188,7 +194,8 @@ impl Rdma {
         self.policy.in_use(self.rails.len())
     }
 
-    /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has found nothing to do.
+    /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
+    /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
         self.attention.all = true;
         self.send_grants()?;
@@ -210,7 +217,8 @@ impl Rdma {
         self.bulk.is_active()
     }
 
-    /// The number of packets that have left for a peer, at most: a slot of coalesced packets counts as one.
+    /// The number of packets that have left for a peer, at most: a slot of coalesced packets counts
+    /// as one.
     pub fn sent(&self, peer: usize) -> u64 {
         self.endpoints.get(peer).map_or(0, |endpoint| {
             endpoint.sender.last() + u64::from(endpoint.sender.is_coalescing())
@@ -223,8 +231,8 @@ impl Rdma {
         endpoint.map_or(0, |endpoint| endpoint.receiver.consumed())
     }
 
-    /// Asks the devices for events. The next poll covers everything, and what comes after it raises an event. False: packets
-    /// may come without one.
+    /// Asks the devices for events. The next poll covers everything, and what comes after it raises
+    /// an event. False: packets may come without one.
     pub fn arm(&mut self) -> Result<bool> {
         self.attention.all = true;
         self.send_grants()?;
@@ -252,7 +260,8 @@ impl Rdma {
         Ok(())
     }
 
-    /// Does what need be done only now and then: hears new peers, and finds requests that have failed.
+    /// Does what need be done only now and then: hears new peers, and finds requests that have
+    /// failed.
     #[inline(never)]
     fn attend_to_all(&mut self) -> Result<()> {
         self.attention.all = false;
@@ -276,7 +285,7 @@ impl Rdma {
         } = endpoint;
         let packets = receiver
             .drain(sender, &mut **node, from, handler)
-            .map_err(|what| Fault::Broken { peer: from, what })?;
+            .map_err(|what| broken(from, what))?;
         let (is_due, is_ready) = (receiver.tail_due(), endpoint.connection.is_ready());
         if packets > 0 && !is_ready {
             self.peer_ready(from)?;
@@ -286,6 +295,13 @@ impl Rdma {
         }
         Ok(packets)
     }
+}
+
+/// The error of a peer that breaks the protocol.
+#[cold]
+fn broken(peer: usize, what: impl Into<String>) -> Error {
+    let what = what.into();
+    Fault::Broken { peer, what }.into()
 }
 
 impl Drop for Rdma {

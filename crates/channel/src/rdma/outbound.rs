@@ -1,7 +1,8 @@
 //! The sender's account of the slots of a ring.
 //!
-//! What must always hold: a slot is written again only once the receiver has consumed its last packet *and* the write of
-//! that packet has completed. Until then the device may still read the slot.
+//! What must always hold: a slot is written again only once the receiver has consumed its last
+//! packet *and* the write of that packet has completed. Until then the device may still read the
+//! slot.
 
 use super::layout::{Layout, SIZE_CLASSES};
 
@@ -123,7 +124,8 @@ impl Outbound {
         }
     }
 
-    /// The receiver reports, by the lower bits of the number, how many packets it has consumed. False: that is impossible.
+    /// The receiver reports, by the lower bits of the number, how many packets it has consumed.
+    /// False: that is impossible.
     #[inline(always)]
     pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         let ahead = lower.wrapping_sub(self.tail as u32) & TAIL_BITS;

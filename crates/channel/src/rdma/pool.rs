@@ -1,8 +1,10 @@
-//! A pool of receives: the buffers of one shared receive queue, which several connections on one rail use.
+//! A pool of receives: the buffers of one shared receive queue, which several connections on one
+//! rail use.
 //!
-//! What must always hold: the windows of the pool's connections and the grant-only messages that may come from them are
-//! together no more than its receives. Each connection has a receive for one message and one grant-only message. The rest is
-//! lent to windows that are in use. While other connections need it, each consumed message returns one lent receive.
+//! What must always hold: the windows of the pool's connections and the grant-only messages that
+//! may come from them are together no more than its receives. Each connection has a receive for one
+//! message and one grant-only message. The rest is lent to windows that are in use. While other
+//! connections need it, each consumed message returns one lent receive.
 
 use std::ops::Range;
 
@@ -71,7 +73,8 @@ impl Pool {
         self.srq
     }
 
-    /// Admits a connection. Returns its first window: the number of messages that may come from it at once.
+    /// Admits a connection. Returns its first window: the number of messages that may come from it
+    /// at once.
     pub(super) fn admit(&mut self) -> u32 {
         self.room -= 1;
         // Half of the extra receives stay for windows that grow.
@@ -100,7 +103,8 @@ impl Pool {
             rail: self.rail,
             subject: Subject::PoolBuffer { buffer: number },
         };
-        // SAFETY: the memory stays until the queue pairs are gone, and is read only between a completion and the next post.
+        // SAFETY: the memory stays until the queue pairs are gone, and is read only between a
+        // completion and the next post.
         unsafe {
             node.rail(self.rail)
                 .post_receive(queue, id.encode(), &into)?
@@ -108,8 +112,8 @@ impl Pool {
         Ok(())
     }
 
-    /// The new size of a window of `size` whose peer is sending: it grows while receives are spare, and shrinks while other
-    /// windows need them.
+    /// The new size of a window of `size` whose peer is sending: it grows while receives are spare,
+    /// and shrinks while other windows need them.
     pub(super) fn resize(&mut self, size: u32) -> u32 {
         match self.spare {
             0 if size > 1 => {

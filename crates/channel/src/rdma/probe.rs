@@ -1,9 +1,10 @@
 //! Probes: requests that show whether peers can still be reached.
 //!
-//! A rank that only waits posts nothing, so its device would never report that the path to a peer is gone. After some time of
-//! waiting it therefore writes zero bytes to one peer after the other, and learns whether that arrived. A probe consumes
-//! nothing of the peer's, and a peer that computes need not poll. Where a device completes writes before the peer's device
-//! has answered, the probe is a read of zero bytes, and this rank itself limits the time for the answer.
+//! A rank that only waits posts nothing, so its device would never report that the path to a peer
+//! is gone. After some time of waiting it therefore writes zero bytes to one peer after the other,
+//! and learns whether that arrived. A probe consumes nothing of the peer's, and a peer that
+//! computes need not poll. Where a device completes writes before the peer's device has answered,
+//! the probe is a read of zero bytes, and this rank itself limits the time for the answer.
 
 use device::{Operation, Status};
 
@@ -35,7 +36,8 @@ impl Probes {
         self.since = None;
     }
 
-    /// The position, among `known` peers, of the peer to be probed at time `now`. None: nobody is to be probed.
+    /// The position, among `known` peers, of the peer to be probed at time `now`. None: nobody is
+    /// to be probed.
     fn next(&mut self, now: u64, known: usize) -> Option<usize> {
         let since = *self.since.get_or_insert(now);
         if now < since + PATIENCE || now < self.last + EVERY || known == 0 {

@@ -1,22 +1,22 @@
 //! Sending packets: the path of `put`, from the state of the connection to the post.
 
-use super::Rdma;
 use super::outbound::SlotPlace;
-use crate::{Fault, Head, Put, Result};
+use super::{Rdma, broken};
+use crate::{Head, Put, Result};
 
-/// Immediates, where completions report writes. Clear: a packet is whole. Set: the other bits are the tail. A tail in memory
-/// would not do there: the bytes of two successive tails could be mixed.
+/// Immediates, where completions report writes. Clear: a packet is whole. Set: the other bits are
+/// the tail. A tail in memory would not do there: the bytes of two successive tails could be mixed.
 pub(super) const PACKET: u32 = 0;
 pub(super) const TAILS: u32 = !super::outbound::TAIL_BITS;
 
-pub(super) const TOO_MANY: &str = "it says that it has taken packets that were not sent";
+pub(super) const TOO_MANY: &str = "it says that it has consumed packets that were not sent";
 
 impl Rdma {
     /// Sends a packet with a body of `len` bytes, which `fill` writes.
     ///
-    /// `Full` means that there is no room for the packet now, or that the connection is not ready: the first call for a
-    /// peer begins to connect, and each later one goes on with it. In both cases nothing was taken, and the caller tries
-    /// again after a `get`.
+    /// `Full` means that there is no room for the packet now, or that the connection is not ready:
+    /// the first call for a peer begins to connect, and each later one goes on with it. In both
+    /// cases nothing was taken, and the caller tries again after a `get`.
     #[inline(always)]
     pub(super) fn put_packet(
         &mut self,
@@ -86,7 +86,7 @@ impl Rdma {
     pub(super) fn read_tail(&mut self, of: usize) -> Result<()> {
         match self.endpoints.of(of).read_tail() {
             true => Ok(()),
-            false => Err(wrong_tail(of)),
+            false => Err(broken(of, TOO_MANY)),
         }
     }
 
@@ -94,16 +94,7 @@ impl Rdma {
     pub(super) fn heard_tail(&mut self, of: usize, lower: u32) -> Result<()> {
         match self.endpoints.of(of).sender.heard_tail(lower) {
             true => Ok(()),
-            false => Err(wrong_tail(of)),
+            false => Err(broken(of, TOO_MANY)),
         }
     }
-}
-
-#[cold]
-fn wrong_tail(peer: usize) -> crate::Error {
-    Fault::Broken {
-        peer,
-        what: TOO_MANY.into(),
-    }
-    .into()
 }

@@ -1,8 +1,9 @@
 //! A queue pair to one peer on one rail, with the account of its send queue.
 //!
-//! Only some requests ask for a completion. A completion also reports the completion of every request before it. What must
-//! always hold: no more requests are posted than the queue holds, and the last of any `SIGNAL` requests in a row asks for a
-//! completion, so that every place in the queue is given back.
+//! Only some requests ask for a completion. A completion also reports the completion of every
+//! request before it. What must always hold: no more requests are posted than the queue holds, and
+//! the last of any `SIGNAL` requests in a row asks for a completion, so that every place in the
+//! queue is given back.
 
 use std::collections::VecDeque;
 
@@ -35,7 +36,8 @@ pub(super) enum QpRole {
 pub(super) enum Note {
     /// Every ring slot up to this sequence number has been written to the peer.
     Ring(u64),
-    /// As `Ring`, and the data of the next packet (design `Basic`) is written: its head pointer may follow.
+    /// As `Ring`, and the data of the next packet (design `Basic`) is written: its head pointer may
+    /// follow.
     RingData(u64),
     /// The message in this send buffer has left.
     SendBuffer(usize),
@@ -155,7 +157,8 @@ impl QpLink {
         self.since_signal > 0
     }
 
-    /// Posts a write from memory of the endpoint, which stays registered as long as the queue pair exists.
+    /// Posts a write from memory of the endpoint, which stays registered as long as the queue pair
+    /// exists.
     #[inline]
     pub(super) fn write(&mut self, node: &mut dyn Node, write: &RingWrite) -> Result<()> {
         let len: usize = write.from.iter().map(|slice| slice.len as usize).sum();
@@ -193,8 +196,8 @@ impl QpLink {
             signaled,
             to: None,
         };
-        // SAFETY: the slices lie in memory of the endpoint, or in memory that the layer above has exposed and keeps until
-        // the transfer is reported complete.
+        // SAFETY: the slices lie in memory of the endpoint, or in memory that the layer above has
+        // exposed and keeps until the transfer is reported complete.
         unsafe { node.rail(self.rail).post(self.qp, &work)? };
         self.held += 1;
         self.since_signal += 1;
@@ -226,7 +229,8 @@ impl QpLink {
             subject,
         };
         let queue = ReceiveQueue::Own(self.qp);
-        // SAFETY: the memory stays until the queue pair is gone, and is read only between a completion and the next post.
+        // SAFETY: the memory stays until the queue pair is gone, and is read only between a
+        // completion and the next post.
         unsafe {
             node.rail(self.rail)
                 .post_receive(queue, id.encode(), &[into])?

@@ -1,9 +1,11 @@
 //! A rail: one device port with its completion queues, receive queues and registrations.
 //!
-//! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request id of the rail carries.
+//! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request
+//! id of the rail carries.
 //!
 //! What must always hold:
-//! - no completion queue can overflow: each queue pair reserves room for every completion that it may cause;
+//! - no completion queue can overflow: each queue pair reserves room for every completion that it
+//!   may cause;
 //! - memory is registered once for all its users, and deregistered when the last one retracts it;
 //! - a queue pair's number means something on its own rail only.
 
@@ -163,7 +165,8 @@ impl Rail {
         self.notices().srq
     }
 
-    /// Reserves a posted receive for one more notice. False: as many notices are expected as the rail allows.
+    /// Reserves a posted receive for one more notice. False: as many notices are expected as the
+    /// rail allows.
     pub(super) fn reserve_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
         let notices = self.notices();
         if notices.expected == NOTICES {
@@ -197,8 +200,8 @@ impl Rail {
         Ok(())
     }
 
-    /// Admits a connection without a ring to a pool of receives. Returns the pool's number and queue, and the number of
-    /// messages that may come from the peer at once to begin with.
+    /// Admits a connection without a ring to a pool of receives. Returns the pool's number and
+    /// queue, and the number of messages that may come from the peer at once to begin with.
     pub(super) fn admit(
         &mut self,
         node: &mut dyn Node,
@@ -248,7 +251,8 @@ impl Rail {
             },
         };
         let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its owner expects it to change.
+        // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its
+        // owner expects it to change.
         let region = unsafe { device.register(base, len, access)? };
         let registration = Registration { region, users: 1 };
         self.exposed.insert(range, registration);

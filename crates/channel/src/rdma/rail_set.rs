@@ -114,5 +114,8 @@ mod tests {
         keys.insert(2, pair(3, 4));
         assert_eq!((keys.on(0), keys.on(2)), (pair(1, 2), pair(3, 4)));
         assert_eq!(keys.rails(), RailSet::only(0).with(2));
+        assert_eq!((keys.rkey(2), keys.rkey(5)), (4, 0));
+        let (rkeys, rails) = keys.rkeys();
+        assert_eq!(rkeys[..rails], [2, 0, 4]);
     }
 }

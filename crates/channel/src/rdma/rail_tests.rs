@@ -1,4 +1,5 @@
-//! Several rails: endpoints are spread over them, and no number of one rail is taken for that of another.
+//! Several rails: endpoints are spread over them, and no number of one rail is taken for that of
+//! another.
 
 use testdevice::strict::{self, Setup};
 
@@ -80,6 +81,28 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
 }
 
 #[test]
+fn ranks_that_choose_other_rails_are_told_apart() {
+    let setup = Setup {
+        rails: RAILS,
+        ..Setup::default()
+    };
+    let mut nodes = strict::nodes(2, &setup).into_iter();
+    let mut attach = |rank, policy| {
+        let node = nodes.next().unwrap();
+        Rdma::attach_with(node, rank, 2, Config::default(), policy).unwrap()
+    };
+    let mut a = attach(0, RailPolicy::First);
+    let mut b = attach(1, RailPolicy::Spread);
+    assert_eq!(a.put(1, [0; 3], 0, |_| ()).unwrap(), Put::Full);
+    let error = (0..100).find_map(|_| suite::take(&mut b, |_, _, _| ()).err());
+    let words = error.unwrap().to_string();
+    assert!(
+        words.contains("rails [0]") && words.contains("rails [1]"),
+        "{words}"
+    );
+}
+
+#[test]
 fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
     use crate::Exposed;
     let config = Config::default();
@@ -95,7 +118,7 @@ fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
     let notice = b.expect_notice(0, [5; 3]).unwrap().unwrap();
     let rail = a.endpoints.get(1).unwrap().link().rail();
     assert_eq!(rail, 1);
-    a.bulk.start(bulk::Transfer {
+    let transfer = bulk::Transfer {
         peer: 1,
         rail,
         direction: bulk::Direction::Write {
@@ -111,7 +134,9 @@ fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
         },
         len: ours.len(),
         token: [6; 3],
-    });
+    };
+    let queue = &mut a.endpoints.of(1).transfers;
+    a.bulk.start(queue, transfer);
     a.post_transfers(1).unwrap();
     let mut done = Vec::new();
     for _ in 0..1000 {

@@ -1,7 +1,7 @@
 //! The policy that assigns rails to endpoints.
 //!
-//! The policy in use gives every endpoint one link, on the first rail. Both ends of an endpoint must come to the same rails,
-//! so a policy depends only on what both know.
+//! The policy in use gives every endpoint one link, on the first rail. Both ends of an endpoint
+//! must come to the same rails, so a policy depends only on what both know.
 
 use super::rail_set::RailSet;
 

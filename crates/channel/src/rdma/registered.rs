@@ -11,7 +11,8 @@ use crate::Result;
 
 const PAGE: usize = 4096;
 
-/// Page-aligned bytes at an address that does not change. The ring's protocol decides who may access which bytes when.
+/// Page-aligned bytes at an address that does not change. The ring's protocol decides who may
+/// access which bytes when.
 pub(super) struct Block {
     base: *mut u8,
     layout: Layout,
@@ -27,8 +28,8 @@ impl Block {
             .expect("a size that memory can have");
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // Anonymous pages: zeroes that take no memory until they are written to. Most of a ring never is.
-        // SAFETY: a new mapping at an address that the kernel chooses.
+        // Anonymous pages: zeroes that take no memory until they are written to. Most of a ring
+        // never is. SAFETY: a new mapping at an address that the kernel chooses.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -85,14 +86,16 @@ impl Block {
     /// Bytes that no device writes to: a packet that has arrived and is not released.
     #[inline(always)]
     pub(super) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
-        // SAFETY: in bounds; the peer writes here only after it has learned that the packet is consumed.
+        // SAFETY: in bounds; the peer writes here only after it has learned that the packet is
+        // consumed.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
     }
 
     /// Bytes that no device reads: the place of a packet that is not posted.
     #[inline(always)]
     pub(super) fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
-        // SAFETY: in bounds; the device reads a slot only between post and completion, and this rank does not write to it then.
+        // SAFETY: in bounds; the device reads a slot only between post and completion, and this
+        // rank does not write to it then.
         unsafe { std::slice::from_raw_parts_mut(self.at(offset, len), len) }
     }
 }
@@ -124,8 +127,8 @@ impl Registered {
         };
         for rail in rails.iter() {
             let block = &registered.block;
-            // SAFETY: the block stays until it is deregistered. What the peer writes to is read as atomics, or not at all
-            // while it may be written to.
+            // SAFETY: the block stays until it is deregistered. What the peer writes to is read as
+            // atomics, or not at all while it may be written to.
             let region = unsafe { node.rail(rail).register(block.base(), block.len(), access) };
             match region {
                 Ok(Region { lkey, rkey, .. }) => {

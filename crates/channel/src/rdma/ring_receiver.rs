@@ -1,4 +1,5 @@
-//! The receiver of a ring: it takes packets out of the memory that the peer writes to, and reports the tail.
+//! The receiver of a ring: it takes packets out of the memory that the peer writes to, and reports
+//! the tail.
 
 use device::{Effort, Node, Remote};
 
@@ -15,8 +16,9 @@ use crate::{Head, More, Result};
 /// The receiver's end of the ring from one peer.
 pub(super) struct RingReceiver {
     inbound: Inbound,
-    /// The word that takes the peer's tail, a word of this rank, and the ring. Messages come into it if the peer has no
-    /// memory for rings. None: this end has no memory for rings with this peer.
+    /// The word that takes the peer's tail, a word of this rank, and the ring. Messages come into
+    /// it if the peer has no memory for rings. None: this end has no memory for rings with this
+    /// peer.
     memory: Option<Registered>,
     /// The tail is due after every packet.
     basic: bool,

@@ -1,10 +1,13 @@
-//! The sender of a ring: it builds packets in staging memory and writes them to the same place in the peer's ring.
+//! The sender of a ring: it builds packets in staging memory and writes them to the same place in
+//! the peer's ring.
 //!
 //! Packets can be *coalesced*: several short ones in one slot, which leaves in one write.
 //!
 //! What must always hold:
-//! - a slot of the staging memory is changed only while no request may read it ([`Outbound`] keeps account);
-//! - packets are posted in the order of their sequence numbers: coalesced packets leave before the next packet is built.
+//! - a slot of the staging memory is changed only while no request may read it ([`Outbound`] keeps
+//!   account);
+//! - packets are posted in the order of their sequence numbers: coalesced packets leave before the
+//!   next packet is built.
 
 use device::{Effort, Node, Remote, Slice};
 
@@ -17,7 +20,8 @@ use super::registered::Registered;
 use super::{PACKET, RING, TAIL};
 use crate::{Head, Result};
 
-/// The sender's end of the ring to one peer. Where the peer has no ring it only numbers the messages.
+/// The sender's end of the ring to one peer. Where the peer has no ring it only numbers the
+/// messages.
 pub(super) struct RingSender {
     layout: Layout,
     /// Data and head pointer of a packet go in two writes.
@@ -144,8 +148,8 @@ impl RingSender {
         self.coalescing = Some(Coalescing { place, len: 0 });
     }
 
-    /// Adds a packet to the slot of coalesced packets, which has room. True: coalesced packets have ended a lap since the
-    /// last time that this was reported.
+    /// Adds a packet to the slot of coalesced packets, which has room. True: coalesced packets have
+    /// ended a lap since the last time that this was reported.
     pub(super) fn coalesce(
         &mut self,
         node: &mut dyn Node,
@@ -226,7 +230,8 @@ impl RingSender {
         }
     }
 
-    /// Posts the write of a slot: its contents, and the trailer before `end`. In the peer's ring they are adjacent.
+    /// Posts the write of a slot: its contents, and the trailer before `end`. In the peer's ring
+    /// they are adjacent.
     fn post(
         &mut self,
         wire: Wire,

@@ -1,18 +1,21 @@
 //! The path of packets to and from peers without rings: each packet is a message.
 //!
-//! A rank has memory for rings with a bounded number of peers. With all others, and with peers that have none for it,
-//! packets go as messages. They leave from send buffers that all these peers share. They come into a pool of buffers, a
-//! shared receive queue of several connections, made as connections come. Where this end has memory for a ring but the peer
-//! has none, messages come into that memory.
+//! A rank has memory for rings with a bounded number of peers. With all others, and with peers that
+//! have none for it, packets go as messages. They leave from send buffers that all these peers
+//! share. They come into a pool of buffers, a shared receive queue of several connections, made as
+//! connections come. Where this end has memory for a ring but the peer has none, messages come into
+//! that memory.
 //!
-//! Each peer is granted a number of messages ([`Credits`](super::credit::Credits)). Every connection has a receive for one
-//! message and one grant-only message, and connections in use share the other receives of their pool.
+//! Each peer is granted a number of messages ([`Credits`](super::credit::Credits)). Every
+//! connection has a receive for one message and one grant-only message, and connections in use
+//! share the other receives of their pool.
 //!
 //! A message is a slot's contents and trailer. What must always hold:
-//! - a pool has as many receives as its connections have windows and grant-only messages, and a window grows only by a
-//!   receive that no other window holds: no message ever meets a queue without a receive;
-//! - a buffer is posted again only after its packet was consumed, and before it is granted again. It is written again only
-//!   after its message has completed.
+//! - a pool has as many receives as its connections have windows and grant-only messages, and a
+//!   window grows only by a receive that no other window holds: no message ever meets a queue
+//!   without a receive;
+//! - a buffer is posted again only after its packet was consumed, and before it is granted again.
+//!   It is written again only after its message has completed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -104,7 +107,8 @@ impl SrqPath {
         !self.owed.is_empty()
     }
 
-    /// Keeps on the list of those who may be owed a grant-only message the peers for which `keep` says so.
+    /// Keeps on the list of those who may be owed a grant-only message the peers for which `keep`
+    /// says so.
     pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.owed.retain(|&peer| keep(peer));
     }
@@ -173,11 +177,13 @@ impl SendBuffers {
 impl Endpoint {
     /// A message may go to this peer.
     pub(super) fn may_send_message(&self) -> bool {
-        // One place in the queue stays free for a grant-only message, and other peers need buffers too.
+        // One place in the queue stays free for a grant-only message, and other peers need buffers
+        // too.
         self.sender.last() < self.credits.allowed() && self.link().control.held() < 2 * MOST
     }
 
-    /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for its ring.
+    /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
+    /// its ring.
     pub(super) fn adopt_memory(
         &self,
         node: &mut dyn Node,

@@ -1,23 +1,26 @@
-//! Zero-copy transfers on the rails: exposing memory, posting the pieces of the bulk engine, and taking notices.
+//! Zero-copy transfers on the rails: exposing memory, posting the pieces of the bulk engine, and
+//! taking notices.
 //!
-//! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write may end with a notice:
-//! its completion at the peer, which tells that every byte is there.
+//! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write
+//! may end with a notice: its completion at the peer, which tells that every byte is there.
 //!
-//! What must always hold: a receive is posted for every notice that is expected. A number is given to a peer only after a
-//! receive is reserved for it, it covers one write, and the receive that this write uses up is posted again before the
-//! number is forgotten. So no notice waits for this rank to poll.
+//! What must always hold: a receive is posted for every notice that is expected. A number is given
+//! to a peer only after a receive is reserved for it, it covers one write, and the receive that
+//! this write uses up is posted again before the number is forgotten. So no notice waits for this
+//! rank to poll.
 
 use device::{Completion, Remote};
 
-use super::Rdma;
 use super::bulk::{Direction, LocalMemory, Transfer};
 use super::qp_link::{Note, PieceId};
 use super::rail::ExposedRange;
 use super::rail_set::RailKeys;
-use crate::{Exposure, Fault, Head, RemoteKey, Result, Transfer as Started};
+use super::{Rdma, broken};
+use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
 
 impl Rdma {
-    /// Registers memory on every rail in use. Memory that is exposed already for the same use is not registered again.
+    /// Registers memory on every rail in use. Memory that is exposed already for the same use is
+    /// not registered again.
     ///
     /// The caller keeps the memory until it has called `retract_range` as often.
     pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
@@ -57,20 +60,19 @@ impl Rdma {
         len: usize,
         token: Head,
     ) -> Result<Started> {
-        let Some(endpoint) = self.endpoints.get(peer) else {
-            return Err(Fault::Broken {
-                peer,
-                what: "a transfer without a connection".into(),
-            }
-            .into());
-        };
+        if self.endpoints.get(peer).is_none() {
+            return Err(broken(peer, "a transfer without a connection"));
+        }
+        let endpoint = self.endpoints.of(peer);
         let rail = endpoint.link().rail();
-        let rkey = remote.rail(rail).ok_or_else(|| Fault::Broken {
-            peer,
-            what: format!("a key that opens no memory to rail {rail}"),
-        })?;
+        let Some(rkey) = remote.rail(rail) else {
+            return Err(broken(
+                peer,
+                format!("a key that opens no memory to rail {rail}"),
+            ));
+        };
         let keys = self.rails[rail].keys((local.key.address, local.len, local.exposed));
-        self.bulk.start(Transfer {
+        let transfer = Transfer {
             peer,
             rail,
             direction,
@@ -84,7 +86,8 @@ impl Rdma {
             },
             len,
             token,
-        });
+        };
+        self.bulk.start(&mut endpoint.transfers, transfer);
         self.post_transfers(peer)?;
         Ok(Started::Started)
     }
@@ -102,10 +105,10 @@ impl Rdma {
         if !endpoint.connection.is_ready() {
             return Ok(());
         }
-        let link = endpoint.link_mut();
+        let (link, queue) = endpoint.bulk_parts();
         let longest = rails[link.rail()].longest();
         while link.bulk.has_room()
-            && let Some(piece) = bulk.next_piece(peer, longest)
+            && let Some(piece) = bulk.next_piece(queue, longest)
         {
             debug_assert_eq!(piece.id.rail, link.rail());
             let note = Note::Piece(piece.id);
@@ -113,7 +116,7 @@ impl Rdma {
             let operation = piece.operation;
             link.bulk
                 .post(&mut **node, operation, &local, false, piece.id.last, note)?;
-            bulk.posted(&piece);
+            bulk.posted(queue, &piece);
         }
         Ok(())
     }
@@ -124,7 +127,8 @@ impl Rdma {
         self.post_transfers(peer)
     }
 
-    /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be receives for.
+    /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
+    /// receives for.
     pub(super) fn expect_notice(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
         let rail = match self.endpoints.get(peer) {
             Some(endpoint) => endpoint.link().rail(),
@@ -147,18 +151,19 @@ impl Rdma {
     pub(super) fn notice(&mut self, rail: usize, completion: &Completion) -> Result<()> {
         self.rails[rail].post_notice_receive(&mut *self.node)?;
         let peer = self.rails[rail].peer_of(completion.qp);
-        let notice = completion.immediate.ok_or("none");
-        if let Ok(notice) = notice
-            && self.bulk.notice(rail, peer, notice)
-        {
-            self.rails[rail].release_notice();
-            return Ok(());
+        match completion.immediate {
+            Some(notice) if self.bulk.notice(rail, peer, notice) => {
+                self.rails[rail].release_notice();
+                Ok(())
+            }
+            Some(notice) => {
+                let what = format!("it has written with notice {notice}, which it was not given");
+                Err(broken(peer, what))
+            }
+            None => Err(broken(
+                peer,
+                "it has written with a notice without a number",
+            )),
         }
-        let number = notice.map_or_else(str::to_string, |notice| notice.to_string());
-        Err(Fault::Broken {
-            peer,
-            what: format!("it has written by number {number}, which was not given to it"),
-        }
-        .into())
     }
 }

@@ -1,5 +1,5 @@
-//! The promises of a transport, kept over real devices of this host: the first one, and the one that FISHPLATE_TEST_PEER
-//! names.
+//! The promises of a transport, kept over real devices of this host: the first one, and the one
+//! that FISHPLATE_TEST_PEER names.
 
 use std::sync::{Arc, Mutex};
 
