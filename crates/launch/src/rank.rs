@@ -27,6 +27,7 @@ pub(crate) enum News {
     Get {
         key: String,
     },
+    Fence,
 }
 
 /// Lines of a status that are kept.
@@ -243,6 +244,7 @@ impl Rank {
             }
             FromRank::Put { key, value } => return Some(News::Put { key, value }),
             FromRank::Get { key } => return Some(News::Get { key }),
+            FromRank::Fence => return Some(News::Fence),
         }
         None
     }

@@ -88,7 +88,7 @@ impl<'a> Starter<'a> {
                 why,
             })?;
         }
-        let shared = shared_files(options, share.count).map_err(|why| Error::System {
+        let shared = shared_files(options).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
         })?;
@@ -253,8 +253,8 @@ impl Legacy {
 }
 
 /// The memory that ranks share. Only their own processes will inherit it.
-fn shared_files(options: &Options, ranks: usize) -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    let mut files = vec![(pmi::SEGMENT_FD, channel::shm::Segment::create(ranks)?)];
+fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![(pmi::SEGMENT_FD, pmi::empty_segment()?)];
     if let Some(stage) = &options.stage {
         files.push((pmi::SCENE_FD, memory("fishplate-scene", &stage.scene)?));
         files.push((pmi::WORLD_FD, stage.world.try_clone()?));

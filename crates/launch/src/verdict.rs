@@ -27,8 +27,10 @@ pub(crate) enum Cause {
     ProgramGone { pid: Pid, fault: Option<String> },
     /// A second program called MPI_Init within one rank.
     SecondProgram { pid: Pid },
-    /// It put what cannot be put into the job's key-value space, or asked for what cannot be there.
-    Space { why: String },
+    /// It put what cannot be put into the job's key-value store, or asked for what cannot be there.
+    Kvs { why: String },
+    /// It ended while others wait for it in a fence.
+    LeftFence,
     /// Its host is not reached, or not any more; or cannot start ranks.
     Host { host: String, why: String, code: u8 },
     /// MPI_Abort.
@@ -50,7 +52,8 @@ impl Cause {
             Cause::Host { code, .. } => *code,
             Cause::NoFinalize { .. }
             | Cause::NoInit
-            | Cause::Space { .. }
+            | Cause::Kvs { .. }
+            | Cause::LeftFence
             | Cause::ProgramGone { .. }
             | Cause::SecondProgram { .. } => 1,
         }
@@ -84,7 +87,8 @@ impl Cause {
                 )
             }
             Cause::Host { host, why, .. } => format!("host {host}: {why}"),
-            Cause::Space { why } => format!("misused the job's key-value space: {why}"),
+            Cause::Kvs { why } => format!("misused the job's key-value store: {why}"),
+            Cause::LeftFence => "left without entering the fence of the job's key-value store in which others wait for it".into(),
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")
             }

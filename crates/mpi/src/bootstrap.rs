@@ -1,13 +1,14 @@
 //! How a rank is tied to the others of its job, and the ways to them that come of it.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use channel::Channels;
 use channel::rdma::{Config, Design, Rdma};
 use channel::shm::{Cores, LocalRanks, Segment, Shape, Shm};
 use device::Node;
 use knobs::{Knobs, RdmaDesign};
-use pmi::{Control, Hosts, Job};
+use pmi::{Bootstrap, Standalone};
 
 use crate::{Class, Error, Result};
 
@@ -17,46 +18,32 @@ const RING_BYTES: usize = 384 << 10;
 
 /// How a rank is tied to the others of its job.
 pub struct Wiring {
-    pub rank: usize,
-    pub size: usize,
-    pub hosts: Hosts,
+    /// The rank's identity, and its launcher.
+    pub bootstrap: Arc<dyn Bootstrap>,
     /// The memory that the ranks of this host share, if they do.
     pub segment: Option<OwnedFd>,
     /// The rank's place in a machine with RDMA devices: by them it reaches those with whom it shares no memory.
     pub node: Option<Box<dyn Node>>,
-    /// The line to the launcher, if there is one.
-    pub control: Option<Control>,
-}
-
-impl From<Job> for Wiring {
-    fn from(job: Job) -> Wiring {
-        Wiring {
-            rank: job.rank,
-            size: job.size,
-            hosts: job.hosts,
-            segment: Some(job.segment),
-            node: None,
-            control: Some(job.control),
-        }
-    }
 }
 
 impl Wiring {
+    /// By the memory that the launcher provides, and no device.
+    pub fn new(bootstrap: Arc<dyn Bootstrap>) -> Wiring {
+        Wiring {
+            segment: bootstrap.take_segment(),
+            node: None,
+            bootstrap,
+        }
+    }
+
     /// One rank, with nobody to reach.
     pub(crate) fn alone() -> Wiring {
-        Wiring {
-            rank: 0,
-            size: 1,
-            hosts: Hosts::one(1),
-            segment: None,
-            node: None,
-            control: None,
-        }
+        Wiring::new(Arc::new(Standalone::alone()))
     }
 
     /// The ways to all peers.
     pub(crate) fn channels(&mut self, knobs: &Knobs) -> Result<Channels> {
-        let (rank, size) = (self.rank, self.size);
+        let (rank, size) = (self.bootstrap.rank(), self.bootstrap.size());
         let shm = match self.segment.take() {
             Some(segment) => Some(self.join(segment, knobs)?),
             None => None,
@@ -75,16 +62,17 @@ impl Wiring {
 
     /// Joins the memory that the ranks of this host share.
     fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
-        let places = LocalRanks::some(self.hosts.beside(self.rank), self.size);
+        let (rank, hosts) = (self.bootstrap.rank(), self.bootstrap.hosts());
+        let places = LocalRanks::some(hosts.beside(rank), hosts.ranks());
         let share = (RINGS_BYTES / places.here()).max(RING_BYTES);
         let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
-        let segment = Segment::open(segment, shape)?;
+        let segment = Segment::open(segment, places.here(), shape)?;
         let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
         let cores = Cores {
             near: knobs.cores == knobs::Cores::Near,
             past_cache: knobs.past_cache_limit.0,
         };
-        Ok(Shm::attach(segment, self.rank, places, single_copy, cores)?)
+        Ok(Shm::attach(segment, rank, places, single_copy, cores)?)
     }
 }
 

@@ -1,14 +1,14 @@
 //! A rank: everything that one process of a job is to MPI.
 
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
 use channel::Channels;
 use channel::lock::{Guard, RankLock};
 use channel::shm::Bell;
 use datatype::{Buffer, Pool};
 use knobs::{Knobs, Rendezvous};
-use pmi::{Control, Hosts};
+use pmi::{Bootstrap, Hosts};
 
 use crate::attributes::Keyvals;
 use crate::bootstrap::Wiring;
@@ -68,8 +68,8 @@ pub struct State {
     /// Room for buffered sends.
     pub(crate) rooms: Rooms,
     pub knobs: Knobs,
-    /// The line to the launcher.
-    pub control: Option<Control>,
+    /// The launcher, as far as this rank has one.
+    pub bootstrap: Arc<dyn Bootstrap>,
     /// The words of the last error of an operation that nobody was waiting in.
     pub last_error: Option<Error>,
     /// Looks in a row that found nothing.
@@ -87,13 +87,9 @@ impl Rank {
     pub fn new(job: Option<Wiring>, knobs: Knobs, host: Box<dyn Host>) -> Result<Rank> {
         let mut job = job.unwrap_or_else(Wiring::alone);
         let mut channels = job.channels(&knobs)?;
-        let Wiring {
-            rank,
-            size,
-            hosts,
-            control,
-            ..
-        } = job;
+        let bootstrap = job.bootstrap;
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let hosts = bootstrap.hosts().clone();
         let near = knobs.cores == knobs::Cores::Near;
         let limits = Limits {
             whole: knobs.eager_limit.0.min(channels.least_piece()),
@@ -153,7 +149,7 @@ impl Rank {
             lanes: Lanes::default(),
             rooms: Rooms::default(),
             knobs,
-            control,
+            bootstrap,
             last_error: None,
             idle_looks: 0,
             short: Short::default(),

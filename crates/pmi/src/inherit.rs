@@ -16,18 +16,18 @@ use crate::Error;
 
 /// What a descriptor has to be.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum InheritedKind {
     /// A memfd.
     Memory,
     /// A unix socket that keeps packets apart.
     Socket,
 }
 
-impl Kind {
+impl InheritedKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Memory => "shared memory",
-            Kind::Socket => "a socket to the launcher",
+            InheritedKind::Memory => "shared memory",
+            InheritedKind::Socket => "a socket to the launcher",
         }
     }
 }
@@ -41,7 +41,11 @@ pub(crate) struct Inherited {
 
 impl Inherited {
     /// Looks at the descriptor. One that is refused is left as it was.
-    pub(crate) fn find(variable: &'static str, value: &str, kind: Kind) -> Result<Self, Error> {
+    pub(crate) fn find(
+        variable: &'static str,
+        value: &str,
+        kind: InheritedKind,
+    ) -> Result<Self, Error> {
         let number: RawFd = value.parse().map_err(|_| Error::NotANumber {
             variable,
             value: value.to_string(),
@@ -94,12 +98,14 @@ impl Inherited {
     }
 }
 
-fn is(descriptor: BorrowedFd<'_>, kind: Kind) -> Result<bool, Errno> {
+fn is(descriptor: BorrowedFd<'_>, kind: InheritedKind) -> Result<bool, Errno> {
     let found = FileType::from_raw_mode(fstat(descriptor)?.st_mode);
     Ok(match kind {
         // Only memory-backed files have seals.
-        Kind::Memory => found == FileType::RegularFile && fcntl_get_seals(descriptor).is_ok(),
-        Kind::Socket => {
+        InheritedKind::Memory => {
+            found == FileType::RegularFile && fcntl_get_seals(descriptor).is_ok()
+        }
+        InheritedKind::Socket => {
             found == FileType::Socket
                 && sockopt::socket_domain(descriptor)? == AddressFamily::UNIX
                 && sockopt::socket_type(descriptor)? == SocketType::SEQPACKET

@@ -24,21 +24,21 @@ pub struct Status {
     /// Counts what the rank got done (packets sent and taken). Two equal answers mean that nothing happened between.
     pub progress: u64,
     /// What has to happen before the procedure returns.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<WaitReason>,
     /// Messages that arrived and that nobody asked for.
-    pub unexpected: Vec<Unexpected>,
+    pub unexpected: Vec<UnexpectedMessage>,
 }
 
 /// One thing that a rank waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    pub end: End,
+pub struct WaitReason {
+    pub condition: WaitCondition,
     pub communicator: String,
 }
 
 /// Who has to do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum WaitCondition {
     /// A message from `peer`; None is a wildcard.
     From {
         peer: Option<usize>,
@@ -52,7 +52,7 @@ pub enum End {
 
 /// A message that nobody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unexpected {
+pub struct UnexpectedMessage {
     pub from: usize,
     pub tag: i32,
     pub communicator: String,
@@ -82,7 +82,7 @@ impl Status {
     }
 }
 
-impl Unexpected {
+impl UnexpectedMessage {
     /// For people: `64 bytes from 1 tag 9 on MPI_COMM_WORLD`.
     pub fn sentence(&self) -> String {
         format!(
@@ -104,7 +104,7 @@ impl fmt::Display for Status {
             write!(f, "\nwaits {wait}")?;
         }
         for message in &self.unexpected {
-            let Unexpected {
+            let UnexpectedMessage {
                 from,
                 tag,
                 communicator,
@@ -121,16 +121,16 @@ impl fmt::Display for Status {
 }
 
 /// The wire form; the alternate form is for people.
-impl fmt::Display for Wait {
+impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let equals = if f.alternate() { ' ' } else { '=' };
-        match self.end {
-            End::From { peer, tag } => {
+        match self.condition {
+            WaitCondition::From { peer, tag } => {
                 write!(f, "from{equals}{} tag{equals}{} ", Any(peer), Any(tag))?
             }
-            End::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
-            End::All if f.alternate() => {}
-            End::All => write!(f, "all ")?,
+            WaitCondition::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
+            WaitCondition::All if f.alternate() => {}
+            WaitCondition::All => write!(f, "all ")?,
         }
         match f.alternate() {
             true => write!(f, "on {}", self.communicator),
@@ -170,25 +170,25 @@ impl Status {
         let fields = Fields(line);
         match line.split(' ').next()? {
             "waits" => {
-                let end = if fields.get("from").is_some() {
-                    End::From {
+                let condition = if fields.get("from").is_some() {
+                    WaitCondition::From {
                         peer: fields.number_or_any("from")?,
                         tag: fields.number_or_any("tag")?,
                     }
                 } else if fields.get("to").is_some() {
-                    End::To {
+                    WaitCondition::To {
                         peer: fields.number("to")?,
                         tag: fields.number("tag")?,
                     }
                 } else {
-                    End::All
+                    WaitCondition::All
                 };
-                self.waits.push(Wait {
-                    end,
+                self.waits.push(WaitReason {
+                    condition,
                     communicator: fields.text("comm")?,
                 });
             }
-            "unexpected" => self.unexpected.push(Unexpected {
+            "unexpected" => self.unexpected.push(UnexpectedMessage {
                 from: fields.number("from")?,
                 tag: fields.number("tag")?,
                 communicator: fields.text("comm")?,

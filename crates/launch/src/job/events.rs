@@ -71,27 +71,36 @@ impl Job<'_> {
         for news in news {
             match news {
                 News::Failure(cause) => self.rank_failed(number, cause),
-                News::Put { key, value } => match self.space.put(number, &key, &value) {
-                    Ok(waiting) => waiting
-                        .into_iter()
-                        .for_each(|other| self.tell(other, &key, &value)),
-                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+                News::Put { key, value } => match self.kvs.put(number, &key, &value) {
+                    Ok(waiting) => {
+                        let line = FromLauncher::Value { key, value };
+                        waiting
+                            .into_iter()
+                            .for_each(|other| self.tell(other, &line));
+                    }
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
-                News::Get { key } => match self.space.get(number, &key) {
+                News::Get { key } => match self.kvs.get(number, &key) {
                     Ok(Some(value)) => {
                         let value = value.to_string();
-                        self.tell(number, &key, &value);
+                        self.tell(number, &FromLauncher::Value { key, value });
                     }
                     Ok(None) => {}
-                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
+                },
+                News::Fence => match self.kvs.enter_fence(number) {
+                    Ok(true) => {
+                        let all = 0..self.ranks.len();
+                        all.for_each(|rank| self.tell(rank, &FromLauncher::Fence));
+                    }
+                    Ok(false) => {}
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
             }
         }
     }
 
-    fn tell(&mut self, number: usize, key: &str, value: &str) {
-        let (key, value) = (key.to_string(), value.to_string());
-        let line = FromLauncher::Value { key, value };
+    fn tell(&mut self, number: usize, line: &FromLauncher) {
         let packet = format!("{line}\n");
         match self.ranks[number].host {
             None => self.ranks[number].tell(packet),
@@ -107,14 +116,23 @@ impl Job<'_> {
             .iter()
             .any(|rank| rank.number != number && rank.init.is_some());
         let cause = self.ranks[number].ended(exit, others_in_mpi);
-        if let Some(cause) = cause {
+        let missed = self.kvs.fence_waits_for(number);
+        if let Some(cause) = cause.or(missed.then_some(Cause::LeftFence)) {
             self.rank_failed(number, cause);
         }
     }
 
-    /// A rank that left before others showed that this is an MPI job, which waits for it in vain.
+    /// Finds a rank that has left while others wait for it in vain: in a fence, or because it left before they showed that
+    /// this is an MPI job.
     pub(super) fn miss_early_leavers(&mut self) {
-        if self.is_ending() || !self.ranks.iter().any(Rank::is_in_mpi) {
+        if self.is_ending() {
+            return;
+        }
+        let missed = |rank: &&Rank| !rank.is_running() && self.kvs.fence_waits_for(rank.number);
+        if let Some(number) = self.ranks.iter().find(missed).map(|rank| rank.number) {
+            self.rank_failed(number, Cause::LeftFence);
+        }
+        if !self.ranks.iter().any(Rank::is_in_mpi) {
             return;
         }
         let left = |rank: &&Rank| !rank.is_running() && rank.init.is_none();

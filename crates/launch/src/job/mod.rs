@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
 use crate::kill_sequence::Steps;
-use crate::kvs::Space;
+use crate::kvs::Kvs;
 use crate::output::{Sink, Stream, Target};
 use crate::rank::Rank;
 use crate::signals::Signals;
@@ -77,7 +77,7 @@ struct Job<'a> {
     agents: Vec<Agent>,
     input: Input,
     signals: Signals,
-    space: Space,
+    kvs: Kvs,
     stdout: Sink,
     stderr: Sink,
     /// The first failure.
@@ -109,7 +109,7 @@ impl<'a> Job<'a> {
             agents,
             input: Input::default(),
             signals,
-            space: Space::default(),
+            kvs: Kvs::new(options.ranks),
             stdout: Sink::new(Target::Stdout),
             stderr: Sink::new(Target::Stderr),
             verdict: None,

@@ -9,7 +9,7 @@ use device::model::{ModelNode, Net};
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use mpi::{Rank, RealHost, Wiring};
-use pmi::Hosts;
+use pmi::{Hosts, Standalone};
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
 
@@ -84,12 +84,9 @@ pub fn play_through(
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
         let wiring = Wiring {
-            rank,
-            size,
-            hosts: Hosts::new(hosts.clone()),
+            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
             segment: None,
             node: Some(node(ModelNode::new(turn), rank)),
-            control: None,
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
         let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
