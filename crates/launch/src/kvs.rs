@@ -37,7 +37,8 @@ impl Kvs {
         }
     }
 
-    /// Stores a value. Returns the ranks that have been waiting for it; the text of an error is the reason of a verdict.
+    /// Stores a value. Returns the ranks that have been waiting for it; the text of an error is the
+    /// reason of a verdict.
     pub(crate) fn put(&mut self, by: usize, key: &str, value: &str) -> Result<Vec<usize>, String> {
         check_key(key)
             .and_then(|()| check_value(key, value))
@@ -72,7 +73,8 @@ impl Kvs {
         Ok(self.values.get(key).map(|entry| entry.value.as_str()))
     }
 
-    /// A rank enters the fence. True if it was the last one: the fence is complete, and the next may begin.
+    /// A rank enters the fence. True if it was the last one: the fence is complete, and the next
+    /// may begin.
     pub(crate) fn enter_fence(&mut self, rank: usize) -> Result<bool, String> {
         if std::mem::replace(&mut self.in_fence[rank], true) {
             return Err(KvsError::InFence.to_string());

@@ -67,9 +67,9 @@ impl Wiring {
         let share = (RINGS_BYTES / places.here()).max(RING_BYTES);
         let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
         let segment = Segment::open(segment, places.here(), shape)?;
-        let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
+        let single_copy = knobs.single_copy != knobs::SingleCopyMode::Off;
         let cores = Cores {
-            near: knobs.cores == knobs::Cores::Near,
+            near: knobs.cores == knobs::CoreDistance::Near,
             past_cache: knobs.past_cache_limit.0,
         };
         Ok(Shm::attach(segment, rank, places, single_copy, cores)?)

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use knobs::Wait;
+use knobs::WaitMode;
 
 /// Looks before the first thought of giving way.
 const EAGER_LOOKS: u32 = 8;
@@ -55,12 +55,12 @@ pub struct Policy {
 }
 
 impl Policy {
-    pub fn new(wait: Wait, spin: u64) -> Policy {
+    pub fn new(wait: WaitMode, spin: u64) -> Policy {
         let (crowded, eager_looks, give_way) = match wait {
-            Wait::Spin => (false, 0, u64::MAX),
-            Wait::Yield => (true, 0, u64::MAX),
-            Wait::Sleep => (true, 0, 0),
-            Wait::Auto => (true, EAGER_LOOKS, spin),
+            WaitMode::Spin => (false, 0, u64::MAX),
+            WaitMode::Yield => (true, 0, u64::MAX),
+            WaitMode::Sleep => (true, 0, 0),
+            WaitMode::Auto => (true, EAGER_LOOKS, spin),
         };
         Policy {
             open: true.into(),
@@ -78,7 +78,7 @@ impl Policy {
     pub fn by_node() -> Policy {
         Policy {
             by_node: true,
-            ..Policy::new(Wait::Yield, 0)
+            ..Policy::new(WaitMode::Yield, 0)
         }
     }
 

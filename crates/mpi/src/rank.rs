@@ -90,7 +90,7 @@ impl Rank {
         let bootstrap = job.bootstrap;
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let hosts = bootstrap.hosts().clone();
-        let near = knobs.cores == knobs::Cores::Near;
+        let near = knobs.cores == knobs::CoreDistance::Near;
         let limits = Limits {
             whole: knobs.eager_limit.0.min(channels.least_piece()),
             eager: knobs.eager_limit.0,

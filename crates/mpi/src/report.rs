@@ -46,7 +46,7 @@ impl State {
         Error::new(Class::OTHER, detail)
     }
 
-    fn report(&self, waiting: &Waiting) -> pmi::Status {
+    fn report(&self, waiting: &Waiting) -> pmi::RankStatus {
         let waits = waiting
             .requests
             .iter()
@@ -65,7 +65,7 @@ impl State {
                 communicator: self.name_of(key.context),
                 bytes: message.body.bytes(),
             });
-        pmi::Status {
+        pmi::RankStatus {
             operation: waiting.operation.to_string(),
             progress: self.moved,
             waits,

@@ -1,7 +1,8 @@
 //! The rank's end of the control socket: the connection to our own launcher.
 //!
-//! A packet holds whole lines, each ended by a newline. A rank polls the socket only where it waits, so reading never
-//! blocks; writing waits for at most a second, which happens only while the launcher is stopped.
+//! A packet holds whole lines, each ended by a newline. A rank polls the socket only where it
+//! waits, so reading never blocks; writing waits for at most a second, which happens only while the
+//! launcher is stopped.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -49,7 +50,8 @@ impl Control {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what `take` finds among the lines that have arrived, reading packets until it finds something.
+    /// Takes what `take` finds among the lines that have arrived, reading packets until it finds
+    /// something.
     fn next<T>(
         &self,
         mut take: impl FnMut(&mut Arrived) -> Option<T>,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice, check_key, check_value};
 
-/// One rank of a job whose ranks are threads of one process: a launcher for tests, and the reference for what
-/// [`Bootstrap`] promises.
+/// One rank of a job whose ranks are threads of one process: a launcher for tests, and the
+/// reference for what [`Bootstrap`] promises.
 #[derive(Debug)]
 pub struct InProcess {
     rank: usize,

@@ -9,7 +9,8 @@ use crate::control::Control;
 use crate::inherit::{Inherited, InheritedKind};
 use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, foreign, hosts};
 
-/// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the control socket.
+/// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the
+/// control socket.
 #[derive(Debug)]
 pub struct Job {
     rank: usize,
@@ -45,10 +46,12 @@ impl Job {
         }
     }
 
-    /// Reads the launcher's variables from `vars` and adopts the descriptors they name, which become close-on-exec.
+    /// Reads the launcher's variables from `vars` and adopts the descriptors they name, which
+    /// become close-on-exec.
     ///
-    /// None: no launcher started this process, so it is the only rank. An error: the variables of our launcher exist but
-    /// are unusable, or another launcher started this process as one of several.
+    /// None: no launcher started this process, so it is the only rank. An error: the variables of
+    /// our launcher exist but are unusable, or another launcher started this process as one of
+    /// several.
     pub fn from_env(vars: impl Iterator<Item = (String, String)>) -> Result<Option<Job>, Error> {
         let vars: Vec<(String, String)> = vars.filter(|(_, value)| !value.is_empty()).collect();
         let find = |name: &str| {
@@ -156,8 +159,8 @@ impl Bootstrap for Job {
     }
 }
 
-/// The variables by which the launcher identifies one rank: names and values. Those that name the files that all ranks
-/// share are not among them.
+/// The variables by which the launcher identifies one rank: names and values. Those that name the
+/// files that all ranks share are not among them.
 pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static str, String)> {
     let always = [
         (RANK, rank.to_string()),

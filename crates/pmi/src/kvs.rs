@@ -1,7 +1,7 @@
 //! Keys and values of the job's key-value store, and the errors of its users.
 //!
-//! The store belongs to the whole job. A rank puts what its peers have to know, above all its addresses, and gets what
-//! it has to know of them. A value never changes once it was put.
+//! The store belongs to the whole job. A rank puts what its peers have to know, above all its
+//! addresses, and gets what it has to know of them. A value never changes once it was put.
 
 use std::fmt;
 

@@ -1,9 +1,11 @@
-//! The rank's side of job start-up: how a rank learns its identity, finds its peers, and reports to its launcher.
+//! The rank's side of job start-up: how a rank learns its identity, finds its peers, and reports to
+//! its launcher.
 //!
-//! [`Bootstrap`] is the interface; our own launcher is its first implementation. A rank reads four variables
-//! ([`Job::from_env`]) and keeps a socket to the launcher. Both ends send short lines of text over it ([`FromRank`],
-//! [`FromLauncher`]), so that a script can stand in for either end. The socket also carries the job's key-value store, by
-//! which ranks on different hosts find each other.
+//! [`Bootstrap`] is the interface; our own launcher is its first implementation. A rank reads four
+//! variables ([`Job::from_env`]) and keeps a socket to the launcher. Both ends send short lines of
+//! text over it ([`FromRank`], [`FromLauncher`]), so that a script can stand in for either end. The
+//! socket also carries the job's key-value store, by which ranks on different hosts find each
+//! other.
 //!
 //! What must always hold:
 //! - a process that a launcher started as one of many never takes itself for the only rank;
@@ -37,4 +39,4 @@ pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unh
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};
 pub use segment::empty_segment;
 pub use standalone::Standalone;
-pub use status::{BadStatus, Status, UnexpectedMessage, WaitCondition, WaitReason};
+pub use status::{BadRankStatus, RankStatus, UnexpectedMessage, WaitCondition, WaitReason};

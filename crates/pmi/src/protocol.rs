@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in its launcher.
+/// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in
+/// its launcher.
 pub const LINE_LIMIT: usize = 4096;
 
 /// The longest packet, in bytes: a few lines, far less than the buffer of a socket.
@@ -31,7 +32,7 @@ pub enum FromRank {
         /// The error.
         text: String,
     },
-    /// `status TEXT`: one line of the rank's [`Status`](crate::Status).
+    /// `status TEXT`: one line of the rank's [`RankStatus`](crate::RankStatus).
     Status {
         /// The line.
         text: String,
@@ -148,7 +149,8 @@ impl FromStr for FromLauncher {
     }
 }
 
-/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name them.
+/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name
+/// them.
 fn key_and_value(text: &str) -> (String, String) {
     let (key, value) = text.split_once(' ').unwrap_or((text, ""));
     (key.into(), value.into())

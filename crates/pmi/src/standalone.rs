@@ -2,8 +2,8 @@
 
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice};
 
-/// A rank that no launcher started. It knows its identity, has no key-value store, and has nobody to report to: `abort` and
-/// `notify` always fail, so that the rank shows its messages itself.
+/// A rank that no launcher started. It knows its identity, has no key-value store, and has nobody
+/// to report to: `abort` and `notify` always fail, so that the rank shows its messages itself.
 #[derive(Debug, Clone)]
 pub struct Standalone {
     rank: usize,

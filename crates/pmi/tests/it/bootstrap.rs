@@ -1,4 +1,5 @@
-//! What every implementation of [`Bootstrap`] promises: one suite, run with ranks as threads of this process over each.
+//! What every implementation of [`Bootstrap`] promises: one suite, run with ranks as threads of
+//! this process over each.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::thread;
 
 use pmi::{
     Bootstrap, FromLauncher, FromRank, Hosts, InProcess, Job, KvsError, LauncherGone, Notice,
-    Standalone, Status,
+    RankStatus, Standalone,
 };
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send};
 
@@ -57,7 +58,8 @@ fn over_sockets() -> Ranks {
     ranks
 }
 
-/// The smallest launcher: serves the key-value store and fences until all ranks have closed their sockets.
+/// The smallest launcher: serves the key-value store and fences until all ranks have closed their
+/// sockets.
 fn serve(sockets: &[OwnedFd]) {
     let mut store = InProcess::job(Hosts::one(sockets.len()));
     let tell = |rank: usize, line: FromLauncher| {
@@ -203,9 +205,9 @@ fn the_double_records_aborts_notices_and_requests() {
     ranks[0].request_status();
     assert_eq!(ranks[1].status_requested(), Ok(true));
     assert_eq!(ranks[1].status_requested(), Ok(false));
-    let status = Status {
+    let status = RankStatus {
         operation: "MPI_Recv".into(),
-        ..Status::default()
+        ..RankStatus::default()
     };
     ranks[1].notify(Notice::Status(&status)).unwrap();
     assert_eq!(ranks[0].aborted(), None);

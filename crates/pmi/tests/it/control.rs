@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use pmi::{
-    Bootstrap, FromRank, Hosts, Job, KEY_LIMIT, KvsError, LauncherGone, Notice, Status,
+    Bootstrap, FromRank, Hosts, Job, KEY_LIMIT, KvsError, LauncherGone, Notice, RankStatus,
     UnexpectedMessage, VALUE_LIMIT, WaitCondition, WaitReason,
 };
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send};
@@ -29,12 +29,12 @@ fn lines(launcher: &OwnedFd) -> Vec<FromRank> {
     lines
 }
 
-fn status(unexpected: usize) -> Status {
+fn status(unexpected: usize) -> RankStatus {
     let on = |communicator: &str, condition| WaitReason {
         condition,
         communicator: communicator.to_string(),
     };
-    Status {
+    RankStatus {
         operation: "MPI_Waitall".into(),
         progress: 1200,
         waits: vec![
@@ -107,7 +107,7 @@ fn a_status_survives_the_way_even_when_it_is_long() {
             }
         });
         control.notify(Notice::Status(&sent)).unwrap();
-        assert_eq!(reader.join().unwrap().parse::<Status>().unwrap(), sent);
+        assert_eq!(reader.join().unwrap().parse::<RankStatus>().unwrap(), sent);
     }
 }
 
@@ -149,7 +149,7 @@ fn a_line_that_is_no_status_is_named() {
         "op=%8 progress=1",
     ] {
         let bad = format!("op=MPI_Recv progress=1\n{line}x\n");
-        assert!(bad.parse::<Status>().is_err(), "{bad}");
+        assert!(bad.parse::<RankStatus>().is_err(), "{bad}");
     }
 }
 

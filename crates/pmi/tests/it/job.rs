@@ -75,12 +75,12 @@ fn a_wrong_descriptor_is_refused_and_left_alone() {
         (
             closed,
             rank.as_raw_fd(),
-            "FISHPLATE_SEGMENT_FD=9999: no descriptor of this job: it is not open",
+            "FISHPLATE_SEGMENT_FD=9999: not a descriptor of this job: it is not open",
         ),
         (
             segment.as_raw_fd(),
             closed,
-            "FISHPLATE_CONTROL_FD=9999: no descriptor of this job: it is not open",
+            "FISHPLATE_CONTROL_FD=9999: not a descriptor of this job: it is not open",
         ),
         (
             segment.as_raw_fd(),
@@ -201,7 +201,8 @@ const FOREIGN: &[(Vars, Option<&str>)] = &[
         &[("MV2_COMM_WORLD_RANK", "0"), ("MV2_COMM_WORLD_SIZE", "2")],
         Some("MVAPICH"),
     ),
-    // A step of several tasks; the shell of salloc; a batch script; an interactive step; a step of one task.
+    // A step of several tasks; the shell of salloc; a batch script; an interactive step; a step of
+    // one task.
     (
         &[
             ("SLURM_PROCID", "0"),
