@@ -26,7 +26,7 @@ struct Entry {
 }
 
 impl Kvs {
-    /// An empty store for so many ranks.
+    /// An empty store for `ranks` ranks.
     pub(crate) fn new(ranks: usize) -> Self {
         Kvs {
             values: HashMap::new(),

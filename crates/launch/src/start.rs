@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -127,25 +127,7 @@ impl<'a> Starter<'a> {
         .map_err(|errno| failed(errno.into()))?;
         let mut command = Command::new(&options.program);
         command.args(&options.arguments);
-        if let Some(cores) = self.cores {
-            command.env(CORES, cores);
-        }
-        command.envs(options.variables.iter().map(|(name, value)| (name, value)));
-        if let Some(path) = &self.library_path {
-            command.env("LD_LIBRARY_PATH", path);
-        }
-        // A launcher that is itself a rank has some of these variables.
-        for row in pmi::CONTRACT {
-            command.env_remove(row.env);
-        }
-        command.envs(pmi::variables(
-            number,
-            &self.share.hosts,
-            theirs.as_raw_fd(),
-        ));
-        for (variable, file) in self.shared.iter() {
-            command.env(variable, file.as_raw_fd().to_string());
-        }
+        self.set_environment(&mut command, number, theirs.as_raw_fd());
         if let Some(directory) = &options.directory {
             command.current_dir(directory);
         }
@@ -190,6 +172,30 @@ impl<'a> Starter<'a> {
         let mut rank = RankProcess::new(number, pid, !shares_group, control, streams);
         rank.input = input;
         Ok(rank)
+    }
+
+    /// Sets the variables of a rank: the user's, then the launcher's.
+    fn set_environment(&self, command: &mut Command, number: usize, control: RawFd) {
+        if let Some(cores) = self.cores {
+            command.env(CORES, cores);
+        }
+        command.envs(
+            self.options
+                .variables
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
+        if let Some(path) = &self.library_path {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        // A launcher that is itself a rank has some of these variables.
+        for row in pmi::CONTRACT {
+            command.env_remove(row.env);
+        }
+        command.envs(pmi::variables(number, &self.share.hosts, control));
+        for (variable, file) in self.shared.iter() {
+            command.env(variable, file.as_raw_fd().to_string());
+        }
     }
 
     /// Turns the system's answer to exec into advice for the user.

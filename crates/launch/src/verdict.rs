@@ -135,14 +135,16 @@ fn signal_text(number: i32) -> String {
         return format!("signal {number}");
     };
     let meaning = match signal {
-        Signal::SIGSEGV => "it touched memory that is not there",
-        Signal::SIGBUS => "bus error: memory could not be provided, or was misaligned",
-        Signal::SIGFPE => "arithmetic error, such as an integer divided by zero",
-        Signal::SIGILL => "it holds an instruction that this processor does not know",
-        Signal::SIGABRT => "it gave up: abort(), a failed assertion, or a damaged heap",
-        Signal::SIGKILL => "from outside; the system does so when memory runs out",
-        Signal::SIGPIPE => "it wrote to a pipe that nobody reads",
-        Signal::SIGXCPU => "its limit of CPU time is reached",
+        Signal::SIGSEGV => "access to memory that is unmapped or protected",
+        Signal::SIGBUS => {
+            "bus error: the system could not provide memory, or an access was misaligned"
+        }
+        Signal::SIGFPE => "arithmetic error, such as an integer division by zero",
+        Signal::SIGILL => "an instruction that this processor does not have",
+        Signal::SIGABRT => "abort(), a failed assertion, or a damaged heap",
+        Signal::SIGKILL => "sent from outside; the system sends it when memory runs out",
+        Signal::SIGPIPE => "a write to a pipe without a reader",
+        Signal::SIGXCPU => "the limit on CPU time was reached",
         _ => return signal.to_string(),
     };
     format!("{signal} ({meaning})")

@@ -14,7 +14,7 @@ pub struct InProcess {
     job: Arc<Mutex<SharedJob>>,
 }
 
-/// What the ranks of a job share.
+/// State that the ranks of a job share.
 #[derive(Debug, Default)]
 struct SharedJob {
     values: HashMap<String, String>,

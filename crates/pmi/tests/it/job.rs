@@ -1,4 +1,4 @@
-//! What a rank makes of the variables it finds.
+//! The variables by which our launcher identifies a rank, and those of other launchers.
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
