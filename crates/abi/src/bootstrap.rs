@@ -25,7 +25,7 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
             _ => Some(remote::node(&job, &knobs.device)?),
         };
         let mut wiring = Wiring::new(job);
-        wiring.node = node;
+        wiring.peers.node = node;
         return Ok((wiring, None));
     };
     let bytes = contents(&File::from(model.scene))
@@ -59,8 +59,9 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
         .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     job.hosts = Hosts::new(scene.hosts);
     let mut wiring = Wiring::new(Arc::new(job));
-    wiring.segment = None;
-    wiring.node = Some(Box::new(ModelNode::new(turn)));
+    wiring.peers.segment = None;
+    wiring.peers.local = vec![wiring.peers.rank];
+    wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
     Ok((wiring, watched.then(|| Watch::new(time))))
 }
 

@@ -21,7 +21,8 @@ fn a_program_in_the_working_directory_is_pointed_out() {
     let folder = Folder::new("here");
     folder.file("job-program", "#!/bin/sh\n", 0o755);
     let job = run(&["job-program"]).current_dir(&folder.0).finish();
-    job.code(127).one_line(&["not found in PATH; the working directory has one: ./job-program"]);
+    job.code(127)
+        .one_line(&["not found in PATH; the working directory has one: ./job-program"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::algorithms::AlgorithmChoices;
 use crate::value::{
-    Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, WaitMode,
+    Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, Wait,
 };
 use crate::{Error, Knob};
 
@@ -165,7 +165,7 @@ knobs! {
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of
     /// the host has a core of its own, and yields otherwise; after the time in FISHPLATE_SPIN it
     /// sleeps.
-    wait: WaitMode = WaitMode::Auto, "FISHPLATE_WAIT";
+    wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
 
     /// With the wait mode `auto`: the time that a rank polls for a message before it sleeps. Ranks
     /// that share a core yield between polls. With a software RDMA device the time is multiplied by

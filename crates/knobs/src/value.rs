@@ -238,7 +238,7 @@ words! {
 
 words! {
     /// Mode of waiting for a message.
-    WaitMode, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
+    Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
     {
         /// Choose by the number of cores.
         Auto = "auto",

@@ -109,7 +109,10 @@ impl fmt::Display for Error {
                 )
             }
             Error::Ranks { ranks } => {
-                write!(f, "cannot start {ranks} ranks: a job has from 1 to {MOST_RANKS}")
+                write!(
+                    f,
+                    "cannot start {ranks} ranks: a job has from 1 to {MOST_RANKS}"
+                )
             }
             Error::Descriptors { needed, hard } => write!(
                 f,

@@ -38,7 +38,7 @@ impl State {
         let report = self.report(waiting);
         // A launcher that is gone has nothing left to be told.
         let _ = self.bootstrap.notify(Notice::Status(&report));
-        self.channels.leave();
+        self.router.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",
             report.sentence()

@@ -408,7 +408,7 @@ fn what_is_told_ahead_is_for_rdma_only() {
                     .unwrap();
             }
         }
-        rank.lock().messages.tells_ahead()
+        rank.lock().messages.announces()
     };
     run_shared(2, &[], |rank| assert!(!long_messages(rank)));
     run_remote(2, &[], &Setup::default(), |rank| {

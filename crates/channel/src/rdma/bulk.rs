@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use device::{Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
 
 use super::Rdma;
-use crate::{Done, Exposed, Exposure, Fault, Head, Place, Result};
+use crate::{Done, Exposed, Exposure, Fault, Head, Result, Transfer as Answer};
 
 /// Notices that are expected at once, at most.
 pub(super) const NOTICES: usize = 1024;
@@ -47,7 +47,7 @@ struct Transfer {
     peer: usize,
     way: Way,
     local: Slice0,
-    far: Place,
+    far: Remote,
     len: usize,
     posted: usize,
     token: Head,
@@ -56,7 +56,7 @@ struct Transfer {
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     Read,
-    Write { notice: u32 },
+    Write { notice: Option<u32> },
 }
 
 /// The beginning of a local piece.
@@ -160,13 +160,13 @@ impl Rdma {
             let at = transfer.posted as u64;
             let far = Remote {
                 address: transfer.far.address + at,
-                rkey: transfer.far.key,
+                rkey: transfer.far.rkey,
             };
             let operation = match transfer.way {
                 Way::Read => Operation::Read { from: far },
                 Way::Write { notice } => Operation::Write {
                     to: far,
-                    immediate: last.then_some(notice),
+                    immediate: notice.filter(|_| last),
                 },
             };
             let local = Slice {
@@ -191,11 +191,11 @@ impl Rdma {
         &mut self,
         peer: usize,
         way: Way,
-        far: Place,
+        far: Remote,
         local: &Exposure,
         len: usize,
         token: Head,
-    ) -> Result<()> {
+    ) -> Result<Answer> {
         if self.peers[peer].is_none() {
             return Err(Fault::Broken {
                 peer,
@@ -207,13 +207,14 @@ impl Rdma {
             peer,
             way,
             local: Slice0 {
-                address: local.address,
-                lkey: local.lkey,
+                address: local.key.address,
+                lkey: self.local_key(local),
             },
             far,
             len,
             posted: 0,
             token,
-        })
+        })?;
+        Ok(Answer::Started)
     }
 }

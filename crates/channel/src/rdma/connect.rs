@@ -338,7 +338,7 @@ impl Rdma {
 
     /// All that was put is in the peers' memory, and they have been told so far as they must be. To be called again until
     /// it says true; only then may this end go away.
-    pub fn close(&mut self) -> Result<bool> {
+    pub(super) fn end_connections(&mut self) -> Result<bool> {
         self.listen()?;
         self.poll()?;
         let mut all = true;

@@ -3,7 +3,7 @@
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
-use crate::{Channel, Exposed, OneSided, Put, suite};
+use crate::{Exposed, OneSided, Put, Transport, suite};
 
 /// A rank that has connected to all others and looks at nothing: how many packets each then gets rid of, and that all of
 /// them come in the end. A request that met no receive would end its connection.

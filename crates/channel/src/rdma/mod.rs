@@ -164,6 +164,11 @@ impl Rdma {
         })
     }
 
+    /// This host's processors do the work of its devices, so a rank that spins keeps them from it.
+    pub fn by_processor(&mut self) -> bool {
+        self.node.rail(0).attributes().by_processor
+    }
+
     pub fn rank(&self) -> usize {
         self.rank
     }

@@ -3,7 +3,7 @@
 use device::strict::{self, Setup};
 
 use super::*;
-use crate::{Channel, Put, suite};
+use crate::{Put, Transport, suite};
 
 pub(super) const DESIGNS: [Design; 4] = [
     Design::Basic,

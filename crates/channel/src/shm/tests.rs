@@ -8,7 +8,7 @@ use crate::suite::take;
 
 const FAR: Cores = Cores {
     near: false,
-    past_cache: 1024,
+    non_temporal_from: 1024,
 };
 
 /// The empty file of a segment, as a launcher makes it.

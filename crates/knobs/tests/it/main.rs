@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knobs::{Bytes, Error, KnobValue, Knobs, PREFIX, Seconds, SingleCopyMode, TABLE, WaitMode};
+use knobs::{Bytes, Error, KnobValue, Knobs, PREFIX, Seconds, SingleCopyMode, TABLE, Wait};
 
 fn parse(vars: &[(&str, &str)]) -> Result<Knobs, Error> {
     Knobs::parse(
@@ -40,7 +40,7 @@ fn each_type_is_read() {
     assert_eq!(knobs.eager_limit, Bytes::kib(64));
     assert_eq!(knobs.ring_slots, 512);
     assert_eq!(knobs.single_copy, SingleCopyMode::Off);
-    assert_eq!(knobs.wait, WaitMode::Yield);
+    assert_eq!(knobs.wait, Wait::Yield);
     assert_eq!(knobs.spin, Duration::from_micros(1500));
     assert_eq!(knobs.report_stuck, Seconds(Duration::from_secs(2)));
     assert_eq!(knobs.device, "rxe0, mlx5_0:1");

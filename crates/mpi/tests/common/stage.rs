@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use channel::Peers;
 use device::Node;
 use device::config::Scene;
 use device::model::trace::Span;
 use device::model::{ModelNode, Net};
 use fabric::System;
 use fabric::catalogue::Catalogue;
-use mpi::{Rank, RealHost, Wiring};
+use mpi::{Rank, Wiring};
 use pmi::{Hosts, Standalone};
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
@@ -84,12 +85,17 @@ pub fn play_through(
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
         let wiring = Wiring {
+            peers: Peers {
+                rank,
+                size,
+                local: vec![rank],
+                segment: None,
+                node: Some(node(ModelNode::new(turn), rank)),
+            },
             bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
-            segment: None,
-            node: Some(node(ModelNode::new(turn), rank)),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
-        let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
+        let rank = Rank::new(Some(wiring), knobs).unwrap();
         let rank = Arc::new(rank);
         program(&rank);
         rank.finish("MPI_Finalize").unwrap();

@@ -1,17 +1,18 @@
-//! Whoever sleeps on the rank's doorbell hears its devices too: a thread waits for the devices' events meanwhile, and rings
-//! the bell for them. It exists once a rank with devices has slept, and costs nothing while the rank is awake.
+//! The thread that waits for the devices' events and rings the rank's doorbell for them, so that a rank with peers of both
+//! kinds sleeps in one place. It starts at the first sleep of a rank with devices and costs nothing while the rank is
+//! awake.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use channel::shm::Bell;
+use crate::shm::Bell;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
 const STACK: usize = 64 << 10;
 
-pub struct Watcher {
+pub(super) struct EventThread {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<()>>,
 }
@@ -30,9 +31,9 @@ enum What {
     End,
 }
 
-impl Watcher {
+impl EventThread {
     /// Will ring `bell` for what makes `events` readable.
-    pub fn new(events: OwnedFd, bell: Bell) -> std::io::Result<Watcher> {
+    pub(super) fn new(events: OwnedFd, bell: Bell) -> std::io::Result<EventThread> {
         let orders = Arc::new(Orders {
             what: Mutex::new(What::Idle),
             changed: Condvar::new(),
@@ -45,14 +46,14 @@ impl Watcher {
                 let orders = orders.clone();
                 move || orders.follow(&events, &bell)
             })?;
-        Ok(Watcher {
+        Ok(EventThread {
             orders,
             thread: Some(thread),
         })
     }
 
     /// Watches until the next event. To be called by a sleeper that has armed the bell, before it sleeps.
-    pub fn watch(&self) {
+    pub(super) fn watch(&self) {
         let mut what = self.orders.lock();
         if *what == What::Idle {
             *what = What::Watch;
@@ -94,7 +95,7 @@ impl Orders {
     }
 }
 
-impl Drop for Watcher {
+impl Drop for EventThread {
     fn drop(&mut self) {
         *self.orders.lock() = What::End;
         self.orders.changed.notify_one();
