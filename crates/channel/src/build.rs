@@ -93,7 +93,7 @@ impl Router {
 fn join(segment: OwnedFd, rank: usize, local: LocalRanks, settings: &Settings) -> Result<Shm> {
     let share = (RINGS_BYTES / local.count()).max(LEAST_RING_BYTES);
     let shape = Shape::new(settings.ring_slots, settings.ring_bytes.min(share))?;
-    let segment = Segment::open(segment, shape)?;
+    let segment = Segment::open(segment, local.count(), shape)?;
     let cores = Cores {
         near: settings.near,
         non_temporal_from: settings.non_temporal_from,

@@ -98,7 +98,7 @@ impl FromStr for How {
 /// A job's machine, and where goes what is kept of it.
 #[derive(Default)]
 pub struct Stage {
-    pub launched: Option<launch::Stage>,
+    pub launched: Option<launch::ModelledMachine>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
@@ -161,7 +161,7 @@ impl Arguments {
         let world = sim::memory::Memory::create()
             .map_err(|why| format!("the memory of virtual time cannot be had: {why}"))?;
         Ok(Stage {
-            launched: Some(launch::Stage {
+            launched: Some(launch::ModelledMachine {
                 scene: scene.encode(),
                 world: Arc::new(world),
                 computed,

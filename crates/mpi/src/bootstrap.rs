@@ -1,46 +1,41 @@
 //! The ties of a rank to the others of its job, and the settings of its transports.
 
+use std::sync::Arc;
+
 use channel::rdma::{Config, Design};
 use channel::{Peers, Settings, WaitMode, WaitSettings};
-use knobs::{Knobs, RdmaDesign, SingleCopy, Wait};
-use pmi::{Control, Hosts, Job};
+use knobs::{Knobs, RdmaDesign, SingleCopyMode, Wait};
+use pmi::{Bootstrap, Standalone};
 
 use crate::p2p::protocol::Limits;
 
 /// The ties of a rank to the others of its job.
 pub struct Wiring {
+    /// The rank's identity, and its launcher.
+    pub bootstrap: Arc<dyn Bootstrap>,
     /// The means to reach the other ranks.
     pub peers: Peers,
-    /// The host of each rank.
-    pub hosts: Hosts,
-    /// The connection to the launcher, if there is one.
-    pub control: Option<Control>,
-}
-
-impl From<Job> for Wiring {
-    fn from(job: Job) -> Wiring {
-        Wiring {
-            peers: Peers {
-                rank: job.rank,
-                size: job.size,
-                local: job.hosts.beside(job.rank).collect(),
-                segment: Some(job.segment),
-                node: None,
-            },
-            hosts: job.hosts,
-            control: Some(job.control),
-        }
-    }
 }
 
 impl Wiring {
+    /// The memory that the launcher provides for the ranks of this host, and no device.
+    pub fn new(bootstrap: Arc<dyn Bootstrap>) -> Wiring {
+        let rank = bootstrap.rank();
+        Wiring {
+            peers: Peers {
+                rank,
+                size: bootstrap.size(),
+                local: bootstrap.hosts().beside(rank).collect(),
+                segment: bootstrap.take_segment(),
+                node: None,
+            },
+            bootstrap,
+        }
+    }
+
     /// A rank without peers.
     pub(crate) fn alone() -> Wiring {
-        Wiring {
-            peers: Peers::none(),
-            hosts: Hosts::one(1),
-            control: None,
-        }
+        Wiring::new(Arc::new(Standalone::alone()))
     }
 }
 
@@ -60,8 +55,8 @@ pub(crate) fn transports(knobs: &Knobs) -> Settings {
     Settings {
         ring_slots: knobs.ring_slots,
         ring_bytes: knobs.ring_bytes.0,
-        single_copy: knobs.single_copy != SingleCopy::Off,
-        near: knobs.cores == knobs::Cores::Near,
+        single_copy: knobs.single_copy != SingleCopyMode::Off,
+        near: knobs.cores == knobs::CoreDistance::Near,
         non_temporal_from: knobs.past_cache_limit.0,
         rdma: Config {
             design: match knobs.rdma_design {

@@ -1,10 +1,12 @@
 //! A rank: everything that one process of a job is to MPI.
 
+use std::sync::Arc;
+
 use channel::lock::{Guard, RankLock};
 use channel::{Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
 use knobs::Knobs;
-use pmi::{Control, Hosts};
+use pmi::{Bootstrap, Hosts};
 
 use crate::attributes::Keyvals;
 use crate::bootstrap::{Wiring, limits, transports};
@@ -58,8 +60,8 @@ pub struct State {
     /// Room for buffered sends.
     pub(crate) rooms: Rooms,
     pub knobs: Knobs,
-    /// The line to the launcher.
-    pub control: Option<Control>,
+    /// The launcher, as far as this rank has one.
+    pub bootstrap: Arc<dyn Bootstrap>,
     /// The words of the last error of an operation that nobody was waiting in.
     pub last_error: Option<Error>,
     /// The allowance of receives that need no request.
@@ -73,11 +75,8 @@ pub struct State {
 impl Rank {
     /// Joins the job, or is a job of its own.
     pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
-        let Wiring {
-            peers,
-            hosts,
-            control,
-        } = job.unwrap_or_else(Wiring::alone);
+        let Wiring { bootstrap, peers } = job.unwrap_or_else(Wiring::alone);
+        let hosts = bootstrap.hosts().clone();
         let (rank, size) = (peers.rank, peers.size);
         let settings = transports(&knobs);
         let mut router = Router::build(peers, &settings)?;
@@ -114,7 +113,7 @@ impl Rank {
             lanes: Lanes::default(),
             rooms: Rooms::default(),
             knobs,
-            control,
+            bootstrap,
             last_error: None,
             fast_path: FastPath::default(),
             moved: 0,

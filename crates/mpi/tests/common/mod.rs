@@ -5,13 +5,12 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Once};
 
 use channel::Peers;
-use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
 use device::{Node, Placement};
 use mpi::op::Operation;
 use mpi::{Rank, Wiring};
-use pmi::Hosts;
+use pmi::{Hosts, Standalone};
 use testdevice::strict::{self, Setup};
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
@@ -46,7 +45,7 @@ pub fn run_shared(
     settings: &[(&str, &str)],
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
-    let segment = Segment::create(size).unwrap();
+    let segment = pmi::empty_segment().unwrap();
     let reach = |_| (Some(segment.try_clone().unwrap()), None);
     run_over(&vec![0; size], settings, reach, program);
 }
@@ -96,7 +95,7 @@ pub fn run_on_hosts(
     if settings.iter().all(|(name, _)| *name != "FISHPLATE_WAIT") {
         settings.push(("FISHPLATE_WAIT", "sleep"));
     }
-    let segments = [size.div_ceil(2), size / 2].map(|here| Segment::create(here).unwrap());
+    let segments = [0, 1].map(|_| pmi::empty_segment().unwrap());
     let mut nodes = strict::nodes(size, &setup).into_iter();
     let reach = |rank: usize| {
         let segment = segments[rank % 2].try_clone().unwrap();
@@ -133,8 +132,7 @@ fn run_over(
                         segment,
                         node: node.map(|node| node as Box<dyn Node>),
                     },
-                    hosts,
-                    control: None,
+                    bootstrap: Arc::new(Standalone::new(rank, hosts)),
                 };
                 let _fails = Fails;
                 let rank = Rank::new(Some(wiring), knobs).unwrap();

@@ -10,7 +10,7 @@ use model::config::MachineConfig;
 use model::trace::Span;
 use model::{MachineModel, ModelNode};
 use mpi::{Rank, Wiring};
-use pmi::Hosts;
+use pmi::{Hosts, Standalone};
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
 
@@ -92,8 +92,7 @@ pub fn play_through(
                 segment: None,
                 node: Some(node(ModelNode::new(turn), rank)),
             },
-            hosts: Hosts::new(hosts.clone()),
-            control: None,
+            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
         let rank = Rank::new(Some(wiring), knobs).unwrap();

@@ -1,26 +1,30 @@
-//! Choices of algorithms for collectives. Their names are checked by the crate that owns the algorithms; here only the
-//! form is.
+//! The user's choice of algorithms for collective operations. This crate checks only its form; the
+//! crate that owns the algorithms checks the names.
 
-use crate::value::{Bytes, Value};
+use crate::value::{Bytes, KnobValue};
 
-/// One choice: for this collective, from this size on, that algorithm.
+/// One choice: the algorithm of a collective operation from a message size on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
+pub struct AlgorithmChoice {
+    /// The collective operation.
     pub collective: String,
-    /// The smallest message it is for.
+    /// The smallest message that the choice applies to.
     pub from: Bytes,
+    /// The algorithm.
     pub algorithm: String,
 }
 
-/// Choices in the order in which they were written; of several that fit, the one with the largest `from` counts.
+/// All choices, in the order in which they were written. Of several that apply, the one with the
+/// largest `from` counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Overrides(pub Vec<Override>);
+pub struct AlgorithmChoices(pub Vec<AlgorithmChoice>);
 
-impl Overrides {
-    /// The algorithm chosen for a message of this size, if any was.
+impl AlgorithmChoices {
+    /// The algorithm chosen for a message of `size` bytes, if any.
     pub fn choose(&self, collective: &str, size: usize) -> Option<&str> {
-        let fits =
-            |choice: &&Override| choice.collective == collective && choice.from.get() <= size;
+        let fits = |choice: &&AlgorithmChoice| {
+            choice.collective == collective && choice.from.get() <= size
+        };
         let best = self
             .0
             .iter()
@@ -30,7 +34,7 @@ impl Overrides {
     }
 }
 
-impl Value for Overrides {
+impl KnobValue for AlgorithmChoices {
     const KIND: &'static str = "name[@bytes]=algorithm,...";
     const EXPECTED: &'static str = "choices separated by commas, each COLLECTIVE[@BYTES]=ALGORITHM, such as \
                                     bcast=binomial,allreduce@1K=ring";
@@ -43,7 +47,7 @@ impl Value for Overrides {
         choices
             .map(choice)
             .collect::<Option<Vec<_>>>()
-            .map(Overrides)
+            .map(AlgorithmChoices)
     }
 
     fn show(&self) -> String {
@@ -55,7 +59,7 @@ impl Value for Overrides {
     }
 }
 
-fn choice(text: &str) -> Option<Override> {
+fn choice(text: &str) -> Option<AlgorithmChoice> {
     let (left, algorithm) = text.split_once('=')?;
     let (collective, from) = match left.split_once('@') {
         Some((collective, size)) => (collective, Bytes::parse(size)?),
@@ -67,8 +71,8 @@ fn choice(text: &str) -> Option<Override> {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
-    let sound = word(collective) && word(algorithm);
-    sound.then(|| Override {
+    let valid = word(collective) && word(algorithm);
+    valid.then(|| AlgorithmChoice {
         collective: collective.to_ascii_lowercase(),
         from,
         algorithm: algorithm.to_string(),

@@ -1,10 +1,12 @@
-//! What a rank makes of the variables it finds.
+//! The variables by which our launcher identifies a rank, and those of other launchers.
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
-use pmi::{Error, Hosts, Job};
+use pmi::{Bootstrap, Error, Hosts, Job, Notice};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketFlags;
+
+use crate::control_socket;
 
 fn read(vars: &[(&str, String)]) -> Result<Option<Job>, Error> {
     Job::from_env(
@@ -22,14 +24,9 @@ fn segment() -> OwnedFd {
     memfd_create("test", MemfdFlags::empty()).unwrap()
 }
 
+/// A control socket as a launcher leaves it for a rank: not close-on-exec.
 fn sockets() -> (OwnedFd, OwnedFd) {
-    socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::empty(),
-        None,
-    )
-    .unwrap()
+    control_socket(SocketFlags::empty())
 }
 
 fn job(segment: i32, control: i32) -> Vec<(&'static str, String)> {
@@ -48,13 +45,15 @@ fn the_contract_is_read_and_the_descriptors_are_close_on_exec() {
     let (launcher, rank) = sockets();
     let vars = job(segment().into_raw_fd(), rank.into_raw_fd());
     let job = read(&vars).unwrap().expect("a job");
-    assert_eq!((job.rank, job.size), (1, 4));
+    assert_eq!((job.rank(), job.size()), (1, 4));
     assert_eq!(job.hosts, Hosts::one(4));
+    let segment = job.take_segment().expect("a segment");
+    assert!(job.take_segment().is_none());
     assert_eq!(
-        rustix::io::fcntl_getfd(&job.segment).unwrap(),
+        rustix::io::fcntl_getfd(&segment).unwrap(),
         rustix::io::FdFlags::CLOEXEC
     );
-    job.control.finalize().unwrap();
+    job.notify(Notice::Finalized).unwrap();
     let mut line = [0; 64];
     let (_, length) =
         rustix::net::recv(&launcher, &mut line[..], rustix::net::RecvFlags::empty()).unwrap();
@@ -76,12 +75,12 @@ fn a_wrong_descriptor_is_refused_and_left_alone() {
         (
             closed,
             rank.as_raw_fd(),
-            "FISHPLATE_SEGMENT_FD=9999: no descriptor of this job: it is not open",
+            "FISHPLATE_SEGMENT_FD=9999: not a descriptor of this job: it is not open",
         ),
         (
             segment.as_raw_fd(),
             closed,
-            "FISHPLATE_CONTROL_FD=9999: no descriptor of this job: it is not open",
+            "FISHPLATE_CONTROL_FD=9999: not a descriptor of this job: it is not open",
         ),
         (
             segment.as_raw_fd(),
@@ -202,7 +201,8 @@ const FOREIGN: &[(Vars, Option<&str>)] = &[
         &[("MV2_COMM_WORLD_RANK", "0"), ("MV2_COMM_WORLD_SIZE", "2")],
         Some("MVAPICH"),
     ),
-    // A step of several tasks; the shell of salloc; a batch script; an interactive step; a step of one task.
+    // A step of several tasks; the shell of salloc; a batch script; an interactive step; a step of
+    // one task.
     (
         &[
             ("SLURM_PROCID", "0"),
@@ -262,7 +262,7 @@ fn ranks_learn_who_shares_their_host() {
     vars.push((pmi::SEGMENT_FD, segment().into_raw_fd().to_string()));
     assert!(vars.contains(&(pmi::HOSTS, "0,1*3".into())));
     let job = read(&vars).unwrap().expect("a job");
-    assert_eq!((job.size, &job.hosts), (4, &hosts));
+    assert_eq!((job.size(), &job.hosts), (4, &hosts));
     assert_eq!(hosts.beside(2).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!((hosts.index(0), hosts.index(2)), (0, 1));
     assert!(hosts.share(1, 3) && !hosts.share(0, 1));

@@ -1,24 +1,18 @@
-//! The socket between rank and launcher, at the rank's end.
+//! The control socket, at the rank's end.
 
 use std::os::fd::OwnedFd;
 
 use pmi::{
-    Control, End, FromRank, Gone, KEY_LIMIT, Space, SpaceError, Status, Unexpected, VALUE_LIMIT,
-    Wait,
+    Bootstrap, FromRank, Hosts, Job, KEY_LIMIT, KvsError, LauncherGone, Notice, RankStatus,
+    UnexpectedMessage, VALUE_LIMIT, WaitCondition, WaitReason,
 };
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send};
 
-fn pair() -> (OwnedFd, Control) {
-    let (launcher, rank) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .unwrap();
-    (launcher, Control::new(rank))
+use crate::control_socket;
+
+fn pair() -> (OwnedFd, Job) {
+    let (launcher, rank) = control_socket(SocketFlags::CLOEXEC);
+    (launcher, Job::new(0, Hosts::one(1), rank, None))
 }
 
 /// All lines that have arrived.
@@ -35,34 +29,34 @@ fn lines(launcher: &OwnedFd) -> Vec<FromRank> {
     lines
 }
 
-fn status(unexpected: usize) -> Status {
-    let on = |communicator: &str, end| Wait {
-        end,
+fn status(unexpected: usize) -> RankStatus {
+    let on = |communicator: &str, condition| WaitReason {
+        condition,
         communicator: communicator.to_string(),
     };
-    Status {
+    RankStatus {
         operation: "MPI_Waitall".into(),
         progress: 1200,
         waits: vec![
             on(
                 "MPI_COMM_WORLD",
-                End::From {
+                WaitCondition::From {
                     peer: Some(3),
                     tag: Some(7),
                 },
             ),
             on(
                 "halo exchange 100%\n",
-                End::From {
+                WaitCondition::From {
                     peer: None,
                     tag: None,
                 },
             ),
-            on("größe", End::To { peer: 2, tag: 0 }),
-            on("", End::All),
+            on("größe", WaitCondition::To { peer: 2, tag: 0 }),
+            on("", WaitCondition::All),
         ],
         unexpected: (0..unexpected)
-            .map(|from| Unexpected {
+            .map(|from| UnexpectedMessage {
                 from,
                 tag: 9,
                 communicator: "a=b c".into(),
@@ -75,10 +69,10 @@ fn status(unexpected: usize) -> Status {
 #[test]
 fn what_a_rank_says_arrives() {
     let (launcher, control) = pair();
-    control.init().unwrap();
+    control.notify(Notice::Initialized).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
-    control.fault("").unwrap();
-    control.finalize().unwrap();
+    control.notify(Notice::Fault("")).unwrap();
+    control.notify(Notice::Finalized).unwrap();
     let expected = [
         FromRank::Init {
             pid: std::process::id(),
@@ -112,8 +106,8 @@ fn a_status_survives_the_way_even_when_it_is_long() {
                 }
             }
         });
-        control.status(&sent).unwrap();
-        assert_eq!(reader.join().unwrap().parse::<Status>().unwrap(), sent);
+        control.notify(Notice::Status(&sent)).unwrap();
+        assert_eq!(reader.join().unwrap().parse::<RankStatus>().unwrap(), sent);
     }
 }
 
@@ -130,8 +124,8 @@ fn a_status_reads_as_a_sentence() {
         "MPI_Waitall from 3 tag 7 on MPI_COMM_WORLD"
     );
     status.waits = vec![
-        Wait {
-            end: End::All,
+        WaitReason {
+            condition: WaitCondition::All,
             communicator: "C".into()
         };
         6
@@ -155,46 +149,46 @@ fn a_line_that_is_no_status_is_named() {
         "op=%8 progress=1",
     ] {
         let bad = format!("op=MPI_Recv progress=1\n{line}x\n");
-        assert!(bad.parse::<Status>().is_err(), "{bad}");
+        assert!(bad.parse::<RankStatus>().is_err(), "{bad}");
     }
 }
 
 #[test]
 fn a_request_is_read_once_and_nonsense_is_passed_over() {
-    let (launcher, mut control) = pair();
-    assert_eq!(control.report_asked(), Ok(false));
+    let (launcher, control) = pair();
+    assert_eq!(control.status_requested(), Ok(false));
     send(&launcher, b"dance\nreport\nreport\n", SendFlags::empty()).unwrap();
-    assert_eq!(control.report_asked(), Ok(true));
-    assert_eq!(control.report_asked(), Ok(true));
-    assert_eq!(control.report_asked(), Ok(false));
+    assert_eq!(control.status_requested(), Ok(true));
+    assert_eq!(control.status_requested(), Ok(true));
+    assert_eq!(control.status_requested(), Ok(false));
 }
 
 #[test]
 fn the_death_of_the_launcher_is_told_and_kills_nobody() {
-    let (launcher, mut control) = pair();
-    control.init().unwrap();
+    let (launcher, control) = pair();
+    control.notify(Notice::Initialized).unwrap();
     drop(launcher);
-    assert_eq!(control.report_asked(), Err(Gone));
-    assert_eq!(control.answer(), Err(SpaceError::Gone(Gone)));
-    assert_eq!(control.finalize(), Err(Gone));
+    assert_eq!(control.status_requested(), Err(LauncherGone));
+    assert_eq!(control.next_value(), Err(KvsError::Gone(LauncherGone)));
+    assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone));
 }
 
 #[test]
 fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
     let (_launcher, control) = pair();
     let outcome = (0..1_000_000)
-        .map(|_| control.fault(&"x".repeat(4000)))
+        .map(|_| control.notify(Notice::Fault(&"x".repeat(4000))))
         .find(Result::is_err);
-    assert_eq!(outcome, Some(Err(Gone)));
+    assert_eq!(outcome, Some(Err(LauncherGone)));
 }
 
 #[test]
 fn what_is_put_and_asked_arrives_up_to_the_limits() {
-    let (launcher, mut control) = pair();
+    let (launcher, control) = pair();
     let (key, value) = ("k".repeat(KEY_LIMIT), "v".repeat(VALUE_LIMIT));
     control.put(&key, &value).unwrap();
     control.put("empty", "").unwrap();
-    control.ask("a=b,c").unwrap();
+    control.get("a=b,c").unwrap();
     let put = |key: &str, value: &str| FromRank::Put {
         key: key.into(),
         value: value.into(),
@@ -211,7 +205,7 @@ fn what_is_put_and_asked_arrives_up_to_the_limits() {
 
 #[test]
 fn what_is_no_key_or_value_is_refused_with_the_reason() {
-    let (launcher, mut control) = pair();
+    let (launcher, control) = pair();
     let long = "x".repeat(VALUE_LIMIT + 1);
     let cases = [
         (control.put("", "v"), "printable"),
@@ -223,10 +217,13 @@ fn what_is_no_key_or_value_is_refused_with_the_reason() {
         (control.put("key", "größe"), "hexadecimal"),
         (
             control.put("key", &long),
-            "3073 bytes, and 3072 are possible",
+            "3073 bytes, but a value of the job's key-value store has at most 3072",
         ),
-        (control.ask(&long[..KEY_LIMIT + 1]), "129 bytes, and 128"),
-        (control.ask("tab\t"), "printable"),
+        (
+            control.get(&long[..KEY_LIMIT + 1]),
+            "129 bytes, but a key of the job's key-value store has at most 128",
+        ),
+        (control.get("tab\t"), "printable"),
     ];
     for (outcome, expected) in cases {
         let message = outcome.expect_err(expected).to_string();
@@ -237,21 +234,61 @@ fn what_is_no_key_or_value_is_refused_with_the_reason() {
 
 #[test]
 fn answers_and_requests_do_not_hide_each_other() {
-    let (launcher, mut control) = pair();
-    assert_eq!(control.answer(), Ok(None));
+    let (launcher, control) = pair();
+    assert_eq!(control.next_value(), Ok(None));
     let long = "v".repeat(VALUE_LIMIT);
     let first = format!("report\nvalue a {long}\nvalue b\n");
     for packet in [first.as_str(), "report\n", "value c 3\n"] {
         send(&launcher, packet.as_bytes(), SendFlags::empty()).unwrap();
     }
     let answer = |key: &str, value: &str| Ok(Some((key.to_string(), value.to_string())));
-    assert_eq!(control.answer(), answer("a", &long));
-    assert_eq!(control.report_asked(), Ok(true));
-    assert_eq!(control.report_asked(), Ok(true));
-    assert_eq!(control.report_asked(), Ok(false));
-    assert_eq!(control.answer(), answer("b", ""));
-    assert_eq!(control.answer(), answer("c", "3"));
-    assert_eq!(control.answer(), Ok(None));
+    assert_eq!(control.next_value(), answer("a", &long));
+    assert_eq!(control.status_requested(), Ok(true));
+    assert_eq!(control.status_requested(), Ok(true));
+    assert_eq!(control.status_requested(), Ok(false));
+    assert_eq!(control.next_value(), answer("b", ""));
+    assert_eq!(control.next_value(), answer("c", "3"));
+    assert_eq!(control.next_value(), Ok(None));
+}
+
+#[test]
+fn a_fence_is_entered_once_and_completed_once() {
+    let (launcher, control) = pair();
+    control.put("key", "value").unwrap();
+    control.enter_fence().unwrap();
+    assert_eq!(control.enter_fence(), Err(KvsError::InFence));
+    assert_eq!(control.fence_is_complete(), Ok(false));
+    let put = FromRank::Put {
+        key: "key".into(),
+        value: "value".into(),
+    };
+    assert_eq!(lines(&launcher), [put, FromRank::Fence]);
+    send(&launcher, b"report\nfence\n", SendFlags::empty()).unwrap();
+    assert_eq!(control.fence_is_complete(), Ok(true));
+    assert_eq!(control.fence_is_complete(), Ok(false));
+    assert_eq!(control.status_requested(), Ok(true));
+    control.enter_fence().unwrap();
+    drop(launcher);
+    assert_eq!(control.fence(), Err(KvsError::InFence));
+    assert_eq!(
+        control.fence_is_complete(),
+        Err(KvsError::Gone(LauncherGone))
+    );
+}
+
+#[test]
+fn a_fence_blocks_until_the_launcher_ends_it() {
+    let (launcher, control) = pair();
+    let launcher = std::thread::spawn(move || {
+        while !lines(&launcher).contains(&FromRank::Fence) {
+            std::thread::yield_now();
+        }
+        send(&launcher, b"fence\n", SendFlags::empty()).unwrap();
+        launcher
+    });
+    control.fence().unwrap();
+    drop(launcher.join().unwrap());
+    assert_eq!(control.fence(), Err(KvsError::Gone(LauncherGone)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knobs::{Bytes, Error, Knobs, PREFIX, Seconds, SingleCopy, TABLE, Value, Wait};
+use knobs::{Bytes, Error, KnobValue, Knobs, PREFIX, Seconds, SingleCopyMode, TABLE, Wait};
 
 fn parse(vars: &[(&str, &str)]) -> Result<Knobs, Error> {
     Knobs::parse(
@@ -39,7 +39,7 @@ fn each_type_is_read() {
     .unwrap();
     assert_eq!(knobs.eager_limit, Bytes::kib(64));
     assert_eq!(knobs.ring_slots, 512);
-    assert_eq!(knobs.single_copy, SingleCopy::Off);
+    assert_eq!(knobs.single_copy, SingleCopyMode::Off);
     assert_eq!(knobs.wait, Wait::Yield);
     assert_eq!(knobs.spin, Duration::from_micros(1500));
     assert_eq!(knobs.report_stuck, Seconds(Duration::from_secs(2)));

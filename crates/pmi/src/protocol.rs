@@ -1,42 +1,74 @@
-//! The lines on the socket between a rank and its launcher, for both ends.
+//! The protocol of the control socket: the lines that a rank and its launcher send each other.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest line. What is longer is cut, so that a rank cannot make its launcher hold more.
+/// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in
+/// its launcher.
 pub const LINE_LIMIT: usize = 4096;
 
-/// The longest packet: a few lines, far below what a socket's buffer holds.
+/// The longest packet, in bytes: a few lines, far less than the buffer of a socket.
 pub(crate) const PACKET_LIMIT: usize = 4 * LINE_LIMIT;
 
-/// What a rank says.
+/// A line from a rank to its launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromRank {
-    /// `init PID`: it is through MPI_Init.
-    Init { pid: u32 },
-    /// `finalize`: it is through MPI_Finalize.
+    /// `init PID`: the rank has completed MPI_Init.
+    Init {
+        /// The process of the program, which differs from the rank's where a wrapper started it.
+        pid: u32,
+    },
+    /// `finalize`: the rank has completed MPI_Finalize.
     Finalize,
-    /// `abort CODE MESSAGE`: it wants the job to end.
-    Abort { code: i32, message: String },
-    /// `fault TEXT`: a fatal error is about to end it.
-    Fault { text: String },
-    /// `status TEXT`: a line of its [`Status`](crate::Status).
-    Status { text: String },
-    /// `status-end`: that was all of the status.
+    /// `abort CODE MESSAGE`: the rank asks for the end of the job.
+    Abort {
+        /// The exit code of the job.
+        code: i32,
+        /// The reason.
+        message: String,
+    },
+    /// `fault TEXT`: a fatal error is about to end the rank.
+    Fault {
+        /// The error.
+        text: String,
+    },
+    /// `status TEXT`: one line of the rank's [`RankStatus`](crate::RankStatus).
+    Status {
+        /// The line.
+        text: String,
+    },
+    /// `status-end`: the status is complete.
     StatusEnd,
-    /// `put KEY VALUE`: into the job's key-value space.
-    Put { key: String, value: String },
-    /// `get KEY`: it wants that value, now or when there is one.
-    Get { key: String },
+    /// `put KEY VALUE`: store a value in the job's key-value store.
+    Put {
+        /// Its key.
+        key: String,
+        /// The value, possibly empty.
+        value: String,
+    },
+    /// `get KEY`: send the value of this key, as soon as it is known.
+    Get {
+        /// The key.
+        key: String,
+    },
+    /// `fence`: the rank has entered a fence.
+    Fence,
 }
 
-/// What a launcher says.
+/// A line from a launcher to a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromLauncher {
-    /// `report`: say what you wait for.
+    /// `report`: send your status.
     Report,
     /// `value KEY VALUE`: the answer to a `get`.
-    Value { key: String, value: String },
+    Value {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// `fence`: all ranks have entered the fence.
+    Fence,
 }
 
 impl fmt::Display for FromRank {
@@ -50,6 +82,7 @@ impl fmt::Display for FromRank {
             FromRank::StatusEnd => write!(f, "status-end"),
             FromRank::Put { key, value } => write!(f, "put {key} {value}"),
             FromRank::Get { key } => write!(f, "get {key}"),
+            FromRank::Fence => write!(f, "fence"),
         }
     }
 }
@@ -83,6 +116,7 @@ impl FromStr for FromRank {
                 FromRank::Put { key, value }
             }
             "get" => FromRank::Get { key: rest.into() },
+            "fence" => FromRank::Fence,
             _ => return Err(()),
         })
     }
@@ -93,6 +127,7 @@ impl fmt::Display for FromLauncher {
         match self {
             FromLauncher::Report => write!(f, "report"),
             FromLauncher::Value { key, value } => write!(f, "value {key} {value}"),
+            FromLauncher::Fence => write!(f, "fence"),
         }
     }
 }
@@ -104,6 +139,7 @@ impl FromStr for FromLauncher {
         let line = line.trim_end();
         match line.split_once(' ').unwrap_or((line, "")) {
             ("report", _) => Ok(FromLauncher::Report),
+            ("fence", _) => Ok(FromLauncher::Fence),
             ("value", rest) => {
                 let (key, value) = key_and_value(rest);
                 Ok(FromLauncher::Value { key, value })
@@ -113,13 +149,14 @@ impl FromStr for FromLauncher {
     }
 }
 
-/// A value may be empty. What is wrong with either is found where they are used, so that it can be told.
+/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name
+/// them.
 fn key_and_value(text: &str) -> (String, String) {
     let (key, value) = text.split_once(' ').unwrap_or((text, ""));
     (key.into(), value.into())
 }
 
-/// Lines, gathered into packets of whole lines.
+/// Gathers lines into packets of whole lines.
 pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     let mut packets = vec![String::new()];
     for line in lines {
@@ -136,7 +173,7 @@ pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     packets
 }
 
-/// Text that stays on one line, and does nothing to a terminal.
+/// The text on one line, without control characters.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
