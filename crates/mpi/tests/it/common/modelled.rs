@@ -13,22 +13,13 @@ use pmi::Hosts;
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
 
-pub fn system(name: &str) -> System {
+pub(crate) fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
-}
-
-/// All of the catalogue.
-#[allow(dead_code, reason = "few tests want all")]
-pub fn systems() -> Vec<String> {
-    let catalogue = Catalogue::builtin();
-    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
-    systems.map(|entry| entry.name.to_owned()).collect()
 }
 
 /// What is kept of a run.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "no test keeps all of them")]
-pub enum Keep {
+pub(crate) enum Keep {
     Nothing,
     Digest,
     Record,
@@ -36,17 +27,17 @@ pub enum Keep {
 
 /// How a run went. Two are the same only if all that happened in them was.
 #[derive(Debug, PartialEq)]
-pub struct Run {
+pub(crate) struct Run {
     /// When each rank ended, in nanoseconds.
-    pub times: Vec<u64>,
-    pub events: u64,
+    pub(crate) times: Vec<u64>,
+    pub(crate) events: u64,
     /// Of the record of what every processor, bus and link did, and when; 0 if only the record itself was kept, or nothing.
-    pub digest: u64,
-    pub record: Vec<Span>,
+    pub(crate) digest: u64,
+    pub(crate) record: Vec<Span>,
 }
 
 /// Runs a program on all ranks.
-pub fn play(
+pub(crate) fn play(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
@@ -56,7 +47,7 @@ pub fn play(
 }
 
 /// The same, where each rank's node is what is made of the machine's.
-pub fn play_through(
+pub(crate) fn play_through(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,

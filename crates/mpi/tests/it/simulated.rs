@@ -1,15 +1,10 @@
 //! Random programs on modelled machines, under random faults: nothing lost, doubled or overtaken, no deadlock, and the same
 //! seed gives the same trace, event by event. `SEED=n` runs that of one seed, `SEEDS=n` so many; each is printed before it runs.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-#[path = "common/stage.rs"]
-mod stage;
-
 use std::sync::{Arc, Mutex};
 
-use common::{out, pattern, room};
+use crate::common::modelled::{Keep, Run, play, system};
+use crate::common::{out, pattern, random_program, room};
 use device::config::Scene;
 use device::model::{Faults, IntraHost};
 use fabric::explain::{explain, total};
@@ -18,7 +13,6 @@ use mpi::Mode;
 use mpi::coll::Work;
 use mpi::comm::WORLD;
 use sim::Random;
-use stage::{Keep, Run, play, system};
 
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
 const DESIGNS: [&str; 4] = ["basic", "piggyback", "pipeline", "zero-copy"];
@@ -44,14 +38,14 @@ fn simulate(seed: u64) -> Run {
     let mut scene = Scene::new(&system, ranks, per_host, seed).unwrap();
     scene.intra_host = [IntraHost::Memory, IntraHost::Hca][pick(2)];
     scene.faults = faults(&mut random);
-    if number("SEED").is_some() {
+    if random_program::only_seed().is_some() {
         eprintln!(
             "{ranks} ranks, {per_host} on a host, by {:?}, {settings:?}, {:?}",
             scene.intra_host, scene.faults
         );
     }
     play(scene, settings, Keep::Digest, move |rank| {
-        programs::play(rank, seed)
+        random_program::play(rank, seed)
     })
 }
 
@@ -80,20 +74,17 @@ fn faults(random: &mut Random) -> Faults {
     faults
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_programs_under_random_faults_lose_nothing_and_repeat() {
-    let seeds: Vec<u64> = match number("SEED") {
-        Some(seed) => vec![seed],
-        None => ONCE_FAILED
-            .into_iter()
-            .chain(0..number("SEEDS").unwrap_or(200))
-            .collect(),
+    let regressions: &[u64] = match random_program::only_seed() {
+        Some(_) => &[],
+        None => &ONCE_FAILED,
     };
-    for seed in seeds {
+    for seed in regressions
+        .iter()
+        .copied()
+        .chain(random_program::seeds(200))
+    {
         eprintln!("seed {seed}");
         let first = simulate(seed);
         assert_eq!(first, simulate(seed), "seed {seed} did not repeat itself");

@@ -2,22 +2,25 @@
 //! the picosecond. Only where the receiver is busy with other looks (for a completion, for a new peer) when it could see the
 //! message, these come on top.
 
-#[allow(dead_code)]
-mod common;
-#[path = "common/stage.rs"]
-mod stage;
-
+use crate::common::modelled::{Keep, play, system};
+use crate::common::{out, room};
 use channel::rdma::explain;
-use common::{out, room};
 use device::config::Scene;
 use device::model::trace::{Act, Lane, Span};
+use fabric::catalogue::Catalogue;
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
 use mpi::Mode;
 use mpi::comm::WORLD;
-use stage::{Keep, play, system};
 
 const ROUNDS: usize = 60;
+
+/// Names of all systems of the catalogue.
+fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
 
 /// What the ranks' processors do in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
@@ -73,7 +76,7 @@ fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_message_takes_what_its_rows_say() {
-    for name in stage::systems() {
+    for name in systems() {
         let system = system(&name);
         let costs = Costs::of(&system, 0);
         if system.software.send == Nanos::ZERO {

@@ -1,10 +1,10 @@
 //! Every collective and every algorithm of the table, against what one process computes.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{elements, gapped, matrix_product, out, pattern, room, run_with, typed};
+use crate::common::{
+    elements, gapped, matrix_product, multiply, out, pattern, room, run_with, typed,
+};
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 use mpi::coll::table::{self, Collective};
 use mpi::coll::{Blocks, Counts, Reduction, Work};
@@ -24,7 +24,8 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
 }
 
 /// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks.
-fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync) {
+fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync + 'static) {
+    let program = Arc::new(program);
     let mut choices: Vec<_> = table::rows(collective)
         .iter()
         .map(|row| format!("{}={}", collective.name(), row.algorithm.name()))
@@ -34,7 +35,8 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + 
     choices.dedup();
     for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
-            run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], |rank| {
+            let program = program.clone();
+            run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], move |rank| {
                 // Both forms are one description: each is tried with about half of the cases, and both with some.
                 for blocking in [true, false] {
                     if size == 3 || blocking == ((size + number) % 2 == 0) {
@@ -58,7 +60,7 @@ const SIZES: [usize; 3] = [0, 3, 17_000];
 fn nobody_leaves_a_barrier_before_all_have_come() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let come: [AtomicUsize; 200] = std::array::from_fn(|_| AtomicUsize::new(0));
-    with_all(Collective::Barrier, |rank, blocking| {
+    with_all(Collective::Barrier, move |rank, blocking| {
         perform(rank, Work::Barrier, blocking);
         if rank.rank() == 0 {
             come.iter().for_each(|come| come.store(0, Ordering::SeqCst));
@@ -416,12 +418,12 @@ fn samples() -> Vec<Sample> {
         Sample {
             ty: dense,
             op: matrix_product(false),
-            combine: common::multiply,
+            combine: multiply,
         },
         Sample {
             ty: spread,
             op: matrix_product(true),
-            combine: common::multiply,
+            combine: multiply,
         },
     ]
 }

@@ -4,16 +4,11 @@
 //! All place bytes in any order, as Soft-RoCE does: so every packet comes with a completion. FISHPLATE_TEST_PEER names the
 //! device that the first one reaches by its cable.
 
-#[allow(dead_code)]
-mod common;
-#[allow(dead_code)]
-#[path = "common/stage.rs"]
-mod stage;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{out, pattern, room};
+use crate::common::modelled::{Keep, play_through, system};
+use crate::common::{out, pattern, room, run_nodes};
 use device::config::Scene;
 use device::counted::{Counted, Counter, Counts};
 use device::model::Faults;
@@ -22,7 +17,6 @@ use device::verbs::{self, Directory, VerbsNode};
 use device::{Device, Node, Placement, Result};
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
-use stage::{Keep, play_through, system};
 
 const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 const RENDEZVOUS: [&str; 2] = ["read", "write"];
@@ -254,14 +248,15 @@ fn on_nodes(
     size: usize,
 ) -> [Vec<Counts>; 2] {
     let pair = Pair::default();
-    let answers: Mutex<[Vec<Counts>; 2]> = Default::default();
+    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let seen = answers.clone();
     let nodes = nodes.into_iter().enumerate();
     let nodes = nodes.map(|(rank, node)| pair.node(node, rank, waits) as Box<dyn Node + Send>);
-    common::run_nodes(nodes.collect(), &settings, |rank| {
+    run_nodes(nodes.collect(), &settings, move |rank| {
         let counts = program(rank, &pair, size);
-        answers.lock().unwrap()[rank.rank()] = counts;
+        seen.lock().unwrap()[rank.rank()] = counts;
     });
-    answers.into_inner().unwrap()
+    std::mem::take(&mut answers.lock().unwrap())
 }
 
 fn on_a_strict_device(

@@ -1,8 +1,6 @@
 //! Grids: their arithmetic, and communicators that carry one.
 
-mod common;
-
-use common::{out, room, run};
+use crate::common::{out, room, run};
 use mpi::comm::{self, WORLD};
 use mpi::topology::{CART, Cartesian};
 use mpi::{Class, Mode, PROC_NULL, UNDEFINED, dims_create};

@@ -1,10 +1,8 @@
 //! The promises of point-to-point communication, over every way that a message can take.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{out, room, run, run_remote, run_shared, run_with};
+use crate::common::{out, room, run, run_remote, run_shared, run_with};
 use device::strict::Setup;
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
@@ -410,8 +408,8 @@ fn what_is_told_ahead_is_for_rdma_only() {
         }
         rank.lock().messages.tells_ahead()
     };
-    run_shared(2, &[], |rank| assert!(!long_messages(rank)));
-    run_remote(2, &[], &Setup::default(), |rank| {
+    run_shared(2, &[], move |rank| assert!(!long_messages(rank)));
+    run_remote(2, &[], &Setup::default(), move |rank| {
         assert_eq!(long_messages(rank), rank.rank() == 1);
     });
 }

@@ -2,6 +2,7 @@
 //! are correct MPI, so on any channel they must end, with nothing lost, doubled or overtaken.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datatype::{Op, Predefined};
@@ -12,10 +13,27 @@ use mpi::request::RequestId;
 use mpi::{ANY_SOURCE, ANY_TAG, Mode, Rank, Status};
 use sim::Random;
 
-use super::common::{elements, out, pattern, room};
+use super::{elements, out, pattern, room};
+
+/// The seed that `SEED` names: the test runs this one only, and says more about it.
+pub(crate) fn only_seed() -> Option<u64> {
+    number("SEED")
+}
+
+/// Seeds to run: the one of `SEED`, or the first `SEEDS`, or the first `usual`.
+pub(crate) fn seeds(usual: u64) -> Range<u64> {
+    match only_seed() {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SEEDS").unwrap_or(usual),
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
 
 /// Runs the program of this seed; every rank of a job calls it with the same.
-pub fn play(rank: &Arc<Rank>, seed: u64) {
+pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
     let mut random = Random::new(seed);
     for phase in 0..2 + random.below(4) {
         let (kind, seed) = (random.below(10), random.word());

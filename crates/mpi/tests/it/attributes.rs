@@ -1,11 +1,8 @@
 //! Attributes and error handlers: when users' functions are called, with what, and what their errors do.
 
-#[allow(dead_code)]
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::run;
+use crate::common::run;
 use datatype::{Predefined, Type};
 use mpi::attributes::{Copied, Holder, Keyval, predefined};
 use mpi::comm::WORLD;

@@ -1,10 +1,8 @@
 //! Communicators: that all members agree on them, and that their messages stay apart.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{out, room, run, run_with};
+use crate::common::{out, room, run, run_with};
 use mpi::comm::{self, SELF, WORLD};
 use mpi::group::Comparison;
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank, UNDEFINED, split_type};

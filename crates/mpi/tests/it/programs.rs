@@ -1,0 +1,12 @@
+//! Random programs on ranks that share memory. `SEED=n` runs that of one seed, `SEEDS=n` so many.
+
+use crate::common::{random_program, run_with};
+
+#[test]
+fn random_programs_end_with_nothing_lost_doubled_or_overtaken() {
+    for seed in random_program::seeds(60) {
+        eprintln!("seed {seed}");
+        let size = 1 + (seed % 5) as usize;
+        run_with(size, &[], move |rank| random_program::play(rank, seed));
+    }
+}
