@@ -11,15 +11,16 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
+pub mod algorithms;
 pub mod attributes;
 mod bootstrap;
 pub mod buffered;
+mod calls;
 mod clock;
 pub mod codes;
 pub mod coll;
+mod collective_buffers;
 pub mod comm;
-mod comm_create;
 mod dims;
 pub mod errhandler;
 mod error;
@@ -31,7 +32,6 @@ mod matching;
 pub mod op;
 mod p2p;
 mod packet;
-mod persistent;
 mod policy;
 mod progress;
 mod rank;
@@ -44,8 +44,8 @@ pub mod types;
 mod wait;
 
 pub use bootstrap::Wiring;
+pub use calls::split_type;
 pub use clock::{Host, RealHost};
-pub use comm_create::split_type;
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};
 pub use p2p::{Body, Claimed, Found, Mode};

@@ -10,12 +10,12 @@ use datatype::{Buffer, Pool};
 use knobs::{Knobs, Rendezvous};
 use pmi::{Control, Hosts};
 
+use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
 use crate::bootstrap::Wiring;
-use crate::buffered::Rooms;
+use crate::buffered::AttachedBuffers;
 use crate::clock::Host;
-use crate::coll::Lanes;
-use crate::coll::table::Choice;
+use crate::collective_buffers::CollectiveBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::event_thread::Watcher;
@@ -35,8 +35,8 @@ pub struct Rank {
     state: RankLock<State>,
     pub host: Box<dyn Host>,
     pub(crate) policy: Policy,
-    /// Which algorithms collectives take.
-    pub(crate) collectives: Choice,
+    /// Algorithms of collective operations.
+    pub(crate) algorithms: AlgorithmTable,
     /// What peers ring when they write to this rank; none if it is alone.
     pub(crate) bell: Option<Bell>,
     /// Threads of this rank asleep on it.
@@ -64,9 +64,9 @@ pub struct State {
     pub ops: Ops,
     /// Memory for what collectives have in between.
     pub scratch: Pool,
-    pub lanes: Lanes,
-    /// Room for buffered sends.
-    pub(crate) rooms: Rooms,
+    pub(crate) collective_buffers: CollectiveBuffers,
+    /// Buffers attached for buffered sends.
+    pub(crate) attached: AttachedBuffers,
     pub knobs: Knobs,
     /// The line to the launcher.
     pub control: Option<Control>,
@@ -121,7 +121,7 @@ impl Rank {
             true => policy.with_devices(channels.only_devices(), channels.needs_processors()),
             false => policy,
         };
-        let collectives = Choice::new(&knobs.collectives)?;
+        let algorithms = AlgorithmTable::new(&knobs.collectives)?;
         let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {
             context: 0,
@@ -150,8 +150,8 @@ impl Rank {
             claimed: Slab::new(Kind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
-            lanes: Lanes::default(),
-            rooms: Rooms::default(),
+            collective_buffers: CollectiveBuffers::default(),
+            attached: AttachedBuffers::default(),
             knobs,
             control,
             last_error: None,
@@ -164,7 +164,7 @@ impl Rank {
             state: RankLock::new(state),
             host,
             policy,
-            collectives,
+            algorithms,
             bell,
             sleepers: AtomicUsize::new(0),
             watcher: OnceLock::new(),
@@ -323,7 +323,7 @@ impl Rank {
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            let sent = !state.messages.has_work() && state.rooms_are_empty();
+            let sent = !state.messages.has_work() && state.buffered_sends_are_done();
             Ok((sent && state.channels.close()?).then_some(()))
         })
     }

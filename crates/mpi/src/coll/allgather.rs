@@ -4,16 +4,19 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Case, Collective};
 
 /// `ours` is `None` where it lies in place.
-pub(super) async fn allgather(
-    call: &Call<'_>,
-    ours: Option<&Buffer>,
-    all: &Blocks,
-    algorithm: Algorithm,
-) -> Result<()> {
+pub(super) async fn allgather(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
+    if all.total() == 0 {
+        return Ok(());
+    }
+    let case = Case {
+        even: all.is_even(),
+        ..call.case(all.total())
+    };
+    let algorithm = call.choose(Collective::Allgather, case);
     if let Some(ours) = ours {
         ours.copy_to(&all.part(call.me()));
     }

@@ -2,19 +2,21 @@
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Case, Collective};
 
 /// Messages to and from so many ranks are under way at once.
 const WINDOW: usize = 32;
 
 /// `give` is `None` where the data lies in place.
-pub(super) async fn alltoall(
-    call: &Call<'_>,
-    give: Option<&Blocks>,
-    take: &Blocks,
-    algorithm: Algorithm,
-) -> Result<()> {
+pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
+    // Blocks of different sizes are known to pairs only: the choice must not depend on them.
+    let even = take.is_even();
+    let case = Case {
+        even,
+        ..call.case(if even { take.len(0) } else { 0 })
+    };
+    let algorithm = call.choose(Collective::Alltoall, case);
     let Some(give) = give else {
         return in_place(call, take).await;
     };

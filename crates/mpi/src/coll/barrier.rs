@@ -3,11 +3,12 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-pub(super) async fn barrier(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-    match algorithm {
+#[inline(always)]
+pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
+    match call.choose(Collective::Barrier, call.case(0)) {
         Algorithm::Tree => tree(call).await,
         _ => dissemination(call).await,
     }

@@ -3,18 +3,15 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
 /// What travels down a chain at once, in bytes.
 const PIECE: usize = 64 << 10;
 
-pub(super) async fn bcast(
-    call: &Call<'_>,
-    buffer: &Buffer,
-    root: usize,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let algorithm = call.choose(Collective::Bcast, call.case(buffer.len()));
     if call.size() == 1 || buffer.is_empty() {
         return Ok(());
     }

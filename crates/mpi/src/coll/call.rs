@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use datatype::{Buffer, Elements, Predefined, Type};
 
+use super::reduce::Reduction;
+use crate::algorithms::{Algorithm, Case, Collective};
 use crate::comm::{COLLECTIVE, Core};
 use crate::matching::Key;
 use crate::op::Operation;
@@ -45,6 +47,27 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn before(&self, steps: usize) -> usize {
         (self.me() + self.size() - steps) % self.size()
+    }
+
+    /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.
+    pub(super) fn case(&self, bytes: usize) -> Case {
+        Case::usual(bytes, self.size())
+    }
+
+    /// The algorithm of the table for this call.
+    pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
+        self.rank.algorithms.algorithm(collective, case)
+    }
+
+    /// The algorithm of the table for a reduction.
+    pub(super) fn choose_reduction(&self, collective: Collective, work: &Reduction) -> Algorithm {
+        let bytes = work.ours().map_or(0, |ours| ours.bytes());
+        let commutative = work.op.is_commutative();
+        let case = Case {
+            commutative,
+            ..self.case(bytes)
+        };
+        self.choose(collective, case)
     }
 
     /// Starts to send. The buffer must stay as it is until the answer is complete.

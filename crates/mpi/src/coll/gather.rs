@@ -4,8 +4,8 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
 /// `ours` is `None` where it lies in place, and `all` counts at the root only.
 pub(super) async fn gather(
@@ -13,8 +13,12 @@ pub(super) async fn gather(
     ours: Option<&Buffer>,
     all: Option<&Blocks>,
     root: usize,
-    algorithm: Algorithm,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let algorithm = call.choose(Collective::Gather, call.case(bytes));
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             gather_at_root(call, ours, all).await
@@ -23,6 +27,15 @@ pub(super) async fn gather(
             gather_below(call, ours, root).await
         }
         _ => gather_linear(call, ours, all, root).await,
+    }
+}
+
+/// Bytes of one block, all of which have one size.
+fn block_bytes(call: &Call<'_>, ours: Option<&Buffer>, all: Option<&Blocks>, root: usize) -> usize {
+    if call.me() == root {
+        all.map_or(0, |all| all.len(0))
+    } else {
+        ours.map_or(0, Buffer::len)
     }
 }
 
@@ -106,8 +119,12 @@ pub(super) async fn scatter(
     all: Option<&Blocks>,
     ours: Option<&Buffer>,
     root: usize,
-    algorithm: Algorithm,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let algorithm = call.choose(Collective::Scatter, call.case(bytes));
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             scatter_from_root(call, all, ours).await

@@ -9,8 +9,9 @@ use datatype::Elements;
 
 use super::bcast;
 use super::call::Call;
-use super::table::Algorithm;
+use super::halves::Halves;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
 
 /// What a reduction is about.
@@ -52,16 +53,12 @@ impl Reduction {
     }
 }
 
-pub(super) async fn reduce(
-    call: &Call<'_>,
-    work: &Reduction,
-    root: usize,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Reduce, work) {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
         _ if work.op.is_commutative() => binomial(call, work, root, root).await,
         _ => binomial(call, work, root, 0).await,
@@ -109,15 +106,12 @@ pub(super) async fn binomial(
     Ok(())
 }
 
-pub(super) async fn allreduce(
-    call: &Call<'_>,
-    work: &Reduction,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Allreduce, work) {
         Algorithm::Rabenseifner => rabenseifner(call, work).await,
         Algorithm::Ring => ring(call, work).await,
         Algorithm::ReduceBcast => {
@@ -139,88 +133,8 @@ pub(super) async fn allreduce(
     }
 }
 
-/// A power of two of the ranks, in order: of the first few pairs of ranks only the second takes part, for both.
-pub(super) struct Halves {
-    /// How many pairs there are.
-    pub pairs: usize,
-    /// How many ranks take part.
-    pub size: usize,
-    /// This rank among them; `None` if its neighbour stands for it.
-    pub me: Option<usize>,
-}
-
-impl Halves {
-    pub fn of(call: &Call<'_>) -> Halves {
-        let size = 1 << call.size().ilog2();
-        let pairs = call.size() - size;
-        let me = match call.me() {
-            me if me >= 2 * pairs => Some(me - pairs),
-            me if me % 2 == 1 => Some(me / 2),
-            _ => None,
-        };
-        Halves { pairs, size, me }
-    }
-
-    /// The rank that takes part as `place`.
-    pub fn rank(&self, place: usize) -> usize {
-        if place < self.pairs {
-            2 * place + 1
-        } else {
-            place + self.pairs
-        }
-    }
-
-    /// The ranks that the participants `places` stand for.
-    pub fn ranks(&self, places: Range<usize>) -> Range<usize> {
-        let first = |place: usize| {
-            if place < self.pairs {
-                2 * place
-            } else {
-                place + self.pairs
-            }
-        };
-        first(places.start)..first(places.end)
-    }
-
-    /// The rank that stands for this one, if another does.
-    fn delegate(&self, call: &Call<'_>) -> Option<usize> {
-        self.me.is_none().then(|| call.me() + 1)
-    }
-
-    /// The rank that this one stands for besides itself.
-    pub fn client(&self, call: &Call<'_>) -> Option<usize> {
-        (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
-    }
-
-    /// Before: contributions of those who are stood for are combined in. False: another stands for this rank.
-    pub async fn fold(&self, call: &Call<'_>, sum: &Elements, op: &Operation) -> Result<bool> {
-        if let Some(delegate) = self.delegate(call) {
-            let none = sum.part(0, 0);
-            call.exchange_and_combine((delegate, sum.clone()), (delegate, none), op, true)
-                .await?;
-            return Ok(false);
-        }
-        if let Some(client) = self.client(call) {
-            let none = sum.part(0, 0);
-            call.exchange_and_combine((client, none), (client, sum.clone()), op, true)
-                .await?;
-        }
-        Ok(true)
-    }
-
-    /// After: those who were stood for get the result.
-    async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
-        if let Some(delegate) = self.delegate(call) {
-            call.receive(delegate, result.buffer())?.await?;
-        } else if let Some(client) = self.client(call) {
-            call.send(client, result.buffer())?.await?;
-        }
-        Ok(())
-    }
-}
-
 /// Partners exchange everything they have and compute the same.
-async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
+pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let mut sum = work.accumulator(call)?;
     let halves = Halves::of(call);
     if !halves.fold(call, &sum, &work.op).await? {

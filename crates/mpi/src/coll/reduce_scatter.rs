@@ -7,9 +7,10 @@ use datatype::Elements;
 use super::blocks::Blocks;
 use super::call::Call;
 use super::gather::scatter_linear;
-use super::reduce::{Halves, Reduction, binomial};
-use super::table::Algorithm;
+use super::halves::Halves;
+use super::reduce::{Reduction, binomial};
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
 /// How many elements of the result each rank gets.
 #[derive(Clone, Debug)]
@@ -42,12 +43,11 @@ pub(super) async fn reduce_scatter(
     call: &Call<'_>,
     work: &Reduction,
     counts: &Counts,
-    algorithm: Algorithm,
 ) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::ReduceScatter, work) {
         Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
         Algorithm::Pairwise => pairwise(call, work, counts).await,
         _ => through_one(call, work, counts).await,

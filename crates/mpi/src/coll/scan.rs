@@ -4,23 +4,18 @@ use datatype::Elements;
 
 use super::call::Call;
 use super::reduce::Reduction;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
 /// `exclusive`: over the ranks before this one only; rank 0 then gets nothing.
-pub(super) async fn scan(
-    call: &Call<'_>,
-    work: &Reduction,
-    exclusive: bool,
-    algorithm: Algorithm,
-) -> Result<()> {
+pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
     let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
         return Ok(());
     };
     if ours.bytes() == 0 {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Scan, work) {
         Algorithm::Chain => chain(call, work, ours, receive, exclusive).await,
         _ => recursive_doubling(call, work, ours, receive, exclusive).await,
     }

@@ -6,7 +6,7 @@ use crate::common::{
     elements, gapped, matrix_product, multiply, out, pattern, room, run_with, typed,
 };
 use datatype::{Buffer, Elements, Op, Predefined, Type};
-use mpi::coll::table::{self, Collective};
+use mpi::algorithms::{self, Collective};
 use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
@@ -26,7 +26,7 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
 /// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks.
 fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync + 'static) {
     let program = Arc::new(program);
-    let mut choices: Vec<_> = table::rows(collective)
+    let mut choices: Vec<_> = algorithms::rows(collective)
         .iter()
         .map(|row| format!("{}={}", collective.name(), row.algorithm.name()))
         .collect();

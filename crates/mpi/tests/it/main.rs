@@ -8,6 +8,7 @@ mod communicators;
 mod counted;
 mod explained;
 mod groups;
+mod layers;
 mod messages;
 mod programs;
 mod simulated;
