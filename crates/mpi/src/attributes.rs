@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
 /// An object that has attributes, by its handle.
@@ -17,10 +17,10 @@ pub enum Holder {
 }
 
 impl Holder {
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> ObjectKind {
         match self {
-            Holder::Comm(_) => Kind::Comm,
-            Holder::Datatype(_) => Kind::Datatype,
+            Holder::Comm(_) => ObjectKind::Comm,
+            Holder::Datatype(_) => ObjectKind::Datatype,
         }
     }
 
@@ -52,7 +52,7 @@ pub enum Copied {
 /// A key that a user made.
 pub struct Keyval {
     /// The kind of objects that the key is for.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// What happens to attributes of this key when their object is duplicated.
     pub copied: Copied,
     /// Called when an attribute of this key is deleted.
@@ -70,7 +70,7 @@ struct KnownKey {
 
 impl Default for Keyvals {
     fn default() -> Keyvals {
-        Keyvals(Slab::new(Kind::Keyval))
+        Keyvals(Slab::new(ObjectKind::Keyval))
     }
 }
 
@@ -90,7 +90,7 @@ impl Keyvals {
     }
 
     /// Frees a key, which must be for objects of this kind.
-    pub fn free(&mut self, kind: Kind, key: u32) -> Result<()> {
+    pub fn free(&mut self, kind: ObjectKind, key: u32) -> Result<()> {
         self.usable(kind, key)?;
         if let Some(known) = self.0.get_mut(key) {
             known.freed = true;
@@ -100,7 +100,7 @@ impl Keyvals {
     }
 
     /// A key that has not been freed, for objects of this kind.
-    pub(crate) fn usable(&self, kind: Kind, key: u32) -> Result<Arc<Keyval>> {
+    pub(crate) fn usable(&self, kind: ObjectKind, key: u32) -> Result<Arc<Keyval>> {
         match self.0.get(key) {
             Some(known) if known.keyval.kind == kind && !known.freed => Ok(known.keyval.clone()),
             Some(known) if known.keyval.kind != kind => {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
 /// `MPI_ERRHANDLER_NULL`, with the ABI's value.
@@ -21,7 +21,7 @@ pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
 /// What the program does after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum ErrorAction {
     /// All connected processes end.
     Fatal,
     /// The processes of this communicator end.
@@ -34,7 +34,7 @@ pub enum Verdict {
 pub struct Errhandlers(Slab<Errhandler>);
 
 struct Errhandler {
-    kind: Kind,
+    kind: ObjectKind,
     function: Function,
     /// Handles that the user has and may free.
     handles: u32,
@@ -44,13 +44,13 @@ struct Errhandler {
 
 impl Default for Errhandlers {
     fn default() -> Errhandlers {
-        Errhandlers(Slab::new(Kind::Errhandler))
+        Errhandlers(Slab::new(ObjectKind::Errhandler))
     }
 }
 
 impl Errhandlers {
     /// The handle of a new error handler for objects of this kind.
-    pub fn create(&mut self, kind: Kind, function: Function) -> Result<u32> {
+    pub fn create(&mut self, kind: ObjectKind, function: Function) -> Result<u32> {
         let errhandler = Errhandler {
             kind,
             function,
@@ -80,7 +80,7 @@ impl Errhandlers {
     }
 
     /// May the user set this handler on an object of this kind?
-    pub(crate) fn check(&self, kind: Kind, handle: u32) -> Result<()> {
+    pub(crate) fn check(&self, kind: ObjectKind, handle: u32) -> Result<()> {
         if is_predefined(handle) {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::event_thread::Watcher;
 use crate::group::Groups;
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
 use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode, Short};
@@ -136,7 +136,7 @@ impl Rank {
         let comms = Comms {
             world: Comm::new(world, "MPI_COMM_WORLD"),
             alone: Comm::new(alone, "MPI_COMM_SELF"),
-            others: Slab::new(Kind::Comm),
+            others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
             messages: Messages::new(size, limits),
@@ -147,7 +147,7 @@ impl Rank {
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
-            claimed: Slab::new(Kind::Message),
+            claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
             collective_buffers: CollectiveBuffers::default(),

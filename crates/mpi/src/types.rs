@@ -7,7 +7,7 @@ use datatype::{Predefined, Type};
 
 use crate::attributes::Attributes;
 use crate::comm::cut;
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
 /// `MPI_DATATYPE_NULL`, with the ABI's value.
@@ -35,21 +35,21 @@ struct Extra {
 }
 
 /// The datatype of a handle.
-pub enum Lent<'a> {
+pub enum DatatypeRef<'a> {
     /// A predefined datatype, made from the handle alone.
     Predefined(Type),
     /// A user's datatype, in the table.
     Users(&'a Type),
 }
 
-impl Deref for Lent<'_> {
+impl Deref for DatatypeRef<'_> {
     type Target = Type;
 
     #[inline(always)]
     fn deref(&self) -> &Type {
         match self {
-            Lent::Predefined(ty) => ty,
-            Lent::Users(ty) => ty,
+            DatatypeRef::Predefined(ty) => ty,
+            DatatypeRef::Users(ty) => ty,
         }
     }
 }
@@ -57,7 +57,7 @@ impl Deref for Lent<'_> {
 impl Default for Types {
     fn default() -> Types {
         Types {
-            users: Slab::new(Kind::Datatype),
+            users: Slab::new(ObjectKind::Datatype),
             predefined: BTreeMap::new(),
         }
     }
@@ -66,17 +66,17 @@ impl Default for Types {
 impl Types {
     /// The datatype of a handle, committed or not.
     #[inline]
-    pub fn get(&self, handle: u32) -> Result<Lent<'_>> {
+    pub fn get(&self, handle: u32) -> Result<DatatypeRef<'_>> {
         if handle < FIRST {
             predefined(handle)
         } else {
-            Ok(Lent::Users(&self.entry(handle)?.ty))
+            Ok(DatatypeRef::Users(&self.entry(handle)?.ty))
         }
     }
 
     /// The datatype of a handle, for communication: an error if it is not committed.
     #[inline]
-    pub fn committed(&self, handle: u32) -> Result<Lent<'_>> {
+    pub fn committed(&self, handle: u32) -> Result<DatatypeRef<'_>> {
         if handle < FIRST {
             let lent = predefined(handle)?;
             return if lent.size() > 0 {
@@ -87,7 +87,7 @@ impl Types {
         }
         let entry = self.entry(handle)?;
         if entry.committed {
-            Ok(Lent::Users(&entry.ty))
+            Ok(DatatypeRef::Users(&entry.ty))
         } else {
             Err(uncommitted(handle))
         }
@@ -211,8 +211,8 @@ pub(crate) fn check_freeable(handle: u32) -> Result<()> {
 }
 
 #[inline(always)]
-fn predefined(handle: u32) -> Result<Lent<'static>> {
-    known(handle).map(|predefined| Lent::Predefined(Type::Predefined(predefined)))
+fn predefined(handle: u32) -> Result<DatatypeRef<'static>> {
+    known(handle).map(|predefined| DatatypeRef::Predefined(Type::Predefined(predefined)))
 }
 
 #[inline(always)]

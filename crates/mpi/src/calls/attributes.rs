@@ -4,7 +4,7 @@
 //! an attribute while the delete function of that attribute runs.
 
 use crate::attributes::{Attribute, Attributes, Copied, Holder, predefined};
-use crate::handle::Kind;
+use crate::handle::ObjectKind;
 use crate::rank::{Rank, State};
 use crate::{ANY_SOURCE, Class, Error, PROC_NULL, Result, TAG_UB};
 
@@ -134,7 +134,7 @@ impl State {
 }
 
 fn refuse_predefined(holder: Holder, key: u32) -> Result<()> {
-    if holder.kind() == Kind::Comm
+    if holder.kind() == ObjectKind::Comm
         && (predefined::TAG_UB..=predefined::UNIVERSE_SIZE).contains(&key)
     {
         let detail =

@@ -14,7 +14,7 @@ pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     }
 }
 
-/// After the round of distance d everyone has heard from 2d ranks.
+/// After the exchange at distance d each rank has heard from 2d ranks.
 async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
@@ -30,6 +30,7 @@ async fn dissemination(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
+/// To rank 0 and back along a binomial tree.
 async fn tree(call: &Call<'_>) -> Result<()> {
     let (me, size) = (call.me(), call.size());
     let mut distance = 1;

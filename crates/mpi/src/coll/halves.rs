@@ -8,13 +8,14 @@ use super::call::Call;
 use crate::Result;
 use crate::op::Operation;
 
-/// A power of two of the ranks, in order: of the first few pairs of ranks only the second takes part, for both.
+/// The ranks that take part in an algorithm for a power of two of ranks, in order. Of the first few
+/// pairs of ranks only the second takes part, and represents the first too.
 pub(super) struct Halves {
-    /// How many pairs there are.
-    pub(super) pairs: usize,
-    /// How many ranks take part.
+    /// The number of pairs.
+    pairs: usize,
+    /// The number of participants.
     pub(super) size: usize,
-    /// This rank among them; `None` if its neighbour stands for it.
+    /// This rank's number among the participants; `None` if its neighbour represents it.
     pub(super) me: Option<usize>,
 }
 
@@ -30,7 +31,7 @@ impl Halves {
         Halves { pairs, size, me }
     }
 
-    /// The rank that takes part as `place`.
+    /// The rank of participant `place`.
     pub(super) fn rank(&self, place: usize) -> usize {
         if place < self.pairs {
             2 * place + 1
@@ -39,7 +40,7 @@ impl Halves {
         }
     }
 
-    /// The ranks that the participants `places` stand for.
+    /// The ranks that the participants `places` represent.
     pub(super) fn ranks(&self, places: Range<usize>) -> Range<usize> {
         let first = |place: usize| {
             if place < self.pairs {
@@ -51,17 +52,18 @@ impl Halves {
         first(places.start)..first(places.end)
     }
 
-    /// The rank that stands for this one, if another does.
+    /// The rank that represents this one, if another does.
     fn delegate(&self, call: &Call<'_>) -> Option<usize> {
         self.me.is_none().then(|| call.me() + 1)
     }
 
-    /// The rank that this one stands for besides itself.
+    /// The rank that this one represents beside itself.
     pub(super) fn client(&self, call: &Call<'_>) -> Option<usize> {
         (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
     }
 
-    /// Before: contributions of those who are stood for are combined in. False: another stands for this rank.
+    /// Before the algorithm: combines the contributions of represented ranks into those of their
+    /// representatives. False: another rank represents this one.
     pub(super) async fn fold(
         &self,
         call: &Call<'_>,
@@ -82,7 +84,7 @@ impl Halves {
         Ok(true)
     }
 
-    /// After: those who were stood for get the result.
+    /// After the algorithm: sends the result to the represented ranks.
     pub(super) async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
         if let Some(delegate) = self.delegate(call) {
             call.receive(delegate, result.buffer())?.await?;

@@ -1,7 +1,9 @@
 //! Reductions to one and to all (MPI 5.0 §6.9.1, §6.9.6).
 //!
-//! What must always hold: operands are combined in the order of ranks unless the operation is commutative, and all
-//! ranks of an allreduce get the same bits, because each pair combines in one order or each part is computed once.
+//! What must always hold:
+//! - operands are combined in the order of ranks unless the operation is commutative;
+//! - all ranks of an allreduce get the same bits, because each pair combines in one order, or each
+//!   part is computed once.
 
 use std::ops::Range;
 
@@ -14,18 +16,19 @@ use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
 
-/// What a reduction is about.
+/// The vectors and the operation of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// This rank's contribution; `None`: it is in `receive`.
+    /// This rank's contribution; `None`: `receive` holds it (`MPI_IN_PLACE`).
     pub send: Option<Elements>,
-    /// Where the result goes; `None` where there is none.
+    /// The memory for the result; `None` on ranks that get none.
     pub receive: Option<Elements>,
+    /// The operation.
     pub op: Operation,
 }
 
 impl Reduction {
-    /// This rank's contribution, wherever it is.
+    /// This rank's contribution, from `send` or `receive`.
     pub(super) fn ours(&self) -> Option<&Elements> {
         self.send.as_ref().or(self.receive.as_ref())
     }
@@ -43,7 +46,7 @@ impl Reduction {
         Ok(into)
     }
 
-    /// Puts the result where it belongs, if it is not there already.
+    /// Copies the result to `receive`, if it is not there already.
     pub(super) fn deliver(&self, result: &Elements) {
         if let Some(receive) = &self.receive
             && !receive.is(result)
@@ -65,7 +68,7 @@ pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Re
     }
 }
 
-/// Up a binomial tree whose ranks begin with `top`; the result then goes to `root`.
+/// Combines up a binomial tree with root `top`, and sends the result to `root`.
 pub(super) async fn binomial(
     call: &Call<'_>,
     work: &Reduction,
@@ -76,7 +79,7 @@ pub(super) async fn binomial(
         return Ok(());
     };
     let place = call.before(top);
-    // What may be overwritten: never what the user sends.
+    // Memory that may be overwritten: never the user's send buffer.
     let mut spare = work.receive.clone().filter(|receive| !receive.is(&sum));
     let mut distance = 1;
     while distance < call.size() && place & distance == 0 {
@@ -133,7 +136,7 @@ pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
     }
 }
 
-/// Partners exchange everything they have and compute the same.
+/// Partners at distance 1, 2, 4… exchange their whole sums, and both compute the new one.
 pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let mut sum = work.accumulator(call)?;
     let halves = Halves::of(call);
@@ -160,7 +163,7 @@ pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Res
     halves.unfold(call, &sum).await
 }
 
-/// The elements that participant `me` has after `steps` halvings.
+/// The elements of participant `me` after `steps` halvings.
 fn half(me: usize, steps: u32, count: usize) -> Range<usize> {
     let mut range = 0..count;
     for step in 0..steps {
@@ -178,7 +181,8 @@ fn part(of: &Elements, range: Range<usize>) -> Elements {
     of.part(range.start, range.len())
 }
 
-/// Halves what is reduced with each partner, the nearest first, so that neighbours' sums meet in the order of ranks.
+/// Exchanges halves with each partner, the nearest first, so that sums of neighbours are combined in
+/// the order of ranks.
 async fn halve(
     call: &Call<'_>,
     halves: &Halves,
@@ -252,7 +256,7 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     Ok(())
 }
 
-/// Blocks are reduced on their way round a circle, then go round once more.
+/// Blocks are combined on their way round a circle, and the results go round once more.
 async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let sum = work.accumulator(call)?;
     let size = call.size();
