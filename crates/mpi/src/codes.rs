@@ -1,5 +1,5 @@
-//! Error classes, codes and strings that the user adds (MPI 5.0 §9.5). They need no rank: a program may add them
-//! before MPI runs.
+//! Error classes, codes and strings that the user adds (MPI 5.0 §9.5). They need no rank: a program
+//! may add them before MPI runs.
 
 use std::collections::BTreeMap;
 

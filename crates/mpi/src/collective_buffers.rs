@@ -1,7 +1,7 @@
 //! The collective buffers of a rank, and which communicator uses which.
 //!
-//! A collective buffer is shared memory in which each member of a communicator publishes a vector to
-//! the others, once in each round. Rounds are numbered. A communicator gets a buffer after a few
+//! A collective buffer is shared memory in which each member of a communicator publishes a vector
+//! to the others, once in each round. Rounds are numbered. A communicator gets a buffer after a few
 //! calls that could use one, by agreement of its members; until then it communicates by messages.
 //!
 //! What must always hold: a buffer serves one communicator at a time, and another communicator

@@ -1,6 +1,7 @@
 //! Error handlers (MPI 5.0 §9.3): what an error does to the program.
 //!
-//! What must always hold: a handler that the user has freed stays as long as a communicator uses it.
+//! What must always hold: a handler that the user has freed stays as long as a communicator uses
+//! it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ pub const ABORT: u32 = 0x142;
 /// `MPI_ERRORS_RETURN`, with the ABI's value.
 pub const RETURN: u32 = 0x143;
 
-/// A user's function. Its arguments are the object's handle, and the error code, which it may change.
+/// A user's function. Its arguments are the object's handle, and the error code, which it may
+/// change.
 pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
 /// What the program does after an error.

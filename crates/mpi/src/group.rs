@@ -2,8 +2,8 @@
 //!
 //! What must always hold:
 //! - no rank of the job is twice in a group;
-//! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal groups
-//!   are equal values;
+//! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal
+//!   groups are equal values;
 //! - no operation takes quadratic time on large groups.
 
 use std::sync::Arc;
@@ -191,7 +191,8 @@ impl Members {
         Ok(ranks)
     }
 
-    /// For each member, whether `ranks` names it. An error if a rank does not exist or is named twice.
+    /// For each member, whether `ranks` names it. An error if a rank does not exist or is named
+    /// twice.
     fn marked(&self, ranks: &[i32]) -> Result<Vec<bool>> {
         let mut marked = vec![false; self.len()];
         for &rank in ranks {

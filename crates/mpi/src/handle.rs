@@ -1,9 +1,10 @@
-//! Handles: integers that name an object of a rank, and that are recognized after it has been freed.
+//! Handles: integers that name an object of a rank, and that are recognized after it has been
+//! freed.
 //!
-//! A predefined handle has the ABI's value, below 4096. A user's handle is
-//! `0x1000 + ((generation << 20 | index) << 4 | kind)`. It fits a positive `int`, so the ABI's
-//! conversions to and from integers change nothing. A freed index is used again with the next
-//! generation, so a handle of another kind or generation never equals a valid one.
+//! A predefined handle has the ABI's value, below 4096. A user's handle is `0x1000 + ((generation
+//! << 20 | index) << 4 | kind)`. It fits a positive `int`, so the ABI's conversions to and from
+//! integers change nothing. A freed index is used again with the next generation, so a handle of
+//! another kind or generation never equals a valid one.
 
 /// The kind of object that a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +78,8 @@ impl<T> Slab<T> {
         self.insert_with(|| value)
     }
 
-    /// Stores an object that is made in place, and returns its handle. `None` if there are a million
-    /// already.
+    /// Stores an object that is made in place, and returns its handle. `None` if there are a
+    /// million already.
     #[inline(always)]
     pub fn insert_with(&mut self, value: impl FnOnce() -> T) -> Option<u32> {
         if self.free == NONE {

@@ -14,8 +14,8 @@
 //! 5. operations on the whole rank: `calls` and `coll`.
 //!
 //! What must always hold:
-//! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a user's
-//!   function or sleeps;
+//! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a
+//!   user's function or sleeps;
 //! - a handler of packets never waits: what it cannot send now it queues;
 //! - messages of one sender on one communicator match in the order in which they were sent.
 

@@ -132,8 +132,8 @@ impl Cartesian {
         Ok((at_distance(-i64::from(by))?, at_distance(by.into())?))
     }
 
-    /// The grid of the dimensions that remain, and the ranks at its points in the part that `rank` is
-    /// in.
+    /// The grid of the dimensions that remain, and the ranks at its points in the part that `rank`
+    /// is in.
     pub fn sub(&self, rank: i32, remain: &[bool]) -> Result<(Cartesian, Vec<u32>)> {
         assert_eq!(remain.len(), self.dims.len());
         let kept = |list: &[i32]| -> Vec<i32> {

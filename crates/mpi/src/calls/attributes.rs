@@ -1,7 +1,7 @@
 //! Attributes of communicators and datatypes: set, delete, copy, read.
 //!
-//! What must always hold: nothing is locked while a user's function runs, and an object does not have
-//! an attribute while the delete function of that attribute runs.
+//! What must always hold: nothing is locked while a user's function runs, and an object does not
+//! have an attribute while the delete function of that attribute runs.
 
 use crate::attributes::{Attribute, Attributes, Copied, Holder, predefined};
 use crate::handle::ObjectKind;
@@ -52,8 +52,8 @@ impl Rank {
         self.after_delete(holder, at, attribute)
     }
 
-    /// Deletes all attributes of an object, the youngest first, up to the first whose delete function
-    /// fails.
+    /// Deletes all attributes of an object, the youngest first, up to the first whose delete
+    /// function fails.
     pub fn delete_attributes(&self, holder: Holder) -> Result<()> {
         loop {
             let mut state = self.lock();
@@ -65,8 +65,8 @@ impl Rank {
         }
     }
 
-    /// Calls the delete function of an attribute that was at this place, and puts the attribute back
-    /// there if the function fails.
+    /// Calls the delete function of an attribute that was at this place, and puts the attribute
+    /// back there if the function fails.
     fn after_delete(&self, holder: Holder, at: usize, attribute: Attribute) -> Result<()> {
         let Attribute {
             key,

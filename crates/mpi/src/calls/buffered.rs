@@ -97,8 +97,8 @@ impl State {
 }
 
 impl Rank {
-    /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has left. The result
-    /// is the address and the size of the buffer.
+    /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has left. The
+    /// result is the address and the size of the buffer.
     pub fn detach_buffer(&self, operation: &'static str, owner: Owner) -> Result<(usize, usize)> {
         self.flush_buffer(operation, owner)?;
         let attached = self.lock().attached.detach(owner)?;

@@ -34,7 +34,8 @@ impl State {
             .map_or(UNDEFINED, |_| CART))
     }
 
-    /// `MPI_Cart_map`: this rank's number in a grid, or [`UNDEFINED`] if the grid has no point for it.
+    /// `MPI_Cart_map`: this rank's number in a grid, or [`UNDEFINED`] if the grid has no point for
+    /// it.
     pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
         let core = &self.comms.get(comm)?.core;
         let grid = fitting(dims, periodic, core.size())?;

@@ -26,8 +26,8 @@ impl State {
 }
 
 impl Rank {
-    /// Calls the error handler of a communicator. An error without a communicator, or with an invalid
-    /// one, goes to the handler of `MPI_COMM_SELF`.
+    /// Calls the error handler of a communicator. An error without a communicator, or with an
+    /// invalid one, goes to the handler of `MPI_COMM_SELF`.
     #[cold]
     pub fn raise(&self, comm: u32, code: i32) -> ErrorAction {
         let state = self.lock();

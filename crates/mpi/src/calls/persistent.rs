@@ -1,4 +1,5 @@
-//! Persistent operations (MPI 5.0 §3.9): sends and receives that are described once and started often.
+//! Persistent operations (MPI 5.0 §3.9): sends and receives that are described once and started
+//! often.
 
 use datatype::Buffer;
 

@@ -34,7 +34,8 @@ pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> R
     if place > 0 {
         call.receive(call.before(distance), buffer.clone())?.await?;
     }
-    // The farthest first, as its branch is the longest. Each send starts before the last is waited for.
+    // The farthest first, as its branch is the longest. Each send starts before the last is waited
+    // for.
     let mut last = None;
     while distance > 1 {
         distance /= 2;

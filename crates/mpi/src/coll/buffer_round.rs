@@ -7,8 +7,8 @@ use crate::algorithms::Collective;
 use crate::collective_buffers::{ROUNDS_AHEAD, ReadyBuffer};
 use crate::{Class, Error, Result};
 
-/// The next round of a member. It is polled: a step that must wait for another member says so, and is
-/// tried again.
+/// The next round of a member. It is polled: a step that must wait for another member says so, and
+/// is tried again.
 pub(super) struct Round<'a> {
     pub(super) buffer: &'a mut ReadyBuffer,
     pub(super) shm: &'a Shm,

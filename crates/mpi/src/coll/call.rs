@@ -79,8 +79,8 @@ impl<'a> Call<'a> {
         self.start_send(&mut self.rank.lock(), to, buffer)
     }
 
-    /// Starts a receive of exactly the buffer's length. Messages of one member match in the order of
-    /// sending.
+    /// Starts a receive of exactly the buffer's length. Messages of one member match in the order
+    /// of sending.
     #[inline]
     pub(super) fn receive(&self, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
         self.start_receive(&mut self.rank.lock(), from, buffer)

@@ -1,8 +1,8 @@
 //! Collective operations on intracommunicators (MPI 5.0 §6).
 //!
-//! [`Work`] is an operation with its arguments. An algorithm is an `async fn` over a `Call`, written
-//! once: a blocking call drives it on its own stack, a nonblocking one leaves it to progress. The
-//! table of `crate::algorithms` says which algorithm a call takes.
+//! [`Work`] is an operation with its arguments. An algorithm is an `async fn` over a `Call`,
+//! written once: a blocking call drives it on its own stack, a nonblocking one leaves it to
+//! progress. The table of `crate::algorithms` says which algorithm a call takes.
 //!
 //! A new collective takes a file with its algorithms, a variant of [`Work`] with its arms in
 //! `work.rs` and `check.rs`, and its rows in the table.
@@ -94,8 +94,8 @@ impl Rank {
         self.run_collective(&waiting, &call, work)
     }
 
-    /// Drives the algorithm by messages. Frequent operations have futures of their own, so that they
-    /// do not pay for the size of the largest one.
+    /// Drives the algorithm by messages. Frequent operations have futures of their own, so that
+    /// they do not pay for the size of the largest one.
     fn run_collective(&self, waiting: &Waiting, call: &Call<'_>, work: &Work) -> Result<()> {
         match work {
             Work::Barrier => self.block_on(waiting, barrier::barrier(call)),

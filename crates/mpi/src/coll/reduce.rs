@@ -181,8 +181,8 @@ fn part(of: &Elements, range: Range<usize>) -> Elements {
     of.part(range.start, range.len())
 }
 
-/// Exchanges halves with each partner, the nearest first, so that sums of neighbours are combined in
-/// the order of ranks.
+/// Exchanges halves with each partner, the nearest first, so that sums of neighbours are combined
+/// in the order of ranks.
 async fn halve(
     call: &Call<'_>,
     halves: &Halves,

@@ -27,8 +27,8 @@ fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     Ok(copy)
 }
 
-/// After the exchange at distance d a rank knows the sum of its block of 2d ranks, and of those in it
-/// up to itself.
+/// After the exchange at distance d a rank knows the sum of its block of 2d ranks, and of those in
+/// it up to itself.
 async fn recursive_doubling(
     call: &Call<'_>,
     work: &Reduction,

@@ -1,4 +1,4 @@
-//! Attributes and error handlers: when users' functions are called, with what, and what their errors do.
+//! Attributes and error handlers: the calls of users' functions, their arguments and their errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ fn heard(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// A key that writes down its calls. Copies are one more than the original; the value 13 is refused.
+/// A key that logs its calls. A copy is one more than the original; the value 13 is refused.
 fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32 {
     let refused = |value| Error::new(Class(20_000 + value as i32), "refused");
     let (copies, deletes) = (log.clone(), log.clone());
@@ -108,7 +108,7 @@ fn errors_of_users_functions_come_back() {
         let old = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         let holder = Holder::Comm(old);
         rank.set_attribute(holder, a, 1).unwrap();
-        // One rank refuses; the other gets its duplicate and does not wait for ever.
+        // One rank refuses; the other gets its duplicate all the same.
         rank.set_attribute(holder, b, if rank.rank() == 0 { 13 } else { 5 })
             .unwrap();
         let comms = rank.lock().comms.iter().count();
@@ -125,7 +125,7 @@ fn errors_of_users_functions_come_back() {
         }
         heard(&log);
 
-        // What cannot be deleted stays, and so does the communicator.
+        // An attribute that cannot be deleted stays, and so does the communicator.
         rank.set_attribute(holder, b, 14).unwrap();
         heard(&log);
         assert_eq!(
@@ -212,7 +212,7 @@ fn wrong_keys_are_refused() {
     });
 }
 
-/// A delete function that frees, sets and deletes attributes of the very object that it is called for.
+/// A delete function may free, set and delete attributes of the object that it is called for.
 #[test]
 fn users_functions_may_change_what_they_are_called_for() {
     run(1, |rank| {
@@ -299,6 +299,7 @@ fn datatypes_have_names_and_attributes() {
     });
 }
 
+// Over 80 lines: one life of a handler, step by step.
 #[test]
 fn error_handlers_stay_while_they_are_used() {
     run(1, |rank| {
@@ -331,7 +332,7 @@ fn error_handlers_stay_while_they_are_used() {
             Class::ERRHANDLER
         );
 
-        // Children inherit it, and a handle can be had again.
+        // New communicators inherit the handler, and its handle can be got again.
         let child = rank.comm_split("MPI_Comm_split", parent, 0, 0).unwrap();
         rank.comm_free(parent).unwrap();
         assert_eq!(rank.raise(child, 5), ErrorAction::Return(6));

@@ -1,4 +1,5 @@
-//! Collectives beside each other, beside messages, on many communicators, from many threads, and called wrongly.
+//! Several collectives in flight, beside messages, on many communicators, from many threads; and
+//! erroneous calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,7 +85,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
                 );
                 let reduce = Work::Allreduce(sum(&mut sent[number], &mut sums[number]));
                 requests.push(rank.start_collective(reduce, WORLD).unwrap());
-                // A blocking one overtakes those under way.
+                // A blocking operation overtakes those in flight.
                 assert_eq!(sum_of(rank, 1, WORLD), size as u64);
             }
             let previous = (me + size - 1) % size;
@@ -165,7 +166,7 @@ fn long_vectors_go_in_pieces() {
 
 #[test]
 fn all_ranks_get_the_same_bits() {
-    // Zeros of both signs and numbers whose sum depends on the order.
+    // Zeros of both signs, and numbers whose sum depends on the order.
     let values = [0.0f64, -0.0, 1e16, 1.0, -1e16, 3.0, 0.1, -0.0, 0.7];
     for algorithm in [
         "shared",
@@ -176,12 +177,13 @@ fn all_ranks_get_the_same_bits() {
     ] {
         let wish = format!("allreduce={algorithm}");
         for size in [2, 3, 6, 9] {
-            // Where there is no memory to share, another algorithm may stand in.
+            // Without shared memory, another algorithm may replace the chosen one.
             for remote in [false, true] {
                 let seen: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(usize::MAX)).collect();
                 let program = move |rank: &Arc<Rank>| {
                     for (op, seen) in [Op::Sum, Op::Prod, Op::Min, Op::Max].into_iter().zip(&seen) {
-                        // The first calls are without a lane: another algorithm may give other bits.
+                        // The first calls have no collective buffer: their algorithm may give other
+                        // bits.
                         for turn in 0..6 {
                             let mut ours: Vec<u8> = values[rank.rank()].to_ne_bytes().repeat(4);
                             let mut total = vec![0; 32];
@@ -222,7 +224,7 @@ fn all_ranks_get_the_same_bits() {
 }
 
 #[test]
-fn communicators_come_and_go_and_their_lanes_with_them() {
+fn communicators_come_and_go_and_their_collective_buffers_with_them() {
     run_with(4, &[], |rank| {
         let me = rank.rank() as u64;
         for round in 0..150u64 {
@@ -250,7 +252,7 @@ fn communicators_come_and_go_and_their_lanes_with_them() {
 }
 
 #[test]
-fn more_communicators_than_lanes_all_work() {
+fn more_communicators_than_collective_buffers_all_work() {
     run_with(3, &[], |rank| {
         let copies: Vec<u32> = (0..100)
             .map(|_| rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap())
@@ -412,14 +414,14 @@ fn wrong_arguments_are_named() {
             op: Operation::Predefined(Op::Sum),
         };
         assert_eq!(refused(rank, Work::Allreduce(reduction)).class, Class::OP);
-        // Nothing of all this has put the ranks out of step.
+        // After all these errors the ranks still agree on the number of operations.
         assert_eq!(sum_of(rank, 3, WORLD), 6);
     });
 }
 
 #[test]
 fn ranks_that_disagree_are_told() {
-    // With messages, and in a lane.
+    // By messages, and in a collective buffer.
     for calls in [0, 5] {
         run_with(2, &[], move |rank| {
             for _ in 0..calls {

@@ -1,6 +1,6 @@
-//! `fabric explain --mpi` says where the time of a message goes: its rows add up to what each message of a ping-pong takes, to
-//! the picosecond. Only where the receiver is busy with other looks (for a completion, for a new peer) when it could see the
-//! message, these come on top.
+//! `fabric explain --mpi` lists where the time of a message goes: its rows add up to the time of
+//! each message of a ping-pong, to the picosecond. Where the receiver polls for something else (a
+//! completion, a new peer) when the message becomes visible, that time is added.
 
 use crate::common::modelled::{Keep, play, system};
 use crate::common::{out, room};
@@ -22,7 +22,7 @@ fn systems() -> Vec<String> {
     systems.map(|entry| entry.name.to_owned()).collect()
 }
 
-/// What the ranks' processors do in a ping-pong.
+/// The activities of the ranks' processors in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
     let mut scene = Scene::new(&system, 2, 1, 1).unwrap();
@@ -48,8 +48,8 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     })
 }
 
-/// From the beginning of each send to that of the next, which answers it; and for how much of that the receiver looks, once
-/// the message can be seen: `before` after the send.
+/// For each send: the time until the next one begins, which answers it, and the part of it in which
+/// the receiver polls after the message is visible. It is visible `before` after the send begins.
 fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
     let starts = |rank: usize| {
         let sends = ranks[rank].iter().filter(|span| span.act == Act::Send);
@@ -97,7 +97,7 @@ fn a_message_takes_what_its_rows_say() {
                 assert_eq!(time, all_but_looks + looking, "{what}");
                 usual += usize::from(looking == poll);
             }
-            // The one look that finds it is all, but for those that it interrupts.
+            // Usually the receiver polls once, and finds the message.
             assert!(
                 usual > 9 * (2 * ROUNDS - 1) / 10,
                 "{name}, {len} bytes: {usual}"

@@ -47,7 +47,7 @@ fn a_cycle_is_found_and_a_diamond_is_none() {
     assert_eq!(cycle(&ring).unwrap(), ["b", "c", "d", "b"]);
 }
 
-/// What each top-level module imports of the others.
+/// The imports of each top-level module.
 fn imports(src: &Path) -> Graph {
     let root = fs::read_to_string(src.join("lib.rs")).unwrap();
     let exported = exports(&root);

@@ -1,4 +1,5 @@
-//! Random programs on ranks that share memory. `SEED=n` runs that of one seed, `SEEDS=n` so many.
+//! Random programs on ranks as threads. `SEED=n` runs the program of seed n only, `SEEDS=n` those
+//! of the first n seeds.
 
 use crate::common::{random_program, run_with};
 

@@ -1,4 +1,4 @@
-//! What several tests share: ranks to run programs on, buffers, operations.
+//! Shared parts of the tests: ranks that run programs, buffers, operations.
 
 mod buffers;
 mod matrices;

@@ -17,7 +17,7 @@ pub(crate) fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
-/// What is kept of a run.
+/// The record that a run keeps.
 #[derive(Clone, Copy)]
 pub(crate) enum Keep {
     Nothing,
@@ -25,13 +25,13 @@ pub(crate) enum Keep {
     Record,
 }
 
-/// How a run went. Two are the same only if all that happened in them was.
+/// The result of a run. Two results are equal only if all events were.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Run {
     /// When each rank ended, in nanoseconds.
     pub(crate) times: Vec<u64>,
     pub(crate) events: u64,
-    /// Of the record of what every processor, bus and link did, and when; 0 if only the record itself was kept, or nothing.
+    /// Digest of the activities of all processors, buses and links; 0 unless [`Keep::Digest`].
     pub(crate) digest: u64,
     pub(crate) record: Vec<Span>,
 }
@@ -46,7 +46,7 @@ pub(crate) fn play(
     play_through(scene, settings, keep, |node, _| Box::new(node), program)
 }
 
-/// The same, where each rank's node is what is made of the machine's.
+/// Runs a program on all ranks, with the node that `node` makes of each modelled one.
 pub(crate) fn play_through(
     scene: Scene,
     settings: Vec<(&'static str, &'static str)>,

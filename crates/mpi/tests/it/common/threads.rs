@@ -22,8 +22,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// What every rank runs.
 type Program = Arc<dyn Fn(&Arc<Rank>) + Send + Sync>;
 
-/// Runs `program` on `size` ranks over shared memory only, over RDMA only, and over both, with these
-/// settings. Settings of RDMA run over RDMA only, on the most awkward devices.
+/// Runs `program` on `size` ranks over shared memory only, over RDMA only, and over both. Settings
+/// of RDMA run over RDMA only, on devices that do all that devices may.
 pub(crate) fn run_with(
     size: usize,
     settings: &[(&str, &str)],
