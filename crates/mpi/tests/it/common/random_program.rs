@@ -175,7 +175,6 @@ impl Message {
 }
 
 /// Many messages between all members.
-//
 // Over 80 lines: one program, from the plan to its check.
 fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: u64) {
     let mut random = Random::new(seed);

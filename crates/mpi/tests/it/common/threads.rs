@@ -171,18 +171,22 @@ fn run_over(
     }
 }
 
+/// How the program of a rank ended.
 enum Ended {
     Well,
     Panicked,
 }
 
+/// A rank's number, and its end.
+type Report = (usize, Ended);
+
 thread_local! {
     /// The number of the rank whose thread this is, and where to report its panic.
-    static RANK: RefCell<Option<(usize, Sender<(usize, Ended)>)>> = const { RefCell::new(None) };
+    static RANK: RefCell<Option<(usize, Sender<Report>)>> = const { RefCell::new(None) };
 }
 
 /// Makes this thread rank `rank`'s: when it panics, it reports that and stops for ever.
-fn stop_at_a_panic(rank: usize, reports: Sender<(usize, Ended)>) {
+fn stop_at_a_panic(rank: usize, reports: Sender<Report>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -198,4 +202,17 @@ fn stop_at_a_panic(rank: usize, reports: Sender<(usize, Ended)>) {
         }));
     });
     RANK.set(Some((rank, reports)));
+}
+
+/// The peer of the rank that panics waits for ever, asleep.
+#[test]
+#[should_panic(expected = "rank 1 panicked")]
+fn a_rank_that_panics_fails_its_test() {
+    run_shared(2, &[("FISHPLATE_WAIT", "sleep")], |rank| {
+        assert!(rank.rank() == 0, "on purpose");
+        let mut byte = [0];
+        let buffer = super::room(&mut byte);
+        rank.receive("MPI_Recv", buffer, 1, 0, mpi::comm::WORLD)
+            .unwrap();
+    });
 }
