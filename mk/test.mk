@@ -39,7 +39,7 @@ loom:
 # Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
 # `SEED=n make simulate` runs it alone.
 simulate:
-	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test simulated -- --nocapture
+	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated:: -- --nocapture
 
 # C programs of our own, compiled by our mpicc, run by our mpiexec.
 programs: stage

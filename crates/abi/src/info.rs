@@ -4,7 +4,7 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
-use mpi::handle::{Kind, Slab};
+use mpi::handle::{ObjectKind, Slab};
 
 /// A key and its value.
 pub type Pair = (Vec<u8>, Vec<u8>);
@@ -56,7 +56,7 @@ pub struct InfoTable {
 impl InfoTable {
     pub const fn new() -> InfoTable {
         InfoTable {
-            objects: Slab::new(Kind::Info),
+            objects: Slab::new(ObjectKind::Info),
             environment: None,
         }
     }

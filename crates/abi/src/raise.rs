@@ -4,7 +4,7 @@ use crate::call_guard::Object;
 use crate::error::Error;
 use crate::state::Rank;
 use mpi::comm;
-use mpi::errhandler::Verdict;
+use mpi::errhandler::ErrorAction;
 use pmi::Notice;
 use std::ffi::c_int;
 
@@ -17,8 +17,8 @@ pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_i
         Object::None | Object::Win(_) | Object::File(_) | Object::Session(_) => comm::SELF,
     };
     match rank.raise(comm, error.class.0) {
-        Verdict::Return(code) => code,
-        Verdict::Fatal | Verdict::Abort => fatal(rank, procedure, error),
+        ErrorAction::Return(code) => code,
+        ErrorAction::Fatal | ErrorAction::Abort => fatal(rank, procedure, error),
     }
 }
 

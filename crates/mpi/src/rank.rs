@@ -8,15 +8,15 @@ use datatype::{Buffer, Pool};
 use knobs::Knobs;
 use pmi::{Bootstrap, Hosts};
 
+use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
 use crate::bootstrap::{Wiring, limits, transports};
-use crate::buffered::Rooms;
-use crate::coll::Lanes;
-use crate::coll::table::Choice;
+use crate::buffered::AttachedBuffers;
+use crate::collective_buffers::CollectiveBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
 use crate::op::Ops;
 use crate::p2p::protocol::{self, Limits, Protocol};
@@ -31,8 +31,8 @@ pub struct Rank {
     state: RankLock<State>,
     /// The one place where this rank waits.
     pub(crate) waiter: Waiter,
-    /// The algorithms of collective operations.
-    pub(crate) collectives: Choice,
+    /// Algorithms of collective operations.
+    pub(crate) algorithms: AlgorithmTable,
     limits: Limits,
     rank: usize,
     size: usize,
@@ -56,9 +56,9 @@ pub struct State {
     pub ops: Ops,
     /// Memory for what collectives have in between.
     pub scratch: Pool,
-    pub lanes: Lanes,
-    /// Room for buffered sends.
-    pub(crate) rooms: Rooms,
+    pub(crate) collective_buffers: CollectiveBuffers,
+    /// Buffers attached for buffered sends.
+    pub(crate) attached: AttachedBuffers,
     pub knobs: Knobs,
     /// The launcher, as far as this rank has one.
     pub bootstrap: Arc<dyn Bootstrap>,
@@ -82,7 +82,7 @@ impl Rank {
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);
-        let collectives = Choice::new(&knobs.collectives)?;
+        let algorithms = AlgorithmTable::new(&knobs.collectives)?;
         let world = Core {
             context: 0,
             members: Members::All(size),
@@ -96,7 +96,7 @@ impl Rank {
         let comms = Comms {
             world: Comm::new(world, "MPI_COMM_WORLD"),
             alone: Comm::new(alone, "MPI_COMM_SELF"),
-            others: Slab::new(Kind::Comm),
+            others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
             messages: Messages::new(&router, size, limits),
@@ -107,11 +107,11 @@ impl Rank {
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
-            claimed: Slab::new(Kind::Message),
+            claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
-            lanes: Lanes::default(),
-            rooms: Rooms::default(),
+            collective_buffers: CollectiveBuffers::default(),
+            attached: AttachedBuffers::default(),
             knobs,
             bootstrap,
             last_error: None,
@@ -122,7 +122,7 @@ impl Rank {
         Ok(Rank {
             state: RankLock::new(state),
             waiter,
-            collectives,
+            algorithms,
             limits,
             rank,
             size,
@@ -255,7 +255,7 @@ impl Rank {
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            let sent = !state.messages.has_work() && state.rooms_are_empty();
+            let sent = !state.messages.has_work() && state.buffered_sends_are_done();
             Ok((sent && state.router.close()?).then_some(()))
         })
     }

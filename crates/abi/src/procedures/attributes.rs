@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::handle::{Comm, Datatype};
 use crate::state::LIBRARY;
 use mpi::attributes::{Copied, DeleteFunction, Holder, Keyval, predefined};
-use mpi::handle::Kind;
+use mpi::handle::ObjectKind;
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn comm_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(call, Kind::Comm, copy, delete, keyval, extra_state)
+    create(call, ObjectKind::Comm, copy, delete, keyval, extra_state)
 }
 
 pub fn type_create_keyval(
@@ -34,15 +34,22 @@ pub fn type_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(call, Kind::Datatype, copy, delete, keyval, extra_state)
+    create(
+        call,
+        ObjectKind::Datatype,
+        copy,
+        delete,
+        keyval,
+        extra_state,
+    )
 }
 
 pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, Kind::Comm, keyval)
+    free(call, ObjectKind::Comm, keyval)
 }
 
 pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, Kind::Datatype, keyval)
+    free(call, ObjectKind::Datatype, keyval)
 }
 
 pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_void) -> Done {
@@ -104,7 +111,7 @@ pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Do
 
 fn create<H: From<u32> + 'static>(
     call: &Running,
-    kind: Kind,
+    kind: ObjectKind,
     copy: CopyAttr<H>,
     delete: DeleteAttr<H>,
     keyval: Out<c_int>,
@@ -176,7 +183,7 @@ fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     Err(Error::new(code, detail))
 }
 
-fn free(call: &Running, kind: Kind, keyval: &mut c_int) -> Done {
+fn free(call: &Running, kind: ObjectKind, keyval: &mut c_int) -> Done {
     call.rank.lock().keyvals.free(kind, *keyval as u32)?;
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())

@@ -10,11 +10,11 @@ use std::ffi::c_void;
 fn attach(call: &Running, owner: Owner, buffer: *mut c_void, size: i64) -> Done {
     call.rank
         .lock()
-        .attach_room(owner, buffer.addr(), size as usize)
+        .attach_buffer(owner, buffer.addr(), size as usize)
 }
 
 fn detach(call: &Running, owner: Owner, address: Out<*mut c_void>, size: OutCount) -> Done {
-    let (at, bytes) = call.rank.detach_room(call.procedure, owner)?;
+    let (at, bytes) = call.rank.detach_buffer(call.procedure, owner)?;
     address.set(std::ptr::with_exposed_provenance_mut::<c_void>(at));
     size.set(bytes as i64);
     Ok(())
@@ -30,11 +30,11 @@ pub fn buffer_detach(call: &Running, buffer_addr: Out<*mut c_void>, size: OutCou
 }
 
 pub fn buffer_flush(call: &Running) -> Done {
-    call.rank.flush_room(call.procedure, None)
+    call.rank.flush_buffer(call.procedure, None)
 }
 
 pub fn buffer_iflush(call: &Running, request: Out<Request>) -> Done {
-    request.set(call.rank.start_flush_room(None)?.0);
+    request.set(call.rank.start_flush_buffer(None)?.0);
     Ok(())
 }
 
@@ -53,10 +53,10 @@ pub fn comm_detach_buffer(
 }
 
 pub fn comm_flush_buffer(call: &Running, comm: Comm) -> Done {
-    call.rank.flush_room(call.procedure, Some(comm.id()))
+    call.rank.flush_buffer(call.procedure, Some(comm.id()))
 }
 
 pub fn comm_iflush_buffer(call: &Running, comm: Comm, request: Out<Request>) -> Done {
-    request.set(call.rank.start_flush_room(Some(comm.id()))?.0);
+    request.set(call.rank.start_flush_buffer(Some(comm.id()))?.0);
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::handle::{Comm, Errhandler};
 use crate::raise::raise;
 use crate::state::LIBRARY;
 use mpi::errhandler::{ABORT, FATAL, RETURN};
-use mpi::handle::Kind;
+use mpi::handle::ObjectKind;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -31,7 +31,12 @@ pub fn comm_create_errhandler(
         // which are none.
         unsafe { function(&raw mut comm, code) }
     });
-    errhandler.set(call.rank.lock().errhandlers.create(Kind::Comm, function)?);
+    errhandler.set(
+        call.rank
+            .lock()
+            .errhandlers
+            .create(ObjectKind::Comm, function)?,
+    );
     Ok(())
 }
 

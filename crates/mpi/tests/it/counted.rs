@@ -1,39 +1,35 @@
-//! What a message asks of the devices, exactly: work requests, bytes, completions, receives, registrations; and how often
-//! they wake its ranks. The same on the model, on a strict device of this process, and on real ones.
+//! The exact cost of a message on devices: work requests, bytes, completions, receives,
+//! registrations, and wake-ups of its ranks. The counts are equal on the model, on a strict device
+//! of this process, and on real devices.
 //!
-//! All place bytes in any order, as Soft-RoCE does: so every packet comes with a completion. FISHPLATE_TEST_PEER names the
-//! device that the first one reaches by its cable.
-
-#[allow(dead_code)]
-mod common;
-#[allow(dead_code)]
-#[path = "common/stage.rs"]
-mod stage;
+//! All devices place bytes in any order, as Soft-RoCE does, so every packet comes with a
+//! completion. FISHPLATE_TEST_PEER names the device that the first one reaches by its cable.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{out, pattern, room};
+use crate::common::modelled::{Keep, play_through, system};
+use crate::common::{out, pattern, room, run_nodes};
 use device::{Device, Node, Placement, Result};
 use model::Faults;
 use model::config::MachineConfig;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
-use stage::{Keep, play_through, system};
 use testdevice::counted::{Counted, Counter, Counts};
 use testdevice::strict::{self, Setup};
 use verbs::{Directory, VerbsNode};
 
 const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 const RENDEZVOUS: [&str; 2] = ["read", "write"];
-/// There and back, that many times: until the first meet, and those that are counted.
+/// Round trips before the count begins, and those that are counted.
 const BEFORE: usize = 16;
 const COUNTED: usize = 64;
-/// Nanoseconds after which, in virtual time, nothing is under way any more.
+/// Nanoseconds of virtual time after which nothing is in flight.
 const LONG: u64 = 1_000_000;
 
-/// Of both ranks together, for the 128 messages. Completions are asked for once for every eight requests, and once for
-/// every quarter of the ring's slots of a length, of which there are 12 for 4 KiB.
+/// Counts of both ranks together, for the 128 messages. A completion is requested once for every
+/// eight work requests, and once for every quarter of the ring's slots of a size class, of which
+/// there are 12 for 4 KiB.
 const EXPECTED: &str = "\
 who moves, bytes writes (immediate) (reads)   payload  signaled  receives  received  registrations
 read         8       0        128      0       6144        16       128       128              0
@@ -46,9 +42,11 @@ write    65536       0        384      0    8404992       160       384       38
 write  1048576       0        384      0  134234112       160       384       384            256
 ";
 
-/// How often devices wake a rank that sleeps whenever it waits, for a message that finds its receiver asleep. A short one
-/// wakes it once. A long one wakes it to fetch and when that is done, and its sender when it is told so; or it wakes its
-/// receiver to ask for it and when it is there, and its sender when it is asked and when all has been written.
+/// Wake-ups by devices for one message whose receiver is asleep, where ranks sleep whenever they
+/// wait. A short message wakes its receiver once. A long one with read rendezvous wakes the
+/// receiver by the RTS and when the read is complete, and the sender when it learns of that. With
+/// write rendezvous it wakes the receiver by the RTS and when the message has arrived, and the
+/// sender by the CTS and when the write is complete.
 const WOKEN: &str = "\
 who moves, bytes  receiver  sender
 read         8         1       0
@@ -61,11 +59,11 @@ write    65536         2       2
 write  1048576         2       2
 ";
 
-/// What a test knows of both ranks beside MPI.
+/// Facts about both ranks that a test has beside MPI.
 #[derive(Default)]
 struct Pair {
     counters: [Counter; 2],
-    /// How many messages have gone by, or are waited for.
+    /// The number of the message that each rank waits for.
     awaited: [AtomicUsize; 2],
     asleep: [Arc<AtomicBool>; 2],
 }
@@ -90,8 +88,8 @@ enum Waits {
     Asleep,
 }
 
-/// Messages go there and back. The answer: what those that count have asked for. It is counted from one send of this rank's
-/// to another, as nothing of the other is under way then.
+/// Runs a ping-pong. The result is the cost of the counted messages, from one send of this rank to
+/// another: at these times nothing of the other rank is in flight.
 fn ping_pong(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
     let (sent, other) = (pattern(size, 3), 1 - rank.rank() as i32);
     let mut seen = Vec::new();
@@ -117,8 +115,8 @@ fn receive(rank: &Rank, expected: &[u8]) {
     assert!(got == expected);
 }
 
-/// The same, but each is sent once its receiver sleeps. In virtual time it does as soon as it waits. The answer is for each
-/// message.
+/// Runs a ping-pong in which each message is sent when its receiver sleeps. In virtual time a rank
+/// sleeps as soon as it waits. The result is the cost of each message.
 fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
     let (sent, own) = (pattern(size, 3), rank.rank());
     let other = 1 - own;
@@ -132,7 +130,7 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
                 pair.awaited[other].load(Ordering::SeqCst) == number + 1
                     && pair.asleep[other].load(Ordering::SeqCst)
             };
-            // In virtual time it has waited when so many nanoseconds have been computed.
+            // In virtual time the receiver waits once this time has passed.
             rank.enter("computing", LONG);
             rank.leave();
             while !rank.is_virtual() && !is_asleep() {
@@ -150,12 +148,12 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
         }
         pair.counts(own).since(&before)
     };
-    // What follows the last may overtake it.
+    // The end of the program may overlap the last message.
     (0..=BEFORE + COUNTED).map(message).collect()
 }
 
-/// Wakings of receiver and sender: the same for all messages during which, and before which, no rank asked for a completion
-/// that is not the message's own.
+/// Wake-ups of receiver and sender. They are equal for all messages during and before which no rank
+/// requested a completion beside the message's own.
 fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
     let of = |number: usize| {
         let sender = number % 2;
@@ -182,7 +180,7 @@ fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
 
 type Settings = Vec<(&'static str, &'static str)>;
 type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
-/// Runs two ranks on a kind of device, with settings, and gives what each has answered.
+/// Runs two ranks on a kind of device, with settings, and returns the result of each.
 type Play = fn(Settings, Waits, Program, usize) -> [Vec<Counts>; 2];
 
 fn table(play: Play) -> String {
@@ -245,7 +243,7 @@ fn on_the_model(
     std::mem::take(&mut answers.lock().unwrap())
 }
 
-/// Ranks as threads.
+/// Runs two ranks as threads on these nodes.
 fn on_nodes(
     nodes: Vec<Box<dyn Node + Send>>,
     settings: Settings,
@@ -254,14 +252,15 @@ fn on_nodes(
     size: usize,
 ) -> [Vec<Counts>; 2] {
     let pair = Pair::default();
-    let answers: Mutex<[Vec<Counts>; 2]> = Default::default();
+    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let seen = answers.clone();
     let nodes = nodes.into_iter().enumerate();
     let nodes = nodes.map(|(rank, node)| pair.node(node, rank, waits) as Box<dyn Node + Send>);
-    common::run_nodes(nodes.collect(), &settings, |rank| {
+    run_nodes(nodes.collect(), &settings, move |rank| {
         let counts = program(rank, &pair, size);
-        answers.lock().unwrap()[rank.rank()] = counts;
+        seen.lock().unwrap()[rank.rank()] = counts;
     });
-    answers.into_inner().unwrap()
+    std::mem::take(&mut answers.lock().unwrap())
 }
 
 fn on_a_strict_device(
@@ -277,7 +276,7 @@ fn on_a_strict_device(
     on_nodes(strict::nodes(2, &setup), settings, waits, program, size)
 }
 
-/// A board that both ranks see.
+/// A directory that both ranks share.
 struct Board {
     cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
     rank: usize,

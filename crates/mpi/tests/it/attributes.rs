@@ -1,16 +1,13 @@
-//! Attributes and error handlers: when users' functions are called, with what, and what their errors do.
-
-#[allow(dead_code)]
-mod common;
+//! Attributes and error handlers: the calls of users' functions, their arguments and their errors.
 
 use std::sync::{Arc, Mutex};
 
-use common::run;
+use crate::common::run;
 use datatype::{Predefined, Type};
 use mpi::attributes::{Copied, Holder, Keyval, predefined};
 use mpi::comm::WORLD;
-use mpi::errhandler::{self, Verdict};
-use mpi::handle::Kind;
+use mpi::errhandler::{self, ErrorAction};
+use mpi::handle::ObjectKind;
 use mpi::{Class, Error, Rank};
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -19,8 +16,8 @@ fn heard(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// A key that writes down its calls. Copies are one more than the original; the value 13 is refused.
-fn key(rank: &Arc<Rank>, log: &Log, kind: Kind, name: &'static str) -> u32 {
+/// A key that logs its calls. A copy is one more than the original; the value 13 is refused.
+fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32 {
     let refused = |value| Error::new(Class(20_000 + value as i32), "refused");
     let (copies, deletes) = (log.clone(), log.clone());
     let (copier, deleter) = (rank.clone(), rank.clone());
@@ -60,7 +57,7 @@ fn plain(rank: &Rank, copied: Copied) -> u32 {
     rank.lock()
         .keyvals
         .create(Keyval {
-            kind: Kind::Comm,
+            kind: ObjectKind::Comm,
             copied,
             delete: None,
         })
@@ -72,8 +69,8 @@ fn attributes_are_copied_and_deleted_with_their_communicator() {
     run(2, |rank| {
         let log = Log::default();
         let (a, b) = (
-            key(rank, &log, Kind::Comm, "a"),
-            key(rank, &log, Kind::Comm, "b"),
+            key(rank, &log, ObjectKind::Comm, "a"),
+            key(rank, &log, ObjectKind::Comm, "b"),
         );
         let (same, never) = (plain(rank, Copied::AsItIs), plain(rank, Copied::Never));
         let world = Holder::Comm(WORLD);
@@ -105,13 +102,13 @@ fn errors_of_users_functions_come_back() {
     run(2, |rank| {
         let log = Log::default();
         let (a, b) = (
-            key(rank, &log, Kind::Comm, "a"),
-            key(rank, &log, Kind::Comm, "b"),
+            key(rank, &log, ObjectKind::Comm, "a"),
+            key(rank, &log, ObjectKind::Comm, "b"),
         );
         let old = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         let holder = Holder::Comm(old);
         rank.set_attribute(holder, a, 1).unwrap();
-        // One rank refuses; the other gets its duplicate and does not wait for ever.
+        // One rank refuses; the other gets its duplicate all the same.
         rank.set_attribute(holder, b, if rank.rank() == 0 { 13 } else { 5 })
             .unwrap();
         let comms = rank.lock().comms.iter().count();
@@ -128,7 +125,7 @@ fn errors_of_users_functions_come_back() {
         }
         heard(&log);
 
-        // What cannot be deleted stays, and so does the communicator.
+        // An attribute that cannot be deleted stays, and so does the communicator.
         rank.set_attribute(holder, b, 14).unwrap();
         heard(&log);
         assert_eq!(
@@ -149,12 +146,16 @@ fn errors_of_users_functions_come_back() {
 fn a_freed_key_lives_on_in_its_attributes() {
     run(1, |rank| {
         let log = Log::default();
-        let a = key(rank, &log, Kind::Comm, "a");
+        let a = key(rank, &log, ObjectKind::Comm, "a");
         let world = Holder::Comm(WORLD);
         rank.set_attribute(world, a, 1).unwrap();
-        rank.lock().keyvals.free(Kind::Comm, a).unwrap();
+        rank.lock().keyvals.free(ObjectKind::Comm, a).unwrap();
         assert_eq!(
-            rank.lock().keyvals.free(Kind::Comm, a).unwrap_err().class,
+            rank.lock()
+                .keyvals
+                .free(ObjectKind::Comm, a)
+                .unwrap_err()
+                .class,
             Class::KEYVAL
         );
         assert_eq!(rank.lock().attribute(world, a).unwrap(), Some(1));
@@ -177,7 +178,7 @@ fn a_freed_key_lives_on_in_its_attributes() {
 fn wrong_keys_are_refused() {
     run(1, |rank| {
         let log = Log::default();
-        let ty = key(rank, &log, Kind::Datatype, "type");
+        let ty = key(rank, &log, ObjectKind::Datatype, "type");
         let world = Holder::Comm(WORLD);
         for wrong in [0, ty, 0x5001, predefined::TAG_UB, predefined::UNIVERSE_SIZE] {
             assert_eq!(
@@ -192,7 +193,11 @@ fn wrong_keys_are_refused() {
             );
         }
         assert_eq!(
-            rank.lock().keyvals.free(Kind::Comm, ty).unwrap_err().class,
+            rank.lock()
+                .keyvals
+                .free(ObjectKind::Comm, ty)
+                .unwrap_err()
+                .class,
             Class::KEYVAL
         );
         assert_eq!(
@@ -207,7 +212,7 @@ fn wrong_keys_are_refused() {
     });
 }
 
-/// A delete function that frees, sets and deletes attributes of the very object that it is called for.
+/// A delete function may free, set and delete attributes of the object that it is called for.
 #[test]
 fn users_functions_may_change_what_they_are_called_for() {
     run(1, |rank| {
@@ -221,7 +226,7 @@ fn users_functions_may_change_what_they_are_called_for() {
             busy.set_attribute(holder, other, 5)
         });
         let keyval = Keyval {
-            kind: Kind::Comm,
+            kind: ObjectKind::Comm,
             copied: Copied::Never,
             delete: Some(delete),
         };
@@ -229,7 +234,7 @@ fn users_functions_may_change_what_they_are_called_for() {
         rank.set_attribute(Holder::Comm(comm), other, 1).unwrap();
         rank.set_attribute(Holder::Comm(comm), key, 2).unwrap();
         rank.comm_free(comm).unwrap();
-        rank.lock().keyvals.free(Kind::Comm, other).unwrap();
+        rank.lock().keyvals.free(ObjectKind::Comm, other).unwrap();
         assert_eq!(
             rank.set_attribute(Holder::Comm(WORLD), other, 1)
                 .unwrap_err()
@@ -243,7 +248,7 @@ fn users_functions_may_change_what_they_are_called_for() {
 fn datatypes_have_names_and_attributes() {
     run(1, |rank| {
         let log = Log::default();
-        let a = key(rank, &log, Kind::Datatype, "a");
+        let a = key(rank, &log, ObjectKind::Datatype, "a");
         let int = Predefined::INT.handle() as u32;
         let pair = {
             let mut state = rank.lock();
@@ -294,6 +299,7 @@ fn datatypes_have_names_and_attributes() {
     });
 }
 
+// Over 80 lines: one life of a handler, step by step.
 #[test]
 fn error_handlers_stay_while_they_are_used() {
     run(1, |rank| {
@@ -305,11 +311,11 @@ fn error_handlers_stay_while_they_are_used() {
             written.lock().unwrap().push(format!("{code}"));
             *code += 1;
         });
-        assert_eq!(rank.raise(WORLD, 5), Verdict::Fatal);
+        assert_eq!(rank.raise(WORLD, 5), ErrorAction::Fatal);
         let handler = rank
             .lock()
             .errhandlers
-            .create(Kind::Comm, function.clone())
+            .create(ObjectKind::Comm, function.clone())
             .unwrap();
         let parent = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         rank.lock().set_errhandler(parent, handler).unwrap();
@@ -326,15 +332,15 @@ fn error_handlers_stay_while_they_are_used() {
             Class::ERRHANDLER
         );
 
-        // Children inherit it, and a handle can be had again.
+        // New communicators inherit the handler, and its handle can be got again.
         let child = rank.comm_split("MPI_Comm_split", parent, 0, 0).unwrap();
         rank.comm_free(parent).unwrap();
-        assert_eq!(rank.raise(child, 5), Verdict::Return(6));
+        assert_eq!(rank.raise(child, 5), ErrorAction::Return(6));
         assert_eq!(rank.lock().errhandler(child).unwrap(), handler);
         rank.lock()
             .set_errhandler(child, errhandler::RETURN)
             .unwrap();
-        assert_eq!(rank.raise(child, 5), Verdict::Return(5));
+        assert_eq!(rank.raise(child, 5), ErrorAction::Return(5));
         rank.lock().set_errhandler(child, handler).unwrap();
         rank.lock().errhandlers.free(handler).unwrap();
         rank.comm_free(child).unwrap();
@@ -352,12 +358,12 @@ fn error_handlers_stay_while_they_are_used() {
         rank.lock()
             .set_errhandler(mpi::comm::SELF, errhandler::RETURN)
             .unwrap();
-        assert_eq!(rank.raise(WORLD, 7), Verdict::Abort);
-        assert_eq!(rank.raise(child, 7), Verdict::Return(7));
+        assert_eq!(rank.raise(WORLD, 7), ErrorAction::Abort);
+        assert_eq!(rank.raise(child, 7), ErrorAction::Return(7));
         let of_windows = rank
             .lock()
             .errhandlers
-            .create(Kind::Op, function.clone())
+            .create(ObjectKind::Op, function.clone())
             .unwrap();
         assert_eq!(
             rank.lock()

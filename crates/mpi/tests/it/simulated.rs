@@ -1,15 +1,12 @@
-//! Random programs on modelled machines, under random faults: nothing lost, doubled or overtaken, no deadlock, and the same
-//! seed gives the same trace, event by event. `SEED=n` runs that of one seed, `SEEDS=n` so many; each is printed before it runs.
-
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-#[path = "common/stage.rs"]
-mod stage;
+//! Random programs on modelled machines under random faults: no message is lost, doubled or
+//! overtaken, there is no deadlock, and a seed always gives the same trace, event by event.
+//! `SEED=n` runs the program of seed n only, `SEEDS=n` those of the first n seeds. Each seed is
+//! printed before its program runs.
 
 use std::sync::{Arc, Mutex};
 
-use common::{out, pattern, room};
+use crate::common::modelled::{Keep, Run, play, system};
+use crate::common::{out, pattern, random_program, room};
 use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
 use model::config::MachineConfig;
@@ -18,13 +15,12 @@ use mpi::Mode;
 use mpi::coll::Work;
 use mpi::comm::WORLD;
 use sim::Random;
-use stage::{Keep, Run, play, system};
 
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
 const DESIGNS: [&str; 4] = ["basic", "piggyback", "pipeline", "zero-copy"];
 
-/// Seeds beyond the usual ones that have found a defect: a message that was to be offered, found no room, and then was sent
-/// whole, but not said to be.
+/// Seeds beyond the usual ones that have found a defect: a message for a rendezvous found no room,
+/// and then was sent eagerly without being marked so.
 const ONCE_FAILED: [u64; 1] = [638];
 
 /// Runs the program of a seed.
@@ -44,23 +40,24 @@ fn simulate(seed: u64) -> Run {
     let mut scene = MachineConfig::new(&system, ranks, per_host, seed).unwrap();
     scene.intra_host = [IntraHost::Memory, IntraHost::Hca][pick(2)];
     scene.faults = faults(&mut random);
-    if number("SEED").is_some() {
+    if random_program::only_seed().is_some() {
         eprintln!(
             "{ranks} ranks, {per_host} on a host, by {:?}, {settings:?}, {:?}",
             scene.intra_host, scene.faults
         );
     }
     play(scene, settings, Keep::Digest, move |rank| {
-        programs::play(rank, seed)
+        random_program::play(rank, seed)
     })
 }
 
-/// What protocols have to bear: packets lost and late, bytes in any order, a slow host.
+/// Random faults: packets lost and late, bytes in any order, a slow host.
 fn faults(random: &mut Random) -> Faults {
     let mut faults = Faults {
-        // Longer than the longest message takes on the slowest machine: acknowledgements come by messages.
+        // More than the longest message takes on the slowest machine: acknowledgements come by
+        // messages.
         timeout: 2_000_000_000,
-        // Nothing may ever be sent that meets no receive.
+        // No message may ever arrive without a posted receive.
         rnr_retries: 0,
         ..Faults::default()
     };
@@ -80,28 +77,25 @@ fn faults(random: &mut Random) -> Faults {
     faults
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_programs_under_random_faults_lose_nothing_and_repeat() {
-    let seeds: Vec<u64> = match number("SEED") {
-        Some(seed) => vec![seed],
-        None => ONCE_FAILED
-            .into_iter()
-            .chain(0..number("SEEDS").unwrap_or(200))
-            .collect(),
+    let regressions: &[u64] = match random_program::only_seed() {
+        Some(_) => &[],
+        None => &ONCE_FAILED,
     };
-    for seed in seeds {
+    for seed in regressions
+        .iter()
+        .copied()
+        .chain(random_program::seeds(200))
+    {
         eprintln!("seed {seed}");
         let first = simulate(seed);
         assert_eq!(first, simulate(seed), "seed {seed} did not repeat itself");
     }
 }
 
-/// Virtual nanoseconds from the send of a long message to its receive's end, where the receive waits and both have met
-/// before, round after round.
+/// Virtual nanoseconds of a long send whose receive is posted before it, once the ranks have
+/// exchanged such messages several times.
 fn expected_message(rendezvous: &'static str) -> u64 {
     const BYTES: usize = 64 << 10;
     let scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
@@ -148,7 +142,7 @@ fn a_receive_that_waits_spares_the_sender_its_question() {
     assert!(told + way < asked, "{told} + {way} and {asked} ns");
 }
 
-/// A digest that does not see a small change would find nothing.
+/// A digest that missed a small change would find no difference.
 #[test]
 fn a_byte_more_gives_another_digest() {
     let run = |bytes: usize| {

@@ -1,14 +1,11 @@
-//! `fabric explain --mpi` says where the time of a message goes: its rows add up to what each message of a ping-pong takes, to
-//! the picosecond. Only where the receiver is busy with other looks (for a completion, for a new peer) when it could see the
-//! message, these come on top.
+//! `fabric explain --mpi` lists where the time of a message goes: its rows add up to the time of
+//! each message of a ping-pong, to the picosecond. Where the receiver polls for something else (a
+//! completion, a new peer) when the message becomes visible, that time is added.
 
-#[allow(dead_code)]
-mod common;
-#[path = "common/stage.rs"]
-mod stage;
-
+use crate::common::modelled::{Keep, play, system};
+use crate::common::{out, room};
 use channel::rdma::PacketWrite;
-use common::{out, room};
+use fabric::catalogue::Catalogue;
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
 use model::config::MachineConfig;
@@ -16,11 +13,17 @@ use model::explain::{Packet, message};
 use model::trace::{Activity, Span, Track};
 use mpi::Mode;
 use mpi::comm::WORLD;
-use stage::{Keep, play, system};
 
 const ROUNDS: usize = 60;
 
-/// What the ranks' processors do in a ping-pong.
+/// Names of all systems of the catalogue.
+fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// The activities of the ranks' processors in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
     let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
@@ -46,8 +49,8 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     })
 }
 
-/// From the beginning of each send to that of the next, which answers it; and for how much of that the receiver looks, once
-/// the message can be seen: `before` after the send.
+/// For each send: the time until the next one begins, which answers it, and the part of it in which
+/// the receiver polls after the message is visible. It is visible `before` after the send begins.
 fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
     let starts = |rank: usize| {
         let sends = ranks[rank]
@@ -77,7 +80,7 @@ fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_message_takes_what_its_rows_say() {
-    for name in stage::systems() {
+    for name in systems() {
         let system = system(&name);
         let costs = Costs::of(&system, 0);
         if system.software.send == Nanos::ZERO {
@@ -108,7 +111,7 @@ fn a_message_takes_what_its_rows_say() {
                 assert_eq!(time, all_but_looks + looking, "{what}");
                 usual += usize::from(looking == poll);
             }
-            // The one look that finds it is all, but for those that it interrupts.
+            // Usually the receiver polls once, and finds the message.
             assert!(
                 usual > 9 * (2 * ROUNDS - 1) / 10,
                 "{name}, {len} bytes: {usual}"

@@ -1,4 +1,5 @@
-//! Persistent operations (MPI 5.0 §3.9): described once, started often.
+//! Persistent operations (MPI 5.0 §3.9): sends and receives that are described once and started
+//! often.
 
 use datatype::Buffer;
 
@@ -8,6 +9,7 @@ use crate::request::{Operation, Persistent, RequestId, Template};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result};
 
 impl State {
+    /// `MPI_Send_init` and its variants: an inactive request.
     pub fn send_init(
         &mut self,
         mode: Mode,
@@ -26,6 +28,7 @@ impl State {
         })
     }
 
+    /// `MPI_Recv_init`: an inactive request.
     pub fn receive_init(
         &mut self,
         buffer: Buffer,
@@ -57,7 +60,7 @@ impl State {
             .add(Operation::Persistent(Box::new(persistent)))
     }
 
-    /// Starts an inactive persistent operation.
+    /// `MPI_Start`.
     pub fn start(&mut self, id: RequestId) -> Result<()> {
         self.messages.requests.valid(id)?;
         let Some(persistent) = self.messages.requests.persistent_mut(id) else {
@@ -69,7 +72,7 @@ impl State {
         if persistent.active.is_some() {
             return Err(Error::new(
                 Class::REQUEST,
-                "the operation has been started and not been completed since",
+                "the operation is active: complete it before it is started again",
             ));
         }
         let active = match persistent.template.clone() {

@@ -1,8 +1,6 @@
-//! Grids: their arithmetic, and communicators that carry one.
+//! Cartesian topologies: their arithmetic, and communicators with one.
 
-mod common;
-
-use common::{out, room, run};
+use crate::common::{out, room, run};
 use mpi::comm::{self, WORLD};
 use mpi::topology::{CART, Cartesian};
 use mpi::{Class, Mode, PROC_NULL, UNDEFINED, dims_create};
@@ -23,7 +21,7 @@ proptest! {
         for rank in 0..grid.size() as i32 {
             let coords = grid.coords(rank).unwrap();
             prop_assert_eq!(grid.rank(&coords).unwrap(), rank);
-            // Row by row: lists compare as ranks do.
+            // Row-major order: coordinates compare as ranks do.
             prop_assert!(before.is_none_or(|before| before < coords));
             before = Some(coords);
         }
@@ -134,7 +132,7 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
         assert_eq!(rank.lock().topology(WORLD).unwrap(), UNDEFINED);
         let large = rank.cart_create("MPI_Cart_create", WORLD, &[2, 4], &[false, true]);
         assert_eq!(large.unwrap_err().class, Class::ARG);
-        // All ranks of the world have begun as many operations on it.
+        // All ranks have begun the same number of operations on MPI_COMM_WORLD.
         let after = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         if me == 6 {
             assert_eq!(grid, comm::NULL);

@@ -1,7 +1,9 @@
-//! Random programs that follow from a seed: messages of all modes and sizes, wildcards, collectives, communicators. They
-//! are correct MPI, so on any channel they must end, with nothing lost, doubled or overtaken.
+//! Random programs, made from a seed: messages of all modes and sizes, wildcards, collectives,
+//! communicators. They are correct MPI, so over any transport they must end, with no message lost,
+//! doubled or overtaken.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datatype::{Op, Predefined};
@@ -12,10 +14,27 @@ use mpi::request::RequestId;
 use mpi::{ANY_SOURCE, ANY_TAG, Mode, Rank, Status};
 use sim::Random;
 
-use super::common::{elements, out, pattern, room};
+use super::{elements, out, pattern, room};
 
-/// Runs the program of this seed; every rank of a job calls it with the same.
-pub fn play(rank: &Arc<Rank>, seed: u64) {
+/// The seed that `SEED` names: the test runs this one only, and says more about it.
+pub(crate) fn only_seed() -> Option<u64> {
+    number("SEED")
+}
+
+/// Seeds to run: the one of `SEED`, or the first `SEEDS`, or the first `usual`.
+pub(crate) fn seeds(usual: u64) -> Range<u64> {
+    match only_seed() {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SEEDS").unwrap_or(usual),
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Runs the program of a seed. All ranks of a job call this with one seed.
+pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
     let mut random = Random::new(seed);
     for phase in 0..2 + random.below(4) {
         let (kind, seed) = (random.below(10), random.word());
@@ -104,7 +123,8 @@ fn collectives(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
     assert_eq!(u64::from_ne_bytes(sum), (size * (size + 1) / 2) as u64);
 }
 
-/// What the receives of a rank name. One rule for all that it has posted, so that none can take what another needs.
+/// What the posted receives of a rank name. One rule holds for all of them, so that no receive
+/// takes a message that another needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Naming {
     Exact,
@@ -145,7 +165,7 @@ impl Message {
         }
     }
 
-    /// Who sent it, and as the how manieth to its receiver; then bytes that tell messages apart.
+    /// The sender, the number of this message among those to its receiver, and a pattern.
     fn body(&self, number: u64) -> Vec<u8> {
         let mut body = pattern(self.len, self.from * 7 + number as usize);
         body[..8].copy_from_slice(&(self.from as u64).to_ne_bytes());
@@ -154,7 +174,8 @@ impl Message {
     }
 }
 
-/// Many messages between all.
+/// Many messages between all members.
+// Over 80 lines: one program, from the plan to its check.
 fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: u64) {
     let mut random = Random::new(seed);
     let posted_first = random.below(2) == 0;
@@ -162,7 +183,7 @@ fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: 
     let messages: Vec<Message> = (0..count)
         .map(|_| Message::random(&mut random, size as u64, posted_first))
         .collect();
-    // What only this rank decides.
+    // Decisions of this rank alone.
     let mut own = Random::new(seed ^ (me as u64 + 1).wrapping_mul(0x1234_5678_9abc_def1) ^ phase);
     let naming = [
         Naming::Exact,
@@ -237,8 +258,9 @@ fn storm(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64, phase: 
     barrier(rank, comm);
 }
 
-/// Rounds in which everyone sends long and short messages with one tag to the right: receives that wait with the same names
-/// again and again, among others with wildcards, and some that are taken back.
+/// Rounds in which each member sends long and short messages with one tag to the right. Receives
+/// with equal envelopes are posted again and again, among others with wildcards, and some are
+/// cancelled.
 fn rounds(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
     let mut random = Random::new(seed);
     let mut own = Random::new(seed ^ (me as u64 + 1).wrapping_mul(0x1234_5678_9abc_def1));
@@ -312,14 +334,14 @@ fn rounds(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
     barrier(rank, comm);
 }
 
-/// Does something else for a while.
+/// Makes progress a random number of times.
 fn progress(rank: &Arc<Rank>, own: &mut Random) {
     for _ in 0..own.below(40) {
         rank.progress().unwrap();
     }
 }
 
-/// Everything came once, as it was sent, and what one receive could have taken before another came before it.
+/// Checks that each message arrived once, unchanged, and in the order of sending.
 fn check(
     mine: &[&Message],
     bodies: &[Vec<u8>],
@@ -351,7 +373,7 @@ fn check(
             body[..message.len] == message.body(number),
             "the bytes of message {number} of {from}"
         );
-        // Receives are in the order in which they were posted: of one sender and tag messages come in order.
+        // Receives are in the order of posting: messages of one sender and tag arrive in order.
         let before = last.insert((from, message.tag), number);
         assert!(
             before < Some(number),

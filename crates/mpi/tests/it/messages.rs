@@ -1,16 +1,14 @@
-//! The promises of point-to-point communication, over every way that a message can take.
-
-mod common;
+//! The promises of point-to-point communication, with every protocol and transport.
 
 use std::sync::Arc;
 
-use common::{out, room, run, run_remote, run_shared, run_with};
+use crate::common::{out, room, run, run_remote, run_shared, run_with};
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};
 use testdevice::strict::Setup;
 
-/// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
+/// Settings that select other protocols: eager, rendezvous by a single copy, rendezvous by pieces.
 const WAYS: [&[(&str, &str)]; 12] = [
     &[],
     &[
@@ -253,8 +251,8 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
                     mpi::Body::Offered { .. } => 0,
                 })
                 .sum();
-            // The limit, the rest of a batch, what was on its way when the sender was told, and what it sent before it
-            // next listened: a ring each.
+            // The limit, the rest of a batch, the packets in flight when the sender got the notice,
+            // and those that it sent before it read the notice: a ring each.
             let bound = (64 << 10) + (32 + 2 * 256) * 1000;
             assert!(held <= bound, "{held} bytes are held");
             for number in 0..MESSAGES {
@@ -267,7 +265,8 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
     });
 }
 
-/// In a small ring most of the pieces of a message wait at the sender, so its receive is there before it, amid it or behind it.
+/// In a small ring most pieces of a message wait at the sender, so its receive is posted before,
+/// between or after them.
 #[test]
 fn a_message_in_pieces_meets_its_receive_at_any_time() {
     let settings = [
@@ -290,7 +289,7 @@ fn a_message_in_pieces_meets_its_receive_at_any_time() {
             for _ in 0..round % 7 {
                 rank.progress().unwrap();
             }
-            // Sometimes what comes behind is received first, and sometimes the buffer is too short.
+            // Sometimes a later message is received first, and sometimes the buffer is too short.
             let mut behind = [0; 40];
             if round % 3 == 0 {
                 rank.receive("MPI_Recv", room(&mut behind), 0, 2, WORLD)
@@ -352,7 +351,7 @@ fn a_receive_can_be_taken_back_and_so_can_a_synchronous_send() {
                     .unwrap();
             }
         } else {
-            // Only once the other message is here has the first been taken back.
+            // The first message is certainly cancelled only when the other one has arrived.
             rank.receive("MPI_Recv", room(&mut body), 0, 6, WORLD)
                 .unwrap();
             rank.receive("MPI_Recv", room(&mut body), 0, 5, WORLD)
@@ -391,7 +390,7 @@ fn threads_of_one_rank_send_and_receive_at_once() {
     });
 }
 
-/// Where to write messages is told ahead to those who write by RDMA; shared memory does not even count for it.
+/// Ready-to-receive announcements go to peers that write by RDMA; peers in shared memory get none.
 #[test]
 fn what_is_told_ahead_is_for_rdma_only() {
     let long_messages = |rank: &Arc<Rank>| {
@@ -410,8 +409,8 @@ fn what_is_told_ahead_is_for_rdma_only() {
         }
         rank.lock().messages.announces()
     };
-    run_shared(2, &[], |rank| assert!(!long_messages(rank)));
-    run_remote(2, &[], &Setup::default(), |rank| {
+    run_shared(2, &[], move |rank| assert!(!long_messages(rank)));
+    run_remote(2, &[], &Setup::default(), move |rank| {
         assert_eq!(long_messages(rank), rank.rank() == 1);
     });
 }

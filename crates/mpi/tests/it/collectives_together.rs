@@ -1,11 +1,10 @@
-//! Collectives beside each other, beside messages, on many communicators, from many threads, and called wrongly.
-
-mod common;
+//! Several collectives in flight, beside messages, on many communicators, from many threads; and
+//! erroneous calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{elements, out, pattern, room, run_remote, run_shared, run_with};
+use crate::common::{elements, out, pattern, room, run_remote, run_shared, run_with};
 use datatype::{Elements, Op, Predefined, Type};
 use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::{SELF, WORLD};
@@ -14,12 +13,6 @@ use mpi::{Class, Error, Mode, Rank};
 use testdevice::strict::Setup;
 
 const NAME: &str = "MPI_Test";
-
-fn run(size: usize, settings: &[(&str, &str)], program: impl Fn(&Arc<Rank>) + Send + Sync) {
-    run_with(size, settings, |rank| {
-        program(rank);
-    });
-}
 
 /// Numbers as the elements of a reduction.
 fn numbers(numbers: &mut [u64]) -> Elements {
@@ -58,7 +51,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
             ("FISHPLATE_RING_SLOTS", "4"),
         ],
     ] {
-        run(4, settings, |rank| {
+        run_with(4, settings, |rank| {
             let (me, size) = (rank.rank(), rank.size());
             const MANY: usize = 24;
             let len = |number: usize| [8, 700, 9000][number % 3];
@@ -92,7 +85,7 @@ fn many_at_once_complete_in_any_order_beside_messages() {
                 );
                 let reduce = Work::Allreduce(sum(&mut sent[number], &mut sums[number]));
                 requests.push(rank.start_collective(reduce, WORLD).unwrap());
-                // A blocking one overtakes those under way.
+                // A blocking operation overtakes those in flight.
                 assert_eq!(sum_of(rank, 1, WORLD), size as u64);
             }
             let previous = (me + size - 1) % size;
@@ -135,7 +128,7 @@ fn long_vectors_go_in_pieces() {
     for algorithm in ["recursive-doubling", "rabenseifner", "ring", "reduce-bcast"] {
         let wish = format!("allreduce={algorithm}");
         for size in [2, 3, 5] {
-            run(size, &[("FISHPLATE_COLLECTIVES", &wish)], |rank| {
+            run_with(size, &[("FISHPLATE_COLLECTIVES", &wish)], move |rank| {
                 let mut ours: Vec<u64> = (0..COUNT as u64)
                     .map(|at| at * (1 + rank.rank() as u64))
                     .collect();
@@ -173,7 +166,7 @@ fn long_vectors_go_in_pieces() {
 
 #[test]
 fn all_ranks_get_the_same_bits() {
-    // Zeros of both signs and numbers whose sum depends on the order.
+    // Zeros of both signs, and numbers whose sum depends on the order.
     let values = [0.0f64, -0.0, 1e16, 1.0, -1e16, 3.0, 0.1, -0.0, 0.7];
     for algorithm in [
         "shared",
@@ -184,12 +177,13 @@ fn all_ranks_get_the_same_bits() {
     ] {
         let wish = format!("allreduce={algorithm}");
         for size in [2, 3, 6, 9] {
-            // Where there is no memory to share, another algorithm may stand in.
+            // Without shared memory, another algorithm may replace the chosen one.
             for remote in [false, true] {
                 let seen: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(usize::MAX)).collect();
-                let program = |rank: &Arc<Rank>| {
+                let program = move |rank: &Arc<Rank>| {
                     for (op, seen) in [Op::Sum, Op::Prod, Op::Min, Op::Max].into_iter().zip(&seen) {
-                        // The first calls are without a lane: another algorithm may give other bits.
+                        // The first calls have no collective buffer: their algorithm may give other
+                        // bits.
                         for turn in 0..6 {
                             let mut ours: Vec<u8> = values[rank.rank()].to_ne_bytes().repeat(4);
                             let mut total = vec![0; 32];
@@ -230,8 +224,8 @@ fn all_ranks_get_the_same_bits() {
 }
 
 #[test]
-fn communicators_come_and_go_and_their_lanes_with_them() {
-    run(4, &[], |rank| {
+fn communicators_come_and_go_and_their_collective_buffers_with_them() {
+    run_with(4, &[], |rank| {
         let me = rank.rank() as u64;
         for round in 0..150u64 {
             let color = (rank.rank() % 2) as i32;
@@ -258,8 +252,8 @@ fn communicators_come_and_go_and_their_lanes_with_them() {
 }
 
 #[test]
-fn more_communicators_than_lanes_all_work() {
-    run(3, &[], |rank| {
+fn more_communicators_than_collective_buffers_all_work() {
+    run_with(3, &[], |rank| {
         let copies: Vec<u32> = (0..100)
             .map(|_| rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap())
             .collect();
@@ -274,7 +268,7 @@ fn more_communicators_than_lanes_all_work() {
 #[test]
 fn a_root_that_runs_ahead_overwrites_nothing() {
     for wait in ["auto", "sleep", "yield"] {
-        run(3, &[("FISHPLATE_WAIT", wait)], |rank| {
+        run_with(3, &[("FISHPLATE_WAIT", wait)], |rank| {
             for number in 0..400u32 {
                 let root = (number / 50 % 3) as usize;
                 let mut bytes = if rank.rank() == root {
@@ -311,7 +305,7 @@ fn a_root_that_runs_ahead_overwrites_nothing() {
 
 #[test]
 fn threads_have_communicators_of_their_own() {
-    run(2, &[], |rank| {
+    run_with(2, &[], |rank| {
         rank.allow_threads();
         let comms: Vec<u32> = (0..4)
             .map(|_| rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap())
@@ -331,7 +325,7 @@ fn threads_have_communicators_of_their_own() {
 
 #[test]
 fn many_ranks_meet_at_one() {
-    run(20, &[], |rank| {
+    run_with(20, &[], |rank| {
         for number in 0..20 {
             let (mut ours, mut total) = ([number + rank.rank() as u64; 40], [0; 40]);
             rank.collective(NAME, &Work::Allreduce(sum(&mut ours, &mut total)), WORLD)
@@ -344,7 +338,7 @@ fn many_ranks_meet_at_one() {
 
 #[test]
 fn a_rank_alone_is_done_at_once() {
-    run(1, &[], |rank| {
+    run_with(1, &[], |rank| {
         for comm in [WORLD, SELF] {
             assert_eq!(sum_of(rank, 5, comm), 5);
             for (send, in_place) in [(Some(out(&[1, 2])), false), (None, true)] {
@@ -368,7 +362,7 @@ fn refused(rank: &Arc<Rank>, work: Work) -> Error {
 
 #[test]
 fn wrong_arguments_are_named() {
-    run(2, &[], |rank| {
+    run_with(2, &[], |rank| {
         let mut bytes = [0; 8];
         for root in [-1, 2] {
             let error = refused(
@@ -420,16 +414,16 @@ fn wrong_arguments_are_named() {
             op: Operation::Predefined(Op::Sum),
         };
         assert_eq!(refused(rank, Work::Allreduce(reduction)).class, Class::OP);
-        // Nothing of all this has put the ranks out of step.
+        // After all these errors the ranks still agree on the number of operations.
         assert_eq!(sum_of(rank, 3, WORLD), 6);
     });
 }
 
 #[test]
 fn ranks_that_disagree_are_told() {
-    // With messages, and in a lane.
+    // By messages, and in a collective buffer.
     for calls in [0, 5] {
-        run(2, &[], |rank| {
+        run_with(2, &[], move |rank| {
             for _ in 0..calls {
                 rank.collective(NAME, &Work::Barrier, WORLD).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Groups against plain lists: what each operation promises, said the slow way.
+//! Operations on groups, compared with simple ones on lists.
 
 use mpi::group::{Comparison, EMPTY, Groups, Members};
 use mpi::{Class, PROC_NULL, UNDEFINED};
@@ -151,7 +151,7 @@ fn handles_know_null_empty_and_freed() {
     }
 }
 
-/// A hundred thousand ranks: what is quadratic does not end.
+/// A hundred thousand ranks: an operation in quadratic time would not end.
 #[test]
 fn large_groups_are_no_trouble() {
     let many: Vec<u32> = (0..200_000).rev().collect();

@@ -1,6 +1,7 @@
-//! How ranks agree on what a new communicator is: a few bytes over point-to-point messages of their own context.
+//! Agreements: a few bytes that ranks exchange to make a new communicator, by messages of a context
+//! apart.
 //!
-//! Trees are binomial: place `p` hangs below `p` with its lowest bit cleared.
+//! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,22 +14,23 @@ use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::task::Completion;
 
-/// The ranks that agree, each of which knows its place.
-pub(crate) struct Circle {
+/// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
+pub(super) struct Agreement {
     rank: Arc<Rank>,
     core: Arc<Core>,
-    /// Ranks of `core` by their place; none: all of them in order.
+    /// Ranks of `core` by their places; `None`: all of them, in order.
     ranks: Option<Vec<u32>>,
+    /// This rank's place.
     place: usize,
     context: u64,
     tag: i32,
 }
 
-impl Circle {
-    /// All ranks of a communicator, in the collective operation with this tag.
-    pub fn all(rank: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Circle {
+impl Agreement {
+    /// Among all ranks of a communicator, in the collective operation with this tag.
+    pub(super) fn all(rank: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Agreement {
         let context = core.context | COLLECTIVE | AGREEMENT;
-        Circle {
+        Agreement {
             rank: rank.clone(),
             core: core.clone(),
             ranks: None,
@@ -38,24 +40,24 @@ impl Circle {
         }
     }
 
-    /// Some of them, this one at `place`.
-    pub fn some(
+    /// Among some ranks of a communicator, with this one at `place`.
+    pub(super) fn some(
         rank: &Arc<Rank>,
         core: &Arc<Core>,
         ranks: Vec<u32>,
         place: usize,
         tag: i32,
-    ) -> Circle {
-        Circle {
+    ) -> Agreement {
+        Agreement {
             ranks: Some(ranks),
             place,
-            ..Circle::all(rank, core, tag)
+            ..Agreement::all(rank, core, tag)
         }
     }
 
-    /// The tag is the user's, and so apart from those of collective operations.
-    pub fn with_users_tag(self, tag: i32) -> Circle {
-        Circle {
+    /// With a tag of the user's, in a context apart from collective operations.
+    pub(super) fn with_users_tag(self, tag: i32) -> Agreement {
+        Agreement {
             context: self.core.context | AGREEMENT,
             tag,
             ..self
@@ -66,45 +68,47 @@ impl Circle {
         self.ranks.as_ref().map_or(self.core.size(), Vec::len)
     }
 
-    /// What the first place says, `len` bytes, at every place.
-    pub async fn bcast(&self, said: Vec<u8>, len: usize) -> Result<Vec<u8>> {
+    /// Sends the bytes of place 0 to all places. `mine`: those bytes, at place 0; `len`: their
+    /// number.
+    pub(super) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
         let bytes = match self.place {
-            0 => said,
-            place => self.hear(place & (place - 1), len).await?,
+            0 => mine,
+            place => self.receive(place & (place - 1), len).await?,
         };
-        let mut sent = Vec::new();
-        let mut step = self.reach() / 2;
+        let mut sends = Vec::new();
+        let mut step = self.span() / 2;
         while step > 0 {
             if self.place + step < self.size() {
-                sent.push(self.tell(self.place + step, &bytes)?);
+                sends.push(self.send(self.place + step, &bytes)?);
             }
             step /= 2;
         }
-        for request in sent {
-            self.sent(request).await?;
+        for request in sends {
+            self.complete(request).await?;
         }
         Ok(bytes)
     }
 
-    /// What every place says, as many bytes each, in order, at every place.
-    pub async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+    /// Collects the bytes of all places, in order, at all places. All places contribute an equal
+    /// number of bytes.
+    pub(super) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let len = mine.len();
         let mut block = mine;
         let mut step = 1;
-        while step < self.reach() && self.place + step < self.size() {
+        while step < self.span() && self.place + step < self.size() {
             let places = step.min(self.size() - self.place - step);
-            block.extend(self.hear(self.place + step, places * len).await?);
+            block.extend(self.receive(self.place + step, places * len).await?);
             step *= 2;
         }
         if self.place > 0 {
-            let request = self.tell(self.place & (self.place - 1), &block)?;
-            self.sent(request).await?;
+            let request = self.send(self.place & (self.place - 1), &block)?;
+            self.complete(request).await?;
         }
         self.bcast(block, len * self.size()).await
     }
 
-    /// How many places the tree below this one, itself included, may have.
-    fn reach(&self) -> usize {
+    /// The most places that the tree below this one can have, itself included.
+    fn span(&self) -> usize {
         match self.place {
             0 => self.size().next_power_of_two(),
             place => place & place.wrapping_neg(),
@@ -117,7 +121,7 @@ impl Circle {
             .map_or(place, |ranks| ranks[place] as usize)
     }
 
-    fn tell(&self, place: usize, bytes: &[u8]) -> Result<RequestId> {
+    fn send(&self, place: usize, bytes: &[u8]) -> Result<RequestId> {
         let peer = self
             .core
             .members
@@ -134,7 +138,7 @@ impl Circle {
             .send_owned(&mut state.router, peer, key, bytes)
     }
 
-    async fn sent(&self, request: RequestId) -> Result<()> {
+    async fn complete(&self, request: RequestId) -> Result<()> {
         Completion {
             rank: self.rank.clone(),
             request,
@@ -143,7 +147,7 @@ impl Circle {
         .map(|_| ())
     }
 
-    async fn hear(&self, place: usize, len: usize) -> Result<Vec<u8>> {
+    async fn receive(&self, place: usize, len: usize) -> Result<Vec<u8>> {
         let key = Key {
             context: self.context,
             source: self.rank_at(place) as i32,

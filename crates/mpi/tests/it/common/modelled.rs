@@ -14,40 +14,31 @@ use pmi::{Hosts, Standalone};
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
 
-pub fn system(name: &str) -> System {
+pub(crate) fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
-/// All of the catalogue.
-#[allow(dead_code, reason = "few tests want all")]
-pub fn systems() -> Vec<String> {
-    let catalogue = Catalogue::builtin();
-    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
-    systems.map(|entry| entry.name.to_owned()).collect()
-}
-
-/// What is kept of a run.
+/// The record that a run keeps.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "no test keeps all of them")]
-pub enum Keep {
+pub(crate) enum Keep {
     Nothing,
     Digest,
     Record,
 }
 
-/// How a run went. Two are the same only if all that happened in them was.
+/// The result of a run. Two results are equal only if all events were.
 #[derive(Debug, PartialEq)]
-pub struct Run {
+pub(crate) struct Run {
     /// When each rank ended, in nanoseconds.
-    pub times: Vec<u64>,
-    pub events: u64,
-    /// Of the record of what every processor, bus and link did, and when; 0 if only the record itself was kept, or nothing.
-    pub digest: u64,
-    pub record: Vec<Span>,
+    pub(crate) times: Vec<u64>,
+    pub(crate) events: u64,
+    /// Digest of the activities of all processors, buses and links; 0 unless [`Keep::Digest`].
+    pub(crate) digest: u64,
+    pub(crate) record: Vec<Span>,
 }
 
 /// Runs a program on all ranks.
-pub fn play(
+pub(crate) fn play(
     scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
@@ -56,8 +47,8 @@ pub fn play(
     play_through(scene, settings, keep, |node, _| Box::new(node), program)
 }
 
-/// The same, where each rank's node is what is made of the machine's.
-pub fn play_through(
+/// Runs a program on all ranks, with the node that `node` makes of each modelled one.
+pub(crate) fn play_through(
     scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,

@@ -1,18 +1,18 @@
-//! Every collective and every algorithm of the table, against what one process computes.
-
-mod common;
+//! Every collective with every algorithm of the table, compared with the result of one process.
 
 use std::sync::Arc;
 
-use common::{elements, gapped, matrix_product, out, pattern, room, run_with, typed};
+use crate::common::{
+    elements, gapped, matrix_product, multiply, out, pattern, room, run_with, typed,
+};
 use datatype::{Buffer, Elements, Op, Predefined, Type};
-use mpi::coll::table::{self, Collective};
+use mpi::algorithms::{self, Collective};
 use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
 use mpi::{Class, Rank};
 
-/// Does it, blocking or not.
+/// Runs a collective, as a blocking or a nonblocking call.
 fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
     if blocking {
         rank.collective("MPI_Test", &work, WORLD).unwrap();
@@ -23,9 +23,11 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
     }
 }
 
-/// Runs `program` with every algorithm of a collective, and with those that the table chooses, on 1 to 9 ranks.
-fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync) {
-    let mut choices: Vec<_> = table::rows(collective)
+/// Runs `program` with every algorithm of a collective, and with the choices of the table, on 1 to
+/// 9 ranks.
+fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync + 'static) {
+    let program = Arc::new(program);
+    let mut choices: Vec<_> = algorithms::rows(collective)
         .iter()
         .map(|row| format!("{}={}", collective.name(), row.algorithm.name()))
         .collect();
@@ -34,8 +36,10 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + 
     choices.dedup();
     for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
-            run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], |rank| {
-                // Both forms are one description: each is tried with about half of the cases, and both with some.
+            let program = program.clone();
+            run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], move |rank| {
+                // Both forms share their code: each runs about half of the cases, and both run
+                // some.
                 for blocking in [true, false] {
                     if size == 3 || blocking == ((size + number) % 2 == 0) {
                         program(rank, blocking);
@@ -51,14 +55,14 @@ fn roots(size: usize) -> impl Iterator<Item = usize> {
     (0..size).filter(move |root| size < 6 || [0, 1, size / 2, size - 1].contains(root))
 }
 
-/// Bytes of a block: none, few, whole messages, messages that are fetched.
+/// Bytes of a block: none, a few, many.
 const SIZES: [usize; 3] = [0, 3, 17_000];
 
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let come: [AtomicUsize; 200] = std::array::from_fn(|_| AtomicUsize::new(0));
-    with_all(Collective::Barrier, |rank, blocking| {
+    with_all(Collective::Barrier, move |rank, blocking| {
         perform(rank, Work::Barrier, blocking);
         if rank.rank() == 0 {
             come.iter().for_each(|come| come.store(0, Ordering::SeqCst));
@@ -191,12 +195,12 @@ fn gather_and_scatter_are_each_others_reverse() {
     }
 }
 
-/// The sizes of parts that differ.
+/// Block sizes that differ.
 fn uneven(rank: usize) -> usize {
     [0, 5, 1000, 17_000][rank % 4] + rank
 }
 
-/// Cuts memory into parts of these sizes, the first rank's last, with gaps in between.
+/// Divides memory into blocks of these sizes, the first rank's last, with gaps between them.
 fn cut(bytes: &mut [u8], sizes: &[usize]) -> Blocks {
     let mut end = bytes.len();
     let parts = sizes.iter().map(|&len| {
@@ -343,7 +347,7 @@ fn alltoall_gives_each_its_own() {
             assert!(take == expected, "{len} bytes");
         }
         for in_place in [false, true] {
-            // In place, what is sent to a rank is as long as what comes from it.
+            // In place, blocks to and from a rank are of one size.
             let len =
                 |from: usize, to: usize| uneven(if in_place { from + to } else { from + 3 * to });
             let given: Vec<usize> = (0..size).map(|to| len(me, to)).collect();
@@ -378,7 +382,7 @@ fn alltoall_gives_each_its_own() {
     });
 }
 
-/// A reduction to be checked: values of a rank, and how two are combined.
+/// A reduction to check: the values of a rank, and their combination.
 struct Sample {
     ty: Type,
     op: Operation,
@@ -416,12 +420,12 @@ fn samples() -> Vec<Sample> {
         Sample {
             ty: dense,
             op: matrix_product(false),
-            combine: common::multiply,
+            combine: multiply,
         },
         Sample {
             ty: spread,
             op: matrix_product(true),
-            combine: common::multiply,
+            combine: multiply,
         },
     ]
 }
@@ -431,7 +435,7 @@ impl Sample {
         pattern(count * self.ty.size(), rank + 1)
     }
 
-    /// The values of these ranks combined, in order.
+    /// The combined values of these ranks, in order.
     fn combined(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
         let mut all = ranks.map(|rank| self.values(rank, count));
         let mut low = all.next().unwrap();
@@ -441,7 +445,7 @@ impl Sample {
         low
     }
 
-    /// Memory for elements, holding these values.
+    /// Memory for elements that holds these values.
     fn memory(&self, count: usize, values: Option<&[u8]>) -> (Vec<u8>, Elements) {
         let mut memory = vec![0xee; count * self.ty.extent() as usize];
         let elements = elements(&mut memory, count, &self.ty);
@@ -454,7 +458,7 @@ impl Sample {
 
 const COUNTS: [usize; 3] = [0, 2, 1303];
 
-/// Every sample, count, and both places of the contribution.
+/// Every sample and count, in place and not.
 fn reductions(mut each: impl FnMut(&Sample, usize, bool)) {
     for sample in samples() {
         for count in COUNTS {

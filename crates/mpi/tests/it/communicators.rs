@@ -1,10 +1,8 @@
 //! Communicators: that all members agree on them, and that their messages stay apart.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{out, room, run, run_with};
+use crate::common::{out, room, run, run_with};
 use mpi::comm::{self, SELF, WORLD};
 use mpi::group::Comparison;
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank, UNDEFINED, split_type};
@@ -30,7 +28,8 @@ fn place(rank: &Rank, comm: u32) -> usize {
     rank.lock().comms.get(comm).unwrap().core.rank
 }
 
-/// Every member hears from its left neighbour what only that one can have said on this communicator.
+/// Every member receives from its left neighbour a message that only this one can have sent on this
+/// communicator.
 fn talk(rank: &Rank, comm: u32) {
     let (size, me) = (size(rank, comm) as i32, place(rank, comm) as i32);
     let context = rank.lock().comms.get(comm).unwrap().core.context;
@@ -85,7 +84,7 @@ fn duplicates_are_congruent_and_apart() {
                             .unwrap(),
                     );
                 }
-                // A message on each before any is received: a mix-up would show.
+                // A message on each before any is received: a mixed-up context would show.
                 for &comm in &comms {
                     talk(rank, comm);
                     let mut state = rank.lock();
@@ -115,7 +114,8 @@ fn a_split_goes_by_colour_and_key() {
     for settings in SETTINGS {
         run_with(7, settings, |rank| {
             let me = rank.rank() as i32;
-            // Odd ranks descending, even ones by the order of the parent, the last one out.
+            // Odd ranks in descending order, even ones in the order of the parent, the last in
+            // none.
             let color = if me == 6 { UNDEFINED } else { me % 2 };
             let key = if color == 1 { -me } else { 0 };
             let part = rank
@@ -230,7 +230,7 @@ fn groups_become_communicators() {
     }
 }
 
-/// Only members call, in different orders, and all with one tag: who speaks must tell the groups apart.
+/// Only members call, in different orders, and all with one tag: the senders tell the groups apart.
 #[test]
 fn communicators_of_overlapping_groups() {
     for settings in SETTINGS {
@@ -272,7 +272,7 @@ fn duplicates_can_be_made_in_the_background() {
             let many: Vec<_> = (0..20)
                 .map(|_| rank.comm_idup(WORLD, &[]).unwrap())
                 .collect();
-            // Not ready, and it says so instead of sending anywhere; rank 0 alone needs nobody.
+            // Until it is ready, its use is an error; rank 0 alone is ready at once.
             if rank.rank() > 0 {
                 let early = rank.send("MPI_Send", Mode::Standard, out(b""), 0, 0, many[19].0);
                 assert!(
