@@ -12,7 +12,7 @@ const FUNCTIONS: &str = include_str!("header_functions.h");
 pub fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
     let mut text = String::from(
         "/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt and\n   \
-         constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi --test generated`. */\n\
+         constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */\n\
          #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n",
     );
     text.push_str(TYPES);

@@ -12,7 +12,7 @@
 //! **To make a procedure work**: write `pub fn name_without_mpi(call: &Running, …)` in the module of
 //! `face` that its subject belongs to, with the parameters that the compiler asks for, and change the
 //! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
-//! `REGENERATE=1 cargo test -p abi --test generated`, which rewrites the coverage page.
+//! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!
 //! What must hold: nothing but the ABI's names is exported, and no panic leaves a call.
 

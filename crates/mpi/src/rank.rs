@@ -22,10 +22,11 @@ use crate::event_thread::Watcher;
 use crate::group::Groups;
 use crate::handle::{Kind, Slab};
 use crate::matching::Key;
+use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
 use crate::p2p::{Found, Limits, Messages, Mode, Short};
 use crate::policy::Policy;
-use crate::request::RequestId;
+use crate::request::{Finished, RequestId};
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::Waiting;
@@ -256,18 +257,20 @@ impl Rank {
         self.state.allow_threads();
     }
 
-    /// `MPI_Send` and its siblings.
+    /// A blocking send: all of `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` and `MPI_Bsend` behind their
+    /// C entry points.
     #[inline(always)]
     pub fn send(
         &self,
         operation: &'static str,
         mode: Mode,
-        buffer: Buffer,
+        buffer: impl MessageBuffer,
         dest: i32,
         tag: i32,
         comm: u32,
     ) -> Result<()> {
         let mut state = self.lock();
+        let buffer = buffer.resolve(&state)?;
         let id = state.send(mode, &buffer, dest, tag, comm)?;
         if id == state.messages.requests.done() {
             return Ok(());
@@ -276,17 +279,19 @@ impl Rank {
         self.wait(operation, id).map(|_| ())
     }
 
-    /// `MPI_Recv`. A message that was too long is an error in the status.
+    /// A blocking receive: all of `MPI_Recv` behind its C entry point. A message longer than the
+    /// buffer is an error in the status.
     #[inline(always)]
     pub fn receive(
         &self,
         operation: &'static str,
-        buffer: Buffer,
+        buffer: impl MessageBuffer,
         source: i32,
         tag: i32,
         comm: u32,
     ) -> Result<Status> {
         let mut state = self.lock();
+        let buffer = buffer.resolve(&state)?;
         let Some(key) = state.receive_key(source, tag, comm)? else {
             return Ok(Status::PROC_NULL);
         };
@@ -296,9 +301,9 @@ impl Rank {
         self.receive_later(state, operation, &buffer, key)
     }
 
-    /// What is left to do for a receive whose message is not here.
+    /// The rest of [`Rank::receive`] if the message has not arrived.
     #[inline(never)]
-    pub fn receive_later(
+    fn receive_later(
         &self,
         mut state: Guard<State>,
         operation: &'static str,
@@ -328,14 +333,21 @@ impl Rank {
         })
     }
 
-    /// Waits until a request is complete, and takes it.
+    /// Waits until a request is complete, finishes it, and returns its status.
     #[inline]
     pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
+        Ok(self.wait_request(operation, id)?.status)
+    }
+
+    /// Waits until a request is complete and finishes it: all of `MPI_Wait` behind its C entry
+    /// point, and of what every blocking call waits for.
+    #[inline]
+    pub fn wait_request(&self, operation: &'static str, id: RequestId) -> Result<Finished> {
         let waiting = Waiting {
             operation,
             requests: &[id],
         };
-        self.wait_until(&waiting, |state| state.messages.requests.take(id))
+        self.wait_until(&waiting, |state| state.messages.requests.finish(id))
     }
 }
 

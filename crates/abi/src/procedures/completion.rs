@@ -50,13 +50,14 @@ pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) 
 
 #[inline]
 fn wait_for(call: &Running, request: &mut Request) -> Result<Finished, Error> {
-    let waited = [id(*request)];
-    let waiting = Waiting {
-        operation: call.procedure,
-        requests: &waited,
-    };
-    call.rank
-        .wait_until(&waiting, |state| finish(state, request))
+    if *request == MPI_REQUEST_NULL {
+        return Ok(Finished::NULL);
+    }
+    let finished = call.rank.wait_request(call.procedure, id(*request))?;
+    if finished.gone {
+        *request = MPI_REQUEST_NULL;
+    }
+    Ok(finished)
 }
 
 #[inline]

@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::{Flag, Out};
-use crate::buffer::elements;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::callback::UserFunction;
 use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
@@ -86,16 +86,20 @@ pub unsafe fn reduce_local(
     datatype: Datatype,
     op: Op,
 ) -> Done {
+    // SAFETY: the caller promises both vectors until the call returns.
+    let (input, inout) = unsafe {
+        (
+            UserBuffer::new(inbuf, count, datatype),
+            UserBuffer::new(inoutbuf, count, datatype),
+        )
+    };
     let (input, inout, op) = {
         let state = call.rank.lock();
-        // SAFETY: the caller's promise.
-        let (input, inout) = unsafe {
-            (
-                elements(&state, inbuf, count, datatype)?,
-                elements(&state, inoutbuf, count, datatype)?,
-            )
-        };
-        (input, inout, state.ops.get(op.id(), datatype.0)?)
+        (
+            input.elements(&state)?,
+            inout.elements(&state)?,
+            state.ops.get(op.id(), datatype.0)?,
+        )
     };
     mpi::op::reduce_local(&input, &inout, &op)
 }

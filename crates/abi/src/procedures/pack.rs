@@ -6,7 +6,7 @@
 use super::Done;
 use super::type_facts::supported;
 use crate::args::{OutCount, null};
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
@@ -29,11 +29,11 @@ pub unsafe fn pack(
     comm: Comm,
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
-    // SAFETY: the caller's promise.
-    let (_, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (_, data) = data(call, unsafe { UserBuffer::new(inbuf, incount, datatype) })?;
     let window = Window::new("outsize", outsize, position)?;
     window.check(data.len())?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
     data.pack(0, room);
     window.advance(data.len());
@@ -54,11 +54,11 @@ pub unsafe fn unpack(
     comm: Comm,
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
-    // SAFETY: the caller's promise.
-    let (_, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (_, data) = data(call, unsafe { UserBuffer::new(outbuf, outcount, datatype) })?;
     let window = Window::new("insize", insize, position)?;
     window.check(data.len())?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
     data.unpack(0, &packed[..data.len()]);
     window.advance(data.len());
@@ -94,11 +94,11 @@ pub unsafe fn pack_external(
     position: OutCount,
 ) -> Done {
     check_representation(datarep)?;
-    // SAFETY: the caller's promise.
-    let (ty, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (ty, data) = data(call, unsafe { UserBuffer::new(inbuf, incount, datatype) })?;
     let window = Window::new("outsize", outsize, position)?;
     window.check(external32::size(&ty, incount as usize)?)?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
     window.advance(external32::pack(&ty, &data, room)?);
     Ok(())
@@ -118,11 +118,11 @@ pub unsafe fn unpack_external(
     datatype: Datatype,
 ) -> Done {
     check_representation(datarep)?;
-    // SAFETY: the caller's promise.
-    let (ty, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (ty, data) = data(call, unsafe { UserBuffer::new(outbuf, outcount, datatype) })?;
     let window = Window::new("insize", insize, position)?;
     window.check(external32::size(&ty, outcount as usize)?)?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
     window.advance(external32::unpack(&ty, packed, &data)?);
     Ok(())
@@ -142,19 +142,11 @@ pub fn pack_external_size(
 }
 
 /// The user's unpacked data, and its type.
-///
-/// # Safety
-/// As for [`buffer`].
-unsafe fn data(
-    call: &Running,
-    address: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<(Type, Buffer), Error> {
+fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     let state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let data = unsafe { buffer(&state, address, count, datatype) }?;
-    Ok((state.types.get(datatype.id())?.clone(), data))
+    let data = buffer.buffer(&state)?;
+    let ty = state.types.get(buffer.datatype().id())?.clone();
+    Ok((ty, data))
 }
 
 /// What is left of the packed buffer behind its position.
@@ -200,7 +192,7 @@ impl<'a> Window<'a> {
         if base.is_null() {
             return Err(null(name));
         }
-        // SAFETY: the caller's promise; the window lies within the buffer.
+        // SAFETY: the window lies within the buffer, which the caller promises to this call.
         Ok(unsafe { slice::from_raw_parts_mut(base.cast::<u8>().add(self.start), self.room) })
     }
 
@@ -213,7 +205,7 @@ impl<'a> Window<'a> {
         if base.is_null() {
             return Err(null(name));
         }
-        // SAFETY: the caller's promise; the window lies within the buffer.
+        // SAFETY: the window lies within the buffer, which the caller promises to this call.
         Ok(unsafe { slice::from_raw_parts(base.cast::<u8>().add(self.start), self.room) })
     }
 

@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
@@ -26,9 +26,10 @@ macro_rules! send_inits {
                 comm: Comm,
                 request: Out<Request>,
             ) -> Done {
+                // SAFETY: the caller promises the memory of the message whenever the operation is active.
+                let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
                 let mut state = call.rank.lock();
-                // SAFETY: the caller's promise.
-                let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+                let buffer = buffer.buffer(&state)?;
                 request.set(state.send_init(Mode::$mode, buffer, dest, tag, comm.id())?.0);
                 Ok(())
             }
@@ -55,9 +56,10 @@ pub unsafe fn recv_init(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
+    // SAFETY: the caller promises the memory of the message whenever the operation is active.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     request.set(state.receive_init(buffer, source, tag, comm.id())?.0);
     Ok(())
 }

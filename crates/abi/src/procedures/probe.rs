@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::{Flag, Out};
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::{Object, Running};
 use crate::constants::*;
 use crate::error::Error;
@@ -101,8 +101,9 @@ pub unsafe fn mrecv(
     message: &mut Message,
     status: Option<Out<Status>>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    // SAFETY: the caller promises the memory of the message until the call returns.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, message)?;
     let received = call.rank.wait(call.procedure, id)?;
     super::receive::deliver(call, received, status)
 }
@@ -117,27 +118,22 @@ pub unsafe fn imrecv(
     message: &mut Message,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    // SAFETY: the caller promises the memory of the message until the request is complete.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, message)?;
     request.set(id.0);
     Ok(())
 }
 
-unsafe fn begin(
-    call: &Running,
-    buf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    message: &mut Message,
-) -> Result<RequestId, Error> {
+/// Starts the receive of a message that a matched probe has claimed.
+fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
     // Errors belong to the communicator that the message came on.
     let context = state.claimed_context(message.id());
     if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));
     }
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     let id = state.receive_claimed(buffer, message.id())?;
     *message = MPI_MESSAGE_NULL;
     Ok(id)

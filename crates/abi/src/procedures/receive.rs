@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
@@ -23,19 +23,11 @@ pub unsafe fn recv(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let Some(key) = state.receive_key(source, tag, comm.id())? else {
-        return deliver(call, mpi::Status::PROC_NULL, status);
-    };
-    if let Some(received) = state.receive_here(&buffer, &key)? {
-        drop(state);
-        return deliver(call, received, status);
-    }
+    // SAFETY: the caller promises the memory of the message until the call returns.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
     let received = call
         .rank
-        .receive_later(state, call.procedure, &buffer, key)?;
+        .receive(call.procedure, buffer, source, tag, comm.id())?;
     deliver(call, received, status)
 }
 
@@ -52,27 +44,24 @@ pub unsafe fn irecv(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
+    // SAFETY: the caller promises the memory of the message until the request is complete.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, source, tag, comm)?;
     request.set(Request::from(id.0));
     Ok(())
 }
 
-/// # Safety
-/// As for `irecv`.
+/// Starts a receive.
 #[inline(always)]
-pub(super) unsafe fn begin(
+pub(super) fn begin(
     call: &Running,
-    buf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
+    buffer: UserBuffer,
     source: c_int,
     tag: c_int,
     comm: Comm,
 ) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     state.receive(buffer, source, tag, comm.id())
 }
 

@@ -1,11 +1,8 @@
 //! The tables against facts of the standard, and the checked-in files against the tables.
 
-#[path = "../generate/mod.rs"]
-#[allow(dead_code)]
-mod generate;
-
-use generate::constants::Group;
-use generate::table::Chapter;
+use crate::generate;
+use crate::generate::constants::Group;
+use crate::generate::table::Chapter;
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -112,11 +109,11 @@ fn a_wrong_line_is_named_with_its_reason() {
 }
 
 fn chapters() -> Vec<Chapter> {
-    generate::table::parse(include_str!("../procedures.txt")).unwrap()
+    generate::table::parse(include_str!("../../procedures.txt")).unwrap()
 }
 
 fn groups() -> Vec<Group> {
-    generate::constants::parse(include_str!("../constants.txt")).unwrap()
+    generate::constants::parse(include_str!("../../constants.txt")).unwrap()
 }
 
 /// Compares a file of the project with what it should be, or writes it if asked to.
@@ -136,7 +133,7 @@ fn check(path: &str, wanted: &str) {
         .position(|(found, wanted)| found != wanted);
     assert!(
         found == wanted,
-        "{} is stale from line {}: run `REGENERATE=1 cargo test -p abi --test generated`",
+        "{} is stale from line {}: run `REGENERATE=1 cargo test -p abi generated`",
         path.display(),
         differ.unwrap_or(found.lines().count().min(wanted.lines().count())) + 1
     );

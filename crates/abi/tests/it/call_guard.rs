@@ -1,50 +1,27 @@
 //! The frame around every call, seen through the entry points, with a rank that returns every error
 //! and remembers it.
 
+use crate::running::{RANK, Raised, call};
 use mpi_abi::call_guard::{self, Object};
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
 use mpi_abi::handle::{Comm, File, Win};
-use mpi_abi::state::{LIBRARY, Rank};
+use mpi_abi::state::LIBRARY;
 use mpi_abi::status::Status;
-use std::cell::RefCell;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, LazyLock};
-
-static RANK: LazyLock<Rank> = LazyLock::new(|| {
-    let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
-    let alone = mpi::Rank::new(None, knobs, Box::new(mpi::RealHost::default()));
-    Rank {
-        in_virtual_time: false,
-        watch: None,
-        mpi: Arc::new(alone.unwrap()),
-        raise: remember,
-    }
-});
-
-thread_local! {
-    static RAISED: RefCell<Vec<(Object, String, String)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
-    RAISED.with_borrow_mut(|raised| raised.push((object, procedure.into(), error.to_string())));
-    error.class.0
-}
-
-/// Runs the call while MPI is running, and gives its code and what was raised.
-fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<(Object, String, String)>) {
-    LIBRARY.start(&RANK);
-    let code = call();
-    (code, RAISED.take())
-}
 
 #[track_caller]
 fn expect(run: impl FnOnce() -> c_int, class: c_int, object: Object, procedure: &str, text: &str) {
     let (code, raised) = call(run);
     assert_eq!(code, class);
-    assert_eq!(raised, [(object, procedure.into(), text.into())]);
+    let expected = Raised {
+        object,
+        procedure: procedure.into(),
+        text: text.into(),
+    };
+    assert_eq!(raised, [expected]);
 }
 
 #[test]

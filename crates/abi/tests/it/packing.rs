@@ -1,8 +1,5 @@
 //! Packing: that it stays within the packed buffer, and which representations there are.
 
-#[macro_use]
-mod running;
-
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use std::ptr::{from_ref, null, null_mut};
