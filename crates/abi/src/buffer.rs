@@ -111,18 +111,10 @@ impl UserBuffer {
 
     /// The memory of the buffer in every case but the common one, which [`UserBuffer::buffer`]
     /// deals with.
-    #[inline(never)]
+    #[inline(always)]
     fn any(self, state: &State) -> Result<Buffer, Error> {
-        let ty = state.types.committed(self.datatype.id())?;
-        let bytes = self.count.checked_mul(ty.size() as i64);
-        if bytes.ok_or_else(|| too_many(self.count, &ty))? == 0 {
-            return Ok(Buffer::empty());
-        }
-        if self.address.addr() < FIRST_PAGE {
-            check_low(self.address, self.count, &ty)?;
-        }
         // SAFETY: `new` was promised the memory of `count` elements of this datatype.
-        Ok(unsafe { Buffer::new(self.address.cast_mut().cast(), self.count as usize, &ty) })
+        unsafe { any(state, self.address, self.count, self.datatype) }
     }
 }
 
@@ -138,6 +130,30 @@ impl MessageBuffer for UserBuffer {
 fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     let size = Predefined::dense_size(datatype.0)?;
     Some(count.checked_mul(size as i64)? as usize)
+}
+
+/// [`UserBuffer::any`]. It takes the parts: a buffer that is passed out of line would need memory in
+/// every call.
+///
+/// # Safety
+/// The promise of [`UserBuffer::new`].
+#[inline(never)]
+unsafe fn any(
+    state: &State,
+    address: *const c_void,
+    count: i64,
+    datatype: Datatype,
+) -> Result<Buffer, Error> {
+    let ty = state.types.committed(datatype.id())?;
+    let bytes = count.checked_mul(ty.size() as i64);
+    if bytes.ok_or_else(|| too_many(count, &ty))? == 0 {
+        return Ok(Buffer::empty());
+    }
+    if address.addr() < FIRST_PAGE {
+        check_low(address, count, &ty)?;
+    }
+    // SAFETY: the caller promises the memory of `count` elements of this datatype.
+    Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as usize, &ty) })
 }
 
 /// NULL is MPI_BOTTOM, from where a datatype with absolute addresses counts.

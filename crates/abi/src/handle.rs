@@ -19,6 +19,13 @@ macro_rules! handles {
                 }
             }
 
+            impl From<$name> for u32 {
+                #[inline(always)]
+                fn from(handle: $name) -> u32 {
+                    handle.id()
+                }
+            }
+
             impl From<u32> for $name {
                 #[inline(always)]
                 fn from(id: u32) -> $name {

@@ -25,15 +25,15 @@ pub unsafe fn recv(
 ) -> Done {
     // SAFETY: the caller promises the memory of the message until the call returns.
     let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
-    let received = call
-        .rank
-        .receive(call.procedure, buffer, source, tag, comm.id())?;
-    deliver(call, received, status)
+    call.rank
+        .receive_then(call.procedure, buffer, source, tag, comm, |received| {
+            deliver(call, received, status)
+        })
 }
 
 /// # Safety
 /// C's promise for message buffers, until the request is complete.
-#[inline]
+#[inline(always)]
 pub unsafe fn irecv(
     call: &Running,
     buf: *mut c_void,

@@ -18,7 +18,7 @@ fn blocking(
     comm: Comm,
 ) -> Done {
     call.rank
-        .send(call.procedure, mode, buffer, dest, tag, comm.id())
+        .send(call.procedure, mode, buffer, dest, tag, comm)
 }
 
 #[inline(always)]
