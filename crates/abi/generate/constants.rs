@@ -70,7 +70,12 @@ pub fn generate(groups: &[Group]) -> String {
                 c_type,
             } = constant;
             let (ty, value) = rust(c_type, value);
-            writeln!(text, "pub const {name}: {ty} = {value};").unwrap();
+            writeln!(
+                text,
+                "/// `{name}`: {}.\npub const {name}: {ty} = {value};",
+                group.title
+            )
+            .unwrap();
         }
     }
     write_class_names(&mut text, groups);

@@ -57,7 +57,9 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         let name = procedure.c_name(prefix, large);
         writeln!(
             text,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
+            "/// `{name}`, as `mpi.h` declares it.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
+             program for this procedure.\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
              // SAFETY: the caller's promises are passed on unchanged.\n    \
              unsafe {{ {body}({arguments}) }}\n}}"
         )

@@ -22,6 +22,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 // Integers.
 
+/// A count, which must not be negative (MPI_ERR_COUNT).
 #[inline(always)]
 pub fn count(name: &str, value: i64) -> Result<i64> {
     if value < 0 {
@@ -52,11 +53,13 @@ pub fn len(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, name, value as i64))
 }
 
+/// A number of dimensions, which must not be negative (MPI_ERR_DIMS).
 #[inline(always)]
 pub fn ndims(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_DIMS, name, value as i64))
 }
 
+/// A size in bytes, which must not be negative (MPI_ERR_SIZE).
 #[inline(always)]
 pub fn size(name: &str, value: isize) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_SIZE, name, value as i64))
@@ -102,6 +105,7 @@ pub fn root(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
+/// A tag to send with, which must not be negative (MPI_ERR_TAG).
 #[inline(always)]
 pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -128,6 +132,7 @@ pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
 pub struct Out<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
 
 impl<T> Out<'_, T> {
+    /// Writes the result.
     #[inline(always)]
     pub fn set(self, value: impl Into<T>) {
         // SAFETY: made from a pointer that C promised to be writable for one T during the call.
@@ -293,6 +298,7 @@ impl<'a> Statuses<'a> {
         Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
+    /// Whether the caller passed MPI_STATUSES_IGNORE.
     pub fn ignored(&self) -> bool {
         self.start.is_none()
     }

@@ -16,7 +16,7 @@ use crate::remote;
 
 /// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
 /// it there.
-pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
+pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
     let Some(stage) = job.stage.take() else {
         let node = match job.hosts.count() {
             0 | 1 => None,

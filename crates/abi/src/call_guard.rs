@@ -19,9 +19,13 @@ use std::ops::Deref;
 pub enum Object {
     /// No object of the call: the handler of MPI_COMM_SELF.
     None,
+    /// A communicator.
     Comm(Comm),
+    /// A window.
     Win(Win),
+    /// A file.
     File(File),
+    /// A session.
     Session(Session),
 }
 
@@ -43,6 +47,7 @@ impl Call {
 /// A call while MPI is running.
 pub struct Running {
     call: Call,
+    /// The rank of this process.
     pub rank: &'static Rank,
 }
 

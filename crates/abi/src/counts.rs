@@ -19,6 +19,7 @@ pub struct Counts<'a> {
 }
 
 impl Counts<'_> {
+    /// The count at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> i64 {
         assert!(index < self.length, "count {index} of {}", self.length);
@@ -32,14 +33,17 @@ impl Counts<'_> {
         }
     }
 
+    /// The number of counts.
     pub fn len(&self) -> usize {
         self.length
     }
 
+    /// Whether the array has no element.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
+    /// All counts, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> {
         (0..self.length).map(|index| self.get(index))
     }

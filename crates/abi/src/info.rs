@@ -7,7 +7,7 @@ use crate::handle::Info;
 use mpi::handle::{Kind, Slab};
 
 /// A key and its value.
-pub type Pair = (Vec<u8>, Vec<u8>);
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// The keys and values of one info object, in the order in which the keys were first set.
 #[derive(Clone, Default, Debug)]
@@ -103,7 +103,7 @@ fn environment() -> InfoObject {
 
 /// What MPI_INFO_ENV says of a process with these arguments: the keys of section 11.5 of MPI 5.0 whose
 /// values are known without a launcher.
-pub fn described(arguments: &[Vec<u8>]) -> InfoObject {
+pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
     let mut object = InfoObject::default();
     if let [command, rest @ ..] = arguments {
         object.set(b"command", command);
@@ -118,7 +118,7 @@ pub fn described(arguments: &[Vec<u8>]) -> InfoObject {
 }
 
 /// The name of this machine.
-pub fn host_name() -> Vec<u8> {
+pub(crate) fn host_name() -> Vec<u8> {
     let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
     // SAFETY: the length leaves the last byte as it is, NUL.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 /// Calls the error handler of the object; the code to return, if it comes back. What has no handler of its own is the
 /// matter of MPI_COMM_SELF.
 #[cold]
-pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
+pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     let comm = match object {
         Object::Comm(comm) => comm.id(),
         Object::None | Object::Win(_) | Object::File(_) | Object::Session(_) => comm::SELF,
@@ -23,7 +23,7 @@ pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_i
 
 /// MPI_ERRORS_ARE_FATAL: ends the job, with words for the person in front of it.
 #[cold]
-pub fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
+pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
     let told = rank
         .lock()
@@ -38,7 +38,7 @@ pub fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
 
 /// MPI_Abort.
 #[cold]
-pub fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
+pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
     let text = format!("rank {} called MPI_Abort with code {code}", rank.rank());
     let told = rank
         .lock()
@@ -53,7 +53,7 @@ pub fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
 }
 
 /// A fault of the library itself: says so before the process aborts.
-pub fn on_panic(rank: usize) {
+pub(crate) fn on_panic(rank: usize) {
     std::panic::set_hook(Box::new(move |panic| {
         eprintln!(
             "fishplate: rank {rank}: {panic}\nThis is a fault of the library, not of the program: please report it."

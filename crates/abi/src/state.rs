@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A running rank.
 pub struct Rank {
+    /// The rank behind the C face.
     pub mpi: Arc<mpi::Rank>,
     /// It runs on a modelled machine.
     pub in_virtual_time: bool,
@@ -35,6 +36,7 @@ impl Deref for Rank {
     }
 }
 
+/// The state of the library in this process.
 pub struct Library {
     rank: AtomicPtr<Rank>,
     /// The rank, while the program computes and is watched: then `rank` is NULL.
@@ -46,6 +48,7 @@ pub struct Library {
     codes: Mutex<Codes>,
 }
 
+/// The one instance of [`Library`].
 pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
     outside: AtomicPtr::new(ptr::null_mut()),

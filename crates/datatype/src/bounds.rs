@@ -21,7 +21,7 @@ const TOO_LARGE: Error = Error::TooLarge { what: "extent" };
 
 impl Bounds {
     /// Of a type with nothing in it.
-    pub const VOID: Bounds = Bounds {
+    pub(crate) const VOID: Bounds = Bounds {
         lb: 0,
         ub: 0,
         true_lb: 0,
@@ -31,7 +31,7 @@ impl Bounds {
     };
 
     /// Of one predefined element.
-    pub fn element(extent: isize, true_extent: isize) -> Bounds {
+    pub(crate) fn element(extent: isize, true_extent: isize) -> Bounds {
         Bounds {
             lb: 0,
             ub: extent,
@@ -42,12 +42,12 @@ impl Bounds {
         }
     }
 
-    pub fn extent(&self) -> isize {
+    pub(crate) fn extent(&self) -> isize {
         self.ub - self.lb
     }
 
     /// Of `count` copies, the first at `offset`, each `stride` bytes after the one before.
-    pub fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
+    pub(crate) fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
         if count == 0 || self.is_void() {
             return Ok(Bounds::VOID);
         }
@@ -77,7 +77,7 @@ impl Bounds {
     }
 
     /// Of both side by side.
-    pub fn joined(self, other: Bounds) -> Result<Bounds> {
+    pub(crate) fn joined(self, other: Bounds) -> Result<Bounds> {
         if self.is_void() {
             return Ok(other);
         }
@@ -109,7 +109,7 @@ impl Bounds {
     }
 
     /// With lb and ub set by hand.
-    pub fn resized(self, lb: isize, extent: isize) -> Result<Bounds> {
+    pub(crate) fn resized(self, lb: isize, extent: isize) -> Result<Bounds> {
         let ub = lb.checked_add(extent).ok_or(TOO_LARGE)?;
         Bounds {
             lb,
@@ -121,7 +121,7 @@ impl Bounds {
     }
 
     /// With the upper bound moved up as C pads a structure, unless it was set by hand.
-    pub fn padded(self, alignment: usize) -> Result<Bounds> {
+    pub(crate) fn padded(self, alignment: usize) -> Result<Bounds> {
         if self.marked {
             return Ok(self);
         }

@@ -67,6 +67,7 @@ impl Buffer {
         }
     }
 
+    /// A buffer without data.
     #[inline]
     pub fn empty() -> Buffer {
         Buffer::run(ptr::dangling_mut::<u8>().expose_provenance(), 0)
@@ -78,6 +79,7 @@ impl Buffer {
         self.len
     }
 
+    /// Whether there is no data.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

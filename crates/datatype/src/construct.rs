@@ -18,10 +18,12 @@ const FAR: Error = Error::TooLarge {
 };
 
 impl Type {
+    /// `MPI_Type_dup`: a copy of a type.
     pub fn dup(old: &Type) -> Result<Type> {
         Parts::of(old)?.into_type(Constructor::Dup(old.clone()))
     }
 
+    /// `MPI_Type_contiguous`: `count` elements one after the other.
     pub fn contiguous(count: i64, old: &Type) -> Result<Type> {
         let copies = non_negative("count", count)?;
         let parts = Parts::of(old)?.repeated(copies, old.extent())?;
@@ -141,6 +143,8 @@ impl Type {
         })
     }
 
+    /// `MPI_Type_create_subarray`: a block of an array with `sizes.len()` dimensions; sizes, subsizes
+    /// and starts count elements of the old type.
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],
@@ -195,6 +199,7 @@ impl Type {
         })
     }
 
+    /// `MPI_Type_create_resized`: the old type with another lower bound and extent, in bytes.
     pub fn resized(lb: isize, extent: isize, old: &Type) -> Result<Type> {
         let parts = Parts::of(old)?.resized(lb, extent)?;
         parts.into_type(Constructor::Resized {

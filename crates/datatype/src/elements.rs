@@ -40,11 +40,13 @@ impl Elements {
         }
     }
 
+    /// The number of elements.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
+    /// The type of the elements.
     #[inline]
     pub fn ty(&self) -> &Type {
         &self.ty

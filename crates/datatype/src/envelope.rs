@@ -7,17 +7,29 @@ use crate::types::Type;
 #[repr(i32)]
 #[non_exhaustive]
 pub enum Combiner {
+    /// A predefined type.
     Named = 101,
+    /// `MPI_Type_dup`.
     Dup = 102,
+    /// `MPI_Type_contiguous`.
     Contiguous = 103,
+    /// `MPI_Type_vector`.
     Vector = 104,
+    /// `MPI_Type_create_hvector`.
     Hvector = 105,
+    /// `MPI_Type_indexed`.
     Indexed = 106,
+    /// `MPI_Type_create_hindexed`.
     Hindexed = 107,
+    /// `MPI_Type_create_indexed_block`.
     IndexedBlock = 108,
+    /// `MPI_Type_create_hindexed_block`.
     HindexedBlock = 109,
+    /// `MPI_Type_create_struct`.
     Struct = 110,
+    /// `MPI_Type_create_subarray`.
     Subarray = 111,
+    /// `MPI_Type_create_resized`.
     Resized = 116,
 }
 
@@ -32,6 +44,7 @@ pub enum Order {
 }
 
 impl Order {
+    /// The order of an ABI value (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`).
     pub fn from_value(value: i32) -> Option<Order> {
         [Order::C, Order::Fortran]
             .into_iter()
@@ -42,11 +55,15 @@ impl Order {
 /// The combiner, and how many arguments of each kind the contents hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
+    /// The constructor.
     pub combiner: Combiner,
+    /// The number of integers among its arguments.
     pub integers: usize,
+    /// The number of addresses among its arguments.
     pub addresses: usize,
     /// Large counts: only where a large-count constructor was used.
     pub counts: usize,
+    /// The number of types among its arguments.
     pub types: usize,
 }
 
@@ -63,9 +80,13 @@ impl Envelope {
 /// The arguments, sorted as the standard lists them.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
+    /// Integers, in the order that the standard gives them.
     pub integers: Vec<i32>,
+    /// Addresses and displacements, in bytes.
     pub addresses: Vec<isize>,
+    /// Large counts.
     pub counts: Vec<i64>,
+    /// The types that the constructor was given.
     pub types: Vec<Type>,
 }
 
@@ -129,7 +150,7 @@ pub(crate) enum Constructor {
 }
 
 impl Constructor {
-    pub fn combiner(&self) -> Combiner {
+    pub(crate) fn combiner(&self) -> Combiner {
         match self {
             Constructor::Dup(_) => Combiner::Dup,
             Constructor::Contiguous { .. } => Combiner::Contiguous,
@@ -146,7 +167,7 @@ impl Constructor {
     }
 
     /// The arguments; in the large form all counts and displacements are large counts.
-    pub fn contents(&self, large: bool) -> (Contents, Envelope) {
+    pub(crate) fn contents(&self, large: bool) -> (Contents, Envelope) {
         // A count that does not fit C's int can only be told in the large form.
         let contents = if large {
             self.sorted(true)

@@ -46,9 +46,9 @@ pub(crate) struct Item {
 }
 
 impl Piece {
-    pub const EMPTY: Piece = Piece::run(0, 0);
+    pub(crate) const EMPTY: Piece = Piece::run(0, 0);
 
-    pub const fn run(offset: isize, size: usize) -> Piece {
+    pub(crate) const fn run(offset: isize, size: usize) -> Piece {
         Piece {
             offset,
             size,
@@ -56,17 +56,17 @@ impl Piece {
         }
     }
 
-    pub fn is_run(&self) -> bool {
+    pub(crate) fn is_run(&self) -> bool {
         matches!(self.shape, Shape::Run)
     }
 
-    pub fn shifted(mut self, by: isize) -> Piece {
+    pub(crate) fn shifted(mut self, by: isize) -> Piece {
         self.offset = self.offset.wrapping_add(by);
         self
     }
 
     /// `count` copies, `stride` apart; `None` if the size overflows.
-    pub fn repeated(mut self, count: usize, stride: isize) -> Option<Piece> {
+    pub(crate) fn repeated(mut self, count: usize, stride: isize) -> Option<Piece> {
         if count == 0 || self.size == 0 {
             return Some(Piece::EMPTY);
         }
@@ -118,7 +118,7 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// `None` if the size overflows.
-    pub fn push(&mut self, piece: Piece) -> Option<()> {
+    pub(crate) fn push(&mut self, piece: Piece) -> Option<()> {
         if piece.size == 0 {
             return Some(());
         }
@@ -146,7 +146,7 @@ impl Builder {
         Some(())
     }
 
-    pub fn finish(mut self) -> Piece {
+    pub(crate) fn finish(mut self) -> Piece {
         if self.items.len() > 1 {
             return Piece {
                 offset: 0,

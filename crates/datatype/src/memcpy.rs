@@ -13,7 +13,9 @@ const BY_VECTORS: usize = 64 << 10;
 /// In which direction a longer run is moved, where that is ours to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// From the first byte to the last.
     Forward,
+    /// From the last byte to the first.
     Backward,
 }
 
@@ -22,7 +24,7 @@ pub enum Direction {
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
     unsafe {
         if len >= 8 {
@@ -146,7 +148,7 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let tail = (len - head) % LINE;

@@ -6,23 +6,38 @@ use crate::predefined::{self, Class, Format, Predefined};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Op {
+    /// `MPI_SUM`
     Sum = 0x21,
+    /// `MPI_MIN`
     Min = 0x22,
+    /// `MPI_MAX`
     Max = 0x23,
+    /// `MPI_PROD`
     Prod = 0x24,
+    /// `MPI_BAND`
     Band = 0x28,
+    /// `MPI_BOR`
     Bor = 0x29,
+    /// `MPI_BXOR`
     Bxor = 0x2a,
+    /// `MPI_LAND`
     Land = 0x30,
+    /// `MPI_LOR`
     Lor = 0x31,
+    /// `MPI_LXOR`
     Lxor = 0x32,
+    /// `MPI_MINLOC`
     Minloc = 0x38,
+    /// `MPI_MAXLOC`
     Maxloc = 0x39,
+    /// `MPI_REPLACE`
     Replace = 0x3c,
+    /// `MPI_NO_OP`
     NoOp = 0x3d,
 }
 
 impl Op {
+    /// Every predefined operation.
     pub const ALL: [Op; 14] = {
         use Op::*;
         [
@@ -30,6 +45,7 @@ impl Op {
         ]
     };
 
+    /// The operation of an ABI handle.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Op> {
         use Op::*;
@@ -52,10 +68,12 @@ impl Op {
         })
     }
 
+    /// The ABI handle.
     pub fn handle(self) -> usize {
         self as usize
     }
 
+    /// The name in the standard, such as `MPI_SUM`.
     pub fn name(self) -> &'static str {
         match self {
             Op::Sum => "MPI_SUM",

@@ -17,7 +17,7 @@ pub(crate) struct Unpack {
 impl Pack {
     /// # Safety
     /// Every address visited is readable, and `to` has room for all bytes visited.
-    pub unsafe fn new(to: *mut u8) -> Pack {
+    pub(crate) unsafe fn new(to: *mut u8) -> Pack {
         Pack { to }
     }
 }
@@ -25,7 +25,7 @@ impl Pack {
 impl Unpack {
     /// # Safety
     /// Every address visited is writable, and `from` holds as many bytes as are visited.
-    pub unsafe fn new(from: *const u8) -> Unpack {
+    pub(crate) unsafe fn new(from: *const u8) -> Unpack {
         Unpack { from }
     }
 }

@@ -15,11 +15,15 @@ pub struct Predefined(u16);
 pub enum Class {
     /// Signed or unsigned integers of C.
     CInteger,
+    /// INTEGER and INTEGERn of Fortran.
     FortranInteger,
+    /// Floating-point numbers of C and Fortran.
     FloatingPoint,
+    /// Complex numbers of C, C++ and Fortran.
     Complex,
     /// Fortran LOGICAL, and the bool of C and C++.
     Logical,
+    /// MPI_BYTE: uninterpreted bytes.
     Byte,
     /// AINT, OFFSET and COUNT: integers that C and Fortran share.
     MultiLanguage,
@@ -27,6 +31,7 @@ pub enum Class {
     Character,
     /// A value and an index, for MINLOC and MAXLOC.
     Pair,
+    /// MPI_PACKED: the output of MPI_Pack.
     Packed,
 }
 
@@ -70,7 +75,7 @@ pub(crate) struct Entry {
 macro_rules! table {
     ($($id:ident = $handle:literal $name:literal $class:ident $format:ident;)*) => {
         impl Predefined {
-            $(pub const $id: Predefined = Predefined($handle);)*
+            $(#[doc = concat!("`", $name, "`")] pub const $id: Predefined = Predefined($handle);)*
         }
         pub(crate) const TABLE: &[Entry] = &[
             $(Entry { handle: $handle, name: $name, class: Class::$class, format: Format::$format },)*
@@ -213,6 +218,7 @@ impl Predefined {
         }
     }
 
+    /// The datatype of an ABI handle.
     pub fn from_handle(handle: usize) -> Option<Predefined> {
         let low = handle.checked_sub(FIRST as usize)?;
         (low < 256 && INDEX[low] != NONE).then_some(Predefined(handle as u16))
@@ -229,10 +235,12 @@ impl Predefined {
         (self.0 & 0xff) as usize
     }
 
+    /// The ABI handle.
     pub fn handle(self) -> usize {
         self.0 as usize
     }
 
+    /// The name in the standard, such as `MPI_INT`.
     pub fn name(self) -> &'static str {
         self.entry().name
     }
@@ -257,6 +265,7 @@ impl Predefined {
         self.format().alignment()
     }
 
+    /// The class, which decides which predefined operations apply.
     pub fn class(self) -> Class {
         self.entry().class
     }

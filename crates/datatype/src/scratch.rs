@@ -46,7 +46,7 @@ unsafe impl Sync for Memory {}
 
 impl Spread {
     /// Elements of the user's that are not one run.
-    pub fn of_user(base: usize, ty: &Type) -> Spread {
+    pub(crate) fn of_user(base: usize, ty: &Type) -> Spread {
         Spread {
             base,
             ty: ty.clone(),

@@ -30,13 +30,13 @@ struct Part {
 const TOO_LARGE: Error = Error::TooLarge { what: "size" };
 
 impl Signature {
-    pub const EMPTY: Signature = Signature {
+    pub(crate) const EMPTY: Signature = Signature {
         bytes: 0,
         elements: 0,
         shape: Shape::Empty,
     };
 
-    pub fn basic(ty: Predefined) -> Signature {
+    pub(crate) fn basic(ty: Predefined) -> Signature {
         let elements = if ty.class() == Class::Pair { 2 } else { 1 };
         Signature {
             bytes: ty.bytes(),
@@ -45,7 +45,7 @@ impl Signature {
         }
     }
 
-    pub fn repeated(self, count: usize) -> Result<Signature> {
+    pub(crate) fn repeated(self, count: usize) -> Result<Signature> {
         if count == 0 || self.bytes == 0 {
             return Ok(Signature::EMPTY);
         }
@@ -67,7 +67,7 @@ impl Signature {
         })
     }
 
-    pub fn sequence(parts: impl Iterator<Item = Signature>) -> Result<Signature> {
+    pub(crate) fn sequence(parts: impl Iterator<Item = Signature>) -> Result<Signature> {
         let mut list: Vec<Signature> = Vec::new();
         for part in parts.filter(|part| part.bytes > 0) {
             match list.last_mut() {
@@ -109,7 +109,7 @@ impl Signature {
     }
 
     /// The basic type, if there is only one.
-    pub fn uniform(&self) -> Option<Predefined> {
+    pub(crate) fn uniform(&self) -> Option<Predefined> {
         match &self.shape {
             Shape::Uniform(ty) => Some(*ty),
             _ => None,
@@ -117,7 +117,7 @@ impl Signature {
     }
 
     /// Whole elements in the first `bytes` of the packed form, which is repeated without end.
-    pub fn elements_in(&self, bytes: usize) -> usize {
+    pub(crate) fn elements_in(&self, bytes: usize) -> usize {
         match &self.shape {
             Shape::Empty => 0,
             Shape::Uniform(ty) => {
@@ -138,7 +138,10 @@ impl Signature {
     }
 
     /// Visits how many of each basic type there are; a type may come up more than once.
-    pub fn totals(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+    pub(crate) fn totals(
+        &self,
+        visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,
+    ) -> Result<()> {
         match &self.shape {
             Shape::Repeat(child) => {
                 let times = self.bytes / child.bytes;
@@ -152,7 +155,10 @@ impl Signature {
     }
 
     /// Visits the basic types in order, as runs of one type.
-    pub fn for_each(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each(
+        &self,
+        visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,
+    ) -> Result<()> {
         match &self.shape {
             Shape::Empty => Ok(()),
             Shape::Uniform(ty) => visit(*ty, self.bytes / ty.bytes()),

@@ -11,7 +11,9 @@ use std::sync::{Arc, LazyLock};
 /// A datatype. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Type {
+    /// A type that the standard names.
     Predefined(Predefined),
+    /// A type that a constructor made.
     Derived(Arc<Derived>),
 }
 
@@ -44,6 +46,7 @@ impl Type {
         }
     }
 
+    /// The extent in bytes: upper bound less lower bound.
     #[inline]
     pub fn extent(&self) -> isize {
         match self {
@@ -52,14 +55,17 @@ impl Type {
         }
     }
 
+    /// The lower bound in bytes.
     pub fn lb(&self) -> isize {
         self.bounds().lb
     }
 
+    /// The upper bound in bytes.
     pub fn ub(&self) -> isize {
         self.bounds().ub
     }
 
+    /// The offset of the first byte of data.
     #[inline]
     pub fn true_lb(&self) -> isize {
         match self {
@@ -68,6 +74,7 @@ impl Type {
         }
     }
 
+    /// Bytes from the first byte of data to the end of the last.
     pub fn true_extent(&self) -> isize {
         let bounds = self.bounds();
         bounds.true_ub - bounds.true_lb
@@ -143,6 +150,7 @@ impl Type {
         Ok((bounds.true_lb, (bounds.true_ub - bounds.true_lb) as usize))
     }
 
+    /// The constructor of the type, and the numbers of its arguments (`MPI_Type_get_envelope`).
     pub fn envelope(&self) -> Envelope {
         match self {
             Type::Predefined(_) => Envelope::NAMED,

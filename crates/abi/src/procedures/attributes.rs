@@ -17,6 +17,7 @@ use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// `MPI_Comm_create_keyval` (MPI 5.0, chapter 7).
 pub fn comm_create_keyval(
     call: &Running,
     copy: CommCopyAttr,
@@ -27,6 +28,7 @@ pub fn comm_create_keyval(
     create(call, Kind::Comm, copy, delete, keyval, extra_state)
 }
 
+/// `MPI_Type_create_keyval` (MPI 5.0, chapter 7).
 pub fn type_create_keyval(
     call: &Running,
     copy: TypeCopyAttr,
@@ -37,14 +39,17 @@ pub fn type_create_keyval(
     create(call, Kind::Datatype, copy, delete, keyval, extra_state)
 }
 
+/// `MPI_Comm_free_keyval` (MPI 5.0, chapter 7).
 pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
     free(call, Kind::Comm, keyval)
 }
 
+/// `MPI_Type_free_keyval` (MPI 5.0, chapter 7).
 pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
     free(call, Kind::Datatype, keyval)
 }
 
+/// `MPI_Comm_set_attr` (MPI 5.0, chapter 7).
 pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_void) -> Done {
     call.rank.set_attribute(
         Holder::Comm(comm.id()),
@@ -53,6 +58,7 @@ pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_vo
     )
 }
 
+/// `MPI_Type_set_attr` (MPI 5.0, chapter 7).
 pub fn type_set_attr(
     call: &Running,
     datatype: Datatype,
@@ -66,6 +72,7 @@ pub fn type_set_attr(
     )
 }
 
+/// `MPI_Comm_get_attr` (MPI 5.0, chapter 7).
 pub fn comm_get_attr(
     call: &Running,
     comm: Comm,
@@ -82,6 +89,7 @@ pub fn comm_get_attr(
     get(call, Holder::Comm(comm.id()), keyval, value, flag)
 }
 
+/// `MPI_Type_get_attr` (MPI 5.0, chapter 7).
 pub fn type_get_attr(
     call: &Running,
     datatype: Datatype,
@@ -92,11 +100,13 @@ pub fn type_get_attr(
     get(call, Holder::Datatype(datatype.id()), keyval, value, flag)
 }
 
+/// `MPI_Comm_delete_attr` (MPI 5.0, chapter 7).
 pub fn comm_delete_attr(call: &Running, comm: Comm, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Comm(comm.id()), keyval as u32)
 }
 
+/// `MPI_Type_delete_attr` (MPI 5.0, chapter 7).
 pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Datatype(datatype.id()), keyval as u32)

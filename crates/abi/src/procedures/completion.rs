@@ -42,6 +42,7 @@ fn blame(call: &Running, context: Option<u64>) {
     }
 }
 
+/// `MPI_Wait` (MPI 5.0, chapter 3).
 #[inline]
 pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
     let finished = wait_for(call, request)?;
@@ -68,6 +69,7 @@ fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -
     deliver(call, finished.status, status)
 }
 
+/// `MPI_Test` (MPI 5.0, chapter 3).
 pub fn test(
     call: &Running,
     request: &mut Request,
@@ -84,6 +86,7 @@ pub fn test(
     }
 }
 
+/// `MPI_Waitall` (MPI 5.0, chapter 3).
 #[inline]
 pub fn waitall(
     call: &Running,
@@ -226,6 +229,7 @@ impl Failures {
     }
 }
 
+/// `MPI_Testall` (MPI 5.0, chapter 3).
 pub fn testall(
     call: &Running,
     _count: usize,
@@ -269,6 +273,7 @@ fn finish_any(
     Ok(none_active.then_some(None))
 }
 
+/// `MPI_Waitany` (MPI 5.0, chapter 3).
 pub fn waitany(
     call: &Running,
     _count: usize,
@@ -308,6 +313,7 @@ fn one_of_many(
     }
 }
 
+/// `MPI_Testany` (MPI 5.0, chapter 3).
 pub fn testany(
     call: &Running,
     _count: usize,
@@ -371,6 +377,7 @@ fn finish_some(
     }))
 }
 
+/// `MPI_Waitsome` (MPI 5.0, chapter 3).
 pub fn waitsome(
     call: &Running,
     _incount: usize,
@@ -390,6 +397,7 @@ pub fn waitsome(
     found.tell(call, outcount)
 }
 
+/// `MPI_Testsome` (MPI 5.0, chapter 3).
 pub fn testsome(
     call: &Running,
     _incount: usize,
@@ -410,6 +418,7 @@ pub fn testsome(
     }
 }
 
+/// `MPI_Request_free` (MPI 5.0, chapter 3).
 pub fn request_free(call: &Running, request: &mut Request) -> Done {
     call.rank.lock().messages.requests.detach(id(*request))?;
     *request = MPI_REQUEST_NULL;

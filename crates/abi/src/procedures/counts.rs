@@ -11,12 +11,14 @@ use crate::handle::Datatype;
 use crate::status::Status;
 use datatype::Type;
 
+/// `MPI_Get_count` (MPI 5.0, chapter 3).
 pub fn get_count(call: &Running, status: &Status, datatype: Datatype, count: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     count.set(known(ty.count_in(status.bytes() as usize)));
     Ok(())
 }
 
+/// `MPI_Get_elements` (MPI 5.0, chapter 5).
 pub fn get_elements(call: &Running, status: &Status, datatype: Datatype, count: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     let bytes = status.bytes() as usize;
@@ -27,6 +29,7 @@ pub fn get_elements(call: &Running, status: &Status, datatype: Datatype, count: 
     Ok(())
 }
 
+/// `MPI_Get_elements_x` (MPI 5.0, chapter 16).
 pub fn get_elements_x(
     call: &Running,
     status: &Status,
@@ -36,6 +39,7 @@ pub fn get_elements_x(
     get_elements(call, status, datatype, count)
 }
 
+/// `MPI_Status_set_elements` (MPI 5.0, chapter 13).
 pub fn status_set_elements(
     call: &Running,
     status: &mut Status,
@@ -51,6 +55,7 @@ pub fn status_set_elements(
     Ok(())
 }
 
+/// `MPI_Status_set_elements_x` (MPI 5.0, chapter 16).
 pub fn status_set_elements_x(
     call: &Running,
     status: &mut Status,

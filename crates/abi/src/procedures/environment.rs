@@ -8,12 +8,14 @@ use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
 use std::ffi::c_int;
 
+/// `MPI_Get_version` (MPI 5.0, chapter 9).
 pub fn get_version(_: &Call, version: Out<c_int>, subversion: Out<c_int>) -> Done {
     version.set(MPI_VERSION);
     subversion.set(MPI_SUBVERSION);
     Ok(())
 }
 
+/// `MPI_Get_library_version` (MPI 5.0, chapter 9).
 pub fn get_library_version(_: &Call, version: OutText, length: Out<c_int>) -> Done {
     let text = concat!(
         "Fishplate ",
@@ -24,16 +26,19 @@ pub fn get_library_version(_: &Call, version: OutText, length: Out<c_int>) -> Do
     Ok(())
 }
 
+/// `MPI_Get_processor_name` (MPI 5.0, chapter 9).
 pub fn get_processor_name(_: &Running, name: OutText, length: Out<c_int>) -> Done {
     length.set(name.set(&host_name()) as c_int);
     Ok(())
 }
 
+/// `MPI_Initialized` (MPI 5.0, chapter 11).
 pub fn initialized(_: &Call, flag: Out<Flag>) -> Done {
     flag.set(LIBRARY.initialised());
     Ok(())
 }
 
+/// `MPI_Finalized` (MPI 5.0, chapter 11).
 pub fn finalized(_: &Call, flag: Out<Flag>) -> Done {
     flag.set(LIBRARY.finalised());
     Ok(())
@@ -51,6 +56,7 @@ pub fn wtime() -> f64 {
     })
 }
 
+/// `MPI_Wtick` (MPI 5.0, chapter 9).
 #[inline]
 pub fn wtick() -> f64 {
     if virtual_rank().is_some() {

@@ -14,6 +14,7 @@ use mpi::handle::Kind;
 use std::ffi::c_int;
 use std::sync::Arc;
 
+/// `MPI_Comm_create_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_create_errhandler(
     call: &Running,
     function: CommErrhandler,
@@ -35,10 +36,12 @@ pub fn comm_create_errhandler(
     Ok(())
 }
 
+/// `MPI_Comm_set_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_set_errhandler(call: &Running, comm: Comm, errhandler: Errhandler) -> Done {
     call.rank.lock().set_errhandler(comm.id(), errhandler.id())
 }
 
+/// `MPI_Comm_get_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandler>) -> Done {
     errhandler.set(call.rank.lock().errhandler(comm.id())?);
     Ok(())

@@ -24,6 +24,7 @@ pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char
     start(call, MPI_THREAD_SINGLE).map(drop)
 }
 
+/// `MPI_Init_thread` (MPI 5.0, chapter 11).
 pub fn init_thread(
     call: &Call,
     _argc: Option<&mut c_int>,
@@ -96,6 +97,7 @@ fn unusable(why: impl std::fmt::Display) -> Error {
     Error::new(MPI_ERR_OTHER, why.to_string())
 }
 
+/// `MPI_Finalize` (MPI 5.0, chapter 11).
 pub fn finalize(call: &Running) -> Done {
     // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
@@ -109,11 +111,13 @@ pub fn finalize(call: &Running) -> Done {
     Ok(())
 }
 
+/// `MPI_Query_thread` (MPI 5.0, chapter 11).
 pub fn query_thread(_: &Running, provided: Out<c_int>) -> Done {
     provided.set(PROVIDED.load(Ordering::Relaxed));
     Ok(())
 }
 
+/// `MPI_Is_thread_main` (MPI 5.0, chapter 11).
 pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
     flag.set(MAIN.get() == Some(&std::thread::current().id()));
     Ok(())
@@ -125,6 +129,7 @@ pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
     Ok(())
 }
 
+/// `MPI_Abort` (MPI 5.0, chapter 11).
 pub fn abort(call: &Running, comm: Comm, code: c_int) -> Done {
     let _ = call;
     crate::raise::abort(call.rank, Object::Comm(comm), code)

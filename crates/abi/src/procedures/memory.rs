@@ -15,6 +15,7 @@ const ALIGNMENT: usize = 64;
 /// How a program asks for more (MPI 5.0 §9.2).
 const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
 
+/// `MPI_Alloc_mem` (MPI 5.0, chapter 9).
 pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -> Done {
     let mut alignment = ALIGNMENT;
     if info != MPI_INFO_NULL

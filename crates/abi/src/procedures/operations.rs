@@ -65,12 +65,14 @@ fn in_pieces(
     }
 }
 
+/// `MPI_Op_free` (MPI 5.0, chapter 6).
 pub fn op_free(call: &Running, op: &mut Op) -> Done {
     call.rank.lock().ops.free(op.id())?;
     *op = MPI_OP_NULL;
     Ok(())
 }
 
+/// `MPI_Op_commutative` (MPI 5.0, chapter 6).
 pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
     commute.set(call.rank.lock().ops.get(op.id(), 0)?.is_commutative());
     Ok(())

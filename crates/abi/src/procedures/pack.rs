@@ -65,6 +65,7 @@ pub unsafe fn unpack(
     Ok(())
 }
 
+/// `MPI_Pack_size` (MPI 5.0, chapter 5).
 pub fn pack_size(
     call: &Running,
     incount: i64,
@@ -128,6 +129,7 @@ pub unsafe fn unpack_external(
     Ok(())
 }
 
+/// `MPI_Pack_external_size` (MPI 5.0, chapter 5).
 pub fn pack_external_size(
     call: &Running,
     datarep: &CStr,

@@ -64,6 +64,7 @@ pub unsafe fn recv_init(
     Ok(())
 }
 
+/// `MPI_Start` (MPI 5.0, chapter 3).
 pub fn start(call: &Running, request: &mut Request) -> Done {
     if *request == MPI_REQUEST_NULL {
         return Err(Error::new(
@@ -74,6 +75,7 @@ pub fn start(call: &Running, request: &mut Request) -> Done {
     call.rank.lock().start(RequestId(request.id()))
 }
 
+/// `MPI_Startall` (MPI 5.0, chapter 3).
 pub fn startall(call: &Running, _count: usize, requests: &mut [Request]) -> Done {
     requests
         .iter_mut()

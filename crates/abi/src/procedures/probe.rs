@@ -12,6 +12,7 @@ use mpi::Waiting;
 use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
+/// `MPI_Probe` (MPI 5.0, chapter 3).
 pub fn probe(
     call: &Running,
     source: c_int,
@@ -30,6 +31,7 @@ pub fn probe(
     Ok(())
 }
 
+/// `MPI_Iprobe` (MPI 5.0, chapter 3).
 #[inline(always)]
 pub fn iprobe(
     call: &Running,
@@ -49,6 +51,7 @@ pub fn iprobe(
     Ok(())
 }
 
+/// `MPI_Mprobe` (MPI 5.0, chapter 3).
 pub fn mprobe(
     call: &Running,
     source: c_int,
@@ -69,6 +72,7 @@ pub fn mprobe(
     Ok(())
 }
 
+/// `MPI_Improbe` (MPI 5.0, chapter 3).
 pub fn improbe(
     call: &Running,
     source: c_int,
@@ -139,6 +143,7 @@ fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<Re
     Ok(id)
 }
 
+/// `MPI_Cancel` (MPI 5.0, chapter 3).
 pub fn cancel(call: &Running, request: &mut Request) -> Done {
     if *request == MPI_REQUEST_NULL {
         return Err(Error::new(

@@ -12,15 +12,18 @@ use datatype::{Predefined, Type};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+/// `MPI_Type_size` (MPI 5.0, chapter 5).
 pub fn type_size(call: &Running, datatype: Datatype, size: OutCount) -> Done {
     size.set(size_of(&type_of(call, datatype)?));
     Ok(())
 }
 
+/// `MPI_Type_size_x` (MPI 5.0, chapter 16).
 pub fn type_size_x(call: &Running, datatype: Datatype, size: OutCount) -> Done {
     type_size(call, datatype, size)
 }
 
+/// `MPI_Type_get_extent` (MPI 5.0, chapter 5).
 pub fn type_get_extent(call: &Running, datatype: Datatype, lb: OutCount, extent: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     lb.set(ty.lb() as i64);
@@ -28,6 +31,7 @@ pub fn type_get_extent(call: &Running, datatype: Datatype, lb: OutCount, extent:
     Ok(())
 }
 
+/// `MPI_Type_get_extent_x` (MPI 5.0, chapter 16).
 pub fn type_get_extent_x(
     call: &Running,
     datatype: Datatype,
@@ -37,6 +41,7 @@ pub fn type_get_extent_x(
     type_get_extent(call, datatype, lb, extent)
 }
 
+/// `MPI_Type_get_true_extent` (MPI 5.0, chapter 5).
 pub fn type_get_true_extent(
     call: &Running,
     datatype: Datatype,
@@ -49,6 +54,7 @@ pub fn type_get_true_extent(
     Ok(())
 }
 
+/// `MPI_Type_get_true_extent_x` (MPI 5.0, chapter 16).
 pub fn type_get_true_extent_x(
     call: &Running,
     datatype: Datatype,
@@ -58,6 +64,7 @@ pub fn type_get_true_extent_x(
     type_get_true_extent(call, datatype, lb, extent)
 }
 
+/// `MPI_Type_get_envelope` (MPI 5.0, chapter 5).
 pub fn type_get_envelope(
     call: &Running,
     datatype: Datatype,
@@ -133,6 +140,7 @@ pub fn type_get_value_index(
     Ok(())
 }
 
+/// `MPI_Type_match_size` (MPI 5.0, chapter 19).
 pub fn type_match_size(
     _: &Running,
     typeclass: c_int,

@@ -137,12 +137,14 @@ collectives! {
         make_scan(UserBuffer::new(sendbuf, count, datatype), UserBuffer::new(recvbuf, count, datatype), op, true);
 }
 
+/// `MPI_Barrier` (MPI 5.0, chapter 6).
 #[inline]
 pub fn barrier(call: &Running, comm: Comm) -> Done {
     call.rank
         .collective(call.procedure, &Work::Barrier, comm.id())
 }
 
+/// `MPI_Ibarrier` (MPI 5.0, chapter 6).
 pub fn ibarrier(call: &Running, comm: Comm, request: Out<Request>) -> Done {
     let id = call.rank.start_collective(Work::Barrier, comm.id())?;
     request.set(Request::from(id.0));
