@@ -1,7 +1,7 @@
 //! The user's buffer in C: an address, a count and a datatype.
 //!
-//! What must hold: a buffer of a predefined datatype costs a look at its size, and touches neither the
-//! table of datatypes nor a reference count. All else, and what an error says, stands out of line.
+//! What must hold: a buffer of a predefined datatype costs one lookup of its size, and touches neither
+//! the table of datatypes nor a reference count. Other datatypes and errors are out of line.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use datatype::{Buffer, Elements, Predefined, Type};
 use mpi::{MessageBuffer, State};
 use std::ffi::c_void;
 
-/// Nothing of a program lies below: Linux maps no memory there.
+/// The lowest address that a program can have: Linux maps no memory below.
 const FIRST_PAGE: usize = 4096;
 
 /// The buffer arguments of a call: an address, a count and a datatype handle.
@@ -61,8 +61,8 @@ impl UserBuffer {
         } else {
             None
         };
-        // SAFETY: `new` was promised this memory: so many bytes are exactly `count` elements of a
-        // datatype without gaps.
+        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of
+        // a datatype without gaps.
         let mut buffer =
             unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes.unwrap_or(0)) };
         if bytes.is_none() {
@@ -125,7 +125,7 @@ impl MessageBuffer for UserBuffer {
     }
 }
 
-/// How many bytes in a row the elements are, if the datatype is a predefined one without gaps.
+/// The length of the elements in bytes, if the datatype is predefined and has no gaps.
 #[inline(always)]
 fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     let size = Predefined::dense_size(datatype.0)?;
@@ -156,7 +156,8 @@ unsafe fn any(
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as usize, &ty) })
 }
 
-/// NULL is MPI_BOTTOM, from where a datatype with absolute addresses counts.
+/// Rejects an address below every program's memory, unless the datatype has absolute addresses:
+/// NULL is then MPI_BOTTOM.
 #[cold]
 fn check_low(address: *const c_void, count: i64, ty: &Type) -> Result<(), Error> {
     let (start, _) = ty.span(count as usize)?;

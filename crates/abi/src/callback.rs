@@ -1,5 +1,5 @@
-//! The types of users' functions. NULL arrives as `None`; the predefined copy functions are the small
-//! integers of `constants` and must be recognised by address before a call, never called.
+//! The types of users' functions. NULL arrives as `None`. The predefined copy functions are small
+//! integers (`constants`): compare addresses before a call, and never call them.
 
 use crate::handle::{Comm, Datatype, File, Session, ToolsHandle, Win};
 use crate::status::Status;

@@ -1,5 +1,5 @@
-//! Info objects: ordered lists of keys and values. They need no running MPI, so their table belongs to
-//! the library and not to the rank.
+//! Info objects: ordered lists of keys and values. They may be used without a running MPI, so their
+//! table belongs to the library, not to the rank.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -30,7 +30,7 @@ impl InfoObject {
         }
     }
 
-    /// Whether the key was there.
+    /// Removes a key; false if it was not set.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let before = self.pairs.len();
         self.pairs.retain(|pair| pair.0 != key);
@@ -49,7 +49,7 @@ impl InfoObject {
 /// Every info object of the process.
 pub struct InfoTable {
     objects: Slab<InfoObject>,
-    /// MPI_INFO_ENV, once it was asked for.
+    /// MPI_INFO_ENV, made on first use.
     environment: Option<InfoObject>,
 }
 
@@ -73,7 +73,7 @@ impl InfoTable {
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
 
-    /// Keys and values of an info object; none of MPI_INFO_NULL.
+    /// Keys and values of an info object. MPI_INFO_NULL has none.
     pub fn pairs(&mut self, info: Info) -> Result<&[Pair], Error> {
         match info {
             MPI_INFO_NULL => Ok(&[]),
@@ -93,7 +93,7 @@ impl InfoTable {
     }
 }
 
-/// What MPI_INFO_ENV says of this process.
+/// The contents of MPI_INFO_ENV in this process.
 fn environment() -> InfoObject {
     let arguments: Vec<_> = std::env::args_os()
         .map(|argument| argument.into_encoded_bytes())
@@ -101,7 +101,7 @@ fn environment() -> InfoObject {
     described(&arguments)
 }
 
-/// What MPI_INFO_ENV says of a process with these arguments: the keys of section 11.5 of MPI 5.0 whose
+/// The contents of MPI_INFO_ENV for a process with these arguments: the keys of MPI 5.0 §11.5 whose
 /// values are known without a launcher.
 pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
     let mut object = InfoObject::default();

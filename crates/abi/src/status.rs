@@ -1,5 +1,5 @@
-//! `MPI_Status`: eight ints, of which the last five are ours. They hold the bytes received (64 bits,
-//! at an address that need not be a multiple of eight), and whether the operation was cancelled.
+//! `MPI_Status`: eight ints, of which the last five belong to the library. They hold the number of
+//! bytes received (64 bits, not necessarily aligned) and the cancelled flag.
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use std::ffi::c_int;
@@ -32,7 +32,7 @@ impl Status {
         status
     }
 
-    /// Of a request that is null or inactive (section 3.7.3 of MPI 5.0).
+    /// The status of a request that is null or inactive (MPI 5.0 §3.7.3).
     pub fn empty() -> Status {
         Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
     }

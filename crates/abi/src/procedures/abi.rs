@@ -1,4 +1,4 @@
-//! Chapter 20: what the ABI is, and handles as integers.
+//! Chapter 20: version and properties of the ABI, and handles as integers.
 
 use super::Done;
 use crate::args::Out;

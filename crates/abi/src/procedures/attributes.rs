@@ -135,14 +135,15 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
     let Some(copy) = copy else {
         return Copied::Never;
     };
-    // The predefined function is a number, the same for every kind of object.
+    // The predefined copy functions of all classes of objects have one number.
     if copy as usize == MPI_COMM_DUP_FN {
         return Copied::AsItIs;
     }
     Copied::By(Arc::new(move |old, key, value| {
         let mut new: *mut c_void = std::ptr::null_mut();
         let mut flag: c_int = 0;
-        // SAFETY: the user's function, called as the standard says: it writes a pointer and an int.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a pointer
+        // and an int.
         let code = unsafe {
             copy(
                 old.into(),
@@ -164,7 +165,7 @@ fn deleted<H: From<u32> + 'static>(
 ) -> Option<DeleteFunction> {
     let delete = delete?;
     Some(Arc::new(move |object, key, value| {
-        // SAFETY: the user's function, called as the standard says.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2.
         let code = unsafe {
             delete(
                 object.into(),
@@ -177,7 +178,7 @@ fn deleted<H: From<u32> + 'static>(
     }))
 }
 
-/// The code of a user's function becomes that of the call.
+/// Makes the code of a user's function the code of the call.
 fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());
@@ -207,7 +208,7 @@ fn get(
     Ok(())
 }
 
-/// Where the value of a predefined attribute lies: C gets a pointer that stays good until MPI ends.
+/// The place of a predefined attribute's value. C gets a pointer to it, valid until MPI ends.
 fn predefined_place(call: &Running, key: u32) -> Option<&'static AtomicI32> {
     const COUNT: usize = (predefined::UNIVERSE_SIZE - predefined::TAG_UB + 1) as usize;
     static VALUES: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];

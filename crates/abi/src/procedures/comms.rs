@@ -132,7 +132,7 @@ pub fn comm_disconnect(call: &Running, comm: &mut Comm) -> Done {
     Ok(())
 }
 
-/// There are no intercommunicators.
+/// Always false: intercommunicators are not supported yet.
 pub fn comm_test_inter(call: &Running, comm: Comm, flag: Out<Flag>) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     flag.set(false);
@@ -166,7 +166,7 @@ pub fn comm_set_name(call: &Running, comm: Comm, name: &CStr) -> Done {
     Ok(())
 }
 
-/// The null handle has a name too, for who prints handles.
+/// The null handle has a name too, for programs that print handles.
 pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_int>) -> Done {
     if comm == MPI_COMM_NULL {
         length.set(name.set(b"MPI_COMM_NULL") as c_int);
@@ -199,13 +199,13 @@ pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
     Ok(())
 }
 
-/// A call that fails leaves the null handle, so that nobody uses what was there before.
+/// Writes the new handle. A failed call writes the null handle, so that no stale handle is used.
 pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
     new.set(*made.as_ref().unwrap_or(&mpi::comm::NULL));
     made.map(drop)
 }
 
-/// The hints in an info object. No key that means anything here has bytes that are not UTF-8.
+/// The hints in an info object. Keys that are not UTF-8 are no hints and are left out.
 fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut infos = LIBRARY.infos();

@@ -1,7 +1,7 @@
 //! Section 3.7: completing operations.
 //!
-//! One idea for all forms: a request is *finished* if it can be, which gives its status, and its handle becomes null
-//! unless the operation can be started again.
+//! All forms *finish* a request if it is complete: this gives its status, and the handle becomes null
+//! unless the operation is persistent.
 
 use super::Done;
 use super::receive::deliver;
@@ -20,7 +20,7 @@ pub(super) fn id(request: Request) -> RequestId {
     RequestId(request.id())
 }
 
-/// Finishes one request if it is complete; the null request is complete.
+/// Finishes a request if it is complete. The null request is complete.
 #[inline(always)]
 fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
     if *request == MPI_REQUEST_NULL {
@@ -33,7 +33,7 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
     Ok(finished)
 }
 
-/// Errors of the call belong to the communicator of the request.
+/// Hands errors of the call to the communicator of the request.
 #[cold]
 fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();
@@ -112,7 +112,8 @@ pub fn waitall(
     }
 }
 
-/// Finishes the requests from `at` on up to the first that is not complete or has failed; says which one that is.
+/// Finishes the requests from `at` on, up to the first that is not complete or has failed; returns
+/// the index of that one.
 #[inline(always)]
 fn finish_in_order(
     call: &Running,
@@ -142,7 +143,7 @@ fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> 
     Some(status)
 }
 
-/// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
+/// Errors of several requests (MPI 5.0 §3.7.5): each status carries its own, and the call returns
 /// MPI_ERR_IN_STATUS.
 #[derive(Default)]
 struct Failures {
@@ -152,12 +153,12 @@ struct Failures {
 struct Failure {
     at: usize,
     error: Error,
-    /// Of the communicator that hears of it.
+    /// The context of the communicator whose error handler is called.
     context: Option<u64>,
 }
 
 impl Failures {
-    /// Fills in the status of an operation.
+    /// Writes the status of an operation.
     #[inline(always)]
     fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
         if let Some(status) = statuses.get(at) {
@@ -169,7 +170,7 @@ impl Failures {
         }
     }
 
-    /// The same for one that may have failed.
+    /// Writes the status of an operation that may have failed, and records its error.
     fn note(&mut self, state: &mut State, at: usize, finished: Finished, statuses: Statuses) {
         self.tell(at, finished.status, statuses);
         if finished.status.error != Class::SUCCESS {
@@ -181,7 +182,7 @@ impl Failures {
         }
     }
 
-    /// Something other than an operation's own end went wrong while one was waited for.
+    /// Records an error of the wait itself, not of the operation.
     #[cold]
     fn broken(&mut self, at: usize, error: Error, statuses: Statuses) -> Done {
         if error.class == Class::REQUEST {
@@ -201,7 +202,7 @@ impl Failures {
     #[cold]
     fn fail(&mut self, at: usize, error: Error, context: Option<u64>, statuses: Statuses) {
         if self.first.is_none() {
-            // From now on every status tells its error, those before this one too.
+            // After the first error every status carries one, so the earlier ones get MPI_SUCCESS.
             for before in 0..at {
                 if let Some(status) = statuses.get(before) {
                     status.set_error(MPI_SUCCESS);
@@ -214,7 +215,7 @@ impl Failures {
         }
     }
 
-    /// What the call answers: the first failure is the call's, and goes to its communicator.
+    /// The result of the call: the first failure, raised on its communicator.
     fn result(self, call: &Running, of: usize) -> Done {
         match self.first {
             None => Ok(()),
@@ -252,10 +253,11 @@ pub fn testall(
     }
 }
 
-/// A finished request of several, and its place.
+/// The index of a finished request, and its result.
 type Chosen = (usize, Finished);
 
-/// The first complete request among those that are active, if there is one; `Some(None)`: there is no active one.
+/// The first complete request among the active ones. `None`: none is complete; `Some(None)`: none is
+/// active.
 fn finish_any(
     state: &mut State,
     requests: &mut [Request],
@@ -335,22 +337,22 @@ pub fn testany(
     }
 }
 
-/// What `MPI_Waitsome` and `MPI_Testsome` found.
+/// The outcome of `MPI_Waitsome` or `MPI_Testsome`.
 struct Gathered {
-    /// How many are complete, or `None` if no request is active.
+    /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,
     failures: Failures,
 }
 
 impl Gathered {
-    /// Says so to the caller, who hears the count also when one of them failed (section 3.7.5).
+    /// Reports the outcome to the caller. The count is set even if an operation failed (§3.7.5).
     fn tell(self, call: &Running, outcount: Out<c_int>) -> Done {
         outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
         self.failures.result(call, self.count.unwrap_or(0))
     }
 }
 
-/// Finishes all that are complete; `None` while there are active requests and none of them is.
+/// Finishes all complete requests. `None`: requests are active, but none is complete.
 fn finish_some(
     state: &mut State,
     requests: &mut [Request],
@@ -425,7 +427,7 @@ pub fn request_free(call: &Running, request: &mut Request) -> Done {
     Ok(())
 }
 
-/// The status that a request has if it is complete; the null request is.
+/// The status of a request if it is complete. The null request is complete.
 pub(super) fn peek(state: &State, request: Request) -> Result<Option<mpi::Status>, Error> {
     if request == MPI_REQUEST_NULL {
         return Ok(Some(mpi::Status::EMPTY));

@@ -71,7 +71,7 @@ fn text_of(code: c_int) -> Result<&'static str, Error> {
     })
 }
 
-/// One line on a predefined error class.
+/// The text of a predefined error class.
 fn predefined_text(class: c_int) -> Option<&'static str> {
     Some(match class {
         MPI_SUCCESS => "no error",

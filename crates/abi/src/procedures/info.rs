@@ -30,10 +30,10 @@ pub unsafe fn info_create_env(
         argc.max(0) as usize
     };
     let arguments: Vec<_> = (0..count)
-        // SAFETY: the standard wants the arguments of main: `argc` of them, ended by NULL.
+        // SAFETY: the caller promises the arguments of main: `argc` of them, ended by NULL.
         .map(|index| unsafe { *argv.add(index) })
         .take_while(|argument| !argument.is_null())
-        // SAFETY: each is a string.
+        // SAFETY: each argument of main is a string.
         .map(|argument| unsafe { CStr::from_ptr(argument) }.to_bytes().to_vec())
         .collect();
     info.set(LIBRARY.infos().insert(described(&arguments))?);
@@ -110,7 +110,7 @@ pub fn info_get_nthkey(_: &Call, info: Info, index: c_int, key: OutText) -> Done
     Ok(())
 }
 
-/// On return `size` is what the whole value needs with its NUL.
+/// On return `size` is the room that the whole value needs, with its NUL.
 ///
 /// # Safety
 /// `value` has room for `size` bytes; it may be NULL if `size` is 0.
@@ -174,7 +174,7 @@ pub fn info_get_valuelen(
     Ok(())
 }
 
-/// The bytes of a key that an info object could have.
+/// The bytes of a valid key.
 fn checked(key: &CStr) -> Result<&[u8], Error> {
     let bytes = key.to_bytes();
     match bytes.len() {

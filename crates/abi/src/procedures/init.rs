@@ -19,7 +19,7 @@ use std::thread::ThreadId;
 static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The arguments of `main` carry nothing for us: what a rank must know comes in its environment.
+/// The arguments of `main` are not used: the launcher passes everything in the environment.
 pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char) -> Done {
     start(call, MPI_THREAD_SINGLE).map(drop)
 }
@@ -45,7 +45,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         };
         return Err(Error::new(MPI_ERR_OTHER, why));
     }
-    // A variable that is not UTF-8 can be no setting of ours.
+    // A variable that is not UTF-8 cannot be a setting of this library.
     let variables = || {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -70,7 +70,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         .into_iter()
         .find(|level| *level >= required)
         .unwrap_or(MPI_THREAD_MULTIPLE);
-    // In virtual time one thread at a time decides what happens next.
+    // In virtual time, one thread of a rank runs at a time.
     let provided = match in_virtual_time {
         true => provided.min(MPI_THREAD_SERIALIZED),
         false => provided,
@@ -103,7 +103,7 @@ pub fn finalize(call: &Running) -> Done {
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     call.rank.finish(call.procedure)?;
     if let Some(control) = &call.rank.lock().control {
-        // A launcher that is gone has nothing left to be told.
+        // If the launcher is gone, nobody needs this message.
         let _ = control.finalize();
     }
     call.rank.lock().channels.leave();
@@ -123,7 +123,7 @@ pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
     Ok(())
 }
 
-/// No process is started by another yet, so none has a parent.
+/// Always MPI_COMM_NULL: spawning processes is not supported yet.
 pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
     parent.set(MPI_COMM_NULL);
     Ok(())

@@ -1,4 +1,4 @@
-//! Sections 6.9.5 to 6.9.7: operations of the user's own, and reducing without communication.
+//! Sections 6.9.5 to 6.9.7: user-defined operations, and reduction without communication.
 
 use super::Done;
 use crate::args::{Flag, Out};
@@ -13,8 +13,8 @@ use datatype::reduce::Function;
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// `user_fn` is a function of C of that type, which may be called until the operation is freed and no reduction uses
-/// it any more.
+/// `user_fn` is a C function of that type, which may be called until the operation is freed and no
+/// reduction uses it any more.
 pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
     // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
     let function = unsafe {
@@ -45,7 +45,7 @@ pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op
     Ok(())
 }
 
-/// As many elements at a time as an int can count.
+/// Calls `each` on pieces of at most as many elements as an int can count.
 fn in_pieces(
     input: *const u8,
     inout: *mut u8,
@@ -79,7 +79,7 @@ pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// Both vectors fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn reduce_local(
     call: &Running,
     inbuf: *const c_void,

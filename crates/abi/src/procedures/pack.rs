@@ -1,7 +1,6 @@
-//! Sections 5.2 and 5.3: packing into memory and out of it, in the machine's representation and in
-//! external32.
+//! Sections 5.2 and 5.3: packing and unpacking, in the machine's representation and in external32.
 //!
-//! No lock is held while data moves.
+//! What must hold: no lock is held while data moves.
 
 use super::Done;
 use super::type_facts::supported;
@@ -16,7 +15,7 @@ use std::ffi::{CStr, c_void};
 use std::slice;
 
 /// # Safety
-/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack(
     call: &Running,
@@ -41,7 +40,7 @@ pub unsafe fn pack(
 }
 
 /// # Safety
-/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack(
     call: &Running,
@@ -75,14 +74,14 @@ pub fn pack_size(
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     let ty = supported(call, datatype)?;
-    // What does not fit 63 bits fits no result either.
+    // A size beyond 63 bits fits no result.
     let bytes = incount.checked_mul(ty.size() as i64);
     size.set(bytes.unwrap_or(MPI_UNDEFINED.into()));
     Ok(())
 }
 
 /// # Safety
-/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack_external(
     call: &Running,
@@ -106,7 +105,7 @@ pub unsafe fn pack_external(
 }
 
 /// # Safety
-/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack_external(
     call: &Running,
@@ -151,11 +150,11 @@ fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     Ok((ty, data))
 }
 
-/// What is left of the packed buffer behind its position.
+/// The part of the packed buffer from its position on.
 struct Window<'a> {
     position: OutCount<'a>,
     start: usize,
-    /// Bytes from there on.
+    /// Bytes from `start` to the end.
     room: usize,
 }
 

@@ -15,7 +15,7 @@ macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
         $(
             /// # Safety
-            /// C's promise for message buffers, while the operation is active.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
             pub unsafe fn $name(
                 call: &Running,
                 buf: *const c_void,
@@ -45,7 +45,7 @@ send_inits! {
 }
 
 /// # Safety
-/// C's promise for message buffers, while the operation is active.
+/// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
 pub unsafe fn recv_init(
     call: &Running,
     buf: *mut c_void,

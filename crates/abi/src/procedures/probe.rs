@@ -96,7 +96,7 @@ pub fn improbe(
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn mrecv(
     call: &Running,
     buf: *mut c_void,
@@ -113,7 +113,7 @@ pub unsafe fn mrecv(
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn imrecv(
     call: &Running,
     buf: *mut c_void,

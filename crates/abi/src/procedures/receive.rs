@@ -11,7 +11,7 @@ use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline(always)]
 pub unsafe fn recv(
     call: &Running,
@@ -32,7 +32,7 @@ pub unsafe fn recv(
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 #[inline(always)]
 pub unsafe fn irecv(
     call: &Running,
@@ -65,7 +65,7 @@ pub(super) fn begin(
     state.receive(buffer, source, tag, comm.id())
 }
 
-/// Fills in the status of one completed operation; the error that it carries is the call's.
+/// Writes the status of one completed operation, and returns the error that it carries.
 #[inline(always)]
 pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
@@ -84,7 +84,8 @@ pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Stat
     Ok(())
 }
 
-/// The error of a status. It comes in parts, so that a status without one needs no memory.
+/// The error of a status. It takes the fields: a status whose address is taken would need memory in
+/// every call.
 #[cold]
 #[inline(never)]
 fn carried(

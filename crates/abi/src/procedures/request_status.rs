@@ -1,4 +1,4 @@
-//! Section 3.7.6: looking at operations without completing them. The requests stay as they are.
+//! Section 3.7.6: the status of operations without completing them. The requests stay unchanged.
 
 use super::Done;
 use super::completion::{id, peek};

@@ -42,7 +42,7 @@ macro_rules! sends {
     ($($name:ident $inonblocking:ident $mode:ident;)*) => {
         $(
             /// # Safety
-            /// C's promise for message buffers.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
             #[inline]
             pub unsafe fn $name(
                 call: &Running,
@@ -59,7 +59,7 @@ macro_rules! sends {
             }
 
             /// # Safety
-            /// C's promise for message buffers, until the request is complete.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
             #[inline]
             pub unsafe fn $inonblocking(
                 call: &Running,

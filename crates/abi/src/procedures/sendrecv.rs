@@ -15,7 +15,7 @@ use mpi::{Mode, State};
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline]
 pub unsafe fn sendrecv(
     call: &Running,
@@ -48,7 +48,7 @@ pub unsafe fn sendrecv(
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn sendrecv_replace(
     call: &Running,
     buf: *mut c_void,
@@ -72,7 +72,7 @@ pub unsafe fn sendrecv_replace(
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv(
     call: &Running,
     sendbuf: *const c_void,
@@ -104,7 +104,7 @@ pub unsafe fn isendrecv(
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv_replace(
     call: &Running,
     buf: *mut c_void,

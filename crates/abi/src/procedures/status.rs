@@ -1,4 +1,4 @@
-//! Sections 3.2.5, 3.8.4 and 13.3: what a status says, and statuses that users fill.
+//! Sections 3.2.5, 3.8.4 and 13.3: the fields of statuses, and statuses that users fill.
 
 use super::Done;
 use crate::args::{Flag, Out};

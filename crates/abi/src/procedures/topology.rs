@@ -15,7 +15,7 @@ pub fn dims_create(_: &Running, nodes: c_int, _ndims: usize, dims: &mut [c_int])
     mpi::dims_create(nodes, dims)
 }
 
-/// The ranks keep their numbers, whatever `reorder` allows.
+/// The ranks keep their numbers, even if `reorder` allows new ones.
 pub fn cart_create(
     call: &Running,
     comm: Comm,
@@ -35,7 +35,7 @@ pub fn cart_create(
 /// `MPI_Cart_sub` (MPI 5.0, chapter 8).
 pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: Out<Comm>) -> Done {
     let dimensions = call.rank.lock().cartesian(comm.id())?.0.dims().len();
-    // SAFETY: the standard wants one flag for each dimension.
+    // SAFETY: C promises one flag for each dimension.
     let remain = flags(unsafe { remain_dims.with_len(dimensions) }?);
     set_new(new, call.rank.cart_sub(call.procedure, comm.id(), &remain))
 }
@@ -90,7 +90,7 @@ pub fn cart_get(
 pub fn cart_rank(call: &Running, comm: Comm, coords: CommArray<c_int>, rank: Out<c_int>) -> Done {
     let state = call.rank.lock();
     let (grid, _) = state.cartesian(comm.id())?;
-    // SAFETY: the standard wants one coordinate for each dimension.
+    // SAFETY: C promises one coordinate for each dimension.
     let coords = unsafe { coords.with_len(grid.dims().len()) }?;
     rank.set(grid.rank(coords)?);
     Ok(())

@@ -1,5 +1,5 @@
-//! Sections 5.1.6 to 5.1.8 and 5.1.13: what a datatype says of itself: its size, its bounds, and how
-//! it was made. And section 19.1.5: the datatype of a kind and size.
+//! Sections 5.1.6 to 5.1.8 and 5.1.13: size, bounds, envelope and contents of a datatype. Section
+//! 19.1.5: the datatype of a kind and size.
 
 use super::Done;
 use super::types::type_of;
@@ -124,7 +124,7 @@ pub fn type_get_contents(
     Ok(())
 }
 
-/// The pair of a value and an index, as MPI_MINLOC takes it; MPI_DATATYPE_NULL if there is none.
+/// The pair type of a value and an index, for MPI_MINLOC; MPI_DATATYPE_NULL if none exists.
 pub fn type_get_value_index(
     call: &Running,
     value: Datatype,
@@ -179,7 +179,7 @@ pub fn type_match_size(
     Ok(())
 }
 
-/// MPI_UNDEFINED stands for an optional datatype that is not supported (section 20.4).
+/// The size in bytes; MPI_UNDEFINED for an optional datatype that is not supported (§20.4).
 fn size_of(ty: &Type) -> i64 {
     match ty.predefined() {
         Some(basic) => basic
@@ -189,7 +189,7 @@ fn size_of(ty: &Type) -> i64 {
     }
 }
 
-/// The datatype behind a handle, unless it is one that no data can have.
+/// The datatype of a handle, unless it is an optional one that is not supported.
 pub(super) fn supported(call: &Running, handle: Datatype) -> Result<Type, Error> {
     let ty = type_of(call, handle)?;
     match ty.predefined() {

@@ -1,5 +1,5 @@
-//! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: datatypes are made, committed, copied and freed. And
-//! section 7.8: their names.
+//! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: constructors, commit, copy and free of datatypes.
+//! Section 7.8: their names.
 
 use super::Done;
 use crate::args::{Counts, Out, OutText};
@@ -197,12 +197,14 @@ pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
     call.rank.lock().types.set_name(datatype.id(), &name)
 }
 
-/// The datatype behind a handle, committed or not. No lock is held while another is made of it, which may take long.
+/// The datatype of a handle, committed or not. The lock is free again afterwards, because building a
+/// datatype may take long.
 pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
     Ok(call.rank.lock().types.get(handle.id())?.clone())
 }
 
-/// Gives a new datatype its handle. It remembers which form of the constructor made it, for MPI_Type_get_contents.
+/// Gives a new datatype its handle, and records which form of the constructor made it
+/// (MPI_Type_get_contents).
 fn add(call: &Running, new: datatype::Result<Type>, place: Out<Datatype>) -> Done {
     let mut new = new?;
     if call.procedure.ends_with("_c") {

@@ -1,4 +1,4 @@
-//! Buffers from an address, a count and a datatype: which are made, and what is said of those that are not.
+//! Buffers from an address, a count and a datatype: those that are made, and the errors of the others.
 
 use crate::running::{RANK, commit, free};
 use datatype::Predefined;

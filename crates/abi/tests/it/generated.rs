@@ -27,8 +27,8 @@ const CHAPTERS: &[(u32, usize, u64)] = &[
     (20, 28, 0xf7021d97bfa16635),
 ];
 
-/// The same of `NAME=VALUE` for the constants whose value is an integer: all but the five of Fortran
-/// that its compiler decides.
+/// The number of constants whose value is an integer (all but the five of Fortran that its compiler
+/// decides), and the digest of their lines `NAME=VALUE`.
 const CONSTANTS: (usize, u64) = (368, 0xe9c16db3cdbd6bc4);
 
 #[test]
@@ -116,7 +116,7 @@ fn groups() -> Vec<Group> {
     generate::constants::parse(include_str!("../../constants.txt")).unwrap()
 }
 
-/// Compares a file of the project with what it should be, or writes it if asked to.
+/// Compares a generated file with its text, or writes it if REGENERATE is set.
 fn check(path: &str, wanted: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
