@@ -1,4 +1,5 @@
-//! How a type was made: MPI_Type_get_envelope and MPI_Type_get_contents (MPI 5.0, section 5.1.13).
+//! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents (MPI
+//! 5.0, section 5.1.13).
 
 use crate::types::Type;
 
@@ -33,13 +34,13 @@ pub enum Combiner {
     Resized = 116,
 }
 
-/// Which index of an array runs fastest, by the ABI's values.
+/// The order of dimensions of an array, by ABI values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Order {
-    /// The last one.
+    /// The last index runs fastest.
     C = 12,
-    /// The first one.
+    /// The first index runs fastest.
     Fortran = 15,
 }
 
@@ -52,7 +53,7 @@ impl Order {
     }
 }
 
-/// The combiner, and how many arguments of each kind the contents hold.
+/// The constructor of a type, and the number of its arguments of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The constructor.
@@ -61,7 +62,7 @@ pub struct Envelope {
     pub integers: usize,
     /// The number of addresses among its arguments.
     pub addresses: usize,
-    /// Large counts: only where a large-count constructor was used.
+    /// The number of large counts; 0 unless a large-count constructor was used.
     pub counts: usize,
     /// The number of types among its arguments.
     pub types: usize,
@@ -77,7 +78,7 @@ impl Envelope {
     };
 }
 
-/// The arguments, sorted as the standard lists them.
+/// The arguments of a constructor, in the order of the standard.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Integers, in the order that the standard gives them.
@@ -168,7 +169,7 @@ impl Constructor {
 
     /// The arguments; in the large form all counts and displacements are large counts.
     pub(crate) fn contents(&self, large: bool) -> (Contents, Envelope) {
-        // A count that does not fit C's int can only be told in the large form.
+        // A count that does not fit C's int appears in the large form only.
         let contents = if large {
             self.sorted(true)
         } else {
@@ -185,7 +186,7 @@ impl Constructor {
         (contents, envelope)
     }
 
-    /// `None` if a count does not fit an int and the form is not large.
+    /// The arguments by kind; `None` if a count does not fit an int and the form is not large.
     fn sorted(&self, large: bool) -> Option<Contents> {
         let mut sorter = Sorter {
             large,

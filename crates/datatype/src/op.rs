@@ -93,20 +93,20 @@ impl Op {
         }
     }
 
-    /// REPLACE keeps the last operand, so the order matters to it, and to NO_OP likewise.
+    /// Whether the order of operands is irrelevant. REPLACE keeps the last one and NO_OP the first.
     pub fn is_commutative(self) -> bool {
         !matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Only for one-sided communication; collectives refuse these two.
+    /// Whether the operation is for one-sided communication only; collectives reject it.
     pub fn is_accumulate_only(self) -> bool {
         matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Whether the operation works on this type.
+    /// Whether the operation is defined for this type.
     ///
     /// Beyond the standard, which keeps characters out of arithmetic, CHAR counts as a C integer,
-    /// and the logical operations take every integer: MPICH does the same and programs rely on it.
+    /// and the logical operations take every integer, as in MPICH: programs rely on it.
     #[inline]
     pub fn permits(self, ty: Predefined) -> bool {
         PERMITTED[ty.low_byte()] >> (self as u32 & 0x1f) & 1 == 1
@@ -127,7 +127,8 @@ impl Op {
     }
 }
 
-/// For each type, by the low byte of its handle, the operations that work on it as bits, by the low bits of theirs.
+/// For each type, indexed by the low byte of its handle: the set of operations defined for it, one bit
+/// for each, indexed by the low bits of the operation's handle.
 static PERMITTED: [u32; 256] = {
     let mut permitted = [0; 256];
     let mut i = 0;

@@ -28,11 +28,11 @@ pub(super) fn is_root(state: &State, comm: Comm, root: c_int) -> Result<bool, Er
 #[derive(Clone, Copy)]
 pub(super) struct UserBlocks<'a> {
     address: *const c_void,
-    shape: Shape<'a>,
+    shape: BlockShape<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Shape<'a> {
+enum BlockShape<'a> {
     /// As many elements for every rank, one block behind the other.
     Even(i64, Datatype),
     /// A count and a displacement in extents for each rank.
@@ -50,7 +50,7 @@ impl<'a> UserBlocks<'a> {
     pub(super) unsafe fn even(address: *const c_void, count: i64, datatype: Datatype) -> Self {
         UserBlocks {
             address,
-            shape: Shape::Even(count, datatype),
+            shape: BlockShape::Even(count, datatype),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> UserBlocks<'a> {
     ) -> Self {
         UserBlocks {
             address,
-            shape: Shape::Uneven(counts, displs, datatype),
+            shape: BlockShape::Uneven(counts, displs, datatype),
         }
     }
 
@@ -86,14 +86,14 @@ impl<'a> UserBlocks<'a> {
     ) -> Self {
         UserBlocks {
             address,
-            shape: Shape::Mixed(counts, displs, datatypes),
+            shape: BlockShape::Mixed(counts, displs, datatypes),
         }
     }
 
     /// Whether all blocks have the same size.
     #[inline(always)]
     pub(super) fn is_even(&self) -> bool {
-        matches!(self.shape, Shape::Even(..))
+        matches!(self.shape, BlockShape::Even(..))
     }
 
     /// Rejects a negative count that is significant at this rank only, so that nothing has checked it.
@@ -102,7 +102,7 @@ impl<'a> UserBlocks<'a> {
     /// MPI_ERR_COUNT, with the name of the parameter.
     #[inline(always)]
     pub(super) fn checked(self, name: &str) -> Result<Self, Error> {
-        if let Shape::Even(count, _) = self.shape {
+        if let BlockShape::Even(count, _) = self.shape {
             args::count(name, count)?;
         }
         Ok(self)
@@ -112,17 +112,17 @@ impl<'a> UserBlocks<'a> {
     #[inline(always)]
     pub(super) fn resolve(&self, state: &State, size: usize) -> Result<Blocks, Error> {
         match self.shape {
-            Shape::Even(count, datatype) => {
+            BlockShape::Even(count, datatype) => {
                 let all = count.checked_mul(size as i64);
                 let all = all.ok_or_else(|| too_many("the counts of all ranks together"))?;
                 // SAFETY: the constructor was promised the blocks of all ranks.
                 let buffer = unsafe { UserBuffer::new(self.address, all, datatype) };
                 Ok(Blocks::even(buffer.buffer(state)?, size))
             }
-            Shape::Uneven(counts, displs, datatype) => {
+            BlockShape::Uneven(counts, displs, datatype) => {
                 self.uneven_blocks(state, size, counts, displs, datatype)
             }
-            Shape::Mixed(counts, displs, datatypes) => {
+            BlockShape::Mixed(counts, displs, datatypes) => {
                 self.mixed_blocks(state, size, counts, displs, datatypes)
             }
         }
