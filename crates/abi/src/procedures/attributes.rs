@@ -17,6 +17,7 @@ use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// `MPI_Comm_create_keyval` (MPI 5.0, chapter 7).
 pub fn comm_create_keyval(
     call: &Running,
     copy: CommCopyAttr,
@@ -27,6 +28,7 @@ pub fn comm_create_keyval(
     create(call, ObjectKind::Comm, copy, delete, keyval, extra_state)
 }
 
+/// `MPI_Type_create_keyval` (MPI 5.0, chapter 7).
 pub fn type_create_keyval(
     call: &Running,
     copy: TypeCopyAttr,
@@ -44,14 +46,17 @@ pub fn type_create_keyval(
     )
 }
 
+/// `MPI_Comm_free_keyval` (MPI 5.0, chapter 7).
 pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
     free(call, ObjectKind::Comm, keyval)
 }
 
+/// `MPI_Type_free_keyval` (MPI 5.0, chapter 7).
 pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
     free(call, ObjectKind::Datatype, keyval)
 }
 
+/// `MPI_Comm_set_attr` (MPI 5.0, chapter 7).
 pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_void) -> Done {
     call.rank.set_attribute(
         Holder::Comm(comm.id()),
@@ -60,6 +65,7 @@ pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_vo
     )
 }
 
+/// `MPI_Type_set_attr` (MPI 5.0, chapter 7).
 pub fn type_set_attr(
     call: &Running,
     datatype: Datatype,
@@ -73,6 +79,7 @@ pub fn type_set_attr(
     )
 }
 
+/// `MPI_Comm_get_attr` (MPI 5.0, chapter 7).
 pub fn comm_get_attr(
     call: &Running,
     comm: Comm,
@@ -89,6 +96,7 @@ pub fn comm_get_attr(
     get(call, Holder::Comm(comm.id()), keyval, value, flag)
 }
 
+/// `MPI_Type_get_attr` (MPI 5.0, chapter 7).
 pub fn type_get_attr(
     call: &Running,
     datatype: Datatype,
@@ -99,11 +107,13 @@ pub fn type_get_attr(
     get(call, Holder::Datatype(datatype.id()), keyval, value, flag)
 }
 
+/// `MPI_Comm_delete_attr` (MPI 5.0, chapter 7).
 pub fn comm_delete_attr(call: &Running, comm: Comm, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Comm(comm.id()), keyval as u32)
 }
 
+/// `MPI_Type_delete_attr` (MPI 5.0, chapter 7).
 pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Datatype(datatype.id()), keyval as u32)
@@ -132,14 +142,15 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
     let Some(copy) = copy else {
         return Copied::Never;
     };
-    // The predefined function is a number, the same for every kind of object.
+    // The predefined copy functions of all classes of objects have one number.
     if copy as usize == MPI_COMM_DUP_FN {
         return Copied::AsItIs;
     }
     Copied::By(Arc::new(move |old, key, value| {
         let mut new: *mut c_void = std::ptr::null_mut();
         let mut flag: c_int = 0;
-        // SAFETY: the user's function, called as the standard says: it writes a pointer and an int.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a pointer
+        // and an int.
         let code = unsafe {
             copy(
                 old.into(),
@@ -161,7 +172,7 @@ fn deleted<H: From<u32> + 'static>(
 ) -> Option<DeleteFunction> {
     let delete = delete?;
     Some(Arc::new(move |object, key, value| {
-        // SAFETY: the user's function, called as the standard says.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2.
         let code = unsafe {
             delete(
                 object.into(),
@@ -174,7 +185,7 @@ fn deleted<H: From<u32> + 'static>(
     }))
 }
 
-/// The code of a user's function becomes that of the call.
+/// Makes the code of a user's function the code of the call.
 fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());
@@ -204,7 +215,7 @@ fn get(
     Ok(())
 }
 
-/// Where the value of a predefined attribute lies: C gets a pointer that stays good until MPI ends.
+/// The place of a predefined attribute's value. C gets a pointer to it, valid until MPI ends.
 fn predefined_place(call: &Running, key: u32) -> Option<&'static AtomicI32> {
     const COUNT: usize = (predefined::UNIVERSE_SIZE - predefined::TAG_UB + 1) as usize;
     static VALUES: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];

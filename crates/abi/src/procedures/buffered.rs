@@ -20,29 +20,35 @@ fn detach(call: &Running, owner: Owner, address: Out<*mut c_void>, size: OutCoun
     Ok(())
 }
 
+/// `MPI_Buffer_attach` (MPI 5.0, chapter 3).
 pub fn buffer_attach(call: &Running, buffer: *mut c_void, size: i64) -> Done {
     buffer.expose_provenance();
     attach(call, None, buffer, size)
 }
 
+/// `MPI_Buffer_detach` (MPI 5.0, chapter 3).
 pub fn buffer_detach(call: &Running, buffer_addr: Out<*mut c_void>, size: OutCount) -> Done {
     detach(call, None, buffer_addr, size)
 }
 
+/// `MPI_Buffer_flush` (MPI 5.0, chapter 3).
 pub fn buffer_flush(call: &Running) -> Done {
     call.rank.flush_buffer(call.procedure, None)
 }
 
+/// `MPI_Buffer_iflush` (MPI 5.0, chapter 3).
 pub fn buffer_iflush(call: &Running, request: Out<Request>) -> Done {
     request.set(call.rank.start_flush_buffer(None)?.0);
     Ok(())
 }
 
+/// `MPI_Comm_attach_buffer` (MPI 5.0, chapter 3).
 pub fn comm_attach_buffer(call: &Running, comm: Comm, buffer: *mut c_void, size: i64) -> Done {
     buffer.expose_provenance();
     attach(call, Some(comm.id()), buffer, size)
 }
 
+/// `MPI_Comm_detach_buffer` (MPI 5.0, chapter 3).
 pub fn comm_detach_buffer(
     call: &Running,
     comm: Comm,
@@ -52,10 +58,12 @@ pub fn comm_detach_buffer(
     detach(call, Some(comm.id()), buffer_addr, size)
 }
 
+/// `MPI_Comm_flush_buffer` (MPI 5.0, chapter 3).
 pub fn comm_flush_buffer(call: &Running, comm: Comm) -> Done {
     call.rank.flush_buffer(call.procedure, Some(comm.id()))
 }
 
+/// `MPI_Comm_iflush_buffer` (MPI 5.0, chapter 3).
 pub fn comm_iflush_buffer(call: &Running, comm: Comm, request: Out<Request>) -> Done {
     request.set(call.rank.start_flush_buffer(Some(comm.id()))?.0);
     Ok(())

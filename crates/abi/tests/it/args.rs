@@ -112,7 +112,7 @@ fn a_status_of_one_operation_keeps_its_error_field() {
 
 #[test]
 fn an_empty_array_may_be_null_and_another_may_not() {
-    // SAFETY: NULL is what is tested.
+    // SAFETY: the functions reject NULL, which this test checks.
     unsafe {
         assert_eq!(args::slice::<c_int>("ranks", null(), 0).unwrap(), []);
         assert_eq!(class(args::slice::<c_int>("ranks", null(), 1)), MPI_ERR_ARG);
@@ -125,7 +125,7 @@ fn an_empty_array_may_be_null_and_another_may_not() {
 
 #[test]
 fn special_addresses_can_be_told() {
-    // SAFETY: the array is not looked at.
+    // SAFETY: the array is not read.
     let weights = unsafe { args::array_of_comm("weights", MPI_UNWEIGHTED.cast_const()) };
     assert_eq!(weights.address(), MPI_UNWEIGHTED.cast_const());
     let element: c_int = 3;

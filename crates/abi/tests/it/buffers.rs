@@ -1,20 +1,18 @@
-//! Buffers from an address, a count and a datatype: which are made, and what is said of those that are not.
+//! Buffers from an address, a count and a datatype: those that are made, and the errors of the others.
 
-#[macro_use]
-mod running;
-
+use crate::running::{RANK, commit, free};
 use datatype::Predefined;
-use mpi_abi::buffer::{buffer, buffer_unless_in_place};
+use mpi_abi::buffer::UserBuffer;
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::handle::Datatype;
-use running::{RANK, commit, free};
 use std::ffi::{c_int, c_void};
 use std::ptr::{from_ref, null, null_mut, without_provenance};
 
 fn check(address: *const c_void, count: i64, datatype: Datatype) -> Result<usize, (c_int, String)> {
     // SAFETY: only the length of the buffer is looked at.
-    let made = unsafe { buffer(&RANK.lock(), address, count, datatype) };
+    let buffer = unsafe { UserBuffer::new(address, count, datatype) };
+    let made = buffer.buffer(&RANK.lock());
     made.map(|buffer| buffer.len())
         .map_err(|error| (error.class.0, error.to_string()))
 }
@@ -91,7 +89,8 @@ fn a_buffer_says_what_is_wrong_with_its_address() {
     )));
     assert_eq!(check(MPI_BOTTOM, 1, absolute), Ok(4));
     // SAFETY: the datatype's address is that of `value`.
-    let bottom = unsafe { buffer(&RANK.lock(), MPI_BOTTOM, 1, absolute) }.unwrap();
+    let bottom = unsafe { UserBuffer::new(MPI_BOTTOM, 1, absolute) };
+    let bottom = bottom.buffer(&RANK.lock()).unwrap();
     let mut packed = [0; 4];
     bottom.pack(0, &mut packed);
     assert_eq!(i32::from_ne_bytes(packed), value);
@@ -112,7 +111,9 @@ fn more_than_memory_is_no_count() {
 fn in_place_is_no_buffer() {
     let form = |address, datatype| {
         // SAFETY: nothing is read.
-        unsafe { buffer_unless_in_place(&RANK.lock(), address, 4, datatype) }
+        let buffer = unsafe { UserBuffer::new(address, 4, datatype) };
+        buffer
+            .buffer_unless_in_place(&RANK.lock())
             .map(|buffer| buffer.map(|buffer| buffer.len()))
             .map_err(|error| error.class.0)
     };

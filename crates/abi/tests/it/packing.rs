@@ -1,7 +1,4 @@
-//! Packing: that it stays within the packed buffer, and which representations there are.
-
-#[macro_use]
-mod running;
+//! Packing: the limits of the packed buffer, and the representations.
 
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;

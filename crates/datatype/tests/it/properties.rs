@@ -1,11 +1,9 @@
 //! Random datatypes against the reference: bounds, packing and unpacking in random pieces,
 //! segments, slices, copies, counting of elements.
 
-mod reference;
-
+use crate::reference::{Recipe, Reference, recipe};
 use datatype::{Buffer, Class, Direction, Predefined, Type};
 use proptest::prelude::*;
-use reference::{Recipe, Reference, recipe};
 
 /// Memory that holds some elements, and where in it each byte of data lies.
 struct Memory {

@@ -1,9 +1,6 @@
 //! The library as C sees it: its symbols, its header, and programs compiled against both.
 
-#[path = "../generate/mod.rs"]
-#[allow(dead_code)]
-mod generate;
-
+use crate::generate;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,7 +22,7 @@ fn exactly_the_abis_names_are_exported() {
         .collect();
 
     let mut wanted = BTreeSet::new();
-    for chapter in generate::table::parse(include_str!("../procedures.txt")).unwrap() {
+    for chapter in generate::table::parse(include_str!("../../procedures.txt")).unwrap() {
         for procedure in &chapter.procedures {
             for &large in procedure.forms() {
                 for prefix in ["MPI_", "PMPI_"] {

@@ -1,14 +1,11 @@
-//! Datatypes through the entry points: what is refused, with which class and words, and what differs
-//! between the forms of a procedure. That they move the right bytes is shown by the C programs.
+//! Datatypes through the entry points: refused arguments with class and message, and the differences
+//! between the forms of a procedure. The C programs check that they move the right bytes.
 
-#[macro_use]
-mod running;
-
+use crate::running::free;
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::handle::Datatype;
 use mpi_abi::status::Status;
-use running::free;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 

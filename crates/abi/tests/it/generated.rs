@@ -1,11 +1,8 @@
 //! The tables against facts of the standard, and the checked-in files against the tables.
 
-#[path = "../generate/mod.rs"]
-#[allow(dead_code)]
-mod generate;
-
-use generate::constants::Group;
-use generate::table::Chapter;
+use crate::generate;
+use crate::generate::constants::Group;
+use crate::generate::table::Chapter;
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -30,8 +27,8 @@ const CHAPTERS: &[(u32, usize, u64)] = &[
     (20, 28, 0xf7021d97bfa16635),
 ];
 
-/// The same of `NAME=VALUE` for the constants whose value is an integer: all but the five of Fortran
-/// that its compiler decides.
+/// The number of constants whose value is an integer (all but the five of Fortran that its compiler
+/// decides), and the digest of their lines `NAME=VALUE`.
 const CONSTANTS: (usize, u64) = (368, 0xe9c16db3cdbd6bc4);
 
 #[test]
@@ -112,14 +109,14 @@ fn a_wrong_line_is_named_with_its_reason() {
 }
 
 fn chapters() -> Vec<Chapter> {
-    generate::table::parse(include_str!("../procedures.txt")).unwrap()
+    generate::table::parse(include_str!("../../procedures.txt")).unwrap()
 }
 
 fn groups() -> Vec<Group> {
-    generate::constants::parse(include_str!("../constants.txt")).unwrap()
+    generate::constants::parse(include_str!("../../constants.txt")).unwrap()
 }
 
-/// Compares a file of the project with what it should be, or writes it if asked to.
+/// Compares a generated file with its text, or writes it if REGENERATE is set.
 fn check(path: &str, wanted: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -136,7 +133,7 @@ fn check(path: &str, wanted: &str) {
         .position(|(found, wanted)| found != wanted);
     assert!(
         found == wanted,
-        "{} is stale from line {}: run `REGENERATE=1 cargo test -p abi --test generated`",
+        "{} is stale from line {}: run `REGENERATE=1 cargo test -p abi generated`",
         path.display(),
         differ.unwrap_or(found.lines().count().min(wanted.lines().count())) + 1
     );

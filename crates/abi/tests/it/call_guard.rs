@@ -1,57 +1,34 @@
-//! The frame around every call, seen through the entry points, with a rank that returns every error
-//! and remembers it.
+//! The guard around every call, through the entry points, with a rank that returns every error and
+//! remembers it.
 
+use crate::running::{RANK, Raised, call};
 use mpi_abi::call_guard::{self, Object};
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
 use mpi_abi::handle::{Comm, File, Win};
-use mpi_abi::state::{LIBRARY, Rank};
+use mpi_abi::state::LIBRARY;
 use mpi_abi::status::Status;
-use std::cell::RefCell;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, LazyLock};
-
-static RANK: LazyLock<Rank> = LazyLock::new(|| {
-    let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
-    let alone = mpi::Rank::new(None, knobs);
-    Rank {
-        in_virtual_time: false,
-        watch: None,
-        mpi: Arc::new(alone.unwrap()),
-        raise: remember,
-    }
-});
-
-thread_local! {
-    static RAISED: RefCell<Vec<(Object, String, String)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
-    RAISED.with_borrow_mut(|raised| raised.push((object, procedure.into(), error.to_string())));
-    error.class.0
-}
-
-/// Runs the call while MPI is running, and gives its code and what was raised.
-fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<(Object, String, String)>) {
-    LIBRARY.start(&RANK);
-    let code = call();
-    (code, RAISED.take())
-}
 
 #[track_caller]
 fn expect(run: impl FnOnce() -> c_int, class: c_int, object: Object, procedure: &str, text: &str) {
     let (code, raised) = call(run);
     assert_eq!(code, class);
-    assert_eq!(raised, [(object, procedure.into(), text.into())]);
+    let expected = Raised {
+        object,
+        procedure: procedure.into(),
+        text: text.into(),
+    };
+    assert_eq!(raised, [expected]);
 }
 
 #[test]
 fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     let text = "this procedure is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)";
     expect(
-        // SAFETY: no pointer is looked at.
+        // SAFETY: no pointer is read.
         || unsafe { MPI_Put_c(null(), 0, MPI_INT, 0, 0, 0, MPI_INT, Win(0x1019)) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::Win(Win(0x1019)),
@@ -59,7 +36,7 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         text,
     );
     expect(
-        // SAFETY: no pointer is looked at.
+        // SAFETY: no pointer is read.
         || unsafe { MPI_Intercomm_merge(Comm(0x1001), 0, null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::Comm(Comm(0x1001)),
@@ -67,7 +44,7 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         text,
     );
     expect(
-        // SAFETY: no pointer is looked at.
+        // SAFETY: no pointer is read.
         || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::File(File(0x118)),
@@ -75,7 +52,7 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         text,
     );
     expect(
-        // SAFETY: no pointer is looked at.
+        // SAFETY: no pointer is read.
         || unsafe { MPI_Comm_join(-1, null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::None,
@@ -101,7 +78,7 @@ fn the_object_of_a_call_may_stand_behind_an_address() {
 #[test]
 fn a_null_pointer_for_a_result_is_refused_by_name() {
     expect(
-        // SAFETY: NULL is what is tested.
+        // SAFETY: the procedures reject NULL, which this test checks.
         || unsafe { MPI_Get_version(null_mut(), null_mut()) },
         MPI_ERR_ARG,
         Object::None,
@@ -109,7 +86,7 @@ fn a_null_pointer_for_a_result_is_refused_by_name() {
         "version is NULL; it must point to memory of the caller (MPI_ERR_ARG)",
     );
     expect(
-        // SAFETY: NULL is what is tested.
+        // SAFETY: the procedures reject NULL, which this test checks.
         || unsafe { MPI_Info_set(MPI_INFO_NULL, null(), null()) },
         MPI_ERR_ARG,
         Object::None,
@@ -177,7 +154,7 @@ fn the_face_can_say_whose_handler_is_to_hear() {
 #[test]
 fn the_tools_interface_returns_its_errors() {
     let (code, raised) = call(|| {
-        // SAFETY: no pointer is looked at.
+        // SAFETY: no pointer is read.
         unsafe { MPI_T_cvar_get_num(null_mut()) }
     });
     assert_eq!((code, raised), (MPI_T_ERR_NOT_SUPPORTED, vec![]));
