@@ -99,7 +99,7 @@ fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Ve
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
     let plot = output.plot.as_deref();
     // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(results::plot::Kind::of).transpose()?;
+    plot.map(results::plot::ImageFormat::of).transpose()?;
     let all = measure()?;
     let text = if output.json {
         all.iter()

@@ -62,7 +62,7 @@ fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
     let plan = options.plan(benchmark)?;
     let plot = options.plot.as_deref();
     // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(results::plot::Kind::of).transpose()?;
+    plot.map(results::plot::ImageFormat::of).transpose()?;
     let all = match &options.device {
         Some(device) => match real(&plan, options, device)? {
             Some(found) => vec![found],

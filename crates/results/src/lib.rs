@@ -1,4 +1,4 @@
-//! How measurements are shown: tables of text, plots, sizes, units and percentiles, and a bar while work is under way.
+//! Presentation of measurements: text tables, plots, sizes, units, percentiles and a progress bar.
 //!
 //! What must always hold: nothing here measures, and nothing here knows what was measured.
 
