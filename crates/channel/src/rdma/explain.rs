@@ -3,7 +3,7 @@
 
 use device::Effort;
 use device::model::effort;
-use fabric::explain::{Row, explain_posted};
+use fabric::explain::{StepCost, explain_posted};
 use fabric::{Bytes, Costs, Operation, Resource};
 
 use super::layout::{Layout, TRAILER, padded};
@@ -17,9 +17,9 @@ pub fn longest() -> usize {
 
 /// The rows of one message of at most `longest` bytes over `hops` switches, from the call that sends to the return of the
 /// one that receives, which waits already. It is a write into a ring, with a trailer behind the message.
-pub fn explain(costs: &Costs, len: usize, hops: u32) -> Vec<Row> {
+pub fn explain(costs: &Costs, len: usize, hops: u32) -> Vec<StepCost> {
     debug_assert!(Config::default().design != Design::Basic);
-    let work = |step, resource, what: Effort| Row {
+    let work = |step, resource, what: Effort| StepCost {
         step,
         resource: Some(resource),
         count: 1,

@@ -1,4 +1,5 @@
-//! One message: the parts add up, by hand and in general, and nothing is faster than a resource on its way.
+//! Costs of one message: the steps add up, by hand and in general, and no message is faster than a
+//! resource that it uses.
 
 use fabric::catalogue::Catalogue;
 use fabric::explain::{explain, total};
@@ -6,9 +7,7 @@ use fabric::limits::{busy, limits, one_way};
 use fabric::{Bytes, Costs, Nanos, Operation, Resource, System};
 use proptest::prelude::*;
 
-fn system(name: &str) -> System {
-    Catalogue::builtin().system(name).unwrap()
-}
+use crate::system;
 
 fn latency(costs: &Costs, bytes: u64, operation: Operation) -> Nanos {
     let hops = costs.system().most_hops();

@@ -1,11 +1,9 @@
-//! The catalogue: complete, with sources, and its rates are those of the specifications.
+//! The catalogue is complete, every value has a source, and its rates are those of the specifications.
 
-use fabric::catalogue::{Catalogue, Held, STANDINGS, Sheet};
+use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
 use fabric::{Bus, GbPerSec, Link, System, Tree};
 
-fn system(name: &str) -> System {
-    Catalogue::builtin().system(name).unwrap()
-}
+use crate::system;
 
 fn link(name: &str) -> Link {
     Catalogue::builtin()
@@ -22,12 +20,12 @@ fn every_value_has_a_source_that_says_what_stands_behind_it() {
             let (standing, text) = field.source.split_once(": ").unwrap_or((&field.source, ""));
             let where_ = format!(
                 "{}: {}.{}: {}",
-                field.place, sheet.path, field.key.name, field.source
+                field.location, sheet.path, field.key.name, field.source
             );
             assert!(STANDINGS.contains(&standing) && text.len() > 3, "{where_}");
-            match &field.held {
-                Held::Value(_) => *values += 1,
-                Held::Part(part) => look(part, values),
+            match &field.value {
+                FieldValue::Value(_) => *values += 1,
+                FieldValue::Part(part) => look(part, values),
             }
         }
     }

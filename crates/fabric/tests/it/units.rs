@@ -1,4 +1,4 @@
-//! Units are exact, and are read as they are shown.
+//! Units are exact, and values read back as they are shown.
 
 use fabric::quantity::{Quantity, Raw};
 use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};

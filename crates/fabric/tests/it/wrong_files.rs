@@ -1,4 +1,4 @@
-//! What is wrong with a file is told with its line, its key, and what is valid.
+//! Errors of a file name the line, the key, and the valid values.
 
 use fabric::catalogue::Catalogue;
 
@@ -21,7 +21,7 @@ fn each_mistake_has_its_message() {
         ("[system.mine\n", "mine.toml:1: this is not TOML: "),
         (
             "[sytem.mine]\n",
-            "mine.toml:1: sytem: no kind of part; did you mean system? valid: system, host, hca",
+            "mine.toml:1: sytem: not a kind of part; did you mean system? valid: system, host, hca",
         ),
         (
             "hca = 3\n",
@@ -29,11 +29,11 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[hca]\nmtu = \"2 KiB\"\n",
-            "mine.toml:2: hca.mtu: must stand in a table with a name, such as [hca.mine]",
+            "mine.toml:2: hca.mtu: must be part of a named table, such as [hca.mine]",
         ),
         (
             "[hca.x]\nfrom = \"connectx-3\"\nmtuu = 3\n",
-            "mine.toml:3: hca.x.mtuu: no key of a hca; did you mean mtu? valid: link, width, bus",
+            "mine.toml:3: hca.x.mtuu: not a key of a hca; did you mean mtu? valid: link, width, bus",
         ),
         (
             "[hca.x]\nfrom = \"connectx-33\"\n",
@@ -45,7 +45,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[hca.x]\nfrom = \"connectx-3\"\nwidth = 3\n",
-            "mine.toml:3: hca.x.width: 3 is no width of a link; valid are 1, 2, 4, 8 and 12",
+            "mine.toml:3: hca.x.width: 3 is not a link width; valid are 1, 2, 4, 8 and 12",
         ),
         (
             "[hca.x]\nfrom = \"connectx-3\"\nwidth = 4.5\n",
@@ -61,7 +61,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[system.x]\nfrom = \"fdr\"\ncable = { length = \"30 m\" }\n",
-            "mine.toml:3: system.x.cable.length: 30 m is longer than the 10 m that such a cable reaches",
+            "mine.toml:3: system.x.cable.length: 30 m is longer than the reach of this cable, 10 m",
         ),
         (
             "[system.x]\nfrom = \"fdr\"\nhca.mtu = \"3000 B\"\n",
@@ -73,7 +73,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[system.x]\nfrom = \"fdr\"\nnodes = 1\n",
-            "mine.toml:3: system.x.nodes: 1 hosts cannot hang on",
+            "mine.toml:3: system.x.nodes: three levels of 36-port switches cannot connect 1 hosts",
         ),
         (
             "[system.x]\nfrom = \"fdr\"\nhops = 0\n",
@@ -85,19 +85,19 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[system.fdr]\nfrom = \"qdr\"\n",
-            "mine.toml:1: system.fdr: the name is taken (systems.toml:",
+            "mine.toml:1: system.fdr: this name is already used (systems.toml:",
         ),
         (
             "[software.x]\nsend = \"1 us\"\n",
-            "mine.toml:1: software.x: receive is missing (Processor: an arrival, from noticing it to the program's return); give it a time",
+            "mine.toml:1: software.x: receive is missing (Processor: a receive, from the noticed arrival to the return of the call); give it a time",
         ),
         (
             "[link.a]\nfrom = \"b\"\n[link.b]\nfrom = \"a\"\n",
-            "starts from itself",
+            "inherits from itself",
         ),
         (
             "[link.a]\nfrom = 3\n",
-            "mine.toml:2: link.a.from: must be a text in quotes",
+            "mine.toml:2: link.a.from: must be a string in quotes",
         ),
     ];
     for (text, message) in cases {
@@ -110,7 +110,7 @@ fn each_mistake_has_its_message() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_by_line() {
+fn all_mistakes_are_reported_at_once_by_line() {
     let text = "[hca.a]\nfrom = \"connectx-3\"\nmtu = 1\n[hca.b]\nfrom = \"connectx-3\"\nmtu = 2\n";
     let problem = wrong(text);
     let lines: Vec<&str> = problem.lines().collect();
