@@ -15,7 +15,7 @@ use crate::sizes::SizeRange;
 ///
 /// Plain MPI calls through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchArguments {
     #[command(subcommand)]
     pub what: What,
 }
@@ -279,7 +279,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Whole {
         #[command(flatten)]
-        arguments: Arguments,
+        arguments: BenchArguments,
     }
 
     fn cases(words: &str) -> Result<Vec<Case>> {

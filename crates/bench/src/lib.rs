@@ -33,14 +33,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-pub use cli::Arguments;
+pub use cli::BenchArguments;
 use cli::{Options, OutputOptions, What};
 use plan::Benchmark;
 use results::Console;
 use rounds::{Measurement, Rounds, merge};
 
 /// `fishplate bench …`. The executable that calls this must also answer to [`worker::SUBCOMMAND`].
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &BenchArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -50,7 +50,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<()> {
+fn run(arguments: &BenchArguments) -> Result<()> {
     let command = env::current_exe().context("cannot tell where this command is")?;
     match &arguments.what {
         What::Limits(options) => {

@@ -6,8 +6,10 @@
 //! ends with the last packet's arrival: each packet on it waits either for its predecessor in the same
 //! stage or for itself in the previous stage.
 
+use crate::components::InvalidValue;
 use crate::cost::{Costs, Resource};
 use crate::packet::{self, Operation, Transport};
+use crate::system::System;
 use crate::units::{Bytes, Nanos};
 
 /// One step of a message, and its cost.
@@ -21,6 +23,36 @@ pub struct StepCost {
     pub count: u64,
     /// The time of all of them together.
     pub time: Nanos,
+}
+
+/// The path of a message through a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The rail, counted from 0.
+    pub rail: u32,
+    /// The number of switches.
+    pub hops: u32,
+}
+
+impl Path {
+    /// The path over `rail` and `hops` switches; `None` stands for the switches between the hosts
+    /// that are furthest apart. An error if the system has no such path.
+    pub fn new(system: &System, rail: u32, hops: Option<u32>) -> Result<Path, InvalidValue> {
+        InvalidValue::unless(rail < system.rails, "rail", || {
+            let plural = if system.rails == 1 { "" } else { "s" };
+            format!(
+                "there is no rail {rail}: the system has {} rail{plural}, counted from 0",
+                system.rails
+            )
+        })?;
+        let hops = hops.unwrap_or(system.most_hops());
+        let direct = system.switch.ports == 0;
+        InvalidValue::unless(direct == (hops == 0), "hops", || match direct {
+            true => "its hosts are connected back to back; valid is 0".into(),
+            false => "its hosts are connected by switches; valid are 1 to 5".into(),
+        })?;
+        Ok(Path { rail, hops })
+    }
 }
 
 /// The steps of one RDMA write, send or RDMA read of `payload` over a reliable connection and `hops`

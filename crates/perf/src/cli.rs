@@ -16,7 +16,7 @@ use crate::plan::{Benchmark, Plan, Transport};
 #[command(
     after_help = "Example:\n  fishplate perf write-lat --fabric qdr,fdr\n  fishplate perf send-bw --fabric qdr --transport ud --plot ud.png\n  fishplate perf write-lat --device mlx5_0             (here)\n  fishplate perf write-lat --device mlx5_0 10.0.0.1    (there; 10.0.0.1 is here)"
 )]
-pub struct Arguments {
+pub struct PerfArguments {
     #[command(subcommand)]
     pub what: What,
 }

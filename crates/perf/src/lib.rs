@@ -27,7 +27,7 @@ use device::{Device, verbs};
 use fabric::System;
 use results::Console;
 
-pub use cli::Arguments;
+pub use cli::PerfArguments;
 use cli::Options;
 use link::{Link, Listener};
 use plan::Plan;
@@ -47,7 +47,7 @@ pub struct Readers {
 const PATIENT: u32 = 30;
 
 /// `fishplate perf …`.
-pub fn main(arguments: &Arguments, readers: &Readers) -> ExitCode {
+pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
     match run(arguments, readers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -57,7 +57,7 @@ pub fn main(arguments: &Arguments, readers: &Readers) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
+fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let (benchmark, options) = arguments.what.benchmark();
     let plan = options.plan(benchmark)?;
     let plot = options.plot.as_deref();

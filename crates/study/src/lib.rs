@@ -21,7 +21,7 @@ use claims::{Findings, Scored};
 /// Run the experiments of a paper again, and hold what comes out against what was published.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fishplate study rdma-channel --out plots")]
-pub struct Arguments {
+pub struct StudyArguments {
     #[command(subcommand)]
     what: What,
 }
@@ -44,7 +44,7 @@ struct Output {
 }
 
 /// `fishplate study …`. The executable that calls this must also answer to `run`, `perf` and the worker of `bench`.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &StudyArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -54,7 +54,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<()> {
+fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot tell where this command is")?;
     let What::RdmaChannel(output) = &arguments.what;
     let results = rdma_channel::run(&command)?;

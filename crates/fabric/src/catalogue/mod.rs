@@ -136,6 +136,23 @@ impl Catalogue {
         self.sheet(System::KIND, name)?.build()
     }
 
+    /// The part that `word` names, as `KIND.NAME` or as a name of any kind, and the other kinds that
+    /// have a part of this name.
+    pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
+        if let Some((kind, name)) = word.split_once('.')
+            && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)
+        {
+            return Ok((self.sheet(kind, name)?, Vec::new()));
+        }
+        let mut having = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| {
+            let mut parts = self.parts.iter();
+            parts.any(|part| part.names(kind, word))
+        });
+        // An unknown name is most likely meant to be a system.
+        let sheet = self.sheet(having.next().unwrap_or(System::KIND), word)?;
+        Ok((sheet, having.collect()))
+    }
+
     /// A part with all its values, their locations and sources.
     pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
         match self.parts.iter().position(|part| part.names(kind, name)) {

@@ -24,7 +24,7 @@ pub(super) struct WrittenPart {
 }
 
 impl WrittenPart {
-    pub fn names(&self, kind: &str, name: &str) -> bool {
+    pub(super) fn names(&self, kind: &str, name: &str) -> bool {
         self.kind == kind && self.name == name
     }
 }

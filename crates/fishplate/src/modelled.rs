@@ -1,4 +1,4 @@
-//! `fishplate run --fabric`: the modelled machine that a job runs on, and what is kept of it when it is over.
+//! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,111 +15,112 @@ use device::model::trace::{self, Record};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
-// Flattened into a struct of the same name, and two groups cannot have one.
-#[group(skip)]
-pub struct Arguments {
+pub(crate) struct ModelledArguments {
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
 
-    /// How ranks of one of its hosts reach each other
-    #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Memory, requires = "fabric")]
-    intra_host: Way,
+    /// Path between ranks of one modelled host
+    #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
+    intra_host: IntraHostPath,
 
-    /// What all that looks random there follows from
+    /// Seed for everything random in the model
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
     seed: u64,
 
-    /// What goes wrong there: a plan in TOML (see docs/modelled.md)
+    /// Faults of the modelled machine: a TOML file (see docs/modelled.md)
     #[arg(long, value_name = "FILE", requires = "fabric")]
     faults: Option<String>,
 
-    /// How long the program's own computing takes there: `none`, `measured[:SCALE]` (SCALE times as long as here), `record
-    /// FILE` (measured, and kept), `replay FILE` (as it was kept)
+    /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the
+    /// measured time, times SCALE), `record FILE` (the measured time, which is also recorded),
+    /// `replay FILE` (the recorded time)
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
-    compute: How,
+    compute: ComputeOption,
 
-    /// Write what ranks, buses and links did, for ui.perfetto.dev
+    /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Way {
-    /// By its memory: a processor copies
+enum IntraHostPath {
+    /// Through shared memory: a processor copies
     Memory,
-    /// By its HCA, which turns the packets round
+    /// Through the HCA, which loops the packets back
     Hca,
 }
 
-impl From<Way> for IntraHost {
-    fn from(way: Way) -> IntraHost {
-        match way {
-            Way::Memory => IntraHost::Memory,
-            Way::Hca => IntraHost::Hca,
+impl From<IntraHostPath> for IntraHost {
+    fn from(path: IntraHostPath) -> IntraHost {
+        match path {
+            IntraHostPath::Memory => IntraHost::Memory,
+            IntraHostPath::Hca => IntraHost::Hca,
         }
     }
 }
 
 #[derive(Clone)]
-enum How {
+enum ComputeOption {
     None,
-    /// In thousandths.
+    /// The scale, in thousandths.
     Measured(u64),
     Record(PathBuf),
     Replay(PathBuf),
 }
 
-impl FromStr for How {
+impl FromStr for ComputeOption {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<How, String> {
+    fn from_str(text: &str) -> Result<ComputeOption, String> {
         let (word, rest) = match text.split_once(':') {
             Some((word, rest)) => (word, Some(rest)),
             None => (text, None),
         };
         match (word, rest) {
-            ("none", None) => Ok(How::None),
-            ("measured", None) => Ok(How::Measured(1000)),
+            ("none", None) => Ok(ComputeOption::None),
+            ("measured", None) => Ok(ComputeOption::Measured(1000)),
             ("measured", Some(scale)) => match scale.parse::<f64>() {
                 Ok(number) if (0.001..=1e6).contains(&number) => {
-                    Ok(How::Measured((number * 1000.0).round() as u64))
+                    Ok(ComputeOption::Measured((number * 1000.0).round() as u64))
                 }
-                _ => Err(format!("{scale} is no scale; valid are 0.001 to 1000000")),
+                _ => Err(format!("{scale} is not a scale; valid are 0.001 to 1000000")),
             },
-            ("record", Some(file)) if !file.is_empty() => Ok(How::Record(file.into())),
-            ("replay", Some(file)) if !file.is_empty() => Ok(How::Replay(file.into())),
+            ("record", Some(file)) if !file.is_empty() => Ok(ComputeOption::Record(file.into())),
+            ("replay", Some(file)) if !file.is_empty() => Ok(ComputeOption::Replay(file.into())),
             ("record" | "replay", _) => Err(format!("{word} needs a file: {word} FILE")),
             _ => Err("valid are none, measured[:SCALE], record FILE and replay FILE".into()),
         }
     }
 }
 
-/// A job's machine, and where goes what is kept of it.
+/// The modelled machine of a job, and the files to write after it. Empty for a job on this machine.
 #[derive(Default)]
-pub struct Stage {
-    pub launched: Option<launch::Stage>,
+pub(crate) struct ModelledJob {
+    /// The machine as the launcher passes it to ranks.
+    pub(crate) launched: Option<launch::Stage>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
 }
 
-impl Arguments {
-    /// Does the job run on a modelled machine?
-    pub fn is_wanted(&self) -> bool {
+impl ModelledArguments {
+    /// Whether the job runs on a modelled machine.
+    pub(crate) fn is_wanted(&self) -> bool {
         self.fabric.is_some()
     }
 
-    /// Whatever can be wrong before the job starts is told here.
-    pub fn stage(
+    /// Builds the machine and creates the files. Reports every error that can be found before the job
+    /// starts.
+    pub(crate) fn prepare(
         &self,
         ranks: usize,
         per_host: usize,
         program: &OsStr,
         arguments: &[impl AsRef<OsStr>],
-    ) -> Result<Stage, String> {
+    ) -> Result<ModelledJob, String> {
         let Some(word) = &self.fabric else {
-            return Ok(Stage::default());
+            return Ok(ModelledJob::default());
         };
         if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
@@ -136,19 +137,19 @@ impl Arguments {
         let program = words.join(" ").replace(char::is_control, "?");
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
-            How::None => Compute::Left,
-            How::Measured(scale) => {
+            ComputeOption::None => Compute::Left,
+            ComputeOption::Measured(scale) => {
                 eprintln!(
-                    "fishplate: --compute measured: what the program computes takes as long as it happens to take here, so \
-                     times differ from run to run"
+                    "fishplate: --compute measured: the program's computing is timed on this machine, so times differ from run \
+                     to run"
                 );
                 Compute::Measured(*scale)
             }
-            How::Record(file) => {
+            ComputeOption::Record(file) => {
                 record = Some((Output::create("--compute record", file)?, program));
                 Compute::Recorded
             }
-            How::Replay(file) => {
+            ComputeOption::Replay(file) => {
                 computed = Some(replayed(file, &program, ranks)?.pack());
                 Compute::Replayed
             }
@@ -159,8 +160,8 @@ impl Arguments {
             .transpose()?;
         scene.traced = trace.is_some();
         let world = sim::memory::Memory::create()
-            .map_err(|why| format!("the memory of virtual time cannot be had: {why}"))?;
-        Ok(Stage {
+            .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
+        Ok(ModelledJob {
             launched: Some(launch::Stage {
                 scene: scene.encode(),
                 world: Arc::new(world),
@@ -181,14 +182,14 @@ fn replayed(file: &Path, program: &str, ranks: usize) -> Result<Computing, Strin
     Ok(computing)
 }
 
-impl Stage {
-    /// The job is over: writes what is to be kept of it.
-    pub fn finish(self) -> Result<(), String> {
+impl ModelledJob {
+    /// Writes the trace and the recorded compute times after the job.
+    pub(crate) fn finish(self) -> Result<(), String> {
         let Some(stage) = self.launched else {
             return Ok(());
         };
         let world = Arc::try_unwrap(stage.world).or_else(|world| world.try_clone());
-        let world = world.map_err(|why: io::Error| format!("the world is gone: {why}"))?;
+        let world = world.map_err(|why: io::Error| format!("cannot reopen the memory of the modelled machine: {why}"))?;
         let world = File::from(world);
         let mut problems = Vec::new();
         if let Some(output) = self.trace {
@@ -209,13 +210,13 @@ impl Stage {
     }
 }
 
-/// What is to be said of it, if anything.
+/// Writes the trace. Returns a warning if it is incomplete.
 fn write_trace(world: &File, to: &mut dyn Write) -> io::Result<Option<String>> {
     let record = Record::read(world)?;
     record.write(to)?;
     Ok((record.lost > 0).then(|| {
         format!(
-            "it holds the first {} events, up to {:.3} ms of virtual time, and {} more did not fit: trace a shorter run",
+            "the trace holds the first {} events, up to {:.3} ms of virtual time; {} more did not fit: trace a shorter run",
             trace::MOST,
             record.end() as f64 * 1e-9,
             record.lost
@@ -257,7 +258,7 @@ impl Output {
             }
             Ok(None) => Ok(()),
             Err(why) => {
-                // Half of it says nothing. What is no file, such as a device, stays.
+                // Half a file is useless. A device such as /dev/null stays.
                 if self.path.is_file() {
                     let _ = std::fs::remove_file(&self.path);
                 }
