@@ -84,7 +84,9 @@ impl FromStr for ComputeOption {
                 Ok(number) if (0.001..=1e6).contains(&number) => {
                     Ok(ComputeOption::Measured((number * 1000.0).round() as u64))
                 }
-                _ => Err(format!("{scale} is not a scale; valid are 0.001 to 1000000")),
+                _ => Err(format!(
+                    "{scale} is not a scale; valid are 0.001 to 1000000"
+                )),
             },
             ("record", Some(file)) if !file.is_empty() => Ok(ComputeOption::Record(file.into())),
             ("replay", Some(file)) if !file.is_empty() => Ok(ComputeOption::Replay(file.into())),
@@ -189,7 +191,9 @@ impl ModelledJob {
             return Ok(());
         };
         let world = Arc::try_unwrap(stage.world).or_else(|world| world.try_clone());
-        let world = world.map_err(|why: io::Error| format!("cannot reopen the memory of the modelled machine: {why}"))?;
+        let world = world.map_err(|why: io::Error| {
+            format!("cannot reopen the memory of the modelled machine: {why}")
+        })?;
         let world = File::from(world);
         let mut problems = Vec::new();
         if let Some(output) = self.trace {

@@ -104,7 +104,9 @@ pub(crate) fn main(arguments: RunArguments) -> ExitCode {
         }
     };
     drop(options);
-    let lost = modelled.finish().map_err(|why| eprintln!("fishplate: {why}"));
+    let lost = modelled
+        .finish()
+        .map_err(|why| eprintln!("fishplate: {why}"));
     ExitCode::from(match lost {
         Err(()) if code == 0 => 1,
         _ => code,

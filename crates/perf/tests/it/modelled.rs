@@ -1,4 +1,4 @@
-//! On modelled machines the benchmarks find what the physics say.
+//! On modelled machines the benchmarks measure what the physics predict.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,8 +8,9 @@ use fabric::catalogue::Catalogue;
 use fabric::explain::{explain, total};
 use fabric::limits::{both_ways, limits, one_way};
 use fabric::{Bytes, Costs, Operation, System};
+use perf::benchmark::{Benchmark, TransportService};
 use perf::measure::{Found, Latency, Sample};
-use perf::plan::{Benchmark, Plan, Transport};
+use perf::plan::PerfPlan;
 use perf::stream::Stream;
 use perf::target::modelled::{Machine, run};
 use results::Console;
@@ -26,11 +27,11 @@ fn qdr() -> System {
     Catalogue::builtin().system("qdr").unwrap()
 }
 
-fn measured(system: &System, plan: &Plan) -> Vec<Sample> {
+fn measured(system: &System, plan: &PerfPlan) -> Vec<Sample> {
     with_faults(system, plan, Faults::default())
 }
 
-fn with_faults(system: &System, plan: &Plan, faults: Faults) -> Vec<Sample> {
+fn with_faults(system: &System, plan: &PerfPlan, faults: Faults) -> Vec<Sample> {
     let machine = Machine {
         system: *system,
         faults,
@@ -39,25 +40,25 @@ fn with_faults(system: &System, plan: &Plan, faults: Faults) -> Vec<Sample> {
     run(&machine, plan, Rc::new(RefCell::new(Console::new(1)))).unwrap()
 }
 
-fn latency(system: &System, plan: &Plan) -> Latency {
+fn latency(system: &System, plan: &PerfPlan) -> Latency {
     match measured(system, plan)[0].found {
         Found::Latency(latency) => latency,
         ref other => panic!("{other:?}"),
     }
 }
 
-fn stream(system: &System, plan: &Plan) -> Stream {
+fn stream(system: &System, plan: &PerfPlan) -> Stream {
     match measured(system, plan)[0].found {
         Found::Stream(stream) => stream,
         ref other => panic!("{other:?}"),
     }
 }
 
-fn of_size(benchmark: Benchmark, size: usize) -> Plan {
-    Plan {
+fn of_size(benchmark: Benchmark, size: usize) -> PerfPlan {
+    PerfPlan {
         size: Some(size),
         iterations: Some(40),
-        ..Plan::new(benchmark, Transport::Rc)
+        ..PerfPlan::new(benchmark, TransportService::Rc)
     }
 }
 
@@ -104,7 +105,7 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
             let both = both_ways(&limits).unwrap().both_ways.as_mb_per_sec();
             let share = |benchmark, bidirectional, limit: f64| {
                 let iterations = Some(if size > 65536 { 10 } else { 60 });
-                let plan = Plan {
+                let plan = PerfPlan {
                     bidirectional,
                     iterations,
                     ..of_size(benchmark, size)
@@ -133,18 +134,18 @@ fn every_benchmark_runs_on_every_transport_that_can() {
     let system = qdr();
     for benchmark in Benchmark::ALL {
         for &transport in benchmark.transports() {
-            let plan = Plan {
+            let plan = PerfPlan {
                 iterations: Some(30),
-                ..Plan::new(benchmark, transport)
+                ..PerfPlan::new(benchmark, transport)
             };
             let plans = match benchmark.is_latency() {
                 true => vec![plan],
                 false => vec![
-                    Plan {
+                    PerfPlan {
                         bidirectional: true,
                         ..plan.clone()
                     },
-                    Plan {
+                    PerfPlan {
                         qps: 3,
                         ..plan.clone()
                     },
@@ -176,17 +177,17 @@ fn every_benchmark_runs_on_every_transport_that_can() {
 #[test]
 fn shared_receive_queues_serve_all_queue_pairs() {
     for (benchmark, transport, qps) in [
-        (Benchmark::SendLat, Transport::Rc, 1),
-        (Benchmark::SendLat, Transport::Uc, 1),
-        (Benchmark::SendBw, Transport::Rc, 4),
-        (Benchmark::SendBw, Transport::Uc, 3),
+        (Benchmark::SendLat, TransportService::Rc, 1),
+        (Benchmark::SendLat, TransportService::Uc, 1),
+        (Benchmark::SendBw, TransportService::Rc, 4),
+        (Benchmark::SendBw, TransportService::Uc, 3),
     ] {
-        let plan = Plan {
+        let plan = PerfPlan {
             srq: true,
             qps,
             iterations: Some(50),
             size: Some(64),
-            ..Plan::new(benchmark, transport)
+            ..PerfPlan::new(benchmark, transport)
         };
         match measured(&qdr(), &plan)[0].found {
             Found::Latency(found) => assert!(found.min > 0.1),
@@ -201,13 +202,13 @@ fn what_is_lost_shows_at_the_receiver_alone() {
         loss: 100_000,
         ..Faults::default()
     };
-    for transport in [Transport::Uc, Transport::Ud] {
+    for transport in [TransportService::Uc, TransportService::Ud] {
         for bidirectional in [false, true] {
-            let plan = Plan {
+            let plan = PerfPlan {
                 size: Some(1024),
                 iterations: Some(500),
                 bidirectional,
-                ..Plan::new(Benchmark::SendBw, transport)
+                ..PerfPlan::new(Benchmark::SendBw, transport)
             };
             let Found::Stream(found) = with_faults(&qdr(), &plan, faults)[0].found else {
                 panic!("a stream");
@@ -231,11 +232,11 @@ fn what_is_lost_shows_at_the_receiver_alone() {
 /// Too few receives for datagrams that come faster than they are taken: the rest is lost, and nobody waits for it.
 #[test]
 fn datagrams_without_a_receive_are_lost() {
-    let plan = Plan {
+    let plan = PerfPlan {
         rx_depth: Some(8),
         iterations: Some(1000),
         size: Some(64),
-        ..Plan::new(Benchmark::SendBw, Transport::Ud)
+        ..PerfPlan::new(Benchmark::SendBw, TransportService::Ud)
     };
     let Found::Stream(found) = measured(&qdr(), &plan)[0].found else {
         panic!("a stream")
@@ -254,7 +255,7 @@ fn a_message_that_never_comes_is_told() {
         },
         seed: 1,
     };
-    let plan = Plan::new(Benchmark::SendLat, Transport::Ud);
+    let plan = PerfPlan::new(Benchmark::SendLat, TransportService::Ud);
     let error = run(&machine, &plan, Rc::new(RefCell::new(Console::new(1)))).unwrap_err();
     assert!(
         error.to_string().contains("a message was lost"),
@@ -291,7 +292,7 @@ fn a_smaller_mtu_costs_bandwidth() {
     let at = |mtu| {
         stream(
             &system,
-            &Plan {
+            &PerfPlan {
                 mtu,
                 ..of_size(Benchmark::WriteBw, 1 << 20)
             },
@@ -311,7 +312,7 @@ fn inline_payloads_save_the_read_from_memory() {
     let at = |inline| {
         latency(
             &qdr(),
-            &Plan {
+            &PerfPlan {
                 inline,
                 ..of_size(Benchmark::WriteLat, 8)
             },
@@ -328,9 +329,9 @@ fn the_same_words_find_the_same() {
         loss: 20_000,
         ..Faults::default()
     };
-    let plan = Plan {
+    let plan = PerfPlan {
         iterations: Some(200),
-        ..Plan::new(Benchmark::SendBw, Transport::Ud)
+        ..PerfPlan::new(Benchmark::SendBw, TransportService::Ud)
     };
     assert_eq!(
         with_faults(&qdr(), &plan, faults),
@@ -368,7 +369,7 @@ fn what_a_message_costs_is_counted() {
             assert_eq!(traffic.packets, messages * packets, "{benchmark:?} {size}");
             assert_eq!(traffic.acknowledgements, messages * acknowledgements);
             assert_eq!(traffic.bytes, messages * bytes, "{benchmark:?} {size}");
-            assert_eq!(counts.asked.work_requests, messages);
+            assert_eq!(counts.requests.work_requests, messages);
         }
     }
 }

@@ -1,8 +1,6 @@
-//! How jobs end: exit codes, the one line, and nothing left behind.
+//! The end of a job: its exit code, its one line of error, and nothing left behind.
 
-mod common;
-
-use common::{nothing_left, ranks, run};
+use crate::common::{nothing_left, ranks, run};
 use nix::sys::signal::{Signal, kill};
 
 #[test]
@@ -185,7 +183,7 @@ fn a_launcher_that_is_killed_takes_its_ranks_along() {
 fn a_program_below_a_wrapper_ends_with_the_launcher() {
     let script = format!(
         "python3 -SE {} init pid 'recv=1 tag=1'; sleep 1000",
-        common::RANK
+        crate::common::RANK
     );
     let mut job = run(&["-n", "1", "sh", "-c", &script]).start();
     job.pids(1);
@@ -198,7 +196,7 @@ fn a_program_below_a_wrapper_ends_with_the_launcher() {
 fn a_program_that_dies_below_a_wrapper_is_noticed() {
     let script = format!(
         "exec 2>/dev/null; python3 -SE {} init kill=SIGKILL; sleep 1000",
-        common::RANK
+        crate::common::RANK
     );
     let job = run(&["-n", "2", "sh", "-c", &script]).finish();
     job.code(1).one_line(&["rank ", "lost its program (pid "]);
@@ -206,7 +204,7 @@ fn a_program_that_dies_below_a_wrapper_is_noticed() {
 
 #[test]
 fn two_programs_in_one_rank_are_refused() {
-    let rank = format!("python3 -SE {} init finalize", common::RANK);
+    let rank = format!("python3 -SE {} init finalize", crate::common::RANK);
     let job = run(&[
         "-n",
         "1",

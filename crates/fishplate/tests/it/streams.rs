@@ -1,8 +1,6 @@
 //! Input and output of ranks.
 
-mod common;
-
-use common::{ranks, run};
+use crate::common::{ranks, run};
 
 #[test]
 fn input_goes_to_rank_0() {
@@ -72,7 +70,7 @@ fn output_that_nobody_reads_does_not_hold_up_an_interrupt() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     job.signal(Signal::SIGINT);
     // Nothing more is read until the launcher has ended.
-    common::eventually("the end of the launcher", || {
+    crate::common::eventually("the end of the launcher", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
         stat.contains(") Z ")
     });
@@ -83,9 +81,9 @@ fn output_that_nobody_reads_does_not_hold_up_an_interrupt() {
 fn a_reader_that_leaves_ends_the_writers() {
     let script = format!(
         "{} run -n 2 --tag-output sh -c 'yes; kill -PIPE $$' | head -n 1",
-        common::FISHPLATE
+        crate::common::FISHPLATE
     );
-    let job = common::command("bash")
+    let job = crate::common::command("bash")
         .arguments(&["-o", "pipefail", "-c", &script])
         .finish();
     job.code(141).one_line(&["SIGPIPE"]);

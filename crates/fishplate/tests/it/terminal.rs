@@ -1,8 +1,6 @@
 //! Jobs on a terminal: rank 0 reads from it, and its keys reach the job.
 
-mod common;
-
-use common::{Done, FISHPLATE, RANK, command};
+use crate::common::{Done, FISHPLATE, RANK, command};
 
 /// Two ranks that do these steps, on a terminal where somebody types `keys` once both ranks have shown their `pid`.
 fn on_a_terminal(keys: &str, steps: &[&str]) -> Done {

@@ -1,8 +1,6 @@
-//! What can be asked of the command, and how it answers to what cannot be done.
+//! Arguments of the command, and the errors of those that it refuses.
 
-mod common;
-
-use common::{FISHPLATE, Folder, command, output, ranks, run};
+use crate::common::{FISHPLATE, Folder, command, output, ranks, run};
 
 #[test]
 fn a_missing_program_is_named() {
@@ -89,7 +87,7 @@ fn variables_are_set() {
 }
 
 #[test]
-fn a_misspelt_setting_is_told_once() {
+fn a_misspelt_setting_is_reported_once() {
     let parts = [
         "FISHPLATE_EAGR_LIMIT",
         "FISHPLATE_EAGER_LIMIT",
@@ -305,7 +303,7 @@ fn a_reader_who_has_seen_enough_is_no_fault() {
 }
 
 #[test]
-fn info_tells_what_the_machine_has() {
+fn info_shows_what_the_machine_has() {
     let json: serde_json::Value =
         serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();
     assert!(json["cores"].as_u64().unwrap() >= 1);

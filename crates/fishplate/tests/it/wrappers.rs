@@ -1,11 +1,9 @@
-//! The compilers' wrappers, in a small tree of their own that looks like an installed one.
-
-mod common;
+//! The compiler wrappers, in a small tree that looks like an installed one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::Folder;
+use crate::common::Folder;
 
 const MPICC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/mpicc");
 

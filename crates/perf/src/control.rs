@@ -1,8 +1,10 @@
-//! The two processes of a benchmark find each other and talk: lines of JSON over one TCP connection.
+//! The control connection between the two processes of a benchmark: lines of JSON over TCP.
 //!
-//! Who is started without a host listens; the other connects. Both say first who they are and what they are about to
-//! measure, and go on only if that is the same. What must always hold: nothing waits for ever, no line is longer than
-//! [`LONGEST`], and nothing that a stranger says is taken for more than a line.
+//! The side that starts without a host listens; the other connects. Both first send their version and
+//! plan, and continue only if these are equal.
+//!
+//! What must always hold: every wait has a limit, no line is longer than [`LONGEST`], and a line from
+//! a stranger has no effect.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -13,69 +15,79 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::plan::PerfPlan;
 
-/// Goes up whenever two versions would not understand each other.
+/// The version of the protocol. It changes with every incompatible change.
 const VERSION: u64 = 2;
 const NAME: &str = "fishplate-perf";
-/// Bytes of a line; addresses of ten thousand queue pairs fit.
+/// The longest line, in bytes: room for the addresses of ten thousand queue pairs.
 const LONGEST: usize = 1 << 20;
-/// Between two attempts to connect, or two looks whether somebody has.
+/// Time between two attempts to connect, and between two polls of the listening socket.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// What is said after the greeting.
+/// A message after the greeting.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+enum ControlMessage {
+    /// Text of the benchmark.
     Words(String),
-    /// Nothing new; who says so is at work.
+    /// A sign of life.
     Alive,
-    /// Who says so has given up, and why.
+    /// The sender has failed, for this reason.
     Failed(String),
 }
 
-/// The connection to the other end.
-pub struct Link {
+/// The control connection to the other side.
+pub struct ControlLink {
     stream: TcpStream,
-    /// What has come and has not been taken.
-    here: Vec<u8>,
-    /// How long the other end may be silent.
+    /// Bytes that have arrived and are not yet taken.
+    arrived: Vec<u8>,
+    /// Time after which a silent peer counts as failed.
     patience: Duration,
 }
 
-/// Waits for the other end to connect.
+/// A socket that waits for the other side to connect.
 pub struct Listener(TcpListener);
 
 impl Listener {
+    /// Listens on a TCP port; 0 lets the system choose one.
     pub fn new(port: u16) -> Result<Listener> {
-        // A socket of IPv6 takes connections of IPv4 too, where there is IPv6 at all.
+        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is used.
         let all = [
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
         ];
         let socket = TcpListener::bind(&all[..]).with_context(|| {
-            format!("cannot listen on TCP port {port}; name another with --port")
+            format!("cannot listen on TCP port {port}; choose another with --port")
         })?;
         socket.set_nonblocking(true)?;
         Ok(Listener(socket))
     }
 
+    /// The TCP port.
     pub fn port(&self) -> Result<u16> {
         Ok(self.0.local_addr()?.port())
     }
 
-    /// The first to connect who has the same in mind. Who speaks something else is sent away.
-    pub fn accept(&self, plan: &Plan, wait: Duration, patience: Duration) -> Result<Link> {
+    /// Accepts the first connection of another side with an equal plan, within `wait`. Connections that
+    /// do not speak this protocol are closed. `patience` is the time after which a silent peer counts
+    /// as failed.
+    pub fn accept(
+        &self,
+        plan: &PerfPlan,
+        wait: Duration,
+        patience: Duration,
+    ) -> Result<ControlLink> {
         let until = Instant::now() + wait;
         loop {
             match self.0.accept() {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(false)?;
-                    let mut link = Link::over(stream, patience)?;
+                    let mut link = ControlLink::over(stream, patience)?;
                     match link.greet(plan) {
                         Err(Refused::Stranger(why)) => {
                             eprintln!(
-                                "fishplate perf: somebody connected who is no other end: {why:#}"
+                                "fishplate perf: closed a connection that is not from fishplate perf: {why:#}"
                             );
                         }
                         Err(Refused::Different(why)) => return Err(why),
@@ -85,42 +97,43 @@ impl Listener {
                 Err(why) if why.kind() == ErrorKind::WouldBlock => {
                     if Instant::now() >= until {
                         bail!(
-                            "no other end has connected for {}; start it with this machine's name",
+                            "no peer has connected within {}; start the other side with this machine's name",
                             seconds(wait)
                         );
                     }
                     sleep(AGAIN);
                 }
-                Err(why) => return Err(why).context("cannot take a connection"),
+                Err(why) => return Err(why).context("cannot accept a connection"),
             }
         }
     }
 }
 
-/// Why a greeting leads to nothing.
+/// The reason for a failed greeting.
 enum Refused {
-    /// It is no greeting.
+    /// The peer does not speak this protocol.
     Stranger(anyhow::Error),
-    /// The other end is another version, or measures something else.
+    /// The other side has another version or another plan.
     Different(anyhow::Error),
 }
 
-impl Link {
-    /// Connects to who listens there, or will listen before `wait` is over.
+impl ControlLink {
+    /// Connects to the side that listens on `host`, and retries for `wait`. `patience` is the time after
+    /// which a silent peer counts as failed.
     pub fn connect(
         host: &str,
         port: u16,
-        plan: &Plan,
+        plan: &PerfPlan,
         wait: Duration,
         patience: Duration,
-    ) -> Result<Link> {
+    ) -> Result<ControlLink> {
         let until = Instant::now() + wait;
         let all: Vec<SocketAddr> = (host, port)
             .to_socket_addrs()
-            .with_context(|| format!("there is no host {host}"))?
+            .with_context(|| format!("cannot resolve the host name {host}"))?
             .collect();
         let stream = loop {
-            let mut last = anyhow!("it has no address");
+            let mut last = anyhow!("the host has no address");
             let mut found = None;
             for address in &all {
                 let left = until.saturating_duration_since(Instant::now()).max(AGAIN);
@@ -137,7 +150,7 @@ impl Link {
                 None if Instant::now() >= until || all.is_empty() => {
                     return Err(last).with_context(|| {
                         format!(
-                            "cannot reach the other end at {host}, TCP port {port}, within {}; start it there with the same options and without a host",
+                            "cannot connect to {host}, TCP port {port}, within {}; start the same command there, without HOST",
                             seconds(wait)
                         )
                     });
@@ -145,45 +158,44 @@ impl Link {
                 None => sleep(AGAIN),
             }
         };
-        let mut link = Link::over(stream, patience)?;
+        let mut link = ControlLink::over(stream, patience)?;
         match link.greet(plan) {
             Ok(()) => Ok(link),
-            Err(Refused::Stranger(why)) => {
-                Err(why).with_context(|| format!("{host}, TCP port {port}, is no other end"))
-            }
+            Err(Refused::Stranger(why)) => Err(why)
+                .with_context(|| format!("{host}, TCP port {port}, does not run fishplate perf")),
             Err(Refused::Different(why)) => Err(why),
         }
     }
 
-    fn over(stream: TcpStream, patience: Duration) -> Result<Link> {
+    fn over(stream: TcpStream, patience: Duration) -> Result<ControlLink> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
-        Ok(Link {
+        Ok(ControlLink {
             stream,
-            here: Vec::new(),
+            arrived: Vec::new(),
             patience,
         })
     }
 
-    fn greet(&mut self, plan: &Plan) -> Result<(), Refused> {
+    fn greet(&mut self, plan: &PerfPlan) -> Result<(), Refused> {
         let own = serde_json::to_value(plan).map_err(|why| Refused::Stranger(why.into()))?;
         let greeting = serde_json::json!({NAME: VERSION, "plan": own});
         self.write(&greeting.to_string())
             .map_err(Refused::Stranger)?;
         let line = self.line().map_err(Refused::Stranger)?;
         let said: Value = serde_json::from_str(&line)
-            .map_err(|_| Refused::Stranger(anyhow!("it does not speak JSON")))?;
+            .map_err(|_| Refused::Stranger(anyhow!("it does not send JSON")))?;
         match said.get(NAME).and_then(Value::as_u64) {
             Some(VERSION) => {}
             Some(other) => {
                 return Err(Refused::Different(anyhow!(
-                    "the other end speaks version {other} of this benchmark's language, this one {VERSION}; use the same fishplate on both"
+                    "the other side uses version {other} of the protocol, this one version {VERSION}; use the same fishplate on both"
                 )));
             }
             None => {
                 return Err(Refused::Stranger(anyhow!(
-                    "it does not say that it is fishplate perf"
+                    "its greeting is not that of fishplate perf"
                 )));
             }
         }
@@ -191,26 +203,27 @@ impl Link {
         match differences(&own, &theirs) {
             words if words.is_empty() => Ok(()),
             words => Err(Refused::Different(anyhow!(
-                "the two ends were started with different options: {words}"
+                "the two sides were started with different options: {words}"
             ))),
         }
     }
 
+    /// Sends `words` to the other side.
     pub fn say(&mut self, words: &str) -> Result<()> {
-        self.send(&Line::Words(words.into()))
+        self.send(&ControlMessage::Words(words.into()))
     }
 
-    /// So that the other end does not take silence for death.
+    /// Sends a sign of life, so that the other side does not take silence for a failure.
     pub fn alive(&mut self) -> Result<()> {
-        self.send(&Line::Alive)
+        self.send(&ControlMessage::Alive)
     }
 
-    /// The last words, if they still get there.
+    /// Sends the reason of a failure, if the connection still works.
     pub fn failed(&mut self, why: &str) {
-        self.send(&Line::Failed(why.into())).ok();
+        self.send(&ControlMessage::Failed(why.into())).ok();
     }
 
-    /// What the other end says next.
+    /// Waits for the next words of the other side.
     pub fn hear(&mut self) -> Result<String> {
         loop {
             let line = self.line()?;
@@ -220,9 +233,9 @@ impl Link {
         }
     }
 
-    /// What it has said, if it has.
+    /// The next words of the other side, if they have arrived.
     pub fn heard(&mut self) -> Result<Option<String>> {
-        // Who has gone may have said something before.
+        // A side that has ended may have sent words before.
         let fetched = self.fetch();
         while let Some(line) = self.take()? {
             if let Some(words) = meaning(&line)? {
@@ -232,23 +245,23 @@ impl Link {
         fetched.map(|()| None)
     }
 
-    /// An error if the other end has gone or given up. What it has said besides stays to be heard.
+    /// An error if the other side has ended or failed. Its words stay available.
     pub fn check(&mut self) -> Result<()> {
         let fetched = self.fetch();
         let whole = self
-            .here
+            .arrived
             .iter()
             .rposition(|&byte| byte == b'\n')
             .unwrap_or(0);
-        for line in self.here[..whole].split(|&byte| byte == b'\n') {
-            if let Ok(Line::Failed(why)) = serde_json::from_slice(line) {
-                bail!("the other end gave up: {why}");
+        for line in self.arrived[..whole].split(|&byte| byte == b'\n') {
+            if let Ok(ControlMessage::Failed(why)) = serde_json::from_slice(line) {
+                bail!("the other side failed: {why}");
             }
         }
         fetched
     }
 
-    fn send(&mut self, line: &Line) -> Result<()> {
+    fn send(&mut self, line: &ControlMessage) -> Result<()> {
         self.write(&serde_json::to_string(line)?)
     }
 
@@ -256,10 +269,10 @@ impl Link {
         let line = format!("{line}\n");
         self.stream
             .write_all(line.as_bytes())
-            .context("the other end has gone")
+            .context("the other side has closed the connection")
     }
 
-    /// The next line, however long it takes within the time of silence.
+    /// Waits for the next line, at most for the time of silence.
     fn line(&mut self) -> Result<String> {
         let until = Instant::now() + self.patience;
         loop {
@@ -274,18 +287,20 @@ impl Link {
             match self.read() {
                 Ok(()) => {}
                 Err(why) if silence(&why) => return Err(silent(self.patience)),
-                Err(why) => return Err(why).context("the other end has gone"),
+                Err(why) => return Err(why).context("the other side has closed the connection"),
             }
         }
     }
 
-    /// Takes in what has come, without waiting.
+    /// Reads what has arrived, without waiting.
     fn fetch(&mut self) -> Result<()> {
         self.stream.set_nonblocking(true)?;
         let read = self.read();
         self.stream.set_nonblocking(false)?;
         match read {
-            Err(why) if !silence(&why) => Err(why).context("the other end has gone"),
+            Err(why) if !silence(&why) => {
+                Err(why).context("the other side has closed the connection")
+            }
             _ => Ok(()),
         }
     }
@@ -295,7 +310,7 @@ impl Link {
         match self.stream.read(&mut some) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
-                self.here.extend_from_slice(&some[..count]);
+                self.arrived.extend_from_slice(&some[..count]);
                 Ok(())
             }
             Err(why) if why.kind() == ErrorKind::Interrupted => Ok(()),
@@ -303,18 +318,18 @@ impl Link {
         }
     }
 
-    /// A whole line of what has come.
+    /// Takes the first whole line that has arrived.
     fn take(&mut self) -> Result<Option<String>> {
-        let Some(end) = self.here.iter().position(|&byte| byte == b'\n') else {
-            if self.here.len() > LONGEST {
-                bail!("the other end says a line of more than {LONGEST} bytes");
+        let Some(end) = self.arrived.iter().position(|&byte| byte == b'\n') else {
+            if self.arrived.len() > LONGEST {
+                bail!("the other side sent a line of more than {LONGEST} bytes");
             }
             return Ok(None);
         };
-        let line: Vec<u8> = self.here.drain(..=end).collect();
+        let line: Vec<u8> = self.arrived.drain(..=end).collect();
         String::from_utf8(line[..end].to_vec())
             .map(Some)
-            .context("the other end does not speak UTF-8")
+            .context("the other side does not send UTF-8")
     }
 }
 
@@ -323,22 +338,22 @@ fn silence(why: &std::io::Error) -> bool {
 }
 
 fn silent(patience: Duration) -> anyhow::Error {
-    anyhow!("the other end has said nothing for {}", seconds(patience))
+    anyhow!("the other side has sent nothing for {}", seconds(patience))
 }
 
-/// Words, unless it is only a sign of life.
+/// The words of a line; `None` for a sign of life.
 fn meaning(line: &str) -> Result<Option<String>> {
-    match serde_json::from_str(line).context("the other end makes no sense")? {
-        Line::Words(words) => Ok(Some(words)),
-        Line::Alive => Ok(None),
-        Line::Failed(why) => bail!("the other end gave up: {why}"),
+    match serde_json::from_str(line).context("cannot read a message of the other side")? {
+        ControlMessage::Words(words) => Ok(Some(words)),
+        ControlMessage::Alive => Ok(None),
+        ControlMessage::Failed(why) => bail!("the other side failed: {why}"),
     }
 }
 
-/// Which options differ, and how.
+/// The options that differ, with both values.
 fn differences(own: &Value, theirs: &Value) -> String {
     let (Some(own), Some(other)) = (own.as_object(), theirs.as_object()) else {
-        return "the other end does not say what it measures".into();
+        return "the other side sent no plan".into();
     };
     let show = |value: Option<&Value>| match value {
         None | Some(Value::Null) => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! Two ends that find each other over TCP, on a device that carries out at once what is asked of it.
+//! Two sides that find each other over TCP, on a device that carries out every request at once.
 
 use std::thread::spawn;
 use std::time::Duration;
@@ -6,16 +6,17 @@ use std::time::Duration;
 use anyhow::Result;
 use device::Placement;
 use device::strict::{Setup, nodes};
-use perf::link::{Link, Listener};
+use perf::benchmark::{Benchmark, TransportService};
+use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Sample};
-use perf::plan::{Benchmark, Plan, Transport};
+use perf::plan::PerfPlan;
 use perf::target::remote::run;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What the server and the client found, each with a device that it may prepare.
+/// The results of the server and of the client.
 fn both(
-    plan: &Plan,
+    plan: &PerfPlan,
     setup: &Setup,
     patience: Duration,
 ) -> (Result<Vec<Sample>>, Result<Vec<Sample>>) {
@@ -28,7 +29,7 @@ fn both(
         let link = listener.accept(&own, LONG, LONG)?;
         run(there.rail(0), link, false, patience, &own, &mut |_| ())
     });
-    let link = Link::connect("127.0.0.1", port, plan, LONG, LONG).unwrap();
+    let link = ControlLink::connect("127.0.0.1", port, plan, LONG, LONG).unwrap();
     let client = run(here.rail(0), link, true, patience, plan, &mut |_| ());
     (server.join().unwrap(), client)
 }
@@ -45,13 +46,13 @@ fn every_benchmark_runs_between_two_ends() {
             let transports = benchmark
                 .transports()
                 .iter()
-                .filter(|one| **one != Transport::Ud);
+                .filter(|one| **one != TransportService::Ud);
             for &transport in transports {
                 let size = (benchmark != Benchmark::AtomicLat).then_some(200);
-                let plan = Plan {
+                let plan = PerfPlan {
                     iterations: Some(20),
                     size,
-                    ..Plan::new(benchmark, transport)
+                    ..PerfPlan::new(benchmark, transport)
                 };
                 let (server, client) = both(&plan, &setup, LONG);
                 let (server, client) = (server.unwrap(), client.unwrap());
@@ -71,9 +72,9 @@ fn every_benchmark_runs_between_two_ends() {
 #[test]
 fn all_sizes_follow_each_other() {
     for benchmark in [Benchmark::WriteLat, Benchmark::SendBw] {
-        let plan = Plan {
+        let plan = PerfPlan {
             iterations: Some(2),
-            ..Plan::new(benchmark, Transport::Rc)
+            ..PerfPlan::new(benchmark, TransportService::Rc)
         };
         let (server, client) = both(&plan, &Setup::default(), LONG);
         assert_eq!((server.unwrap().len(), client.unwrap().len()), (23, 23));
@@ -83,12 +84,12 @@ fn all_sizes_follow_each_other() {
 #[test]
 fn streams_go_both_ways_over_several_queue_pairs() {
     for benchmark in [Benchmark::WriteBw, Benchmark::SendBw, Benchmark::ReadBw] {
-        let plan = Plan {
+        let plan = PerfPlan {
             qps: 3,
             bidirectional: true,
             size: Some(1000),
             iterations: Some(300),
-            ..Plan::new(benchmark, Transport::Rc)
+            ..PerfPlan::new(benchmark, TransportService::Rc)
         };
         let (server, client) = both(&plan, &Setup::default(), LONG);
         assert_eq!(server.unwrap(), client.as_ref().unwrap().clone());
@@ -99,12 +100,12 @@ fn streams_go_both_ways_over_several_queue_pairs() {
     }
 }
 
-/// What only one device can do is told at the end that can, too.
+/// If only one device refuses an option, the other side reports it too.
 #[test]
 fn why_one_end_gave_up_is_told_at_the_other() {
-    let plan = Plan {
+    let plan = PerfPlan {
         inline: Some(100),
-        ..Plan::new(Benchmark::WriteLat, Transport::Rc)
+        ..PerfPlan::new(Benchmark::WriteLat, TransportService::Rc)
     };
     let mut narrow = nodes(
         1,
@@ -129,32 +130,32 @@ fn why_one_end_gave_up_is_told_at_the_other() {
         let link = listener.accept(&own, LONG, LONG)?;
         run(narrow.rail(0), link, false, LONG, &own, &mut |_| ())
     });
-    let link = Link::connect("127.0.0.1", port, &plan, LONG, LONG).unwrap();
+    let link = ControlLink::connect("127.0.0.1", port, &plan, LONG, LONG).unwrap();
     let client = run(wide.rail(0), link, true, LONG, &plan, &mut |_| ());
     let server = format!("{:#}", server.join().unwrap().unwrap_err());
     let client = format!("{:#}", client.unwrap_err());
     assert!(server.contains("at most 8 bytes"), "{server}");
     assert!(
-        client.contains("the other end gave up: --inline 100"),
+        client.contains("the other side failed: --inline 100"),
         "{client}"
     );
 }
 
-/// The other end greets, and is never heard of again.
+/// The other side greets, and then says nothing.
 #[test]
 fn silence_ends() {
-    let plan = Plan::new(Benchmark::WriteLat, Transport::Rc);
+    let plan = PerfPlan::new(Benchmark::WriteLat, TransportService::Rc);
     let listener = Listener::new(0).unwrap();
     let port = listener.port().unwrap();
     let own = plan.clone();
     let server = spawn(move || listener.accept(&own, LONG, LONG));
     let short = Duration::from_millis(300);
-    let link = Link::connect("127.0.0.1", port, &plan, LONG, short).unwrap();
+    let link = ControlLink::connect("127.0.0.1", port, &plan, LONG, short).unwrap();
     let silent = server.join().unwrap().unwrap();
     let mut node = nodes(1, &Setup::default()).remove(0);
     let error = run(node.rail(0), link, true, short, &plan, &mut |_| ()).unwrap_err();
     assert!(
-        format!("{error:#}").contains("said nothing for 0.3 s"),
+        format!("{error:#}").contains("sent nothing for 0.3 s"),
         "{error:#}"
     );
     drop(silent);

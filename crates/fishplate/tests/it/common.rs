@@ -1,9 +1,7 @@
-//! Running the command with stand-ins for MPI programs, and seeing that nothing of a job is left.
+//! Runs the command with stand-ins for MPI programs, and checks that a job leaves nothing behind.
 //!
-//! Times are generous: these tests share a machine with others, and only say that a job ends, not how soon.
-
-// Each file of tests uses a part of this.
-#![allow(dead_code)]
+//! Times are generous: these tests share a machine with others. They check that a job ends, not how
+//! soon.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,36 +12,36 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A job that takes longer hangs.
+/// The time after which a job counts as hanging; its processes are killed then.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub const FISHPLATE: &str = env!("CARGO_BIN_EXE_fishplate");
+pub(crate) const FISHPLATE: &str = env!("CARGO_BIN_EXE_fishplate");
 
 /// The stand-in, to be started by `python3`.
-pub const RANK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rank.py");
+pub(crate) const RANK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rank.py");
 
-/// A command under test. All its processes carry a mark in their environment, by which they are found.
-pub struct Job {
+/// A command under test. All its processes carry a mark in their environment, so tests can find them.
+pub(crate) struct Job {
     command: Command,
     mark: String,
 }
 
 /// `fishplate run` with these arguments.
-pub fn run(arguments: &[&str]) -> Job {
+pub(crate) fn run(arguments: &[&str]) -> Job {
     let mut job = command(FISHPLATE);
     job.command.arg("run").args(arguments);
     job
 }
 
-/// `fishplate run` with these options, and ranks that do these steps.
-pub fn ranks(options: &[&str], steps: &[&str]) -> Job {
+/// `fishplate run` with these options, and ranks that carry out these steps.
+pub(crate) fn ranks(options: &[&str], steps: &[&str]) -> Job {
     let mut job = run(options);
     job.command.args(["python3", "-SE", RANK]).args(steps);
     job
 }
 
 /// Any program.
-pub fn command(program: impl AsRef<Path>) -> Job {
+pub(crate) fn command(program: impl AsRef<Path>) -> Job {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mark = format!("TEST_MARK={}.{count}", std::process::id());
@@ -58,27 +56,27 @@ pub fn command(program: impl AsRef<Path>) -> Job {
 }
 
 impl Job {
-    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Self {
         self.command.args(arguments);
         self
     }
 
-    pub fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
-    pub fn current_dir(mut self, directory: &Path) -> Self {
+    pub(crate) fn current_dir(mut self, directory: &Path) -> Self {
         self.command.current_dir(directory);
         self
     }
 
-    /// Runs it to its end.
-    pub fn finish(self) -> Done {
+    /// Runs it and waits for its end.
+    pub(crate) fn finish(self) -> Done {
         self.start().finish()
     }
 
-    pub fn finish_with_input(mut self, input: &str) -> Done {
+    pub(crate) fn finish_with_input(mut self, input: &str) -> Done {
         self.command.stdin(Stdio::piped());
         let mut running = self.start();
         let mut stdin = running.child.stdin.take().unwrap();
@@ -87,7 +85,7 @@ impl Job {
         running.finish()
     }
 
-    pub fn start(mut self) -> Running {
+    pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Running {
@@ -99,20 +97,20 @@ impl Job {
     }
 }
 
-pub struct Running {
-    pub child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     stdout: BufReader<std::process::ChildStdout>,
     seen: String,
     mark: String,
 }
 
 impl Running {
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
     /// Reads stdout up to a line that holds `part`.
-    pub fn read_until(&mut self, part: &str) -> String {
+    pub(crate) fn read_until(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
             let length = self.stdout.read_line(&mut line).unwrap();
@@ -128,8 +126,8 @@ impl Running {
         }
     }
 
-    /// The process of a rank that does the step `pid`.
-    pub fn pids(&mut self, ranks: usize) -> Vec<Pid> {
+    /// The processes of ranks that carry out the step `pid`.
+    pub(crate) fn pids(&mut self, ranks: usize) -> Vec<Pid> {
         let mut pids = vec![Pid::from_raw(0); ranks];
         for _ in 0..ranks {
             let line = self.read_until("pid ");
@@ -143,7 +141,7 @@ impl Running {
         pids
     }
 
-    pub fn finish(mut self) -> Done {
+    pub(crate) fn finish(mut self) -> Done {
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut stderr = self.child.stderr.take().unwrap();
         let mark = self.mark.clone();
@@ -181,17 +179,17 @@ impl Running {
 }
 
 /// A command that has ended.
-pub struct Done {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Done {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     mark: String,
 }
 
 impl Done {
-    /// The exit code, and nothing is left: what has to hold of every job.
+    /// Checks the exit code, and that nothing of the job is left: this must hold of every job.
     #[track_caller]
-    pub fn code(&self, code: i32) -> &Self {
+    pub(crate) fn code(&self, code: i32) -> &Self {
         assert_eq!(
             self.status.code(),
             Some(code),
@@ -209,23 +207,23 @@ impl Done {
         self
     }
 
-    /// All of stderr is one line, which holds these parts in this order.
+    /// Checks that stderr is one line that holds these parts in this order.
     #[track_caller]
-    pub fn one_line(&self, parts: &[&str]) -> &Self {
+    pub(crate) fn one_line(&self, parts: &[&str]) -> &Self {
         assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
         assert!(self.stderr.starts_with("fishplate: "), "{}", self.stderr);
         self.errors(parts)
     }
 
-    /// Stderr holds these parts in this order.
+    /// Checks that stderr holds these parts in this order.
     #[track_caller]
-    pub fn errors(&self, parts: &[&str]) -> &Self {
+    pub(crate) fn errors(&self, parts: &[&str]) -> &Self {
         holds(&self.stderr, parts);
         self
     }
 
     #[track_caller]
-    pub fn silent(&self) -> &Self {
+    pub(crate) fn silent(&self) -> &Self {
         assert_eq!(self.stderr, "");
         self
     }
@@ -243,7 +241,7 @@ fn holds(text: &str, parts: &[&str]) {
 }
 
 /// The processes that carry the mark.
-pub fn marked(mark: &str) -> Vec<(Pid, String)> {
+pub(crate) fn marked(mark: &str) -> Vec<(Pid, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let carries = |pid: &i32| {
@@ -262,9 +260,9 @@ pub fn marked(mark: &str) -> Vec<(Pid, String)> {
         .collect()
 }
 
-/// Until `done` holds.
+/// Waits until `done` holds.
 #[track_caller]
-pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
         assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
@@ -272,27 +270,27 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// What is left of a job whose launcher was killed is gone before long.
-pub fn nothing_left(running: Running) {
+/// Checks that the processes of a job whose launcher was killed end soon.
+pub(crate) fn nothing_left(running: Running) {
     let mark = running.mark.clone();
     let mut child = running.child;
     child.wait().unwrap();
     eventually("the end of all processes", || marked(&mark).is_empty());
 }
 
-/// A new folder, removed when dropped.
-pub struct Folder(pub PathBuf);
+/// A new folder, which is removed when this value is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("fishplate-test-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
-    /// A file in it, with these permissions.
-    pub fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+    /// Creates a file in it, with these permissions.
+    pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
@@ -307,8 +305,8 @@ impl Drop for Folder {
     }
 }
 
-/// The output of a command that needs no watching.
-pub fn output(arguments: &[&str]) -> Output {
+/// The output of a `fishplate` command that starts no job.
+pub(crate) fn output(arguments: &[&str]) -> Output {
     Command::new(FISHPLATE)
         .args(arguments)
         .stdin(Stdio::null())

@@ -1,8 +1,6 @@
-//! The job's key-value space, as ranks use it through the launcher.
+//! The job's key-value store, as ranks use it through the launcher.
 
-mod common;
-
-use common::ranks;
+use crate::common::ranks;
 
 #[test]
 fn a_value_reaches_whoever_asked_before_it_was_put_and_after() {

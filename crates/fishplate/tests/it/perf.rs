@@ -1,8 +1,7 @@
-//! `fishplate perf`: on modelled machines the same words give the same bytes; what cannot be done is said.
+//! `fishplate perf`: on a modelled machine equal arguments give equal bytes; other arguments are
+//! refused with a reason.
 
-mod common;
-
-use common::output;
+use crate::common::output;
 use serde_json::Value;
 
 fn words(words: &str) -> (bool, String, String) {
@@ -16,7 +15,7 @@ fn words(words: &str) -> (bool, String, String) {
     )
 }
 
-/// What a benchmark that ends well says.
+/// The output of a benchmark that succeeds.
 fn said(line: &str) -> String {
     let (good, out, error) = words(line);
     assert!(good && error.is_empty(), "{line}: {error}");
@@ -161,7 +160,10 @@ fn what_cannot_be_done_is_said_with_what_can() {
         ("write-lat --fabric qdr --iterations 1", "two"),
         ("write-lat", "--fabric"),
         ("write-lat --fabric qdr 10.0.0.1", "cannot be used with"),
-        ("write-lat --device x --timeout 0", "seconds above 0"),
+        (
+            "write-lat --device x --timeout 0",
+            "valid are seconds above 0",
+        ),
         ("pingpong", "unrecognized subcommand"),
     ] {
         let (good, out, error) = words(line);

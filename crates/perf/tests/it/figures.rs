@@ -1,4 +1,4 @@
-//! What is told of many times.
+//! Statistics of many measured times.
 
 use perf::measure::Latency;
 use perf::show::half_peak;

@@ -1,25 +1,29 @@
 use std::thread::{JoinHandle, spawn};
 
 use super::*;
-use crate::plan::{Benchmark, Transport};
+use crate::benchmark::{Benchmark, TransportService};
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(200);
 
-fn plan() -> Plan {
-    Plan::new(Benchmark::WriteLat, Transport::Rc)
+fn plan() -> PerfPlan {
+    PerfPlan::new(Benchmark::WriteLat, TransportService::Rc)
 }
 
-/// Two ends of these plans.
-fn ends(own: Plan, other: Plan, patience: Duration) -> (Result<Link>, Result<Link>) {
+/// Two sides with these plans.
+fn ends(
+    own: PerfPlan,
+    other: PerfPlan,
+    patience: Duration,
+) -> (Result<ControlLink>, Result<ControlLink>) {
     let listener = Listener::new(0).unwrap();
     let port = listener.port().unwrap();
     let server = spawn(move || listener.accept(&own, LONG, patience));
-    let client = Link::connect("127.0.0.1", port, &other, LONG, patience);
+    let client = ControlLink::connect("127.0.0.1", port, &other, LONG, patience);
     (server.join().unwrap(), client)
 }
 
-/// Somebody who connects and says this.
+/// A stranger who connects and sends this.
 fn stranger(words: &'static [u8]) -> (Listener, JoinHandle<Vec<u8>>) {
     let listener = Listener::new(0).unwrap();
     let port = listener.port().unwrap();
@@ -33,7 +37,7 @@ fn stranger(words: &'static [u8]) -> (Listener, JoinHandle<Vec<u8>>) {
     (listener, stranger)
 }
 
-fn told<T>(result: Result<T>) -> String {
+fn outcome<T>(result: Result<T>) -> String {
     match result {
         Ok(_) => "it went well".into(),
         Err(why) => format!("{why:#}"),
@@ -56,14 +60,14 @@ fn words_arrive_in_order_and_signs_of_life_are_no_words() {
 }
 
 #[test]
-fn different_options_are_told_at_both_ends() {
-    let other = Plan {
+fn different_options_are_reported_on_both_sides() {
+    let other = PerfPlan {
         size: Some(64),
         qps: 2,
-        ..Plan::new(Benchmark::SendLat, Transport::Ud)
+        ..PerfPlan::new(Benchmark::SendLat, TransportService::Ud)
     };
     let (server, client) = ends(plan(), other, LONG);
-    let words = told(server);
+    let words = outcome(server);
     for part in [
         "different options",
         "write-lat here, send-lat there",
@@ -73,14 +77,14 @@ fn different_options_are_told_at_both_ends() {
     ] {
         assert!(words.contains(part), "{words}");
     }
-    assert!(told(client).contains("--size 64 here, nothing there"));
+    assert!(outcome(client).contains("--size 64 here, nothing there"));
 }
 
 #[test]
-fn another_version_is_told() {
+fn another_version_is_reported() {
     let (listener, stranger) = stranger(b"{\"fishplate-perf\": 999, \"plan\": 7}\n");
-    let words = told(listener.accept(&plan(), LONG, LONG));
-    assert!(words.contains("speaks version 999"), "{words}");
+    let words = outcome(listener.accept(&plan(), LONG, LONG));
+    assert!(words.contains("uses version 999"), "{words}");
     let said = String::from_utf8(stranger.join().unwrap()).unwrap();
     assert!(
         said.contains(&format!("\"fishplate-perf\":{VERSION}")),
@@ -88,7 +92,7 @@ fn another_version_is_told() {
     );
 }
 
-/// Whoever speaks something else is sent away, and the true other end is still waited for.
+/// A stranger's connection is closed, and the listener still waits for the other side.
 #[test]
 fn strangers_are_sent_away() {
     for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\xfe\n", b""] {
@@ -96,7 +100,7 @@ fn strangers_are_sent_away() {
         let port = listener.port().unwrap();
         let server = spawn(move || listener.accept(&plan(), LONG, SHORT));
         stranger.join().unwrap();
-        let client = Link::connect("127.0.0.1", port, &plan(), LONG, LONG);
+        let client = ControlLink::connect("127.0.0.1", port, &plan(), LONG, LONG);
         assert!(
             client.is_ok() && server.join().unwrap().is_ok(),
             "{words:?}"
@@ -109,7 +113,7 @@ fn endless_lines_end() {
     let (server, client) = ends(plan(), plan(), LONG);
     let (mut server, mut client) = (server.unwrap(), client.unwrap());
     let writer = spawn(move || while client.stream.write_all(&[b'a'; 4096]).is_ok() {});
-    assert!(told(server.hear()).contains("a line of more than"));
+    assert!(outcome(server.hear()).contains("a line of more than"));
     drop(server);
     writer.join().unwrap();
 }
@@ -118,21 +122,33 @@ fn endless_lines_end() {
 fn nobody_is_waited_for_for_ever() {
     let listener = Listener::new(0).unwrap();
     assert!(
-        told(listener.accept(&plan(), SHORT, SHORT))
-            .contains("no other end has connected for 0.2 s")
+        outcome(listener.accept(&plan(), SHORT, SHORT))
+            .contains("no peer has connected within 0.2 s")
     );
     let port = listener.port().unwrap();
     drop(listener);
-    let words = told(Link::connect("127.0.0.1", port, &plan(), SHORT, SHORT));
+    let words = outcome(ControlLink::connect(
+        "127.0.0.1",
+        port,
+        &plan(),
+        SHORT,
+        SHORT,
+    ));
     assert!(
-        words.contains("cannot reach the other end at 127.0.0.1") && words.contains("refused"),
+        words.contains("cannot connect to 127.0.0.1") && words.contains("refused"),
         "{words}"
     );
-    // Who is there and says nothing.
+    // A peer that sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let words = told(Link::connect("127.0.0.1", port, &plan(), SHORT, SHORT));
-    assert!(words.contains("said nothing for 0.2 s"), "{words}");
+    let words = outcome(ControlLink::connect(
+        "127.0.0.1",
+        port,
+        &plan(),
+        SHORT,
+        SHORT,
+    ));
+    assert!(words.contains("sent nothing for 0.2 s"), "{words}");
 }
 
 #[test]
@@ -141,14 +157,14 @@ fn death_and_last_words_are_noticed() {
     let (mut server, mut client) = (server.unwrap(), client.unwrap());
     client.say("something").unwrap();
     client.failed("no memory");
-    // The words before stay to be heard.
+    // Earlier words stay available.
     let until = Instant::now() + LONG;
     while server.check().is_ok() && Instant::now() < until {
         sleep(Duration::from_millis(1));
     }
-    assert!(told(server.check()).contains("gave up: no memory"));
+    assert!(outcome(server.check()).contains("failed: no memory"));
     assert_eq!(server.hear().unwrap(), "something");
-    assert!(told(server.hear()).contains("gave up: no memory"));
+    assert!(outcome(server.hear()).contains("failed: no memory"));
     drop(client);
-    assert!(told(server.hear()).contains("has gone"));
+    assert!(outcome(server.hear()).contains("has closed the connection"));
 }

@@ -1,6 +1,5 @@
-//! `fishplate bench`, most of it with the tree that `make stage` makes: our own library under our own
-//! launcher. What is measured is not judged here, only that it is measured, right and in the promised
-//! form.
+//! `fishplate bench`, mostly with the tree that `make stage` makes: our own library under our own
+//! launcher. Figures are not judged here, only that they are measured, correct and in the right form.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The command as the tests build it, which checks its own description of arguments.
+/// The command as the tests build it, with clap's checks of the command line's definition.
 fn built(words: &str) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_fishplate"))
         .args(words.split(' '))

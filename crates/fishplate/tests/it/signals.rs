@@ -1,8 +1,6 @@
-//! Signals to the launcher, and what becomes of the ranks.
+//! Signals to the launcher, and their effect on the ranks.
 
-mod common;
-
-use common::ranks;
+use crate::common::ranks;
 use nix::sys::signal::Signal;
 
 #[test]
@@ -184,7 +182,7 @@ fn a_job_outside_mpi_is_not_stuck() {
 
 #[test]
 fn ranks_begin_with_no_signal_held_back() {
-    let job = common::run(&["-n", "2", "grep", "SigBlk", "/proc/self/status"]).finish();
+    let job = crate::common::run(&["-n", "2", "grep", "SigBlk", "/proc/self/status"]).finish();
     job.code(0);
     let masks: Vec<&str> = job
         .stdout

@@ -1,4 +1,4 @@
-//! `fishplate fabric`: tables for people, objects for programs, and messages about files.
+//! `fishplate fabric`: tables, JSON, and errors of files.
 
 use std::process::{Command, Output};
 
@@ -76,7 +76,7 @@ fn an_explanation_adds_up() {
     assert!((sum - object["total_ns"].as_f64().unwrap()).abs() < 1e-6);
     let text = good(&["explain", "qdr", "--size", "8"]);
     assert!(
-        text.starts_with("qdr: one RDMA write of 8 B, 1 switch on the way"),
+        text.starts_with("qdr: one RDMA write of 8 B, 1 switch on the path"),
         "{text}"
     );
     let last = text
@@ -116,14 +116,18 @@ fn a_message_of_mpi_is_a_write_with_what_the_library_does() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_told() {
+fn what_cannot_be_explained_is_refused() {
     assert!(bad(&["explain", "qrd"]).contains("no system named qrd; did you mean qdr?"));
-    assert!(bad(&["explain", "qdr", "--rail", "1"]).contains("--rail 1: qdr has 1 rail,"));
+    assert!(
+        bad(&["explain", "qdr", "--rail", "1"])
+            .contains("--rail: qdr: there is no rail 1: the system has 1 rail,")
+    );
     assert!(bad(&["explain", "qdr", "--hops", "0"]).contains("valid are 1 to 5"));
     assert!(bad(&["explain", "lanl-qdr", "--hops", "1"]).contains("valid is 0"));
     assert!(bad(&["explain", "qdr", "--size", "5G"]).contains("up to 4G"));
     assert!(
-        bad(&["explain", "qdr", "--mpi", "--size", "64K"]).contains("go in one packet, of up to")
+        bad(&["explain", "qdr", "--mpi", "--size", "64K"])
+            .contains("messages of a single packet, up to")
     );
     assert!(
         bad(&["explain", "qdr", "--mpi", "--operation", "read"]).contains("cannot be used with")
@@ -142,7 +146,7 @@ fn a_file_is_checked_and_used() {
         good(&["check", file]),
         format!("{file}: good: system.mine\n")
     );
-    assert!(good(&["explain", file]).contains("3 switches on the way"));
+    assert!(good(&["explain", file]).contains("3 switches on the path"));
     write("[system.mine]\nfrom = \"fdr\"\nnodes = \"many\"\n");
     assert!(
         bad(&["check", file])
