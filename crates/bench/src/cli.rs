@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
 use crate::library::{Fabrics, Library, LibraryChoice};
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
 
-/// Measure MPI libraries: latency, bandwidth, collectives and start-up; and the limits of the machine.
+/// Measure MPI libraries: latency, bandwidth, collectives and start-up; and the limits of the
+/// machine.
 ///
 /// Benchmarks call any libmpi_abi.so.1 by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
@@ -48,9 +50,11 @@ pub(crate) enum BenchCommand {
     Allgather(MeasureOptions),
     /// MPI_Alltoall, by the size of a block
     Alltoall(MeasureOptions),
-    /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's message
+    /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's
+    /// message
     Sweep(MeasureOptions),
-    /// Messages of NAS IS: MPI_Allreduce, MPI_Alltoall and MPI_Alltoallv, by the size of a rank's part
+    /// Messages of NAS IS: MPI_Allreduce, MPI_Alltoall and MPI_Alltoallv, by the size of a rank's
+    /// part
     Sort(MeasureOptions),
     /// Limits of the machine, without MPI
     Limits(LimitsOptions),
@@ -85,25 +89,27 @@ impl BenchCommand {
 #[derive(Debug, Args)]
 pub(crate) struct MeasureOptions {
     /// Number of ranks; several numbers are measured one after the other
-    #[arg(short = 'n', long, value_delimiter = ',', default_value = "2")]
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "2",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     pub(crate) ranks: Vec<usize>,
-    /// Message sizes, doubling from MIN to MAX: MIN:MAX, MIN:, :MAX or MAX, in bytes or with K, M, G
+    /// Message sizes, doubling from MIN to MAX: MIN:MAX, MIN:, :MAX or MAX, in bytes or with K, M,
+    /// G
     #[arg(short = 'm', long, value_name = "MIN:MAX")]
     pub(crate) message_size: Option<String>,
     /// Timed iterations of each size [default: by size, fewer if they would take seconds]
-    #[arg(short = 'i', long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'i', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) iterations: Option<u64>,
     /// Warm-up iterations of each size
-    #[arg(short = 'x', long)]
+    #[arg(short = 'x', long, value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     pub(crate) warmup: Option<usize>,
     /// Messages in flight (bw, bibw, mbw-mr) [default: 64]
-    #[arg(short = 'W', long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'W', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) window_size: Option<u64>,
     /// Check the data of every iteration
     #[arg(short = 'c', long)]
     pub(crate) validation: bool,
     /// Report percentiles of single iterations; timing each one costs tens of nanoseconds
-    #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',')]
+    #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',', value_parser = decimal)]
     pub(crate) percentiles: Vec<f64>,
     #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
@@ -114,7 +120,7 @@ pub(crate) struct MeasureOptions {
 #[derive(Debug, Args)]
 pub(crate) struct LimitsOptions {
     /// Number of rounds
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) rounds: u64,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
@@ -151,19 +157,21 @@ pub(crate) struct ChoiceOptions {
     #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',', conflicts_with_all = ["library", "against", "launcher"])]
     pub(crate) fabric: Vec<String>,
     /// Ranks on each host of a modelled machine
-    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric")]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     pub(crate) ppn: usize,
     /// Seed for everything random in the model
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     pub(crate) seed: u64,
     /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) trace: Option<PathBuf>,
     /// Number of rounds (modelled machines need only one: results are exact)
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) rounds: u64,
     /// Abort a run after this many seconds without output
-    #[arg(long, default_value_t = 120.0, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 120.0, value_name = "SECONDS", value_parser = decimal)]
     pub(crate) timeout: f64,
 }
 
@@ -331,7 +339,7 @@ mod tests {
         for (words, reason) in [
             ("bench latency -n 3", "between 2 ranks"),
             ("bench latency -W 8", "no window"),
-            ("bench latency -i 0", "0 is not in"),
+            ("bench latency -i 0", "whole numbers from 1"),
             (
                 "bench latency --fabric qdr,fdr --trace t.json",
                 "holds one run",

@@ -1,5 +1,5 @@
-//! Collective benchmarks: each call is timed on every rank, with a barrier after it, and the times are
-//! averaged over the ranks.
+//! Collective benchmarks: each call is timed on every rank, with a barrier after it, and the times
+//! are averaged over the ranks.
 
 use anyhow::Result;
 use memmap2::MmapMut;

@@ -1,11 +1,11 @@
 //! A safe interface to a foreign MPI library that is opened at run time.
 //!
-//! All `unsafe` of this crate is here: nothing can check that a symbol has the prototype that its name
-//! promises.
+//! All `unsafe` of this crate is here: nothing can check that a symbol has the prototype that its
+//! name promises.
 //!
-//! What must always hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the standard
-//! ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking operations therefore
-//! exist only inside [`Mpi::window`].
+//! What must always hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the
+//! standard ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking
+//! operations therefore exist only inside [`Mpi::window`].
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -34,7 +34,8 @@ const STATUS_IGNORE: *mut c_void = ptr::null_mut();
 const MAX_ERROR_STRING: usize = 512;
 const MAX_LIBRARY_VERSION_STRING: usize = 8192;
 
-/// Makes a struct of function pointers from a list of C prototypes, and its constructor from a library.
+/// Makes a struct of function pointers from a list of C prototypes, and its constructor from a
+/// library.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($argument:ty),* );)*) => {
         struct Functions { $($field: unsafe extern "C" fn($($argument),*) -> c_int,)* }
@@ -94,8 +95,8 @@ impl Mpi {
     /// Opens the library and finds all procedures that the benchmarks need.
     pub(crate) fn open(path: &Path) -> Result<Mpi> {
         // RTLD_GLOBAL, because MPI libraries load plug-ins that use symbols of the library.
-        // SAFETY: opening runs the library's constructors; the user named the path as that of an MPI
-        // library.
+        // SAFETY: opening runs the library's constructors; the user named the path as that of an
+        // MPI library.
         let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) }
             .with_context(|| format!("cannot open the MPI library {}", path.display()))?;
         let call = Functions::resolve(&library).with_context(|| {
@@ -157,8 +158,8 @@ impl Mpi {
         self.virtual_time = true;
     }
 
-    /// Seconds since a fixed moment, by this process's clock, which is the same for every library; in
-    /// virtual time by MPI_Wtime.
+    /// Seconds since a fixed moment, by this process's clock, which is the same for every library;
+    /// in virtual time by MPI_Wtime.
     #[inline]
     pub(crate) fn seconds(&self) -> f64 {
         if self.virtual_time {
@@ -357,8 +358,8 @@ impl Mpi {
         self.check("MPI_Alltoall", code)
     }
 
-    /// Exchanges parts between all ranks. The parts to and from all ranks are contiguous, with sizes in
-    /// bytes in `to_each` and `of_each`.
+    /// Exchanges parts between all ranks. The parts to and from all ranks are contiguous, with
+    /// sizes in bytes in `to_each` and `of_each`.
     pub(crate) fn alltoallv(
         &self,
         from: &[u8],
@@ -371,7 +372,8 @@ impl Mpi {
             displacements(of_each, to.len()),
         );
         assert_eq!((sent.len(), received.len()), (self.size, self.size));
-        // SAFETY: each part lies within its slice, as `displacements` checks, and there is one for each rank; blocking.
+        // SAFETY: each part lies within its slice, as `displacements` checks, and there is one for
+        // each rank; blocking.
         let code = unsafe {
             (self.call.alltoallv)(
                 from.as_ptr(),
@@ -458,8 +460,8 @@ impl<'b> Window<'_, 'b> {
         Ok(())
     }
 
-    /// Starts a receive. The buffer consists of cells, because all receives of a window share it, as in
-    /// the OSU procedure.
+    /// Starts a receive. The buffer consists of cells, because all receives of a window share it,
+    /// as in the OSU procedure.
     #[inline]
     pub(crate) fn irecv(&mut self, buffer: &'b [Cell<u8>], peer: usize, tag: i32) -> Result<()> {
         let (mpi, count, mut request) = (self.mpi, buffer.len() as c_int, REQUEST_NULL);

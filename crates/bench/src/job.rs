@@ -1,5 +1,5 @@
-//! One run of one library: starts the workers with the launcher and reads their messages. Every error
-//! names the library, the launcher and the cause.
+//! One run of one library: starts the workers with the launcher and reads their messages. Every
+//! error names the library, the launcher and the cause.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

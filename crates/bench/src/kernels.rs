@@ -1,12 +1,12 @@
-//! Messages of whole programs: the communication of two kernels of the NAS parallel benchmarks, without
-//! their computing.
+//! Messages of whole programs: the communication of two kernels of the NAS parallel benchmarks,
+//! without their computing.
 //!
 //! *Sweep* follows LU. Ranks form a grid. A wavefront moves from one corner to the opposite one and
-//! back, plane after plane, with a short message to each of two neighbours. Then all neighbours exchange
-//! faces, which are long messages.
+//! back, plane after plane, with a short message to each of two neighbours. Then all neighbours
+//! exchange faces, which are long messages.
 //!
-//! *Sort* follows IS. An allreduce sums the fill of the buckets, an alltoall exchanges the sizes of all
-//! parts, and an alltoallv exchanges the parts, which differ in size.
+//! *Sort* follows IS. An allreduce sums the fill of the buckets, an alltoall exchanges the sizes of
+//! all parts, and an alltoallv exchanges the parts, which differ in size.
 
 use std::cell::Cell;
 

@@ -1,10 +1,10 @@
 //! MPI benchmarks: plain MPI calls through any `libmpi_abi.so.1`, which is opened at run time.
 //!
-//! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same executable)
-//! with the launcher of each library, round by round, and collects their results.
+//! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same
+//! executable) with the launcher of each library, round by round, and collects their results.
 //!
-//! What must always hold: all libraries are called through one table of functions, timed by one clock,
-//! and run in the same rounds as those that they are compared with.
+//! What must always hold: all libraries are called through one table of functions, timed by one
+//! clock, and run in the same rounds as those that they are compared with.
 
 mod cli;
 mod collectives;
@@ -46,7 +46,8 @@ pub fn main(arguments: &BenchArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fishplate bench: {error:#}");
+            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            eprintln!("fishplate bench: {why}");
             ExitCode::FAILURE
         }
     }

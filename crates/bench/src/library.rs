@@ -239,8 +239,8 @@ impl<'a> Prefix<'a> {
         if !self.0.join("bin/impi_info").is_file() {
             return Ok(Vec::new());
         }
-        // Intel MPI finds its files by I_MPI_ROOT and libfabric by the library path. Its wheel on PyPI
-        // has no libfabric.
+        // Intel MPI finds its files by I_MPI_ROOT and libfabric by the library path. Its wheel on
+        // PyPI has no libfabric.
         let mut paths = vec![self.0.join("lib"), self.fabric(all)?];
         if let Some(more) = env::var_os("LD_LIBRARY_PATH") {
             paths.extend(env::split_paths(&more));
@@ -252,8 +252,8 @@ impl<'a> Prefix<'a> {
         ])
     }
 
-    /// The folder of a libfabric: Intel's own, that of another measured library, or one installed next
-    /// to it.
+    /// The folder of a libfabric: Intel's own, that of another measured library, or one installed
+    /// next to it.
     fn fabric(&self, all: &[PathBuf]) -> Result<PathBuf> {
         let own = ["opt/mpi/libfabric/lib", "libfabric/lib", "lib"].map(|at| self.0.join(at));
         let others = all

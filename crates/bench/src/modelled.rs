@@ -60,8 +60,8 @@ impl Curve {
 /// Longest time without output of a job.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs experiments one after the other, with a progress bar. `command` is the executable that starts
-/// jobs and workers.
+/// Runs experiments one after the other, with a progress bar. `command` is the executable that
+/// starts jobs and workers.
 pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
     let plans = experiments
         .iter()

@@ -1,5 +1,5 @@
-//! The benchmarks, their sizes and their numbers of iterations. The driver makes a [`WorkerPlan`] and
-//! passes it to every worker.
+//! The benchmarks, their sizes and their numbers of iterations. The driver makes a [`WorkerPlan`]
+//! and passes it to every worker.
 
 use anyhow::{Result, bail};
 use results::Unit;
@@ -130,13 +130,13 @@ pub(crate) struct WorkerPlan {
     pub(crate) skip: Option<usize>,
     pub(crate) window: usize,
     pub(crate) validate: bool,
-    /// `init` only: report the time of MPI_Init and the memory after it, which disturbs the wall-clock
-    /// time.
+    /// `init` only: report the time of MPI_Init and the memory after it, which disturbs the
+    /// wall-clock time.
     pub(crate) inspect: bool,
     /// The percentiles to report.
     pub(crate) percentiles: Vec<f64>,
-    /// Whether the machine is modelled: in virtual time all iterations take equally long, so few are
-    /// enough.
+    /// Whether the machine is modelled: in virtual time all iterations take equally long, so few
+    /// are enough.
     pub(crate) modelled: bool,
     /// Time limit for one size in seconds; the number of iterations is reduced to fit.
     pub(crate) seconds_per_size: f64,
@@ -187,8 +187,8 @@ impl WorkerPlan {
         }
     }
 
-    /// The iterations of `size` if one takes `seconds`. A library with a barrier of milliseconds must
-    /// not take minutes.
+    /// The iterations of `size` if one takes `seconds`. A library with a barrier of milliseconds
+    /// must not take minutes.
     pub(crate) fn affordable(&self, size: usize, seconds: f64) -> Repeats {
         let wanted = self.repeats(size);
         if self.iterations.is_some() || seconds <= 0.0 {

@@ -1,6 +1,7 @@
 //! The repetition of a benchmark's iteration: warm-up, timing, and validation of the data.
 //!
-//! If nothing happens between two iterations, all are timed together, so that the clock costs nothing.
+//! If nothing happens between two iterations, all are timed together, so that the clock costs
+//! nothing.
 
 use anyhow::{Context, Result, bail};
 use memmap2::MmapMut;
@@ -36,8 +37,8 @@ pub(crate) trait Iteration {
 
 /// An [`Iteration`] with its repetition, as an object.
 pub(crate) trait Procedure {
-    /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value for
-    /// all timed iterations together, or with `each` one for each.
+    /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
+    /// for all timed iterations together, or with `each` one for each.
     fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>>;
 }
 
@@ -94,7 +95,8 @@ impl<I: Iteration> Repeated<'_, I> {
 
 const TAG_SYNCHRONISE: i32 = 93;
 
-/// Waits for all ranks. It uses plain sends, so that a point-to-point benchmark needs no collective.
+/// Waits for all ranks. It uses plain sends, so that a point-to-point benchmark needs no
+/// collective.
 pub(crate) fn synchronise(mpi: &Mpi) -> Result<()> {
     let mut nothing = [0u8; 1];
     if mpi.rank() != 0 {
@@ -128,8 +130,8 @@ pub(crate) fn buffer(bytes: usize) -> Result<MmapMut> {
     Ok(map)
 }
 
-/// The byte at `at` of the data of `sender` in an iteration. Neighbouring bytes differ, and each byte
-/// differs from the previous iteration's.
+/// The byte at `at` of the data of `sender` in an iteration. Neighbouring bytes differ, and each
+/// byte differs from the previous iteration's.
 pub(crate) fn pattern(sender: usize, iteration: usize, at: usize) -> u8 {
     (at.wrapping_mul(7) ^ (at >> 8)).wrapping_add(sender * 31 + iteration * 13 + 1) as u8
 }

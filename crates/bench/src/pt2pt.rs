@@ -174,8 +174,8 @@ impl Iteration for OneWay<'_> {
     }
 }
 
-/// Both ranks send a window and receive one. There is no acknowledgement: each waits for the other's
-/// window.
+/// Both ranks send a window and receive one. There is no acknowledgement: each waits for the
+/// other's window.
 struct BothWays<'a> {
     pair: Pair<'a>,
     window: usize,

@@ -1,5 +1,5 @@
-//! Measurements as text tables: one library with its spread, or several side by side with the ratios
-//! of the first to each of the others and to the best of them.
+//! Measurements as text tables: one library with its spread, or several side by side with the
+//! ratios of the first to each of the others and to the best of them.
 
 use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio};

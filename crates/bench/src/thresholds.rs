@@ -204,8 +204,8 @@ impl Rule {
     }
 }
 
-/// A rank pays nothing for ranks that it never sends to or receives from: its private memory is equal
-/// with eight and with two ranks, up to the kernel's rounding.
+/// A rank pays nothing for ranks that it never sends to or receives from: its private memory is
+/// equal with eight and with two ranks, up to the kernel's rounding.
 fn growth(all: &[Measurement], own: &str) -> Option<RuleOutcome> {
     const ROUNDING_KIB: f64 = 64.0;
     let private = |ranks: usize| {

@@ -1,5 +1,5 @@
-//! One rank of a benchmark: opens a library, runs a plan, and on rank 0 prints a `WorkerMessage` for
-//! each size. The launcher of the library starts it.
+//! One rank of a benchmark: opens a library, runs a plan, and on rank 0 prints a `WorkerMessage`
+//! for each size. The launcher of the library starts it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -101,8 +101,8 @@ fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     Ok(())
 }
 
-/// `init`: measures the time of MPI_Init and the memory after it. The driver measures the wall-clock
-/// time.
+/// `init`: measures the time of MPI_Init and the memory after it. The driver measures the
+/// wall-clock time.
 fn start(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     if !plan.inspect {
         return Ok(());
@@ -198,7 +198,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The number of iterations of a size: rank 0 times a few, chooses, and sends its choice to all.
+    /// The number of iterations of a size: rank 0 times a few, chooses, and sends its choice to
+    /// all.
     fn afford(&mut self, size: usize) -> Result<Repeats> {
         if self.plan.iterations.is_some() || self.plan.modelled {
             return Ok(self.plan.repeats(size));

@@ -4,9 +4,9 @@
 //!
 //! The path of a message: the processor posts a work request, and its store reaches the HCA (MMIO).
 //! Without BlueFlame the HCA fetches the work request. The HCA's engine takes it and reads the
-//! payload from memory, unless it is inline. Each packet then crosses bus, link, cables and switches,
-//! and the receiver's bus; each stage stores a whole packet and forwards it. The write becomes
-//! visible, and the receiving processor's poll finds it.
+//! payload from memory, unless it is inline. Each packet then crosses bus, link, cables and
+//! switches, and the receiver's bus; each stage stores a whole packet and forwards it. The write
+//! becomes visible, and the receiving processor's poll finds it.
 
 use crate::packet::{self, Operation, Transport};
 use crate::system::System;
@@ -116,8 +116,8 @@ impl Costs {
         self.system.host.post
     }
 
-    /// Cache lines that the processor stores to post a request with `inline` bytes: the doorbell, or
-    /// with BlueFlame the whole work request.
+    /// Cache lines that the processor stores to post a request with `inline` bytes: the doorbell,
+    /// or with BlueFlame the whole work request.
     pub fn lines(&self, inline: Bytes) -> u64 {
         match self.system.hca.blueflame {
             true => (self.system.hca.work_request.0 + inline.0)
@@ -151,8 +151,8 @@ impl Costs {
         self.system.hca.message_rate.interval()
     }
 
-    /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA that
-    /// serves requests one by one, the next waits until this payload has been read.
+    /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA
+    /// that serves requests one by one, the next waits until this payload has been read.
     pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
         if !self.system.hca.one_by_one {
             return self.engine();
@@ -184,8 +184,8 @@ impl Costs {
         self.system.hca.receive
     }
 
-    /// Bus to the HCA: the read of `payload` from host memory, in packets of the chipset's size and no
-    /// faster than the HCA's read engine.
+    /// Bus to the HCA: the read of `payload` from host memory, in packets of the chipset's size and
+    /// no faster than the HCA's read engine.
     pub fn read(&self, payload: Bytes) -> Nanos {
         let engine = self.system.hca.read_engine;
         self.bus_read(payload)

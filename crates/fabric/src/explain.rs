@@ -1,10 +1,10 @@
 //! The breakdown of a message's time on an idle machine: steps whose sum is its one-way latency, to
 //! the picosecond.
 //!
-//! The packets of a message follow each other through three stages: bus, link, bus. Each stage stores
-//! a whole packet before it forwards it. The steps of these stages are those of the critical path that
-//! ends with the last packet's arrival: each packet on it waits either for its predecessor in the same
-//! stage or for itself in the previous stage.
+//! The packets of a message follow each other through three stages: bus, link, bus. Each stage
+//! stores a whole packet before it forwards it. The steps of these stages are those of the critical
+//! path that ends with the last packet's arrival: each packet on it waits either for its
+//! predecessor in the same stage or for itself in the previous stage.
 
 use crate::components::InvalidValue;
 use crate::cost::{Costs, Resource};
@@ -55,11 +55,11 @@ impl Path {
     }
 }
 
-/// The steps of one RDMA write, send or RDMA read of `payload` over a reliable connection and `hops`
-/// switches. The payload of a write or send is inline if the HCA takes it.
+/// The steps of one RDMA write, send or RDMA read of `payload` over a reliable connection and
+/// `hops` switches. The payload of a write or send is inline if the HCA takes it.
 ///
-/// A write ends when the receiving processor's poll of its memory finds it, a send when the receiver's
-/// poll finds the completion, and a read when the requester's poll finds the last byte.
+/// A write ends when the receiving processor's poll of its memory finds it, a send when the
+/// receiver's poll finds the completion, and a read when the requester's poll finds the last byte.
 pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -> Vec<StepCost> {
     let inline = operation != Operation::Read && costs.fits_inline(payload);
     explain_posted(costs, payload, operation, inline, hops)
@@ -184,9 +184,9 @@ struct Share {
     time: Nanos,
 }
 
-/// The moment when a stage has finished a packet, counted from the start of the first packet, and the
-/// steps of the chain that led there. The latency of cables, switches and HCA between link and write
-/// is part of `moment` alone: every chain crosses them once.
+/// The moment when a stage has finished a packet, counted from the start of the first packet, and
+/// the steps of the chain that led there. The latency of cables, switches and HCA between link and
+/// write is part of `moment` alone: every chain crosses them once.
 #[derive(Clone, Copy, Default)]
 struct Chain {
     moment: Nanos,

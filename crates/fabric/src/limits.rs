@@ -1,5 +1,5 @@
-//! The highest throughput of each resource of a rail for messages of one size, in one direction and in
-//! both at once. No protocol can exceed the lowest of these limits.
+//! The highest throughput of each resource of a rail for messages of one size, in one direction and
+//! in both at once. No protocol can exceed the lowest of these limits.
 
 use crate::cost::{Costs, Resource};
 use crate::packet::{Operation, Transport};

@@ -33,7 +33,8 @@ pub enum Raw {
     Integer(i64),
     /// `true` or `false`.
     Boolean(bool),
-    /// The text of anything else, which no value accepts: a fraction without unit, a date, an array.
+    /// The text of anything else, which no value accepts: a fraction without unit, a date, an
+    /// array.
     Other(String),
 }
 

@@ -1,5 +1,5 @@
-//! Fat trees of one kind of switch. Each level has as many links up as down, so no level is narrower
-//! than the one below. A tree has the smallest number of levels that connects its hosts.
+//! Fat trees of one kind of switch. Each level has as many links up as down, so no level is
+//! narrower than the one below. A tree has the smallest number of levels that connects its hosts.
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl Tree {
         2 * half.pow(levels)
     }
 
-    /// The smallest tree for `nodes` hosts. Panics for more than [`room`](Tree::room) hosts; a checked
-    /// system never has that many.
+    /// The smallest tree for `nodes` hosts. Panics for more than [`room`](Tree::room) hosts; a
+    /// checked system never has that many.
     pub fn new(nodes: u32, ports: u32) -> Tree {
         let (nodes, half) = (u64::from(nodes), u64::from(ports / 2));
         assert!(nodes <= Tree::room(ports), "{nodes} hosts on {ports} ports");
@@ -65,17 +65,18 @@ impl Tree {
             .unwrap_or(self.levels)
     }
 
-    /// The range of link numbers: directed links, those of hosts included. Where groups are not full,
-    /// some numbers belong to no link.
+    /// The range of link numbers: directed links, those of hosts included. Where groups are not
+    /// full, some numbers belong to no link.
     pub fn links(&self) -> u64 {
         2 * self.width * u64::from(self.levels.max(1))
     }
 
-    /// The directed links from one host to another, in order, as numbers below [`links`](Tree::links).
+    /// The directed links from one host to another, in order, as numbers below
+    /// [`links`](Tree::links).
     ///
-    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree: all
-    /// traffic to one host comes down on links that only this host uses, and in a shift pattern no two
-    /// flows share a link.
+    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree:
+    /// all traffic to one host comes down on links that only this host uses, and in a shift pattern
+    /// no two flows share a link.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
         let (from, to, width) = (u64::from(from), u64::from(to), self.width);
         let top = match from == to {

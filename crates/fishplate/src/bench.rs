@@ -1,4 +1,5 @@
-//! `fishplate bench`, and the hidden subcommand with which benchmarks start this executable as a rank.
+//! `fishplate bench`, and the hidden subcommand with which benchmarks start this executable as a
+//! rank.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

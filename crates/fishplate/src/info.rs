@@ -99,7 +99,7 @@ fn facts() -> Vec<Fact> {
         (
             "library",
             "library for ranks",
-            library.map_or(json!("none found next to this command"), Value::from),
+            library.map_or(json!("none found beside this command"), Value::from),
         ),
     ]
 }
@@ -139,16 +139,11 @@ fn single_copy() -> Value {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let words = match (read, scope.trim()) {
         (Err(errno), _) => {
-            format!(
-                "no: process_vm_readv is refused ({errno}), perhaps by a container's seccomp filter"
-            )
+            format!("no: process_vm_readv is refused ({errno}), by a container's filter perhaps")
         }
         (Ok(_), "2") => "only with CAP_SYS_PTRACE (kernel.yama.ptrace_scope is 2)".into(),
         (Ok(_), "3") => "no: kernel.yama.ptrace_scope is 3".into(),
-        (Ok(_), "1") => {
-            "yes, ranks allow each other to read their memory (kernel.yama.ptrace_scope is 1)"
-                .into()
-        }
+        (Ok(_), "1") => "yes, ranks allow it to each other (kernel.yama.ptrace_scope is 1)".into(),
         (Ok(_), _) => "yes".into(),
     };
     json!(words)

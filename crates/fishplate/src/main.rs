@@ -2,7 +2,8 @@
 //!
 //! What must always hold: no logic here that another crate could own.
 //!
-//! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of options.
+//! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of
+//! options.
 
 /// Prints a line on standard output. A reader that has closed the pipe is no error.
 macro_rules! say {
@@ -84,6 +85,9 @@ fn main() -> ExitCode {
 
 /// Reports an argument that cannot be used.
 fn refuse(why: &str) -> ExitCode {
-    eprintln!("fishplate: {why}");
+    eprintln!(
+        "fishplate: {}",
+        results::arguments::without_error_numbers(why)
+    );
     ExitCode::from(2)
 }

@@ -1,4 +1,5 @@
-//! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after it.
+//! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
+//! it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,6 +13,7 @@ use device::compute_trace::Computing;
 use device::config::{Compute, Scene};
 use device::model::IntraHost;
 use device::model::trace::{self, Record};
+use results::arguments::{ANY, whole_number};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
@@ -25,7 +27,8 @@ pub(crate) struct ModelledArguments {
     intra_host: IntraHostPath,
 
     /// Seed for everything random in the model
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     seed: u64,
 
     /// Faults of the modelled machine: a TOML file (see docs/modelled.md)
@@ -112,8 +115,8 @@ impl ModelledArguments {
         self.fabric.is_some()
     }
 
-    /// Builds the machine and creates the files. Reports every error that can be found before the job
-    /// starts.
+    /// Builds the machine and creates the files. Reports every error that can be found before the
+    /// job starts.
     pub(crate) fn prepare(
         &self,
         ranks: usize,

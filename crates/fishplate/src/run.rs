@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use clap::Args;
 use knobs::{Knobs, Seconds, Value};
+use results::arguments::{ANY, whole_number, without_error_numbers};
 
 use crate::modelled::{ModelledArguments, ModelledJob};
 use crate::refuse;
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
-/// Rank 0 reads standard input. The exit code is that of the first rank that failed, or 128 plus the
-/// signal's number if a signal ended it. Ctrl-\ (SIGQUIT) prints what each rank is waiting for.
+/// Rank 0 reads standard input. The exit code is that of the first rank that failed, or 128 plus
+/// the signal's number if a signal ended it. Ctrl-\ (SIGQUIT) prints what each rank is waiting for.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
@@ -29,7 +30,8 @@ pub(crate) struct RunArguments {
         long = "ranks",
         visible_alias = "np",
         value_name = "COUNT",
-        default_value_t = 1
+        default_value_t = 1,
+        value_parser = |word: &str| whole_number::<usize>(word, ANY)
     )]
     ranks: usize,
 
@@ -72,7 +74,8 @@ pub(crate) struct RunArguments {
     launch_with: Option<String>,
 
     /// Ranks on each host (on a modelled machine: default 1)
-    #[arg(long, value_name = "COUNT", help_heading = "Several hosts")]
+    #[arg(long, value_name = "COUNT", help_heading = "Several hosts",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     ppn: Option<usize>,
 
     #[command(flatten)]
@@ -99,14 +102,13 @@ pub(crate) fn main(arguments: RunArguments) -> ExitCode {
     let code = match launch::run(&options) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("fishplate: {error}");
+            eprintln!("fishplate: {}", without_error_numbers(&error.to_string()));
             error.exit_code()
         }
     };
     drop(options);
-    let lost = modelled
-        .finish()
-        .map_err(|why| eprintln!("fishplate: {why}"));
+    let lost = modelled.finish();
+    let lost = lost.map_err(|why| eprintln!("fishplate: {}", without_error_numbers(&why)));
     ExitCode::from(match lost {
         Err(()) if code == 0 => 1,
         _ => code,

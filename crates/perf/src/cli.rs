@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use results::arguments::{ANY, decimal, whole_number};
 use results::sizes::parse_bytes;
 
 use crate::benchmark::{Benchmark, TransportService};
 use crate::plan::PerfPlan;
 
-/// Measure RDMA devices, modelled or real: latency, bandwidth and message rate of writes, reads, sends and atomics.
+/// Measure RDMA devices, modelled or real: latency, bandwidth and message rate of writes, reads,
+/// sends and atomics.
 ///
 /// The procedures are those of perftest (ib_write_lat and others). MPI is not involved.
 #[derive(Debug, Args)]
@@ -76,28 +78,31 @@ pub(crate) struct BenchmarkOptions {
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) faults: Option<String>,
     /// Seed for everything random in the model
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     pub(crate) seed: u64,
     /// Run on this device; the peer is another process, on another machine or on this one
     #[arg(long, value_name = "NAME[:PORT]", conflicts_with = "fabric")]
     pub(crate) device: Option<String>,
     /// TCP port of the control connection between the two sides
-    #[arg(short = 'p', long, default_value_t = 18515, conflicts_with = "fabric")]
+    #[arg(short = 'p', long, default_value_t = 18515, conflicts_with = "fabric",
+        value_parser = |word: &str| whole_number::<u16>(word, 0..=65535))]
     pub(crate) port: u16,
-    /// Fail after this many seconds without connection or message; the listening side waits 30 times
-    /// as long for its peer
+    /// Fail after this many seconds without connection or message; the listening side waits 30
+    /// times as long for its peer
     #[arg(
         long,
         value_name = "SECONDS",
         default_value_t = 10.0,
+        value_parser = decimal,
         conflicts_with = "fabric"
     )]
     pub(crate) timeout: f64,
     /// Transport service of the queue pairs
     #[arg(short = 'c', long, value_enum, default_value = "rc")]
     pub(crate) transport: TransportService,
-    /// Message size in bytes, with K or M for powers of 1024 [default: all powers of two up to 8M, or
-    /// for ud up to the MTU]
+    /// Message size in bytes, with K or M for powers of 1024 [default: all powers of two up to 8M,
+    /// or for ud up to the MTU]
     #[arg(short = 's', long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) size: Option<usize>,
     /// Messages of each size on each queue pair [default: 1000, streams of writes 5000; fewer on
@@ -119,8 +124,8 @@ pub(crate) struct BenchmarkOptions {
     /// Outstanding work requests of each queue pair (streams) [default: 128]
     #[arg(short = 't', long, value_name = "COUNT", value_parser = count)]
     pub(crate) tx_depth: Option<usize>,
-    /// Receives posted in advance on each queue pair (sends) [default: 512, for uc and ud one for each
-    /// message]
+    /// Receives posted in advance on each queue pair (sends) [default: 512, for uc and ud one for
+    /// each message]
     #[arg(short = 'r', long, value_name = "COUNT", value_parser = count)]
     pub(crate) rx_depth: Option<usize>,
     /// Messages per completion (streams) [default: 100 up to 8 KiB, above that 1]
@@ -142,10 +147,7 @@ fn bytes(word: &str) -> Result<usize, String> {
 }
 
 fn count(word: &str) -> Result<usize, String> {
-    match word.parse() {
-        Ok(count @ 1..=10_000_000) => Ok(count),
-        _ => Err("valid are whole numbers from 1 to 10000000".into()),
-    }
+    whole_number(word, 1..=10_000_000)
 }
 
 impl BenchmarkCommand {

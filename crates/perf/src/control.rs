@@ -1,10 +1,10 @@
 //! The control connection between the two processes of a benchmark: lines of JSON over TCP.
 //!
-//! The side that starts without a host listens; the other connects. Both first send their version and
-//! plan, and continue only if these are equal.
+//! The side that starts without a host listens; the other connects. Both first send their version
+//! and plan, and continue only if these are equal.
 //!
-//! What must always hold: every wait has a limit, no line is longer than [`LONGEST`], and a line from
-//! a stranger has no effect.
+//! What must always hold: every wait has a limit, no line is longer than [`LONGEST`], and a line
+//! from a stranger has no effect.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -52,7 +52,8 @@ pub struct Listener(TcpListener);
 impl Listener {
     /// Listens on a TCP port; 0 lets the system choose one.
     pub fn new(port: u16) -> Result<Listener> {
-        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is used.
+        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is
+        // used.
         let all = [
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
@@ -69,9 +70,9 @@ impl Listener {
         Ok(self.0.local_addr()?.port())
     }
 
-    /// Accepts the first connection of another side with an equal plan, within `wait`. Connections that
-    /// do not speak this protocol are closed. `patience` is the time after which a silent peer counts
-    /// as failed.
+    /// Accepts the first connection of another side with an equal plan, within `wait`. Connections
+    /// that do not speak this protocol are closed. `patience` is the time after which a silent peer
+    /// counts as failed.
     pub fn accept(
         &self,
         plan: &PerfPlan,
@@ -118,8 +119,8 @@ enum Refused {
 }
 
 impl ControlLink {
-    /// Connects to the side that listens on `host`, and retries for `wait`. `patience` is the time after
-    /// which a silent peer counts as failed.
+    /// Connects to the side that listens on `host`, and retries for `wait`. `patience` is the time
+    /// after which a silent peer counts as failed.
     pub fn connect(
         host: &str,
         port: u16,

@@ -1,5 +1,5 @@
-//! Counts of the requests of both sides to their devices for one size, and of the packets that these
-//! caused.
+//! Counts of the requests of both sides to their devices for one size, and of the packets that
+//! these caused.
 
 use std::ops::AddAssign;
 
@@ -52,8 +52,8 @@ impl Before {
         }
     }
 
-    /// The counts of both sides since then. The last acknowledgements arrive while the sides exchange
-    /// them.
+    /// The counts of both sides since then. The last acknowledgements arrive while the sides
+    /// exchange them.
     pub(crate) fn since(self, side: &mut Side) -> Result<Counts> {
         let own = Requests {
             work_requests: side.requests.work_requests - self.requests.work_requests,

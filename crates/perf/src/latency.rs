@@ -1,9 +1,9 @@
 //! Latencies: one message at a time, by perftest's procedures.
 //!
-//! Writes and sends are a ping-pong, and the result is half of the round trip. Reads and atomics are
-//! answered by the other side's device, and the result is the full time. The arrival of a write is
-//! detected in the last byte of its target, as in perftest, on every device: one that places bytes in
-//! any order guarantees no more than this byte, and the payload is not read.
+//! Writes and sends are a ping-pong, and the result is half of the round trip. Reads and atomics
+//! are answered by the other side's device, and the result is the full time. The arrival of a write
+//! is detected in the last byte of its target, as in perftest, on every device: one that places
+//! bytes in any order guarantees no more than this byte, and the payload is not read.
 //!
 //! Difference from perftest: a receive is reposted after the answer has left, not before.
 

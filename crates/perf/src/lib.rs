@@ -4,8 +4,8 @@
 //! What must always hold:
 //!
 //! - Both sides run the same code and the same plan.
-//! - A benchmark uses its device, clock and control connection only through [`target::Target`], so the
-//!   figures of a modelled device and of a real one come from the same instructions.
+//! - A benchmark uses its device, clock and control connection only through [`target::Target`], so
+//!   the figures of a modelled device and of a real one come from the same instructions.
 
 pub mod benchmark;
 mod cli;
@@ -56,7 +56,8 @@ pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
     match run(arguments, readers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fishplate perf: {error:#}");
+            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            eprintln!("fishplate perf: {why}");
             ExitCode::FAILURE
         }
     }

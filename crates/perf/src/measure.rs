@@ -68,8 +68,8 @@ impl Latency {
     }
 }
 
-/// Runs this side of a plan. `step` is called after each size. The client's results are complete; the
-/// server's are so only for streams.
+/// Runs this side of a plan. `step` is called after each size. The client's results are complete;
+/// the server's are so only for streams.
 pub fn measure(
     target: &mut dyn Target,
     plan: &PerfPlan,

@@ -1,5 +1,5 @@
-//! The registered memory of messages, and all `unsafe` of this crate: registering memory, and posting
-//! work requests on parts of it.
+//! The registered memory of messages, and all `unsafe` of this crate: registering memory, and
+//! posting work requests on parts of it.
 //!
 //! What must always hold: the memory stays allocated for as long as the device may access it. A
 //! [`Memory`] is freed only after its owner has destroyed the queue pairs that use it. Nothing here
@@ -40,8 +40,8 @@ impl Memory {
         let Some(bytes) = NonNull::new(bytes) else {
             handle_alloc_error(layout)
         };
-        // SAFETY: the memory is freed when this value is dropped, after the queue pairs that use it, and is accessed
-        // only by volatile loads and stores.
+        // SAFETY: the memory is freed when this value is dropped, after the queue pairs that use
+        // it, and is accessed only by volatile loads and stores.
         let region = unsafe { device.register(bytes.as_ptr(), layout.size(), Access::ALL) };
         match region {
             Ok(region) => Ok(Memory {
@@ -129,7 +129,8 @@ impl Drop for Memory {
         if self.kept {
             return;
         }
-        // SAFETY: allocated with this layout; no device uses it any more, or `keep` would have been called.
+        // SAFETY: allocated with this layout; no device uses it any more, or `keep` would have been
+        // called.
         unsafe { dealloc(self.bytes.as_ptr(), self.layout) };
     }
 }

@@ -11,8 +11,8 @@ pub const LARGEST: usize = 8 << 20;
 const SPARSE: usize = 8192;
 /// Work requests per completion up to that size.
 const SIGNAL: usize = 100;
-/// Payload that a stream moves for one size on a modelled machine, about: all messages of a size take
-/// equally long there, so few are enough.
+/// Payload that a stream moves for one size on a modelled machine, about: all messages of a size
+/// take equally long there, so few are enough.
 const MODELLED: usize = 128 << 20;
 
 /// The options of a run, equal on both sides. `None` stands for perftest's default.
@@ -21,7 +21,8 @@ const MODELLED: usize = 128 << 20;
 /// use perf::benchmark::{Benchmark, TransportService};
 /// use perf::plan::PerfPlan;
 ///
-/// let plan = PerfPlan { size: Some(8), ..PerfPlan::new(Benchmark::WriteLat, TransportService::Rc) };
+/// let mut plan = PerfPlan::new(Benchmark::WriteLat, TransportService::Rc);
+/// plan.size = Some(8);
 /// plan.check().unwrap();
 /// assert_eq!(plan.sizes(4096).unwrap(), [8]);
 /// ```
@@ -78,7 +79,8 @@ impl PerfPlan {
         self.benchmark.verb(self.transport)
     }
 
-    /// Refuses options that no device could carry out, and options without meaning for the benchmark.
+    /// Refuses options that no device could carry out, and options without meaning for the
+    /// benchmark.
     pub fn check(&self) -> Result<()> {
         self.check_transport()?;
         self.check_options()?;

@@ -1,28 +1,23 @@
 //! One side of a benchmark: its queue pairs, connected to those of the other side, and the work
 //! requests that it posts.
 
-use std::time::{Duration, Instant};
+mod connect;
 
 use anyhow::{Context, Result, bail};
-use device::{
-    Address, Completion, Cq, Device, Error, Operation, Qp, QpWanted, ReceiveQueue, Region, Remote,
-    Srq, State, Status,
-};
-use serde::{Deserialize, Serialize};
+use device::{Address, Completion, Cq, Error, Operation, Qp, ReceiveQueue, Remote, Srq, Status};
 
 use crate::benchmark::{TransportService, Verb};
 use crate::counts::Requests;
 use crate::memory::{Memory, Request};
 use crate::plan::PerfPlan;
 use crate::target::Target;
+use connect::{Card, connect, create_qps, queues};
 
 /// Completions taken by one poll, as in perftest.
 const BATCH: usize = 16;
 /// Bytes of memory that messages of a stream use in turn, so that not all use one cache line.
 const CYCLE: usize = 4096;
 const LINE: usize = 64;
-/// Time within which the other side must connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The message of a side that has reached a meeting point.
 pub(crate) const HERE: &str = "here";
@@ -32,7 +27,8 @@ pub(crate) struct Side<'a> {
     pub(crate) target: &'a mut dyn Target,
     pub(crate) plan: &'a PerfPlan,
     memory: Memory,
-    /// Bytes of one half of a queue pair's memory: one half for outgoing messages, one for incoming.
+    /// Bytes of one half of a queue pair's memory: one half for outgoing messages, one for
+    /// incoming.
     half: usize,
     send_cq: Cq,
     receive_cq: Cq,
@@ -62,18 +58,6 @@ impl QpState {
     pub(crate) fn under_way(&self) -> usize {
         self.posted - self.complete
     }
-}
-
-/// The description of a side for the other, sent before the first message.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Card {
-    /// Ports of its queue pairs, in hexadecimal: they are too long for numbers of JSON.
-    ports: Vec<String>,
-    qps: Vec<u32>,
-    address: u64,
-    rkey: u32,
-    mtu: usize,
 }
 
 impl<'a> Side<'a> {
@@ -192,8 +176,8 @@ impl<'a> Side<'a> {
             .with_context(|| format!("cannot post a {}", verb.name()))
     }
 
-    /// The offset of a stream's message in its half: each on cache lines of its own, in turn through
-    /// [`CYCLE`] bytes.
+    /// The offset of a stream's message in its half: each on cache lines of its own, in turn
+    /// through [`CYCLE`] bytes.
     pub(crate) fn cycle(size: usize, message: usize) -> usize {
         let stride = size.next_multiple_of(LINE);
         message % (CYCLE / stride).max(1) * stride
@@ -312,131 +296,14 @@ impl<'a> Side<'a> {
         )
     }
 
-    /// Destroys the queue pairs and deregisters the memory. After an error the device may still access
-    /// the memory.
+    /// Destroys the queue pairs and deregisters the memory. After an error the device may still
+    /// access the memory.
     fn close(&mut self) -> std::result::Result<(), Error> {
         let device = self.target.device();
         for own in &self.qps {
             device.destroy_qp(own.qp)?;
         }
         self.memory.deregister(device)
-    }
-}
-
-/// Creates the completion queues and the shared receive queue; returns the attributes of all queue
-/// pairs.
-fn queues(
-    device: &mut dyn Device,
-    plan: &PerfPlan,
-    rx_depth: usize,
-    inline: usize,
-) -> Result<QpWanted> {
-    let tx_depth = plan.tx_depth();
-    let send_cq = device.create_cq(tx_depth * plan.qps)?;
-    let receive_cq = device.create_cq(rx_depth * plan.qps)?;
-    let srq = match plan.srq {
-        true => Some(device.create_srq(rx_depth * plan.qps)?),
-        false => None,
-    };
-    Ok(QpWanted {
-        transport: plan.transport.into(),
-        send_cq,
-        receive_cq,
-        srq,
-        sends: tx_depth,
-        receives: rx_depth,
-        inline,
-    })
-}
-
-/// Creates the queue pairs, and the card that describes them to the other side.
-fn create_qps(
-    device: &mut dyn Device,
-    plan: &PerfPlan,
-    wanted: &QpWanted,
-    region: Region,
-    mtu: usize,
-) -> Result<(Vec<QpState>, Card)> {
-    let mut card = Card {
-        ports: Vec::new(),
-        qps: Vec::new(),
-        address: region.address,
-        rkey: region.rkey,
-        mtu,
-    };
-    let mut qps = Vec::new();
-    for _ in 0..plan.qps {
-        let qp = device
-            .create_qp(wanted)
-            .context("cannot create a queue pair")?;
-        let own = device.address(qp)?;
-        card.ports.push(format!("{:x}", own.port));
-        card.qps.push(own.qp);
-        qps.push(QpState {
-            qp,
-            peer: own,
-            posted: 0,
-            complete: 0,
-            unsignaled: 0,
-            receives: 0,
-        });
-    }
-    Ok((qps, card))
-}
-
-/// Connects the queue pairs to those of the other side, and waits for the connections.
-fn connect(
-    device: &mut dyn Device,
-    plan: &PerfPlan,
-    qps: &mut [QpState],
-    theirs: &Card,
-) -> Result<()> {
-    for ((own, port), &qp) in qps.iter_mut().zip(&theirs.ports).zip(&theirs.qps) {
-        let port =
-            u128::from_str_radix(port, 16).context("cannot read a port of the other side")?;
-        own.peer = Address { port, qp };
-        let peer = (plan.transport != TransportService::Ud).then_some(own.peer);
-        device
-            .connect(own.qp, peer)
-            .context("cannot connect a queue pair")?;
-    }
-    let until = Instant::now() + CONNECT_TIMEOUT;
-    for own in qps {
-        while device
-            .state(own.qp)
-            .context("cannot connect a queue pair")?
-            == State::Connecting
-        {
-            if Instant::now() > until {
-                bail!(
-                    "cannot connect a queue pair: the other side did not connect within {} s",
-                    CONNECT_TIMEOUT.as_secs()
-                );
-            }
-            std::thread::sleep(Duration::from_micros(100));
-        }
-    }
-    Ok(())
-}
-
-impl Card {
-    /// Refuses the card of a side that differs from this one.
-    fn check(&self, theirs: &Card) -> Result<()> {
-        let qps = self.qps.len();
-        if theirs.qps.len() != qps || theirs.ports.len() != qps {
-            bail!(
-                "the other side has {} queue pairs, this one {qps}",
-                theirs.qps.len()
-            );
-        }
-        if theirs.mtu != self.mtu {
-            bail!(
-                "the MTU of the other side is {}, of this one {}: set both with --mtu",
-                theirs.mtu,
-                self.mtu
-            );
-        }
-        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
 //! Streams: as many outstanding messages as the send queue holds, by perftest's procedure.
 //!
-//! Each queue pair posts until it has `tx-depth` outstanding work requests. One of a hundred messages
-//! is signaled, of long messages each one. The time is from the first post to the last completion.
+//! Each queue pair posts until it has `tx-depth` outstanding work requests. One of a hundred
+//! messages is signaled, of long messages each one. The time is from the first post to the last
+//! completion.
 //!
 //! With two directions, each side measures what it sends, and the result is the sum. Losses of a
-//! transport service without acknowledgements show only at the receiver, which measures from its first
-//! message to its last.
+//! transport service without acknowledgements show only at the receiver, which measures from its
+//! first message to its last.
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,8 @@ pub struct Tally {
     pub messages: usize,
     /// The number of messages within `picos`: of received ones, all but those of the first poll.
     pub timed: usize,
-    /// Time in picoseconds: of sent messages from the first post to the last completion, of received
-    /// ones from the first successful poll to the last.
+    /// Time in picoseconds: of sent messages from the first post to the last completion, of
+    /// received ones from the first successful poll to the last.
     pub picos: u64,
 }
 
@@ -33,8 +34,8 @@ pub struct Stream {
     pub sent: usize,
     /// Messages sent per second.
     pub sent_rate: f64,
-    /// Number of messages received, and messages per second; only of sends, because nothing counts the
-    /// arrival of a write.
+    /// Number of messages received, and messages per second; only of sends, because nothing counts
+    /// the arrival of a write.
     pub received: Option<(usize, f64)>,
 }
 
@@ -168,7 +169,8 @@ impl Flow {
             .is_some_and(|theirs| theirs.messages == self.received.messages)
     }
 
-    /// Posts messages while the queues have room, and takes completions. Returns the number of both.
+    /// Posts messages while the queues have room, and takes completions. Returns the number of
+    /// both.
     fn send(&mut self, side: &mut Side, before: &[usize], start: u64) -> Result<usize> {
         let (depth, every) = (side.plan.tx_depth(), side.plan.signal_every(self.size));
         let mut moved = 0;

@@ -86,7 +86,8 @@ pub(crate) enum Figure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// The prediction is within [`CLOSE`] of the published figure; for a lower bound, also above it.
+    /// The prediction is within [`CLOSE`] of the published figure; for a lower bound, also above
+    /// it.
     Holds,
     /// The prediction is further off.
     Differs,

@@ -4,8 +4,8 @@
 //! An experiment is a job of real ranks on a modelled machine: the library, the launcher and the
 //! benchmarks that users run.
 //!
-//! Study must always hold: a figure is either published, and is part of `data/` with its reference, or
-//! predicted by a run. Nothing is fitted here.
+//! Study must always hold: a figure is either published, and is part of `data/` with its reference,
+//! or predicted by a run. Nothing is fitted here.
 
 mod claims;
 mod rdma_channel;
@@ -29,7 +29,8 @@ pub struct StudyArguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
-    /// MPICH2's RDMA channel over InfiniBand (2003): four designs, and a rendezvous above the channel
+    /// MPICH2's RDMA channel over InfiniBand (2003): four designs, and a rendezvous above the
+    /// channel
     #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
     RdmaChannel(OutputOptions),
 }
@@ -50,7 +51,8 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fishplate study: {error:#}");
+            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            eprintln!("fishplate study: {why}");
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,5 @@
-//! The study of MPICH2's RDMA channel: four designs of the channel and a rendezvous above it, on the
-//! machine of the paper.
+//! The study of MPICH2's RDMA channel: four designs of the channel and a rendezvous above it, on
+//! the machine of the paper.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,8 +16,8 @@ const BANDWIDTH: &str = "4:1M";
 /// The message size for the choice of the chunk size.
 const LONG: &str = "1M:1M";
 /// Benchmarks that send the messages of whole programs on all nodes. `usual` is the size closest to
-/// class A of the NAS parallel benchmarks on eight nodes (LU: 5 numbers of 8 bytes for each of 16 or
-/// 32 cells; IS: 2^23 keys of 4 bytes).
+/// class A of the NAS parallel benchmarks on eight nodes (LU: 5 numbers of 8 bytes for each of 16
+/// or 32 cells; IS: 2^23 keys of 4 bytes).
 const KERNELS: [Kernel; 2] = [
     Kernel {
         benchmark: "sweep",

@@ -1,5 +1,5 @@
-//! Latency of a cache line between two cores: a counter in one line, alternately written by both; and
-//! the same with a second line that is written before and read after it.
+//! Latency of a cache line between two cores: a counter in one line, alternately written by both;
+//! and the same with a second line that is written before and read after it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};

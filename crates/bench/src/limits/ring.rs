@@ -1,8 +1,8 @@
-//! A ring of 64-byte slots between two cores, the core of a shared-memory transport: payload and lap
-//! number share a slot, and the receiver publishes its tail from time to time.
+//! A ring of 64-byte slots between two cores, the core of a shared-memory transport: payload and
+//! lap number share a slot, and the receiver publishes its tail from time to time.
 //!
-//! The rate is measured twice: like MPI's message rate, with an answer to each window, and as a stream
-//! without answers.
+//! The rate is measured twice: like MPI's message rate, with an answer to each window, and as a
+//! stream without answers.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! The catalogue: named parts (components and systems) whose values each have a source, and users'
 //! files on top of it.
 //!
-//! A file holds tables `[KIND.NAME]`. With `from`, a table inherits from another part of its kind and
-//! gives only the differences. A value is written with its unit, and as `{ value = …, source = "…" }`
-//! if its source is not that of the whole table. A part within a part is a name or a table
+//! A file holds tables `[KIND.NAME]`. With `from`, a table inherits from another part of its kind
+//! and gives only the differences. A value is written with its unit, and as `{ value = …, source =
+//! "…" }` if its source is not that of the whole table. A part within a part is a name or a table
 //! `{ from = "NAME", … }`; without `from` such a table changes the inherited part. A source begins
 //! with its standing: one of [`STANDINGS`].
 
@@ -89,8 +89,8 @@ impl Catalogue {
         catalogue
     }
 
-    /// Adds the parts of a file with the content `text`. All of them are checked, used or not; a file
-    /// with an error adds nothing.
+    /// Adds the parts of a file with the content `text`. All of them are checked, used or not; a
+    /// file with an error adds nothing.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), Problems> {
         let known = self.parts.len();
         let mut problems = read::read(file, text, &mut self.parts);
@@ -136,8 +136,8 @@ impl Catalogue {
         self.sheet(System::KIND, name)?.build()
     }
 
-    /// The part that `word` names, as `KIND.NAME` or as a name of any kind, and the other kinds that
-    /// have a part of this name.
+    /// The part that `word` names, as `KIND.NAME` or as a name of any kind, and the other kinds
+    /// that have a part of this name.
     pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
         if let Some((kind, name)) = word.split_once('.')
             && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)

@@ -1,4 +1,5 @@
-//! The catalogue is complete, every value has a source, and its rates are those of the specifications.
+//! The catalogue is complete, every value has a source, and its rates are those of the
+//! specifications.
 
 use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
 use fabric::{Bus, GbPerSec, Link, System, Tree};

@@ -43,7 +43,8 @@ fn eight_bytes_by_hand_with_blueflame() {
 
 #[test]
 fn two_packets_by_hand_without_blueflame() {
-    // PCI-X: 8.533 bytes a nanosecond over 8, 112 bytes for each burst of 512; link 1 byte a nanosecond.
+    // PCI-X: 8.533 bytes a nanosecond over 8, 112 bytes for each burst of 512; link 1 byte a
+    // nanosecond.
     let costs = Costs::of(&system("mpich2-2003"), 0);
     let rows = explain(&costs, Bytes(2048), Operation::Write, 1);
     let time = |step: &str| {
@@ -58,8 +59,8 @@ fn two_packets_by_hand_without_blueflame() {
     near(time("PCI, ask for work request"), 900.0 - bus(176.0));
     near(time("PCI read of work request"), bus(176.0));
     near(time("PCI, ask for payload"), 900.0 - bus(176.0));
-    // The first packet has 16 bytes more on the link: the second arrives 1154 ns after it, sooner than the bus has written
-    // the first. So the last packet waits at the bus's other end.
+    // The first packet has 16 bytes more on the link: the second arrives 1154 ns after it, sooner
+    // than the bus has written the first. So the last packet waits at the bus's other end.
     let packet = bus(1024.0 + 2.0 * 112.0);
     near(time("PCI read, packets"), packet);
     near(time("link, packets"), 1024.0 + 28.0 + 16.0);

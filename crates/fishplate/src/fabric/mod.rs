@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use ::fabric::catalogue::{CatalogueEntry, FieldValue, KINDS, Sheet};
 use ::fabric::{Bytes, Operation};
 use clap::{Args, Subcommand, ValueEnum};
+use results::arguments::{ANY, whole_number};
 use serde_json::{Map, Value, json};
 
 use crate::refuse;
@@ -72,10 +73,10 @@ enum Action {
         #[arg(long, conflicts_with_all = ["operation", "rail"])]
         mpi: bool,
         /// Number of switches between the hosts [default: between the hosts furthest apart]
-        #[arg(long, value_parser = clap::value_parser!(u32).range(0..=5))]
+        #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=5))]
         hops: Option<u32>,
         /// The rail; all rails but 0 are attached to the other socket
-        #[arg(long, default_value = "0")]
+        #[arg(long, default_value = "0", value_parser = |word: &str| whole_number::<u32>(word, ANY))]
         rail: u32,
         /// Print one JSON object
         #[arg(long)]

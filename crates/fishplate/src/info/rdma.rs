@@ -50,7 +50,7 @@ impl PortChoice {
             Err(why) => {
                 let left = all.iter().cloned().map(|one| {
                     let why = one.unusable.clone();
-                    (one, why.unwrap_or("FISHPLATE_DEVICE names others".into()))
+                    (one, why.unwrap_or("others were asked for".into()))
                 });
                 let left = left.collect();
                 let used = Vec::new();
@@ -63,7 +63,7 @@ impl PortChoice {
                 let first = choice.used[..RAILS].iter().map(Listed::words);
                 let first: Vec<String> = first.collect();
                 let why = format!(
-                    "usable, but a job uses one port of each host, and {} comes first; FISHPLATE_DEVICE={} selects this one",
+                    "it could be, but a job uses one port of each host, and {} comes first; FISHPLATE_DEVICE={} takes this one",
                     first.join(", "),
                     listed.words()
                 );

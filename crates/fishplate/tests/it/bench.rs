@@ -1,5 +1,6 @@
 //! `fishplate bench`, mostly with the tree that `make stage` makes: our own library under our own
-//! launcher. Figures are not judged here, only that they are measured, correct and in the right form.
+//! launcher. Figures are not judged here, only that they are measured, correct and in the right
+//! form.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

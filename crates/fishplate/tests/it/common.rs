@@ -20,7 +20,8 @@ pub(crate) const FISHPLATE: &str = env!("CARGO_BIN_EXE_fishplate");
 /// The stand-in, to be started by `python3`.
 pub(crate) const RANK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rank.py");
 
-/// A command under test. All its processes carry a mark in their environment, so tests can find them.
+/// A command under test. All its processes carry a mark in their environment, so tests can find
+/// them.
 pub(crate) struct Job {
     command: Command,
     mark: String,

@@ -187,7 +187,8 @@ fn a_program_below_a_wrapper_ends_with_the_launcher() {
     );
     let mut job = run(&["-n", "1", "sh", "-c", &script]).start();
     job.pids(1);
-    // The system kills the shell; the program below it learns of the launcher's death from its socket.
+    // The system kills the shell; the program below it learns of the launcher's death from its
+    // socket.
     job.signal(Signal::SIGKILL);
     nothing_left(job);
 }

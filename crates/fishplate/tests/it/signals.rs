@@ -74,7 +74,8 @@ fn an_interrupt_in_the_middle_of_starting_leaves_nothing() {
     let job = ranks(&["-n", "16"], &["sleep=1000"]).start();
     std::thread::sleep(std::time::Duration::from_millis(20));
     job.signal(Signal::SIGTERM);
-    // Before the launcher takes signals, the system ends it by this one; after that, the launcher ends the job.
+    // Before the launcher takes signals, the system ends it by this one; after that, the launcher
+    // ends the job.
     let done = job.finish();
     if done.status.code().is_some() {
         done.code(143);

@@ -2,7 +2,8 @@
 
 use crate::common::{Done, FISHPLATE, RANK, command};
 
-/// Two ranks that do these steps, on a terminal where somebody types `keys` once both ranks have shown their `pid`.
+/// Two ranks that do these steps, on a terminal where somebody types `keys` once both ranks have
+/// shown their `pid`.
 fn on_a_terminal(keys: &str, steps: &[&str]) -> Done {
     let player = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal.py");
     let job = [FISHPLATE, "run", "-n", "2", "python3", "-SE", RANK];

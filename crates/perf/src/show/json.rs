@@ -9,7 +9,8 @@ use crate::counts::Counts;
 use crate::measure::{Found, Sample};
 use crate::plan::PerfPlan;
 
-/// One object per line for each size of each target, and for bandwidths the size with half of the peak.
+/// One object per line for each size of each target, and for bandwidths the size with half of the
+/// peak.
 pub fn json(plan: &PerfPlan, all: &[TargetResults]) -> String {
     let mut text = String::new();
     for outcome in all {

@@ -51,8 +51,8 @@ impl TargetResults {
     }
 }
 
-/// The size at which a bandwidth reaches half of its peak (N/2), interpolated linearly, and the peak.
-/// `None` if no measured size is below the half.
+/// The size at which a bandwidth reaches half of its peak (N/2), interpolated linearly, and the
+/// peak. `None` if no measured size is below the half.
 pub fn half_peak(points: &[(usize, f64)]) -> Option<(f64, f64)> {
     let peak = points.iter().map(|point| point.1).max_by(f64::total_cmp)?;
     let half = peak / 2.0;

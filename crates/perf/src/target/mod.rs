@@ -10,8 +10,8 @@ use device::model::Traffic;
 
 /// The environment of one of the two sides.
 ///
-/// [`measure`](crate::measure::measure) runs on any implementation; this crate has one in virtual time
-/// ([`modelled`]) and one for two processes ([`remote`]).
+/// [`measure`](crate::measure::measure) runs on any implementation; this crate has one in virtual
+/// time ([`modelled`]) and one for two processes ([`remote`]).
 pub trait Target {
     /// Whether this side begins, measures and shows the results.
     fn is_client(&self) -> bool;
@@ -30,7 +30,8 @@ pub trait Target {
     /// Picoseconds since a fixed moment. In virtual time, reading the clock takes no time.
     fn clock(&mut self) -> u64;
 
-    /// Makes the other side's writes up to now visible. Required before a poll of memory that it writes.
+    /// Makes the other side's writes up to now visible. Required before a poll of memory that it
+    /// writes.
     fn sync_memory(&mut self);
 
     /// Called after a poll without result: lets time pass until something may have changed, at most

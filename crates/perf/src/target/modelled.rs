@@ -26,8 +26,8 @@ pub struct Machine {
     pub seed: u64,
 }
 
-/// Nanoseconds of virtual time without arrivals after which nothing is in flight: many times the time
-/// of a message and of a requester's retry.
+/// Nanoseconds of virtual time without arrivals after which nothing is in flight: many times the
+/// time of a message and of a requester's retry.
 const QUIET: u64 = 1_000_000_000;
 const STACK: usize = 256 << 10;
 

@@ -1,7 +1,8 @@
-//! One side on a device of this machine; the other side is another process, behind a [`ControlLink`].
+//! One side on a device of this machine; the other side is another process, behind a
+//! [`ControlLink`].
 //!
-//! Waiting is polling without a pause, as in perftest. From time to time this side sends a sign of life
-//! and checks that of the other.
+//! Waiting is polling without a pause, as in perftest. From time to time this side sends a sign of
+//! life and checks that of the other.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ const POLLS: u32 = 256;
 const CONTROL: u32 = 64;
 /// Time between two signs of life.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Nanoseconds without arrivals after which nothing is in flight: no network delays a packet longer.
+/// Nanoseconds without arrivals after which nothing is in flight: no network delays a packet
+/// longer.
 const QUIET: u64 = 200_000_000;
 
 /// One side of a benchmark between two processes.
@@ -37,8 +39,8 @@ pub struct Remote<'a> {
     alive_at: Instant,
 }
 
-/// Runs this side of a plan. `patience` is the time without arrivals after which it fails; `step` is
-/// called after each size.
+/// Runs this side of a plan. `patience` is the time without arrivals after which it fails; `step`
+/// is called after each size.
 pub fn run(
     device: &mut dyn Device,
     link: ControlLink,

@@ -68,7 +68,7 @@ fn picos(micros: f64) -> u64 {
 
 const SIZES: [usize; 6] = [2, 8, 64, 200, 5000, 100_000];
 
-/// What `fishplate fabric explain` says of one message, of every machine of the catalogue.
+/// One message takes the time that `fishplate fabric explain` shows, on each machine of the catalogue.
 #[test]
 fn latencies_are_to_the_picosecond_what_the_table_explains() {
     let cases = [
@@ -82,14 +82,18 @@ fn latencies_are_to_the_picosecond_what_the_table_explains() {
             for size in SIZES {
                 let found = latency(&system, &of_size(benchmark, size));
                 let rows = explain(&costs, Bytes(size as u64), operation, system.most_hops());
-                let mut told = total(&rows).picos();
-                // The table's read ends with its last byte, perftest's with its completion. That is written after the byte:
-                // who looks when the byte comes finds nothing yet, and looks again.
+                let mut expected = total(&rows).picos();
+                // A read in the table ends with its last byte, in perftest with its completion,
+                // which is written later: a poll at the arrival of the byte finds none and is
+                // repeated.
                 if operation == Operation::Read {
-                    told += costs.completion().picos().max(CALL);
+                    expected += costs.completion().picos().max(CALL);
                 }
                 let found = [found.min, found.median, found.p99, found.max].map(picos);
-                assert_eq!(found, [told; 4], "{name}, {benchmark:?} of {size} bytes");
+                assert_eq!(
+                    found, [expected; 4],
+                    "{name}, {benchmark:?} of {size} bytes"
+                );
             }
         }
     }
@@ -229,7 +233,7 @@ fn what_is_lost_shows_at_the_receiver_alone() {
     }
 }
 
-/// Too few receives for datagrams that come faster than they are taken: the rest is lost, and nobody waits for it.
+/// With too few receives for fast datagrams, the rest is lost, and the benchmark does not wait for it.
 #[test]
 fn datagrams_without_a_receive_are_lost() {
     let plan = PerfPlan {
@@ -246,7 +250,7 @@ fn datagrams_without_a_receive_are_lost() {
 }
 
 #[test]
-fn a_message_that_never_comes_is_told() {
+fn a_lost_message_is_reported() {
     let machine = Machine {
         system: qdr(),
         faults: Faults {
@@ -264,7 +268,7 @@ fn a_message_that_never_comes_is_told() {
 }
 
 #[test]
-fn a_broken_queue_pair_is_told_with_its_reason() {
+fn a_failed_queue_pair_is_reported_with_its_reason() {
     let faults = Faults {
         breaks: 100_000,
         ..Faults::default()
