@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use device::model::{Faults, Outage};
+use model::{Faults, Outage};
 use serde::Deserialize;
 
 /// The keys of the file. Shares are fractions of 1: 0.001 is one in a thousand.

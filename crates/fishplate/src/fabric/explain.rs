@@ -3,6 +3,8 @@
 use ::fabric::explain::{Path, StepCost, explain, total};
 use ::fabric::limits::{Limit, both_ways, limits, one_way};
 use ::fabric::{Bytes, Costs, Operation};
+use channel::rdma::PacketWrite;
+use model::explain::{Packet, message};
 use serde_json::{Value, json};
 
 use super::print;
@@ -123,9 +125,16 @@ fn show_limits(limits: &[Limit]) {
 }
 
 fn packet(costs: &Costs, size: Bytes, hops: u32) -> Result<Vec<StepCost>, String> {
-    let most = channel::rdma::explain::longest();
+    let most = PacketWrite::longest();
     match usize::try_from(size.0) {
-        Ok(len) if len <= most => Ok(channel::rdma::explain::explain(costs, len, hops)),
+        Ok(len) if len <= most => {
+            let write = PacketWrite::of(len);
+            let packet = Packet {
+                len: write.len,
+                inline: write.inline,
+            };
+            Ok(message(costs, len, packet, hops))
+        }
         _ => Err(format!(
             "--mpi explains messages of a single packet, up to {most} B; a longer message is announced first and then \
              moved by RDMA read, which --operation read explains"

@@ -4,14 +4,15 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Once};
 
+use channel::Peers;
 use channel::shm::Segment;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::strict::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
-use mpi::{Rank, RealHost, Wiring};
+use mpi::{Rank, Wiring};
 use pmi::Hosts;
+use testdevice::strict::{self, Setup};
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
 /// over devices that are as awkward as devices can be. Panics of a rank are the test's.
@@ -123,16 +124,20 @@ fn run_over(
                     settings.iter().map(|(k, v)| (k.to_string(), v.to_string())),
                 )
                 .unwrap();
+                let hosts = Hosts::new(hosts.to_vec());
                 let wiring = Wiring {
-                    rank,
-                    size,
-                    hosts: Hosts::new(hosts.to_vec()),
-                    segment,
-                    node: node.map(|node| node as Box<dyn Node>),
+                    peers: Peers {
+                        rank,
+                        size,
+                        local: hosts.beside(rank).collect(),
+                        segment,
+                        node: node.map(|node| node as Box<dyn Node>),
+                    },
+                    hosts,
                     control: None,
                 };
                 let _fails = Fails;
-                let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
+                let rank = Rank::new(Some(wiring), knobs).unwrap();
                 let rank = Arc::new(rank);
                 program(&rank);
                 rank.finish("MPI_Finalize").unwrap();

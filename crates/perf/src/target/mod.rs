@@ -6,7 +6,7 @@ pub mod remote;
 
 use anyhow::Result;
 use device::Device;
-use device::model::Traffic;
+use model::Traffic;
 
 /// The environment of one of the two sides.
 ///

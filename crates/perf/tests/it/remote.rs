@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use device::Placement;
-use device::strict::{Setup, nodes};
 use perf::benchmark::{Benchmark, TransportService};
 use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Sample};
 use perf::plan::PerfPlan;
 use perf::target::remote::run;
+use testdevice::strict::{Setup, nodes};
 
 const LONG: Duration = Duration::from_secs(60);
 
