@@ -39,14 +39,14 @@ class Skip(Exception):
 
 @dataclass
 class Case:
-    """One test. `run` gets the suite's world and raises `Problem` where it fails."""
+    """One test. `run` gets the suite's world, raises `Problem` where it fails, and may return a note for the line of its result."""
 
     name: str
     run: Callable
     # Belongs to the short selection (`--short`, `--subset ci`).
     short: bool = True
-    # Time limit of the case; commands within it have limits of their own.
-    seconds: float = 600
+    # Time limit of the case. Commands inside it have shorter limits, so this one ends only a test that is itself at fault.
+    seconds: float = 3600
     # The reason why the case is not run, if there is one.
     skip: str = ""
 
@@ -63,9 +63,11 @@ class Tally:
     skipped: int = 0
     cases: list = field(default_factory=list)
 
-    def add(self, name: str, result: str, seconds: float) -> None:
+    def add(self, name: str, result: str, seconds: float, reason: str = "") -> None:
+        """`result` is passed, failed or skipped."""
         setattr(self, result, getattr(self, result) + 1)
-        self.cases.append({"name": name, "result": result, "seconds": round(seconds, 2)})
+        case = {"name": name, "result": result, "seconds": round(seconds, 2)}
+        self.cases.append(case if result == "passed" else case | {"reason": reason})
 
     def merge(self, other: "Tally") -> None:
         self.passed, self.failed, self.skipped = (self.passed + other.passed, self.failed + other.failed,
@@ -97,7 +99,7 @@ def judged(case: Case, world, after, *, alarm: bool) -> tuple[str, str, float]:
     began, result, reason = time.monotonic(), "passed", ""
     try:
         with limit(case.seconds if alarm else None):
-            case.run(world)
+            reason = case.run(world) or ""
     except Skip as why:
         result, reason = "skipped", str(why)
     except Problem as found:
@@ -132,7 +134,7 @@ class limit:
 
 
 def show(case: Case, result: str, reason: str, seconds: float, tally: Tally) -> None:
-    tally.add(case.name, result, seconds)
+    tally.add(case.name, result, seconds, reason)
     if result == "skipped":
         print(f"skip {case.name}: {reason}", flush=True)
         return

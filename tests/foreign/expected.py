@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import harness
 from unsupported import UNNAMED, Table
 
 FIGURES = Path(__file__).resolve().parent.parent.parent / "docs/foreign.md"
@@ -66,7 +67,7 @@ class Expectations:
 
 
 @dataclass
-class Tally:
+class Judge:
     """Judges results one by one and keeps the counts, by rows: numbers of ranks, or folders."""
 
     expectations: Expectations
@@ -75,6 +76,7 @@ class Tally:
     sound: set = field(default_factory=set)  # (name, ranks) that passed
     wrong: list = field(default_factory=list)  # lines for the reader
     counts: dict = field(default_factory=dict)  # row -> {kind: count}
+    times: list = field(default_factory=list)  # of the modules or programs, as `harness.Tally` keeps them
     subjects: dict = field(default_factory=dict)  # what is not supported -> failures that come of it
 
     def add(self, name: str, ranks: int, state: str, why: str = "", row=None) -> str:
@@ -105,6 +107,12 @@ class Tally:
         counts = self.counts.setdefault(ranks if row is None else row, dict.fromkeys(KINDS, 0))
         counts[kind] += 1
         return kind
+
+    def close(self, suite: str, stale: list, began: float) -> int:
+        """Keeps and prints the counts; the exit status. A failure for a known reason counts as passed."""
+        passed = self.total("pass", "unsupported", "expected")
+        failed = self.total("fail", "surprise") + len(stale)
+        return harness.close(suite, harness.Tally(passed, failed, self.total("skip"), self.times), began)
 
     def total(self, *kinds: str) -> int:
         return sum(row[kind] for row in self.counts.values() for kind in kinds)

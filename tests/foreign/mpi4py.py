@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 # This folder holds a file mpi4py.py: nothing here imports the package, so the order does not matter.
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from expected import Expectations, Tally, publish  # noqa: E402
+from expected import Expectations, Judge, publish  # noqa: E402
 from unsupported import SIGN, Table  # noqa: E402
 
 VERSION = "4.1.2"
@@ -229,6 +229,7 @@ def main() -> int:
     complete = not options.only and not options.subset and options.ranks == "1,2,4"
     if options.update and not complete:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
+    start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     python, tests = build(prefix, options.cache.resolve())
     if options.build_only:
@@ -239,7 +240,7 @@ def main() -> int:
         parser.error(f"no such test module: {', '.join(sorted(unknown))}")
 
     listed = options.expected if str(options.expected) not in ("", ".") else None
-    tally = Tally(Expectations.read(listed), Table())
+    tally = Judge(Expectations.read(listed), Table())
     for turn, ranks in enumerate(map(int, options.ranks.split(","))):
         for module in modules:
             if options.subset and turn > 0 and module in ONCE:
@@ -247,6 +248,7 @@ def main() -> int:
             began, before = time.monotonic(), len(tally.wrong)
             for name, state, why in run_module((prefix, python, tests, options), module, ranks):
                 tally.add(name, ranks, state, why)
+            tally.times.append({"name": f"{module} -n {ranks}", "seconds": round(time.monotonic() - began, 2)})
             if options.verbose:
                 print(f"{module} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
             for line in tally.wrong[before:]:
@@ -257,8 +259,7 @@ def main() -> int:
         tally.write(listed)
         publish("mpi4py", f"mpi4py {VERSION}, by the number of ranks:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return harness.closing_line(tally.total("pass", "unsupported", "expected"),
-                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+    return tally.close("mpi4py", stale, start)
 
 
 if __name__ == "__main__":

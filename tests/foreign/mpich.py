@@ -21,6 +21,7 @@ import argparse
 import re
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -29,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from expected import Expectations, Tally, publish  # noqa: E402
+from expected import Expectations, Judge, publish  # noqa: E402
 from mpich_sources import VERSION, Builder, fetch  # noqa: E402
 from unsupported import Table  # noqa: E402
 
@@ -155,6 +156,7 @@ def main() -> int:
     complete = not (options.chapter or options.filter or options.subset)
     if options.update and not complete:
         parser.error("--update needs a complete run: no --chapter, --filter, --subset")
+    start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     cache = options.cache.resolve()
     tests = fetch(cache)
@@ -164,10 +166,12 @@ def main() -> int:
     lines = [line for folder in options.chapter or CHAPTERS for line in read_testlist(tests, folder.strip("/"))
              if options.filter in line.name and not (options.subset and left_out(line.name))]
     listed = options.expected if str(options.expected) not in ("", ".") else None
-    tally, seen = Tally(Expectations.read(listed), None if options.peer else Table()), set()
+    tally, seen = Judge(Expectations.read(listed), None if options.peer else Table()), set()
 
     def note(line: Line, state: str, why: str, took: float = 0.0) -> None:
         kind = tally.add(line.name, line.ranks, state, why, row=line.folder)
+        if took:
+            tally.times.append({"name": f"{line.name} -n {line.ranks}", "seconds": round(took, 2)})
         if options.verbose or kind in ("fail", "surprise"):
             print(f"{kind:9} {line.name} on {line.ranks} ({took:.1f} s) {why}".rstrip(), flush=True)
 
@@ -207,8 +211,7 @@ def main() -> int:
         tally.write(listed, separator="/")
         publish("mpich", f"MPICH {VERSION}'s programs, by folder:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return harness.closing_line(tally.total("pass", "unsupported", "expected"),
-                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+    return tally.close("mpich", stale, start)
 
 
 if __name__ == "__main__":

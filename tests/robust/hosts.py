@@ -8,7 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 HERE = Path(__file__).resolve().parent
 AS_HOST = f"{HERE / 'as-host'} {{host}}"

@@ -12,13 +12,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from harness import Problem
+
 MARK = "ROBUST_JOB"
 # DESIGN: a death ends the job within a second. The rest is for a busy machine.
 END_SECONDS = 1.0 + 2.0
-
-
-class Problem(Exception):
-    """What a test found wrong."""
 
 
 class Job:

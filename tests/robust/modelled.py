@@ -6,7 +6,8 @@ import re
 import signal
 import time
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 RANKS = 3
 

@@ -8,7 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 
 def mount(*arguments: str) -> None:

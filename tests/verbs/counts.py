@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import harness  # noqa: E402
-from case import Case, Problem  # noqa: E402
+from harness import Case, Problem  # noqa: E402
 
 ADDRESS = "10.77.0.2"
 DEVICES = {"rxe0": "r0h0", "rxe2": "r0h1"}

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import harness
-from case import Case, Problem
+from harness import Case, Problem
 
 # A message of its own for each exchange, and few of them: each takes milliseconds where the processor is computed.
 EXCHANGES = 50

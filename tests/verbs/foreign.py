@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from case import Case, Problem
+from harness import Case, Problem
 
 SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
 NOT_FETCHED = 3

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from case import Case, Problem
+from harness import Case, Problem
 
 ADDRESSES = {"rxe0": "10.77.0.1", "rxe1": "10.77.1.1", "rxe2": "10.77.0.2", "rxe3": "10.77.1.2"}
 

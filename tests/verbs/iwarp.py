@@ -11,7 +11,7 @@ import info
 import programs
 import suites
 import waiting
-from case import Case, Problem
+from harness import Case, Problem
 
 ADDRESS = "10.77.0.2"
 

@@ -6,7 +6,7 @@ They are compiled before the machine starts, as a compiler takes long where the 
 from pathlib import Path
 
 from c import run as c
-from case import Case, Problem
+from harness import Case, Problem
 
 # Of the ranks that the table names: at least one for each host, and no more than the machine can turn round among.
 RANKS = range(2, 5)

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-from case import Case, Problem
+from harness import Case, Problem
 
 PEER = {"FISHPLATE_TEST_PEER": "rxe2", "FISHPLATE_TEST_RAIL": "rail 0"}
 # Package, its test program, tests of it, and seconds that they may take.

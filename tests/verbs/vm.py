@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from case import Case, Problem
+from harness import Case, Problem
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VM = ROOT / "scripts" / "verbs-vm"
@@ -20,7 +20,7 @@ NO_MACHINE = 125
 started: list["Run"] = []
 
 
-def clean_up() -> None:
+def clean_up(_world) -> None:
     """What a test that failed has left."""
     while started:
         run = started.pop()
@@ -83,7 +83,7 @@ class Run:
         return found[0]
 
 
-def passes_all_on() -> None:
+def passes_all_on(_world) -> None:
     """Status, both streams, environment, folder, arguments as they are; what is written stays in shared folders only."""
     with tempfile.TemporaryDirectory(prefix="verbs vm, ", dir=ROOT / "build") as name:
         folder = Path(name)
@@ -100,13 +100,13 @@ def passes_all_on() -> None:
             raise Problem("what was written outside of shared folders is there")
 
 
-def passes_much_on() -> None:
+def passes_much_on(_world) -> None:
     out, _ = Run("--", "sh", "-c", "seq 200000; sleep 1000 & kill -9 $$").end(137)
     if out != "".join(f"{number}\n" for number in range(1, 200001)):
         raise Problem(f"{len(out)} bytes of output, which ends with {out[-30:]!r}")
 
 
-def time_is_up() -> None:
+def time_is_up(_world) -> None:
     # Longer than any start takes, so that the command runs by then on most machines; the outcome is the same if not.
     _, err = Run("--timeout", "12", "--", "sleep", "1000").end(124)
     if "the time is up (12 s" not in err:
@@ -114,7 +114,7 @@ def time_is_up() -> None:
 
 
 def ended_by(number: signal.Signals):
-    def test() -> None:
+    def test(_world) -> None:
         run = Run("--", "sleep", "1000")
         run.wait_for_qemu()
         os.kill(run.process.pid, number)
@@ -122,7 +122,7 @@ def ended_by(number: signal.Signals):
     return test
 
 
-def qemu_dies() -> None:
+def qemu_dies(_world) -> None:
     run = Run("--", "sleep", "1000")
     os.kill(run.wait_for_qemu(), signal.SIGKILL)
     _, err = run.end(NO_MACHINE, seconds=20)
@@ -130,7 +130,7 @@ def qemu_dies() -> None:
         raise Problem(err)
 
 
-def wrong_words() -> None:
+def wrong_words(_world) -> None:
     for words, expected in [(["--share", "/nowhere", "--", "true"], "verbs-vm: /nowhere: no such file"),
                             (["--module", "/nowhere.ko", "--", "true"], "/nowhere.ko: no such file")]:
         _, err = Run(*words).end(NO_MACHINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import harness
 import programs
-from case import Case, Problem
+from harness import Case, Problem
 
 # A device gives a way up after half a second, and a job is ended in one; both are computed here, like all else.
 ERROR_SECONDS = 30
