@@ -1,7 +1,7 @@
 """Shared parts of all Python suites: the runner of test cases, and the bounded run of a command.
 
 A suite is a list of `Case`s that `run_suite` runs, prints and counts. Its results are kept in build/tests/results;
-tests/summary.py makes a table of them.
+tests/all.py makes a table of them.
 
 A prefix has bin/{mpicc,mpicxx,mpiexec}, include/mpi.h and lib/libmpi_abi.so.1; `make stage` fills ./build, peer.py makes one of
 MPICH. Nothing that a command started outlives it: every command runs in a session of its own, and the processes of that session
@@ -24,6 +24,10 @@ from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "tests" / "results"
+# Lines about what could not be run here, and why; `make test` prints them once more at its end.
+NOT_RUN_FILE = ROOT / "build" / "not-run"
+# Exit status of a suite that could not be run here.
+NOT_RUN = 3
 POLL_SECONDS = 0.02
 # Lines of a failed command's output that are shown.
 SHOWN_LINES = 40
@@ -158,8 +162,18 @@ def close(suite: str, tally: Tally, began: float) -> int:
     return 1 if tally.failed else 0
 
 
+def not_run(what: str, reason: str) -> int:
+    """Says loudly that tests could not be run here; the exit status of a suite of which that is true."""
+    line = f"*** {what} NOT RUN: {' '.join(reason.split())} ***"
+    print(line, flush=True)
+    NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)
+    with open(NOT_RUN_FILE, "a") as file:
+        file.write(line + "\n")
+    return NOT_RUN
+
+
 def keep(suite: str, passed: int, failed: int, skipped: int, seconds: float, cases: list) -> None:
-    """Writes the results where tests/summary.py reads them."""
+    """Writes the results where tests/all.py reads them."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     kept = {"suite": suite, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(seconds, 1), "cases": cases}
     (RESULTS / f"{suite}.json").write_text(json.dumps(kept, indent=1) + "\n")

@@ -43,8 +43,6 @@ from unsupported import SIGN, Table  # noqa: E402
 VERSION = "4.1.2"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 
-NOT_FETCHED = 3  # the exit status that says so
-
 # What --subset ci leaves out: modules that mostly wait for ranks that do not come, because one of them met
 # something that is not supported, and, on more ranks than one, modules to which their number means little.
 SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
@@ -55,8 +53,7 @@ IMPATIENT = 0.3  # of --stall
 
 
 def sdist(cache: Path) -> Path:
-    """The sdist, fetched if it is not there, with the hash that was reviewed; ends the program with
-    NOT_FETCHED when it cannot be had."""
+    """The sdist, fetched if it is not there, with the hash that was reviewed. Ends the program where it cannot be had."""
     archive = cache / f"mpi4py-{VERSION}.tar.gz"
     if not archive.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -73,9 +70,8 @@ def sdist(cache: Path) -> Path:
 
 
 def give_up(why: str) -> None:
-    print(f"mpi4py {VERSION}, or what builds it, could not be fetched from PyPI: {tail(why)}\n"
-          f"Nothing was tested. (exit status {NOT_FETCHED})", file=sys.stderr)
-    sys.exit(NOT_FETCHED)
+    print(tail(why), file=sys.stderr)
+    sys.exit(harness.not_run("mpi4py", f"mpi4py {VERSION}, or a package that builds it, could not be fetched from PyPI"))
 
 
 def build(prefix: Path, cache: Path) -> tuple[Path, Path]:

@@ -151,6 +151,7 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--memory", type=float, default=2, metavar="GB")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time-out of a program")
+    parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per test")
     options = parser.parse_args()
     complete = not (options.chapter or options.filter or options.subset)
@@ -185,6 +186,8 @@ def main() -> int:
         programs = {(line.folder, line.program): None for line in to_run}
         for key, built in zip(programs, pool.map(lambda key: builder.program(*key), programs)):
             programs[key] = built
+    if options.build_only:
+        return 0
     for line in to_run:
         target, complaint = programs[line.folder, line.program]
         if complaint:

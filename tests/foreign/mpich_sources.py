@@ -16,9 +16,10 @@ import sys
 import tarfile
 from pathlib import Path
 
+import harness
+
 VERSION = "4.0.2"
 SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
-NOT_FETCHED = 3  # the exit status that says so
 
 APT_SOURCES = ("deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
                "http://deb.debian.org/debian bookworm main\n")
@@ -45,13 +46,12 @@ RENAMED = ["-DMPI_Type_hvector=MPI_Type_create_hvector", "-DMPI_Type_hindexed=MP
 
 
 def give_up(why: str) -> None:
-    print(f"MPICH's test programs could not be fetched: {why}\n"
-          f"Nothing was tested. (exit status {NOT_FETCHED})", file=sys.stderr)
-    sys.exit(NOT_FETCHED)
+    print(why, file=sys.stderr)
+    sys.exit(harness.not_run("mpich", f"MPICH {VERSION}'s source could not be fetched from Debian"))
 
 
 def fetch(cache: Path) -> Path:
-    """The folder test/mpi, unpacked; ends the program with NOT_FETCHED when it cannot be had."""
+    """The folder test/mpi, unpacked; ends the program where it cannot be had."""
     home = cache / f"mpich-{VERSION}"
     archive = home / f"mpich_{VERSION}.orig.tar.xz"
     if not (home / "ready").exists():

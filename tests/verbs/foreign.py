@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import harness
 from harness import Case, Problem
 
 SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
-NOT_FETCHED = 3
 GROUPS = {
     "point to point": ["test_p2p_buf", "test_p2p_buf_matched", "test_p2p_obj", "test_p2p_obj_matched", "test_msgspec", "test_msgzero",
                        "test_request", "test_status", "test_util_pkl5"],
@@ -35,7 +35,7 @@ def prepare(options) -> str:
     """Builds it; the answer is why it is not there."""
     command = [sys.executable, SUITE, "--prefix", options.prefix, "--build-only"]
     done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode == NOT_FETCHED:
+    if done.returncode == harness.NOT_RUN:
         return " ".join(done.stderr.split())
     if done.returncode:
         raise Problem(f"mpi4py cannot be built: {done.stderr}")

@@ -5,8 +5,7 @@
 
 vm.py tests the machine itself, from the host. All other tests run inside the machine, which starts once for each kind (inside.py
 lists their modules). `--short` leaves out tests that take long where QEMU emulates the processor. The last line is
-`N passed, N failed, N skipped`. Status 3: the machine cannot start here; the lines before, and tests/verbs/why-not in the prefix,
-say why. Tests that could not run are named with the reason, in tests/verbs/not-run in the prefix too.
+`N passed, N failed, N skipped`. Status 3: the machine cannot start here, and the lines before say why.
 """
 
 import argparse
@@ -28,7 +27,6 @@ import inside as machine  # noqa: E402
 INSIDE_SECONDS = 5400
 # Words for scripts/verbs-vm.
 KINDS = {"roce": [], "iwarp": ["--iwarp"]}
-NO_MACHINE = 3
 
 
 def prepare(kind: str, options, work: Path) -> None:
@@ -63,11 +61,10 @@ def inside(kind: str, options, work: Path) -> Tally | None:
     return tally
 
 
-def say_what_was_not_run(tally: Tally, work: Path) -> None:
-    with open(work / "not-run", "a") as file:
-        for case in tally.cases:
-            if case["result"] == "skipped":
-                file.write(f"*** verbs NOT RUN {case['name']}: {case['reason']} ***\n")
+def say_what_was_not_run(tally: Tally) -> None:
+    for reason in dict.fromkeys(case["reason"] for case in tally.cases if case["result"] == "skipped"):
+        names = [case["name"] for case in tally.cases if case.get("reason") == reason]
+        harness.not_run(f"verbs: {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else ""), reason)
 
 
 def main() -> int:
@@ -83,7 +80,6 @@ def main() -> int:
     options.prefix = harness.checked_prefix(options.prefix)
     work = options.prefix / "tests" / "verbs"
     work.mkdir(parents=True, exist_ok=True)
-    (work / "not-run").write_text("")
     tally, began = Tally(), time.monotonic()
     for kind in KINDS:
         cases = [case for case in machine.tests(kind) if case.wanted(options)]
@@ -92,11 +88,11 @@ def main() -> int:
         prepare(kind, options, work)
         seen = inside(kind, options, work)
         if seen is None and kind == "roce":
-            return NO_MACHINE
+            return harness.not_run("verbs", (work / "why-not").read_text())
         if seen is None:  # no such machine, but others
             reason = (work / "why-not").read_text()
             seen = harness.run_cases([replace(case, skip=reason) for case in cases])
-        say_what_was_not_run(seen, work)
+        say_what_was_not_run(seen)
         tally.merge(seen)
     tally.merge(harness.run_cases([case for case in vm.tests() if case.wanted(options)], after=vm.clean_up))
     return harness.close("verbs", tally, began)
