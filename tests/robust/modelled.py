@@ -1,15 +1,18 @@
-"""Jobs on modelled machines: they end as other jobs do, and time that stands still is told. What is kept of them, the record
-of what resources did and what ranks computed, is whole and the same again."""
+"""Jobs on modelled machines: they end as other jobs do, and a deadlock is reported. Traces, compute traces and reports are complete and
+repeat byte for byte."""
 
 import json
 import re
 import signal
+import subprocess
 import time
 
 from harness import Problem
 from job import Job
 
 RANKS = 3
+# Runs whose reports are compared.
+DEADLOCKS = 8
 
 
 def start(world, *arguments, options=()) -> Job:
@@ -24,6 +27,27 @@ def deadlock(world):
             raise Problem("exit status 0")
         job.check_says("deadlock: all ranks wait and nothing is on its way", "MPI_Recv from any tag 4711")
         job.check_gone()
+
+
+def deadlock_again(world):
+    """The report is the same in every run, also where ranks wait for different peers and a core is busy: it names every rank with its
+    call, and nothing that differs from run to run, such as a process id or the rank that noticed first."""
+    plans = {"wait": [world.victim, "wait"], "rounds": [world.work / "rounds", 1, 8, "and wait"]}
+    for name, words in plans.items():
+        seen = set()
+        for run in range(DEADLOCKS):
+            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"]) if run % 2 else None
+            try:
+                with start(world, *words) as job:
+                    code = job.end(10)
+                    seen.add((code, job.err))
+                    job.check_gone()
+            finally:
+                if busy:
+                    busy.kill()
+                    busy.wait()
+        if len(seen) != 1:
+            raise Problem(f"{name}: {DEADLOCKS} runs gave {len(seen)} reports" + "".join(f"\n{code}: {err.strip()}" for code, err in seen))
 
 
 def rank_dies(where: str):
@@ -266,6 +290,7 @@ def refused(what: str, *options, says: str):
 def tests() -> list:
     return [
         ("a deadlock on a modelled machine", deadlock),
+        ("a deadlock is reported in the same words every time", deadlock_again),
         *[rank_dies(where) for where in ("ring", "reduce")],
         ("a rank leaves a modelled machine", rank_leaves),
         ("a rank that spins on a modelled machine", spins),
