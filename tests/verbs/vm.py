@@ -140,7 +140,7 @@ def wrong_words(_world) -> None:
 
 def tests() -> list[Case]:
     return [
-        Case("vm: status, streams, surroundings and shares are passed on", passes_all_on),
+        Case("vm: status, streams, surroundings and shares are passed on", passes_all_on, short=False),
         Case("vm: much output arrives whole", passes_much_on, short=False),
         Case("vm: --timeout", time_is_up, short=False),
         Case("vm: SIGTERM ends it", ended_by(signal.SIGTERM)),
