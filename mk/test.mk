@@ -20,6 +20,10 @@ $(SUITES): stage
 test-verbs: stage
 	@python3 tests/all.py --all verbs
 
+.PHONY: foreign
+foreign: stage
+	@python3 tests/all.py mpi4py mpich
+
 foreign-all: stage
 	@python3 tests/all.py --all mpi4py mpich
 
