@@ -14,7 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,14 +102,28 @@ TABLE = [
 
 def compile_program(prefix: Path, source: Path, target: Path) -> str:
     """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
-    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h"))
+    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h", prefix / "bin/mpicc"))
     if target.exists() and target.stat().st_mtime > newest:
         return ""
     wrapper = ["mpicxx", "-std=gnu++17"] if source.suffix == ".cc" else ["mpicc", "-std=gnu11"]
-    command = [str(prefix / "bin" / wrapper[0]), wrapper[1], "-O1", "-g", "-Wall", "-Wextra", "-Werror",
+    command = [str(prefix / "bin" / wrapper[0]), wrapper[1], "-O1", "-g1", "-Wall", "-Wextra", "-Werror",
                "-pthread", "-o", str(target), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def programs(prefix: Path) -> Path:
+    """The folder of the compiled programs, which stay there for the next run and for tests/verbs."""
+    folder = prefix / "tests" / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def compile_all(prefix: Path, sources: list[Path]) -> dict[str, str]:
+    """Compiles into `programs(prefix)`, two at a time; the compiler's complaints, by program."""
+    with ThreadPoolExecutor(2) as pool:
+        said = pool.map(lambda source: compile_program(prefix, source, programs(prefix) / source.stem), sources)
+        return {source.stem: text for source, text in zip(sources, said) if text}
 
 
 def judge(row: dict, code: int | None, out: str, err: str) -> str:
@@ -168,21 +182,24 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--through", default="", metavar="COMMAND",
                         help="what runs a program built for another kind of processor")
+    parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("--peer", action="store_true",
                         help="the prefix is MPICH's: skip what the table says that it gets wrong")
     options = parser.parse_args()
     unlisted = {f.stem for f in HERE.glob("*.c*")} - {name for name, _, _ in TABLE}
     if unlisted:
         sys.exit(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
-    with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
-        world = World(options.prefix, Path(work), shlex.split(options.through))
-        cases = [Case(label(name, ranks, row), program(name, ranks, row), skip=row.get("mpich", "") if options.peer else "")
-                 for name, many, row in TABLE for ranks in many if options.only in name]
-        if options.list:
-            print("\n".join(case.name for case in cases))
-            return 0
-        world.prefix = harness.checked_prefix(options.prefix)
-        return harness.run_suite(f"programs-{world.prefix.name}" if options.through else "programs", cases, world)
+    cases = [Case(label(name, ranks, row), program(name, ranks, row), skip=row.get("mpich", "") if options.peer else "")
+             for name, many, row in TABLE for ranks in many if options.only in name]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    prefix = harness.checked_prefix(options.prefix)
+    world = World(prefix, programs(prefix), shlex.split(options.through))
+    if options.build_only:
+        compile_all(prefix, [next(HERE.glob(f"{name}.c*")) for name, _, _ in TABLE])
+        return 0
+    return harness.run_suite(f"programs-{prefix.name}" if options.through else "programs", cases, world)
 
 
 if __name__ == "__main__":
