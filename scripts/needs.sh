@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs, on Debian and Ubuntu, what the named commands need and this machine lacks: needs.sh cc python3 ...
+# Installs the packages of the named commands that are missing, on Debian and Ubuntu: needs.sh cc python3 ...
 set -euo pipefail
 
 declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip

@@ -15,10 +15,9 @@ ended differently on different ranks (which may be out of step from then on) the
 again without the tests that are done. After a crash or a hang, the first test that was not done on
 all ranks is the culprit if no rank was further on; else it is run alone, and then the rest: so one
 bad test costs only itself.
-Failures that come of procedures that are not supported yet are known by themselves (unsupported.py),
-others are compared with mpi4py.expected (expected.py). The last line is `N passed, N failed, N skipped`,
-where both count as passed; a table stands above it. --update writes the list and the figures of
-docs/foreign.md anew.
+Failures because of unsupported procedures are recognised (unsupported.py), others are compared with mpi4py.expected (expected.py).
+The last line is `N passed, N failed, N skipped`, where both count as passed, below a table. --update writes the list and the figures
+of docs/foreign.md again.
 """
 
 import argparse
@@ -43,12 +42,12 @@ from unsupported import SIGN, Table  # noqa: E402
 VERSION = "4.1.2"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 
-# What --subset ci leaves out: modules that mostly wait for ranks that do not come, because one of them met
-# something that is not supported, and, on more ranks than one, modules to which their number means little.
+# Modules that --subset ci leaves out: those that mostly wait for a rank that met an unsupported procedure, and, on more than one
+# rank, those that hardly depend on the number of ranks.
 SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
 ONCE = {"test_address", "test_ctypes", "test_datatype", "test_doc", "test_mpiapi", "test_package",
         "test_pack", "test_pickle", "test_toplevel", "test_util_dtlib", "test_util_pool"}
-# A run in which a rank has just met something unsupported is given up sooner: others may wait for that rank.
+# A run in which a rank has just met an unsupported procedure is given up sooner: others may wait for that rank.
 IMPATIENT = 0.3  # of --stall
 
 
@@ -100,7 +99,7 @@ def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
 
 
 def read_events(folder: Path, ranks: int) -> list[list[dict]]:
-    """What each rank wrote; a last line that was cut short is dropped."""
+    """The events that each rank wrote, without a last line that was cut short."""
     events = []
     for rank in range(ranks):
         try:
@@ -194,7 +193,7 @@ def run_module(context, module: str, ranks: int):
         if not fresh:  # nothing can be learnt by another try
             yield f"{module}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
             break
-    # A fixture that failed or was skipped leaves its tests without a result of their own.
+    # Tests of a fixture that failed or was skipped have no result themselves.
     for name in everything:
         if name not in known:
             fixtures = (f"{name.rpartition('.')[0]}.setUpClass", f"{module}.setUpModule")

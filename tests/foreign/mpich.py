@@ -42,7 +42,7 @@ CHAPTERS = ["attr", "coll", "comm", "datatype", "errhan", "errors/attr", "errors
             "threads/spawn", "topo"]
 SECONDS = 90  # for a program whose line names no time-limit
 EXPECTED_SECONDS = 10  # for one that is expected to fail, as some do by having no end
-# What --subset ci leaves out: folders whose subjects the library does not have yet, and what takes seconds each.
+# Tests that --subset ci leaves out: folders of unsupported subjects, and programs that take seconds each.
 CI_WITHOUT = ["errors/io/*", "errors/rma/*", "errors/spawn/*", "io/*", "part/*", "rma/*", "spawn/*", "threads/part/*",
               "threads/rma/*", "threads/spawn/*", "coll/uoplong", "errors/coll/*length", "errors/comm/too_many_*",
               "pt2pt/bsendpending", "pt2pt/sendflood", "pt2pt/sendrecv3*", "threads/comm/*", "threads/pt2pt/*huge*"]
@@ -94,7 +94,7 @@ def read_testlist(tests: Path, folder: str) -> list[Line]:
     return lines
 
 
-# They compile with a warning, and pass or fail by what lies beside the integers.
+# These compile with a warning, and pass or fail by the memory beside the integers.
 HANDLES_IN_INTS = ("coll/nonblocking2",)
 
 
@@ -122,7 +122,7 @@ def left_out(name: str) -> bool:
 
 
 def judge(line: Line, ran: harness.Outcome, seconds: float) -> str:
-    """What is wrong with a run, or nothing."""
+    """The fault of a run, or nothing."""
     if ran.code is None:
         return f"no end after {seconds:g} s"
     wanted = line.options.get("resultTest")

@@ -1,5 +1,5 @@
-"""Jobs on several hosts, each played by `as-host`: all that holds on one host holds here, and what can go wrong between
-hosts ends the job with one line."""
+"""Jobs on several hosts, for which `as-host` stands in: every promise for one host holds, and a failure between hosts ends the job
+with one line."""
 
 import os
 import re

@@ -11,7 +11,7 @@ RANKS = 3
 
 
 def killed_while(where: str):
-    """Nobody is left to tell the ranks, and they end all the same."""
+    """The ranks end although no launcher is left to end them."""
     def test(world):
         with Job(world.work, [world.mpiexec, "-n", RANKS, world.victim, where]) as job:
             job.wait_until_ready(RANKS)

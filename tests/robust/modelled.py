@@ -21,7 +21,7 @@ def start(world, *arguments, options=()) -> Job:
 
 
 def deadlock(world):
-    """Every rank is named, with what it waits for."""
+    """The report names every rank and the call in which it waits."""
     with start(world, world.victim, "wait") as job:
         if job.end() == 0:
             raise Problem("exit status 0")
@@ -72,7 +72,7 @@ def rank_leaves(world):
 
 
 def spins(world):
-    """It is named after ten seconds; nothing but the user's --timeout ends it."""
+    """The rank is named after ten seconds; only --timeout ends it."""
     with start(world, world.victim, "compute", options=("--timeout", 13)) as job:
         if (code := job.end(20)) != 124:
             raise Problem(f"exit status {code}, not 124")
@@ -105,7 +105,7 @@ def same_again(world):
 
 
 def rounds(world, *arguments, options=(), ranks=RANKS, fabric="qdr", code=0, program="rounds") -> Job:
-    """A ring of ranks that compute and print their time at the end; it has ended."""
+    """A finished job: a ring of ranks that compute and print their time at the end."""
     fishplate = world.mpiexec.parent / "fishplate"
     words = [fishplate, "run", "-n", ranks, "--fabric", fabric, *options, world.work / program, *arguments]
     with Job(world.work, words) as job:
@@ -126,7 +126,7 @@ def picos(micros: float) -> int:
 
 
 def lanes(file) -> dict[str, list[dict]]:
-    """The spans of each lane of a record, in order of time, each checked to begin after the one before."""
+    """The spans of each lane of a trace, in order of time; none begins before the previous one ends."""
     events = json.loads(file.read_text())["traceEvents"]
     hosts = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     names = {event["tid"]: f'{hosts[event["pid"]]}, {event["args"]["name"]}'
@@ -146,7 +146,7 @@ def lanes(file) -> dict[str, list[dict]]:
 
 
 def record(world):
-    """It has a lane for each rank and each way of bus and link; what processors did adds up to the times of the run."""
+    """The trace has a lane for each rank and for each direction of bus and link; the work of the processors adds up to the run's times."""
     file, texts = world.work / "trace.json", set()
     for _ in range(2):
         job = rounds(world, 3, 100_000, options=("--trace", file))
@@ -173,7 +173,7 @@ def record(world):
 
 
 def record_of_a_crowd(world):
-    """Where ranks share hosts and packets are lost, everything still does one thing at a time."""
+    """Also with shared hosts and lost packets, every resource does one thing at a time."""
     file, plan = world.work / "trace.json", world.work / "faults.toml"
     plan.write_text('loss = 0.02\nscatter = "2us"\ntimeout = "100us"\nslow = { host = 1, percent = 300 }\n')
     for way in ("memory", "hca"):
@@ -187,7 +187,7 @@ def record_of_a_crowd(world):
 
 
 def record_of_a_deadlock(world):
-    """The calls that never ended are there."""
+    """The trace contains the calls that never ended."""
     file = world.work / "trace.json"
     rounds(world, 1, 8, "and wait", options=("--trace", file), code=16)
     found = lanes(file)

@@ -30,7 +30,7 @@ from harness import Case  # noqa: E402
 from job import check_no_files  # noqa: E402
 
 INSIDE = "ROBUST_INSIDE"
-# Folders that are the tests' own and empty, and where a prefix goes that lies in one of them.
+# Folders that are empty in the namespace, and the mount point of a prefix that lies in one of them.
 EMPTY = ("/tmp", "/dev/shm")
 ELSEWHERE = "/mnt"
 
@@ -48,7 +48,7 @@ class World:
 
 
 def enter_namespace() -> None:
-    """Starts this script again in a mount namespace of its own, as root in it if not outside."""
+    """Starts this script again in a new mount namespace, as root of it."""
     if INSIDE in os.environ:
         return
     for rights in (["--mount"], ["--mount", "--map-root-user"]):
@@ -84,14 +84,14 @@ def main() -> int:
     enter_namespace()
     root = HERE.parent.parent
     if any(root.is_relative_to(folder) for folder in EMPTY) and prefix.is_relative_to(root):
-        # All of it, since tests use what lies beside them; and once more from there.
+        # The whole tree, since tests use files beside them; then the script starts again from there.
         surroundings.mount("--bind", str(root), ELSEWHERE)
         there = Path(ELSEWHERE)
         os.chdir(there)
         again = ["--only", options.only, "--seed", str(options.seed), "--prefix", str(there / prefix.relative_to(root))]
         os.execv(sys.executable, [sys.executable, str(there / HERE.relative_to(root) / "run.py"), *again])
     if any(prefix.is_relative_to(folder) for folder in EMPTY):
-        # Seen in this namespace only, so nothing is left behind.
+        # Visible in this namespace only, so nothing is left behind.
         surroundings.mount("--bind", str(prefix), ELSEWHERE)
         prefix = Path(ELSEWHERE)
     world = prepare(prefix, prefix / "tests" / "robust", options.seed)

@@ -1,4 +1,4 @@
-"""`fishplate info` where there are devices: what it would use, why, and why not the rest."""
+"""`fishplate info` on a machine with devices: the port that a job would use, and the reasons for and against each."""
 
 import json
 import subprocess

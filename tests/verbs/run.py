@@ -23,14 +23,14 @@ import vm  # noqa: E402
 from harness import Tally  # noqa: E402
 import inside as machine  # noqa: E402
 
-# What takes longest is mpi4py's suite: ten minutes on a machine that does nothing else, three times that on a busy one.
+# The longest part is mpi4py's suite: ten minutes on an idle machine, three times that on a busy one.
 INSIDE_SECONDS = 5400
 # Words for scripts/verbs-vm.
 KINDS = {"roce": [], "iwarp": ["--iwarp"]}
 
 
 def prepare(kind: str, options, work: Path) -> None:
-    """Builds what the tests within the machine need, and writes down what cannot be had."""
+    """Builds everything that the tests inside the machine need, and records what cannot be had."""
     absent = {}
     for module in machine.MODULES[kind]:
         wanted = any(case.wanted(options) for case in module.tests())

@@ -1,4 +1,4 @@
-"""The virtual machine itself, seen from outside: what goes in and out, how it ends, and that nothing of it is left."""
+"""The virtual machine, seen from the host: its input and output, its end, and that it leaves nothing behind."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ from harness import Case, Problem
 ROOT = Path(__file__).resolve().parent.parent.parent
 VM = ROOT / "scripts" / "verbs-vm"
 MARK = "VERBS_VM_TEST"
-# How it says that it could not be started.
+# Exit status of scripts/verbs-vm when the machine cannot start.
 NO_MACHINE = 125
 
 
@@ -21,7 +21,7 @@ started: list["Run"] = []
 
 
 def clean_up(_world) -> None:
-    """What a test that failed has left."""
+    """Ends the machines that a failed test has left."""
     while started:
         run = started.pop()
         for pid in run.members():
@@ -33,7 +33,7 @@ def clean_up(_world) -> None:
 
 
 class Run:
-    """One start of the machine, all of whose processes are found by a variable of its own."""
+    """One start of the machine. A unique variable in the environment identifies all its processes."""
 
     def __init__(self, *arguments, env: dict | None = None, cwd: Path | None = None):
         self.mark = secrets.token_hex(8)
@@ -84,7 +84,7 @@ class Run:
 
 
 def passes_all_on(_world) -> None:
-    """Status, both streams, environment, folder, arguments as they are; what is written stays in shared folders only."""
+    """Status, both streams, environment, folder and arguments are passed unchanged; only writes to shared folders persist."""
     with tempfile.TemporaryDirectory(prefix="verbs vm, ", dir=ROOT / "build") as name:
         folder = Path(name)
         script = 'echo "$0|$1|$GREETING|$(pwd)"; echo to stderr >&2; echo kept >kept; echo lost >"$2"; cat; exit 7'
@@ -107,7 +107,7 @@ def passes_much_on(_world) -> None:
 
 
 def time_is_up(_world) -> None:
-    # Longer than any start takes, so that the command runs by then on most machines; the outcome is the same if not.
+    # Longer than a start takes on most machines, so that the command runs by then; the outcome is the same if not.
     _, err = Run("--timeout", "12", "--", "sleep", "1000").end(124)
     if "the time is up (12 s" not in err:
         raise Problem(err)
