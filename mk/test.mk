@@ -41,7 +41,7 @@ lint-aarch64:
 # Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
 # `SEED=n make simulate` runs it alone.
 simulate:
-	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated -- --nocapture
+	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated:: -- --nocapture
 
 # The table of docs/performance.md, measured here and now.
 bench: stage
