@@ -30,7 +30,7 @@ SHARED = ["--fabric", "qdr,mpich2-2003", "--ppn", 2]
 
 # File, and the commands whose output it holds. `{all}` stands for every system of the catalogue. The longest come first.
 TABLE = [
-    ("study-rdma-channel", [["study", "rdma-channel"]]),
+    ("study-rdma-channel", [["study", "rdma-channel", "--out", "build/plots"]]),
     ("bench-bw", [["bench", "bw", "--fabric", "{all}", "-m", "1:1M"], ["bench", "bw", "--fabric", SOME, "-m", "2M:4M"]]),
     ("bench-latency", [["bench", "latency", "--fabric", "{all}", "-m", "1:4M"]]),
     ("bench-bibw", [["bench", "bibw", "--fabric", SOME, "-m", "1:1M"]]),
@@ -61,7 +61,7 @@ def figures(fishplate: Path, commands: list) -> str:
     texts = []
     for command in commands:
         words = [word.format(all=systems(fishplate)) if isinstance(word, str) else str(word) for word in command]
-        ran = harness.run([str(fishplate), *words, "--json"], seconds=SECONDS)
+        ran = harness.run([str(fishplate), *words, "--json"], seconds=SECONDS, cwd=harness.ROOT)
         if ran.code != 0:
             raise Problem(f"`fishplate {' '.join(words)} --json` ended with {ran.code}{harness.output(ran.err)}")
         texts.append(ran.out)
