@@ -313,7 +313,7 @@ def broken_connection(world):
         os.kill(min(cats), signal.SIGKILL)
         expect(job, 1, seconds=3)
         # The shell says so too that its child was killed.
-        job.check_says("(?m)^fishplate: host [ab]: its agent does not hear the launcher any more; .*: MPI_Recv")
+        job.check_says("(?m)^fishplate: host [ab]: its agent lost the connection to the launcher; .*: MPI_Recv")
 
 
 def killed_launcher(world):

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
-use device::compute_trace::Replay;
-use device::config::{Compute, Scene};
-use device::model::{ModelNode, Net};
 use knobs::Knobs;
+use model::compute_trace::Replay;
+use model::config::{Compute, MachineConfig};
+use model::{MachineModel, ModelNode};
 use mpi::Wiring;
-use pmi::Hosts;
+use pmi::{Bootstrap, Hosts};
 use sim::process::{LONG, Place};
 
 use crate::call_trace::{Time, Watch};
@@ -17,48 +18,52 @@ use crate::remote;
 /// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
 /// it there.
 pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
-    let Some(stage) = job.stage.take() else {
-        let node = match job.hosts.count() {
+    let Some(model) = job.model.take() else {
+        let job: Arc<dyn Bootstrap> = Arc::new(job);
+        let node = match job.hosts().count() {
             0 | 1 => None,
             _ => Some(remote::node(&job, &knobs.device)?),
         };
-        let mut wiring = Wiring::from(job);
-        wiring.node = node;
+        let mut wiring = Wiring::new(job);
+        wiring.peers.node = node;
         return Ok((wiring, None));
     };
-    let bytes = contents(&File::from(stage.scene))
+    let bytes = contents(&File::from(model.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
-    let scene = Scene::decode(&bytes).map_err(|why| why.to_string())?;
-    if scene.hosts.len() != job.size {
-        let (placed, ranks) = (scene.hosts.len(), job.size);
+    let scene = MachineConfig::decode(&bytes).map_err(|why| why.to_string())?;
+    if scene.hosts.len() != job.size() {
+        let (placed, ranks) = (scene.hosts.len(), job.size());
         return Err(format!(
             "the modelled machine has places for {placed} ranks, and the job has {ranks}"
         ));
     }
     let place = Place {
-        rank: job.rank as u32,
-        ranks: job.size as u32,
+        rank: job.rank() as u32,
+        ranks: job.size() as u32,
         seed: scene.seed,
         stuck: say_who_is_stuck,
     };
-    let time = match (scene.compute, stage.computed) {
-        (Compute::Left, _) => Time::None,
+    let time = match (scene.compute, model.computed) {
+        (Compute::Ignored, _) => Time::None,
         (Compute::Measured(scale), _) => Time::Measured(scale),
         (Compute::Recorded, _) => Time::Measured(1000),
         (Compute::Replayed, Some(computed)) => {
-            let replay = Replay::open(&File::from(computed), job.rank);
+            let replay = Replay::open(&File::from(computed), job.rank());
             let replay = replay.map_err(|why| format!("what is to be replayed: {why}"))?;
             Time::Replayed(replay)
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };
-    let watched = scene.traced || scene.compute != Compute::Left;
-    let turn = sim::process::join(&stage.world, place, |memory| Net::of(memory, &scene))
-        .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
-    let mut wiring = Wiring::from(job);
-    wiring.segment = None;
-    wiring.hosts = Hosts::new(scene.hosts);
-    wiring.node = Some(Box::new(ModelNode::new(turn)));
+    let watched = scene.traced || scene.compute != Compute::Ignored;
+    let turn = sim::process::join(&model.world, place, |memory| {
+        MachineModel::of(memory, &scene)
+    })
+    .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
+    job.hosts = Hosts::new(scene.hosts);
+    let mut wiring = Wiring::new(Arc::new(job));
+    wiring.peers.segment = None;
+    wiring.peers.local = vec![wiring.peers.rank];
+    wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
     Ok((wiring, watched.then(|| Watch::new(time))))
 }
 

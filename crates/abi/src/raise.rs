@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::state::Rank;
 use mpi::comm;
 use mpi::errhandler::Verdict;
+use pmi::Notice;
 use std::ffi::c_int;
 
 /// Calls the error handler of the object; the code to return, if it comes back. What has no handler of its own is the
@@ -25,11 +26,7 @@ pub fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_i
 #[cold]
 pub fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
-    let told = rank
-        .lock()
-        .control
-        .as_ref()
-        .is_some_and(|control| control.fault(&text).is_ok());
+    let told = rank.lock().bootstrap.notify(Notice::Fault(&text)).is_ok();
     if !told {
         eprintln!("fishplate: rank {}: {text}", rank.rank());
     }
@@ -40,11 +37,7 @@ pub fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
 #[cold]
 pub fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
     let text = format!("rank {} called MPI_Abort with code {code}", rank.rank());
-    let told = rank
-        .lock()
-        .control
-        .as_ref()
-        .is_some_and(|control| control.abort(code, &text).is_ok());
+    let told = rank.lock().bootstrap.abort(code, &text).is_ok();
     if !told {
         eprintln!("fishplate: {text}");
     }

@@ -1,17 +1,18 @@
 //! A rank's place among RDMA devices, in a job on several hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
-use device::verbs::{self, Directory, VerbsNode};
 use device::{Error, Node, Result};
-use pmi::{Control, Job, Space, hex, unhex};
+use pmi::{Bootstrap, hex, unhex};
+use verbs::{Directory, VerbsNode};
 
 /// Opens the device by which this rank reaches those on other hosts: the first of those that `wanted` names, or that would
 /// be used.
-pub fn node(job: &Job, wanted: &str) -> std::result::Result<Box<dyn Node>, String> {
+pub fn node(job: &Arc<dyn Bootstrap>, wanted: &str) -> std::result::Result<Box<dyn Node>, String> {
     open(job, wanted).map(|node| Box::new(node) as _).map_err(|why| {
-        let hosts = job.hosts.count();
+        let hosts = job.hosts().count();
         format!(
             "the job's {hosts} hosts are to reach each other by RDMA, and here that cannot be: {why} (`fishplate info` \
              shows what there is; FISHPLATE_DEVICE names a device)"
@@ -19,27 +20,30 @@ pub fn node(job: &Job, wanted: &str) -> std::result::Result<Box<dyn Node>, Strin
     })
 }
 
-fn open(job: &Job, wanted: &str) -> Result<VerbsNode> {
+fn open(job: &Arc<dyn Bootstrap>, wanted: &str) -> Result<VerbsNode> {
     let mut devices = verbs::open(wanted)?;
     devices.truncate(1);
     let cards = Cards {
-        control: job.control.clone(),
+        bootstrap: Arc::clone(job),
         known: BTreeMap::new(),
         asked: BTreeSet::new(),
-        rank: job.rank,
     };
-    let mut node = VerbsNode::new(devices, job.rank, job.size, Box::new(cards))?;
-    // A card that was asked for comes that way.
-    node.wake_on(job.control.as_fd().as_raw_fd())?;
+    let mut node = VerbsNode::new(devices, job.rank(), job.size(), Box::new(cards))?;
+    if !job.get_waits() {
+        job.fence().map_err(lost)?;
+    }
+    // The answer to a request for a card arrives there.
+    if let Some(fd) = job.event_fd() {
+        node.wake_on(fd.as_raw_fd())?;
+    }
     Ok(node)
 }
 
 /// Ranks' cards in the job's key-value space.
 struct Cards {
-    control: Control,
+    bootstrap: Arc<dyn Bootstrap>,
     known: BTreeMap<String, Vec<u8>>,
     asked: BTreeSet<usize>,
-    rank: usize,
 }
 
 fn key(rank: usize) -> String {
@@ -52,11 +56,12 @@ fn lost(why: impl std::fmt::Display) -> Error {
 
 impl Directory for Cards {
     fn publish(&mut self, card: &[u8]) -> Result<()> {
-        self.control.put(&key(self.rank), &hex(card)).map_err(lost)
+        let key = key(self.bootstrap.rank());
+        self.bootstrap.put(&key, &hex(card)).map_err(lost)
     }
 
     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
-        while let Some((key, value)) = self.control.answer().map_err(lost)? {
+        while let Some((key, value)) = self.bootstrap.next_value().map_err(lost)? {
             let card = unhex(&value).ok_or_else(|| lost(format!("{key} is {value}")))?;
             self.known.insert(key, card);
         }
@@ -64,7 +69,7 @@ impl Directory for Cards {
             return Ok(Some(card));
         }
         if self.asked.insert(peer) {
-            self.control.ask(&key(peer)).map_err(lost)?;
+            self.bootstrap.get(&key(peer)).map_err(lost)?;
         }
         Ok(None)
     }

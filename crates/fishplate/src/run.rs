@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use knobs::{Knobs, Seconds, Value};
+use knobs::{KnobValue, Knobs, Seconds};
 
 use crate::refuse;
 use crate::stage::{self, Stage};
@@ -147,7 +147,7 @@ fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
         variables,
         directory: arguments.directory,
         hosts,
-        stage: stage.launched.clone(),
+        machine: stage.launched.clone(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),

@@ -9,7 +9,7 @@ fn a_missing_program_is_named() {
     run(&["-n", "2", "no-such-program-here"])
         .finish()
         .code(127)
-        .one_line(&["no-such-program-here", "not in PATH"]);
+        .one_line(&["no-such-program-here", "not found in PATH"]);
     run(&["-n", "2", "./no/such"])
         .finish()
         .code(127)
@@ -21,7 +21,8 @@ fn a_program_in_the_working_directory_is_pointed_out() {
     let folder = Folder::new("here");
     folder.file("job-program", "#!/bin/sh\n", 0o755);
     let job = run(&["job-program"]).current_dir(&folder.0).finish();
-    job.code(127).one_line(&["not in PATH; ./job-program is"]);
+    job.code(127)
+        .one_line(&["not found in PATH; the working directory has one: ./job-program"]);
 }
 
 #[test]

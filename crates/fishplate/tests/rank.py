@@ -35,14 +35,13 @@ def wait(text, counting):
 
 
 def meet():
-    """Waits until all ranks have come as far, by marks at the end of the job's shared memory."""
+    """Waits until all ranks have come as far, by marks in the job's shared memory, which no rank uses otherwise."""
     global meetings
     meetings += 1
     size = int(os.environ["FISHPLATE_SIZE"])
     segment = int(os.environ["FISHPLATE_SEGMENT_FD"])
-    marks = os.fstat(segment).st_size - size
-    os.pwrite(segment, bytes([meetings]), marks + RANK)
-    while min(os.pread(segment, size, marks)) < meetings:
+    os.pwrite(segment, bytes([meetings]), RANK)
+    while len(marks := os.pread(segment, size, 0)) < size or min(marks) < meetings:
         time.sleep(0.001)
 
 
@@ -73,6 +72,12 @@ def step(name, value):
         while not (line := control.recv(1 << 14).decode()).startswith(f"value {value} "):
             assert line == "report\n", line
         print("got", RANK, line.split(" ")[2], end="", flush=True)
+    elif name == "fence":
+        say("fence")
+        while (line := control.recv(1 << 14).decode()) != "fence\n":
+            assert line == "report\n", line
+    elif name == "enter":
+        say("fence")
     elif name == "ask":
         count, _, key = value.partition(" ")
         for _ in range(int(count)):

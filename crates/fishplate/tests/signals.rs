@@ -127,7 +127,7 @@ fn quit_prints_a_report_and_the_job_goes_on() {
         "  0: MPI_Waitall: from 3 tag 7 on MPI_COMM_WORLD, to 1 tag 2 on halo exchange\n",
         "  1: MPI_Recv from 0 tag 5 on MPI_COMM_WORLD\n",
         "  2-3: outside MPI\n",
-        "  0: nobody asked for 64 bytes from 2 tag 9 on MPI_COMM_WORLD\n",
+        "  0: unexpected: 64 bytes from 2 tag 9 on MPI_COMM_WORLD\n",
         "ended by SIGTERM",
     ]);
 }

@@ -1,62 +1,63 @@
-//! The variables by which a launcher tells a rank who it is. Not settings: nobody sets them by hand.
+//! The variables by which a launcher identifies a rank. They are no settings: users never set them.
 
-/// Which rank this process is, from 0.
+/// The number of this rank, from 0.
 pub const RANK: &str = "FISHPLATE_RANK";
-/// How many ranks the job has.
+/// The number of ranks in the job.
 pub const SIZE: &str = "FISHPLATE_SIZE";
-/// The host of each rank, such as `0*2,1*2`, in a job on several.
+/// The host of each rank, such as `0*2,1*2`, in a job on several hosts.
 pub const HOSTS: &str = "FISHPLATE_HOSTS";
-/// The number of the inherited descriptor of the segment that the job's ranks on this host share.
+/// The inherited descriptor of the segment, which the ranks of this host share.
 pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
-/// The number of the inherited socket to the launcher.
+/// The inherited descriptor of the control socket, which leads to the launcher.
 pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
-/// The number of the inherited descriptor of the modelled machine's description, in a job that runs on one.
+/// The inherited descriptor of the modelled machine's description.
 pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
-/// The number of the inherited descriptor of the memory in which virtual time passes, in such a job.
+/// The inherited descriptor of the modelled machine's world.
 pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
-
-/// The number of the inherited descriptor of what ranks computed when that was recorded, in a job that replays it.
+/// The inherited descriptor of the compute trace that the job replays.
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
 
-/// A variable of the contract, described.
+/// The description of one variable between launcher and rank.
 #[derive(Debug, Clone, Copy)]
-pub struct Contract {
+pub struct ContractVariable {
+    /// The variable.
     pub env: &'static str,
+    /// Its meaning.
     pub doc: &'static str,
 }
 
-/// All of them.
-pub const CONTRACT: &[Contract] = &[
-    Contract {
+/// All variables between launcher and rank.
+pub const CONTRACT: &[ContractVariable] = &[
+    ContractVariable {
         env: RANK,
-        doc: "which rank this process is, from 0",
+        doc: "number of this rank, from 0",
     },
-    Contract {
+    ContractVariable {
         env: SIZE,
-        doc: "how many ranks the job has",
+        doc: "number of ranks in the job",
     },
-    Contract {
+    ContractVariable {
         env: HOSTS,
-        doc: "the host of each rank, such as 0*2,1*2 (in a job on several hosts)",
+        doc: "host of each rank, such as 0*2,1*2 (in a job on several hosts)",
     },
-    Contract {
+    ContractVariable {
         env: SEGMENT_FD,
-        doc: "number of the inherited descriptor of the job's shared segment on this host",
+        doc: "inherited descriptor of the memory that the ranks of this host share",
     },
-    Contract {
+    ContractVariable {
         env: CONTROL_FD,
-        doc: "number of the inherited socket to the launcher",
+        doc: "inherited descriptor of the socket to the launcher",
     },
-    Contract {
+    ContractVariable {
         env: SCENE_FD,
-        doc: "number of the inherited descriptor of the modelled machine (with --fabric)",
+        doc: "inherited descriptor of the modelled machine (with --fabric)",
     },
-    Contract {
+    ContractVariable {
         env: WORLD_FD,
-        doc: "number of the inherited descriptor of the memory of virtual time (with --fabric)",
+        doc: "inherited descriptor of the memory of virtual time (with --fabric)",
     },
-    Contract {
+    ContractVariable {
         env: COMPUTED_FD,
-        doc: "number of the inherited descriptor of what ranks computed (with --compute replay)",
+        doc: "inherited descriptor of the compute trace (with --compute replay)",
     },
 ];

@@ -1,23 +1,34 @@
-//! What can be wrong with a setting.
+//! Errors in settings.
 
 use std::fmt;
 
-/// A variable that cannot be used. Its text names the variable, the value, and what would be valid.
+/// Reason why a variable cannot be used. Its text names the variable, the value, and the valid
+/// values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// It begins like ours and is not known.
+    /// The variable has our prefix and is not known.
     Unknown {
+        /// The variable.
         variable: String,
+        /// A known variable with a similar name.
         nearest: Option<String>,
     },
-    /// Its value is not of its type.
+    /// The value is not of the setting's type, or out of its range.
     Invalid {
+        /// The variable.
         variable: String,
+        /// Its value.
         value: String,
+        /// The valid values.
         expected: String,
     },
-    /// A name and its alias say different things.
-    Twice { first: String, second: String },
+    /// Two names of one setting have different values.
+    Twice {
+        /// One variable.
+        first: String,
+        /// The other.
+        second: String,
+    },
 }
 
 impl Error {
@@ -57,7 +68,7 @@ impl fmt::Display for Error {
             Error::Twice { first, second } => {
                 write!(
                     f,
-                    "{first} and {second} are the same setting and say different things: unset one of them"
+                    "{first} and {second} are the same setting and have different values: unset one of them"
                 )
             }
         }

@@ -1,33 +1,37 @@
-//! Every setting once: name, aliases, type, default, doc.
+//! The settings of the library: for each its name, aliases, type, default and description.
 //!
-//! The table in [`mod@table`] is the one place where a setting is described. The typed struct [`Knobs`], the reading of
-//! `FISHPLATE_*` variables, the command's listing and the documentation all come from it.
+//! The table in [`mod@table`] is the only description of a setting. The typed struct [`Knobs`], the
+//! parser of the `FISHPLATE_*` variables, the command's listing and the documentation come from it.
 //!
-//! What must always hold: this crate never reads the environment itself (it is handed the variables), and a variable
-//! that begins with `FISHPLATE_` and is not known is an error, because a misspelt setting that is silently ignored
-//! costs its user an afternoon.
+//! What must always hold:
+//! - this crate never reads the environment: its callers pass the variables;
+//! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
+//!   is silently ignored costs its user an afternoon.
 
+mod algorithms;
 mod contract;
 mod error;
 mod nearest;
-mod overrides;
 mod parse;
 mod table;
 mod value;
 
+pub use algorithms::{AlgorithmChoice, AlgorithmChoices};
 pub use contract::{
-    COMPUTED_FD, CONTRACT, CONTROL_FD, Contract, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE,
+    WORLD_FD,
 };
 pub use error::Error;
-pub use overrides::{Override, Overrides};
 pub use parse::decode;
 pub use table::{Knobs, TABLE};
-pub use value::{Bytes, Cores, RdmaDesign, Rendezvous, Seconds, SingleCopy, Value, Wait};
+pub use value::{
+    Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, Wait,
+};
 
-/// All variables of this project begin so.
+/// The prefix of all variables of this project.
 pub const PREFIX: &str = "FISHPLATE_";
 
-/// A row of the table: one setting, described.
+/// A row of the table: the description of one setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
     /// The field of [`Knobs`], and the name in listings.
@@ -36,23 +40,23 @@ pub struct Knob {
     pub env: &'static str,
     /// Other names of the same variable.
     pub aliases: &'static [&'static str],
-    /// What a value looks like, for people: `bytes`, `count`, `auto|on|off`.
+    /// The form of a value: `bytes`, `count`, `auto|on|off`.
     pub kind: &'static str,
-    /// The default, as it would be written in the environment.
+    /// The default, as written in the environment.
     pub default: fn() -> String,
-    /// The smallest and the largest value, where there are limits.
+    /// The smallest and the largest value, if the setting has limits.
     pub range: fn() -> Option<(String, String)>,
     doc: &'static [&'static str],
 }
 
 impl Knob {
-    /// What the setting does, in one paragraph.
+    /// The effect of the setting, in one paragraph.
     pub fn doc(&self) -> String {
         let lines: Vec<&str> = self.doc.iter().map(|line| line.trim()).collect();
         lines.join(" ")
     }
 
-    /// Does this variable set it?
+    /// Whether `variable` is the setting's variable or an alias of it.
     pub fn answers_to(&self, variable: &str) -> bool {
         self.env == variable || self.aliases.contains(&variable)
     }

@@ -1,6 +1,6 @@
-//! Which known name somebody may have meant.
+//! The known name that is most similar to an unknown one.
 
-/// The candidate with the smallest edit distance, if it is near enough to be meant: a third of its letters.
+/// The candidate with the smallest edit distance, if that is at most a third of its letters.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(
     (distance <= best.len().div_ceil(3)).then_some(best)
 }
 
-/// How many letters have to be changed, added or taken away (Levenshtein), ignoring case.
+/// The Levenshtein distance of two words: letters to change, add or remove. Ignores case.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<u8> = right.to_ascii_uppercase().into_bytes();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,4 +1,4 @@
-//! From variables to settings.
+//! The parser of the settings.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use crate::table::{Knobs, TABLE};
 use crate::{CONTRACT, Error, PREFIX, nearest};
 
 impl Knobs {
-    /// Reads the settings among `vars`; other variables are passed over, and an empty value means the default.
+    /// Reads the settings among `vars`. Ignores other variables; an empty value means the default.
     pub fn parse(vars: impl Iterator<Item = (String, String)>) -> Result<Knobs, Error> {
         let mut knobs = Knobs::default();
         let mut seen: Vec<(&'static str, String, String)> = Vec::new();
@@ -50,8 +50,8 @@ fn unknown(variable: String) -> Error {
     }
 }
 
-/// Variables as the system gives them, as text. One whose name is not UTF-8 cannot be ours and is left out; a value that
-/// is not shows up in the error about it.
+/// Converts the system's variables to text. Omits names that are not UTF-8, which cannot be ours.
+/// Converts such values with replacement characters, so that the error about one can show it.
 pub fn decode(
     vars: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (String, String)> {

@@ -1,17 +1,17 @@
-//! The types of settings: how each is written, read and described.
+//! The types of settings: how each is written, parsed and described.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A type that a setting can have.
-pub trait Value: Sized {
-    /// In listings: `bytes`, `count`, `auto|on|off`.
+/// A type of settings.
+pub trait KnobValue: Sized {
+    /// The form of a value in listings: `bytes`, `count`, `auto|on|off`.
     const KIND: &'static str;
-    /// In errors: what would be valid.
+    /// The valid values in error messages.
     const EXPECTED: &'static str;
-    /// None if the text is not such a value.
+    /// Parses a value. None if the text is none.
     fn parse(text: &str) -> Option<Self>;
-    /// The shortest text that [`Value::parse`] turns into this value.
+    /// The shortest text that [`KnobValue::parse`] turns into this value.
     fn show(&self) -> String;
 }
 
@@ -20,21 +20,24 @@ pub trait Value: Sized {
 pub struct Bytes(pub usize);
 
 impl Bytes {
+    /// `count` KiB.
     pub const fn kib(count: usize) -> Self {
         Bytes(count << 10)
     }
 
+    /// `count` MiB.
     pub const fn mib(count: usize) -> Self {
         Bytes(count << 20)
     }
 
+    /// The number.
     pub const fn get(self) -> usize {
         self.0
     }
 }
 
 /// `16384`, `16K`, `16KiB`: suffixes are powers of 1024, in either case.
-impl Value for Bytes {
+impl KnobValue for Bytes {
     const KIND: &'static str = "bytes";
     const EXPECTED: &'static str =
         "a number of bytes, with K, M or G for powers of 1024, such as 16K";
@@ -73,12 +76,12 @@ impl fmt::Display for Bytes {
     }
 }
 
-impl Value for usize {
+impl KnobValue for usize {
     const KIND: &'static str = "count";
     const EXPECTED: &'static str = "a whole number, such as 256";
 
     fn parse(text: &str) -> Option<Self> {
-        // `+5` is a number to `str::parse`, but nobody means it.
+        // `str::parse` would accept `+5`.
         text.bytes()
             .all(|b| b.is_ascii_digit())
             .then(|| text.parse().ok())?
@@ -89,7 +92,7 @@ impl Value for usize {
     }
 }
 
-impl Value for bool {
+impl KnobValue for bool {
     const KIND: &'static str = "on|off";
     const EXPECTED: &'static str = "on or off (also 1 or 0, yes or no, true or false)";
 
@@ -106,8 +109,8 @@ impl Value for bool {
     }
 }
 
-/// A line of words that somebody else understands: what it means is checked where it is used.
-impl Value for String {
+/// A line of text, which the user of the setting checks.
+impl KnobValue for String {
     const KIND: &'static str = "text";
     const EXPECTED: &'static str = "one line of text";
 
@@ -121,8 +124,9 @@ impl Value for String {
     }
 }
 
-/// A number with its unit. The unit is wanted even where one could be guessed: 50 µs and 50 s are far apart.
-impl Value for Duration {
+/// A number with its unit. The unit is required, because a wrong guess could be off by a factor of
+/// a million.
+impl KnobValue for Duration {
     const KIND: &'static str = "duration";
     const EXPECTED: &'static str = "a number with its unit (ns, us, ms, s), such as 50us, or 0";
 
@@ -155,11 +159,11 @@ impl Value for Duration {
     }
 }
 
-/// A time for which a bare number means seconds.
+/// A time whose unit is seconds where none is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Seconds(pub Duration);
 
-impl Value for Seconds {
+impl KnobValue for Seconds {
     const KIND: &'static str = "seconds";
     const EXPECTED: &'static str = "a number of seconds, such as 30 or 0.5 (or with a unit: 500ms)";
 
@@ -175,14 +179,14 @@ impl Value for Seconds {
     }
 }
 
-/// Digits with at most one point, times the unit.
+/// Parses digits with at most one point, and multiplies them by the unit.
 fn seconds(digits: &str, unit: f64) -> Option<Duration> {
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if !plain || digits.is_empty() {
         return None;
     }
     let count: f64 = digits.parse().ok()?;
-    // Rounded to the nanosecond: 0.1 ms is no exact binary fraction of a second.
+    // Rounded to the nanosecond: 0.1 ms is not an exact binary fraction of a second.
     let nanos = (count * unit * 1e9).round();
     (nanos < u64::MAX as f64).then(|| Duration::from_nanos(nanos as u64))
 }
@@ -193,7 +197,7 @@ macro_rules! words {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($(#[$vmeta])* $variant),+ }
 
-        impl Value for $name {
+        impl KnobValue for $name {
             const KIND: &'static str = $kind;
             const EXPECTED: &'static str = $expected;
 
@@ -211,28 +215,65 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether cores share a cache.
-    Cores, "near|far", "near or far", { Near = "near", Far = "far" }
+    /// Cache distance of the cores that ranks run on.
+    CoreDistance, "near|far", "near or far", {
+        /// The cores share a cache.
+        Near = "near",
+        /// The cores share no cache.
+        Far = "far"
+    }
 }
 
 words! {
-    /// Whether long messages are copied straight from the sender's memory.
-    SingleCopy, "auto|on|off", "auto, on or off", { Auto = "auto", On = "on", Off = "off" }
+    /// Use of the single copy: the copy of a long message straight from the sender's memory.
+    SingleCopyMode, "auto|on|off", "auto, on or off", {
+        /// Try it, and fall back.
+        Auto = "auto",
+        /// Try it, and fall back.
+        On = "on",
+        /// Never try it.
+        Off = "off"
+    }
 }
 
 words! {
-    /// How a rank waits.
+    /// Mode of waiting for a message.
     Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
-    { Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep" }
+    {
+        /// Choose by the number of cores.
+        Auto = "auto",
+        /// Poll without pause.
+        Spin = "spin",
+        /// Yield the core between polls.
+        Yield = "yield",
+        /// Sleep until a peer wakes the rank.
+        Sleep = "sleep"
+    }
 }
 
 words! {
-    /// How packets and long messages go over RDMA.
+    /// Design of the RDMA transport.
     RdmaDesign, "basic|piggyback|pipeline|zero-copy", "basic, piggyback, pipeline or zero-copy",
-    { Basic = "basic", Piggyback = "piggyback", Pipeline = "pipeline", ZeroCopy = "zero-copy" }
+    {
+        /// Data, head pointer and tail pointer in writes of their own.
+        Basic = "basic",
+        /// Data and head pointer in one write.
+        Piggyback = "piggyback",
+        /// Long messages in chunks besides.
+        Pipeline = "pipeline",
+        /// Long messages straight between the programs' buffers.
+        ZeroCopy = "zero-copy"
+    }
 }
 
 words! {
-    /// Who moves a long message over RDMA.
-    Rendezvous, "auto|read|write", "auto, read or write", { Auto = "auto", Read = "read", Write = "write" }
+    /// Direction of a rendezvous over RDMA.
+    Rendezvous, "auto|read|write", "auto, read or write", {
+        /// Choose by the receive and the device.
+        Auto = "auto",
+        /// The receiver reads.
+        Read = "read",
+        /// The sender writes.
+        Write = "write"
+    }
 }

@@ -1,8 +1,9 @@
-//! How far apart the cores of this machine are at the moment: how long a cache line takes from one to another.
+//! The cache distance of this machine's cores, measured as the time that a cache line takes from
+//! one to another.
 //!
-//! Messages best go through the cache where cores share one, and past it where every line would be fetched from another
-//! core's only to be taken away again. Which of the two a machine is cannot be read anywhere that can be
-//! trusted (a virtual machine's cores move), but it takes some microseconds to find out.
+//! Messages between cores that share a cache best go through it; between others, non-temporal
+//! stores are better. No description of the machine can be trusted, because the cores of a virtual
+//! machine move, but a measurement takes only some microseconds.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,40 +12,43 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+/// Tries of a measurement, of which the shortest counts.
 const TRIES: u32 = 4;
-/// Turns of a try. The first try brings both threads to their cores.
+/// Round trips in a try. The first try brings both threads to their cores.
 const TURNS: u32 = 100;
-/// A line that takes longer, one way, is not handed on by a cache that both share.
+/// The longest one-way time of a cache line between cores that share a cache.
 const NEAR: Duration = Duration::from_nanos(80);
-/// Who has not been answered for so long shares his core with somebody else, and measures nothing.
+/// The longest time to wait for an answer: a thread without one shares its core and measures
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 #[repr(align(128))]
-struct Line(AtomicU32);
+struct CacheLine(AtomicU32);
 
-/// Whether two cores that this process may use share a cache. None: there are no two, or they are too busy to tell.
+/// Whether two cores that this process may use share a cache. None: there is only one, or they are
+/// too busy.
 pub(crate) fn cores_are_near() -> Option<bool> {
     let allowed = sched_getaffinity(None).ok()?;
     let one_way = one_way(two_cores(&allowed)?);
-    // This thread began on any of them, and goes on so.
+    // Undoes the binding of this thread.
     sched_setaffinity(None, &allowed).ok()?;
     Some(one_way? <= NEAR)
 }
 
-/// How long a cache line takes from one core to the other; this thread is on the first afterwards.
+/// The one-way time of a cache line between two cores. Leaves this thread bound to the first.
 fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
-    let line = Line(AtomicU32::new(0));
+    let line = CacheLine(AtomicU32::new(0));
     let give_up = Instant::now() + PATIENCE;
-    // Even numbers are answered by one side, odd ones by the other.
+    // One side answers even numbers, the other odd ones.
     let play = |first_turn: u32, mine: u32| {
         let begin = Instant::now();
         for turn in first_turn..first_turn + TURNS {
             let wanted = 2 * turn + mine;
-            let mut looks = 0u32;
+            let mut polls = 0u32;
             while line.0.load(Ordering::Acquire) != wanted {
                 spin_loop();
-                looks += 1;
-                if looks.is_multiple_of(1024) && Instant::now() > give_up {
+                polls += 1;
+                if polls.is_multiple_of(1024) && Instant::now() > give_up {
                     return None;
                 }
             }
@@ -52,7 +56,7 @@ fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
         }
         Some(begin.elapsed() / (2 * TURNS))
     };
-    // Whatever disturbs them makes it longer.
+    // Every disturbance makes a try longer.
     let least = |mine| {
         let tries: Option<Vec<_>> = (0..TRIES).map(|at| play(at * TURNS, mine)).collect();
         tries?.into_iter().min()

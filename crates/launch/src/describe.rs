@@ -1,15 +1,15 @@
-//! What ranks are doing, in few words: those that do the same are named together.
+//! The states of ranks, in one line or several. Ranks in the same state are named together.
 
-use pmi::Status;
+use pmi::RankStatus;
 
-use crate::rank::Rank;
+use crate::rank::RankProcess;
 
-/// More different states than this are only counted.
+/// The most states that are described; further ones are counted.
 const MOST_GROUPS: usize = 8;
 
-/// `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: outside MPI`. None if no rank ever called MPI_Init, or if there are
-/// no ranks but `except`.
-pub(crate) fn in_a_line(ranks: &[Rank], except: Option<usize>) -> Option<String> {
+/// The states in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: outside MPI`. None if
+/// no rank has completed MPI_Init, or if there is no rank but `except`.
+pub(crate) fn in_a_line(ranks: &[RankProcess], except: Option<usize>) -> Option<String> {
     if ranks.iter().all(|rank| rank.init.is_none()) {
         return None;
     }
@@ -30,24 +30,24 @@ pub(crate) fn in_a_line(ranks: &[Rank], except: Option<usize>) -> Option<String>
     (!shown.is_empty()).then(|| shown.join("; "))
 }
 
-/// One line for each state, and one for each message that nobody asked for.
-pub(crate) fn in_lines(ranks: &[Rank]) -> Vec<String> {
+/// The states in lines: one for each state, and one for each unexpected message.
+pub(crate) fn in_lines(ranks: &[RankProcess]) -> Vec<String> {
     let mut lines: Vec<String> = groups(ranks, None)
         .iter()
         .map(|(state, members)| format!("{}: {state}", ranges(members)))
         .collect();
     for rank in ranks {
         let unexpected = rank.answer.iter().flat_map(|status| &status.unexpected);
-        lines
-            .extend(unexpected.map(|message| {
-                format!("{}: nobody asked for {}", rank.number, message.sentence())
-            }));
+        lines.extend(
+            unexpected
+                .map(|message| format!("{}: unexpected: {}", rank.number, message.sentence())),
+        );
     }
     lines
 }
 
-/// States, in the order of the first rank in each.
-fn groups(ranks: &[Rank], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
+/// The states with their ranks, in the order of the first rank of each.
+fn groups(ranks: &[RankProcess], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for rank in ranks.iter().filter(|rank| Some(rank.number) != except) {
         let state = state(rank);
@@ -59,9 +59,11 @@ fn groups(ranks: &[Rank], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
     groups
 }
 
-fn state(rank: &Rank) -> String {
+fn state(rank: &RankProcess) -> String {
     match &rank.answer {
-        _ if !rank.is_running() => rank.last_words().map_or("ended".into(), Status::sentence),
+        _ if !rank.is_running() => rank
+            .last_words()
+            .map_or("ended".into(), RankStatus::sentence),
         _ if rank.finalized => "past MPI_Finalize".into(),
         Some(status) => status.sentence(),
         None if rank.init.is_some() => "outside MPI".into(),
@@ -69,7 +71,7 @@ fn state(rank: &Rank) -> String {
     }
 }
 
-/// `0-2,5` for sorted numbers.
+/// Sorted numbers as ranges: `0-2,5`.
 pub(crate) fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|left, right| left + 1 == *right);
     let runs = runs.map(|run| match run {

@@ -1,4 +1,4 @@
-//! Why a job could not be started.
+//! Reasons why a job could not be started.
 
 use std::fmt;
 use std::io;
@@ -6,41 +6,78 @@ use std::path::PathBuf;
 
 use crate::limits::MOST_RANKS;
 
-/// Nothing of the job is left when one of these is returned.
+/// Reason why a job could not be started. No process of the job is left when it is returned.
 #[derive(Debug)]
 pub enum Error {
-    /// There is no such program. `hint` says what may have been meant.
-    NoProgram { program: String, hint: String },
-    /// It is there and cannot be executed.
-    NotExecutable { program: String, why: String },
+    /// The program does not exist.
+    NoProgram {
+        /// The program.
+        program: String,
+        /// The reason, and the program that may have been meant.
+        hint: String,
+    },
+    /// The program exists and cannot be executed.
+    NotExecutable {
+        /// The program.
+        program: String,
+        /// The reason.
+        why: String,
+    },
     /// The directory of `--wdir` cannot be entered.
-    Directory { directory: PathBuf, why: io::Error },
-    /// Less than one rank, or more than a launcher can hold.
-    Ranks { ranks: usize },
-    /// Each rank needs a socket and perhaps two pipes, and the hard limit is below that.
-    Descriptors { needed: u64, hard: u64 },
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// The reason.
+        why: io::Error,
+    },
+    /// The number of ranks is zero, or more than a launcher can start.
+    Ranks {
+        /// The number.
+        ranks: usize,
+    },
+    /// The hard limit on descriptors is too low: each rank needs a socket and perhaps two pipes.
+    Descriptors {
+        /// The number of descriptors that the launcher needs.
+        needed: u64,
+        /// The limit.
+        hard: u64,
+    },
     /// The system refused to start a rank.
     Start {
+        /// The rank.
         rank: usize,
+        /// The number of ranks of the job.
         ranks: usize,
+        /// The reason.
         why: io::Error,
     },
     /// The command that reaches a host cannot be started.
     Host {
+        /// The host.
         host: String,
+        /// The command's program.
         program: String,
+        /// The reason.
         why: io::Error,
     },
-    /// An agent that nobody needs.
+    /// A user started an agent by hand.
     AgentByHand,
-    /// What an agent is told makes no sense to it.
-    BadFrame { why: String },
-    /// The system refused something else.
-    System { what: &'static str, why: io::Error },
+    /// An agent cannot read a frame of its launcher.
+    BadFrame {
+        /// The reason.
+        why: String,
+    },
+    /// A system call failed.
+    System {
+        /// The action that failed.
+        what: &'static str,
+        /// The reason.
+        why: io::Error,
+    },
 }
 
 impl Error {
-    /// The exit code of the launcher: what a shell gives for the same failure.
+    /// The exit code of the launcher: the one that a shell gives for the same failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
@@ -66,21 +103,24 @@ impl fmt::Display for Error {
             Error::Directory { directory, why } => {
                 write!(
                     f,
-                    "cannot start ranks in {}: {why}; --wdir wants a directory",
-                    directory.display()
+                    "cannot start ranks in {}: {}; --wdir takes a directory that you may enter",
+                    directory.display(),
+                    why_text(why)
                 )
             }
-            Error::Ranks { ranks } => write!(
-                f,
-                "cannot start {ranks} ranks: from 1 to {MOST_RANKS} are possible"
-            ),
+            Error::Ranks { ranks } => {
+                write!(
+                    f,
+                    "cannot start {ranks} ranks: a job has from 1 to {MOST_RANKS}"
+                )
+            }
             Error::Descriptors { needed, hard } => write!(
                 f,
                 "this job needs {needed} open descriptors in its launcher, and the hard limit is {hard}: raise it \
                  (`ulimit -Hn`), start fewer ranks, or leave out --tag-output"
             ),
             Error::Start { rank, ranks, why } => {
-                write!(f, "cannot start rank {rank} of {ranks}: {why}")?;
+                write!(f, "cannot start rank {rank} of {ranks}: {}", why_text(why))?;
                 if why.raw_os_error() == Some(rustix::io::Errno::AGAIN.raw_os_error()) {
                     write!(
                         f,
@@ -91,18 +131,26 @@ impl fmt::Display for Error {
             }
             Error::Host { host, program, why } => write!(
                 f,
-                "host {host}: cannot start {program}: {why}; --launch-with names the command that starts a program there"
+                "host {host}: cannot start {program}: {}; --launch-with names the command that starts a program there",
+                why_text(why)
             ),
             Error::AgentByHand => write!(
                 f,
-                "`fishplate agent` is what `fishplate run --hosts` starts on each host; there is nothing to type to it"
+                "`fishplate run --hosts` starts `fishplate agent` on each host; it is not for use by hand"
             ),
             Error::BadFrame { why } => {
-                write!(f, "what comes from the launcher cannot be read: {why}")
+                write!(f, "a frame of the launcher cannot be read: {why}")
             }
-            Error::System { what, why } => write!(f, "cannot {what}: {why}"),
+            Error::System { what, why } => write!(f, "cannot {what}: {}", why_text(why)),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// The system's description of an error, without the error number.
+pub(crate) fn why_text(why: &io::Error) -> String {
+    let text = why.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    text.to_lowercase()
+}

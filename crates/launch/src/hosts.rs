@@ -1,33 +1,35 @@
-//! The hosts of a job: which, how many ranks on each, and the command that reaches them.
+//! The hosts of a job: their names, the number of ranks on each, and the command that reaches each.
 
 use std::ffi::OsString;
 
-/// A host, and what it has of the job.
+/// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
-    /// As the user calls it.
+pub struct JobHost {
+    /// The name that the user gave.
     pub name: String,
-    /// More than none.
+    /// The number of ranks on it, at least one.
     pub ranks: usize,
-    /// What starts a program there, when it is followed by that program. Empty for this machine.
+    /// The command that starts the program given by its last arguments on the host. Empty for this
+    /// machine.
     pub command: Vec<OsString>,
 }
 
-/// How another machine is reached where nothing else is said: never asking for anything.
+/// The default command to reach another host. It never asks for a password.
 const SSH: &str = "ssh -o BatchMode=yes {host}";
 
-/// What stands for the name of the host in a command.
+/// The placeholder for the name of the host in a command.
 const NAME: &str = "{host}";
 
-/// LocalRanks ranks on the hosts of a list such as `a,b:4`: each host has as many places as the number behind it says.
-/// `per_host` says it for all. Where nobody does, all hosts get equal shares. Hosts are filled in order; one that gets no
-/// rank is left out. `launch_with` is a command with `{host}` in it.
+/// Places `ranks` ranks on the hosts of a list such as `a,b:4`, in which a number gives the places
+/// of a host. `per_host` gives the places of every host. Without either, all hosts get equal
+/// shares. Hosts are filled in order; one without ranks is left out. `launch_with` is a command
+/// that contains `{host}`. An error is the text for the user.
 pub fn place(
     list: &str,
     ranks: usize,
     per_host: Option<usize>,
     launch_with: Option<&str>,
-) -> Result<Vec<Host>, String> {
+) -> Result<Vec<JobHost>, String> {
     let listed = listed(list)?;
     let given = listed.iter().any(|(_, places)| places.is_some());
     let places: Vec<usize> = match per_host {
@@ -66,7 +68,7 @@ pub fn place(
             launch_with.unwrap_or_default()
         ));
     }
-    let hosts = used.into_iter().map(|(name, ranks)| Host {
+    let hosts = used.into_iter().map(|(name, ranks)| JobHost {
         command: command(&name, words.as_deref()),
         name,
         ranks,
@@ -74,7 +76,7 @@ pub fn place(
     Ok(hosts.collect())
 }
 
-/// Names with their places. A name that comes again adds to its places.
+/// The names of a list, each with its places. The places of a repeated name add up.
 fn listed(list: &str) -> Result<Vec<(String, Option<usize>)>, String> {
     let mut hosts: Vec<(String, Option<usize>)> = Vec::new();
     for word in list.split(',') {
@@ -88,7 +90,7 @@ fn listed(list: &str) -> Result<Vec<(String, Option<usize>)>, String> {
                 (name, Some(places))
             }
         };
-        // A name that looks like an option would be one to ssh.
+        // ssh would read such a name as an option.
         if name.is_empty() || name.starts_with('-') {
             return Err(format!("--hosts {list}: `{word}` names no host"));
         }
@@ -107,7 +109,7 @@ fn shares(ranks: usize, hosts: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Splits as a shell does.
+/// Splits a command into words as a shell does.
 fn words(command: &str) -> Result<Vec<String>, String> {
     match shlex::split(command) {
         Some(words) if !words.is_empty() => Ok(words),

@@ -1,18 +1,22 @@
-//! The job's key-value space, which the launcher keeps for all ranks.
+//! The job's key-value store and its fence, which the launcher keeps for all ranks.
 
 use std::collections::HashMap;
 
-use pmi::{check_key, check_value};
+use pmi::{KvsError, check_key, check_value};
 
-/// What a space holds in all: keys and values of the largest job take a part of it.
+/// The most bytes that a store holds: the keys and values of the largest job take a part of it.
 const BYTES_LIMIT: usize = 256 << 20;
 
-/// Values that have been put, and the ranks that wait for others.
-#[derive(Debug, Default)]
-pub(crate) struct Space {
+/// The values that have been put, the ranks that wait for others, and the ranks in a fence.
+#[derive(Debug)]
+pub(crate) struct Kvs {
     values: HashMap<String, Entry>,
     waiting: HashMap<String, Vec<usize>>,
     bytes: usize,
+    /// Whether each rank is in the present fence.
+    in_fence: Vec<bool>,
+    /// The number of ranks in it.
+    entered: usize,
 }
 
 #[derive(Debug)]
@@ -21,9 +25,21 @@ struct Entry {
     by: usize,
 }
 
-impl Space {
-    /// Takes a value. Returns the ranks that have been waiting for it; an error says what was wrong with it.
-    pub fn put(&mut self, by: usize, key: &str, value: &str) -> Result<Vec<usize>, String> {
+impl Kvs {
+    /// An empty store for `ranks` ranks.
+    pub(crate) fn new(ranks: usize) -> Self {
+        Kvs {
+            values: HashMap::new(),
+            waiting: HashMap::new(),
+            bytes: 0,
+            in_fence: vec![false; ranks],
+            entered: 0,
+        }
+    }
+
+    /// Stores a value. Returns the ranks that have been waiting for it; the text of an error is the
+    /// reason of a verdict.
+    pub(crate) fn put(&mut self, by: usize, key: &str, value: &str) -> Result<Vec<usize>, String> {
         check_key(key)
             .and_then(|()| check_value(key, value))
             .map_err(|why| why.to_string())?;
@@ -39,7 +55,7 @@ impl Space {
         self.bytes += key.len() + value.len();
         if self.bytes > BYTES_LIMIT {
             return Err(format!(
-                "with the key {key} it holds more than {} MiB",
+                "with the key {key} the store exceeds {} MiB",
                 BYTES_LIMIT >> 20
             ));
         }
@@ -49,38 +65,72 @@ impl Space {
     }
 
     /// The value, if it has been put; otherwise `by` waits for it.
-    pub fn get(&mut self, by: usize, key: &str) -> Result<Option<&str>, String> {
+    pub(crate) fn get(&mut self, by: usize, key: &str) -> Result<Option<&str>, String> {
         check_key(key).map_err(|why| why.to_string())?;
         if !self.values.contains_key(key) {
             self.waiting.entry(key.to_string()).or_default().push(by);
         }
         Ok(self.values.get(key).map(|entry| entry.value.as_str()))
     }
+
+    /// A rank enters the fence. True if it was the last one: the fence is complete, and the next
+    /// may begin.
+    pub(crate) fn enter_fence(&mut self, rank: usize) -> Result<bool, String> {
+        if std::mem::replace(&mut self.in_fence[rank], true) {
+            return Err(KvsError::InFence.to_string());
+        }
+        self.entered += 1;
+        let complete = self.entered == self.in_fence.len();
+        if complete {
+            self.entered = 0;
+            self.in_fence.fill(false);
+        }
+        Ok(complete)
+    }
+
+    /// Whether other ranks wait in a fence for this one.
+    pub(crate) fn fence_waits_for(&self, rank: usize) -> bool {
+        self.entered > 0 && !self.in_fence[rank]
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Space;
+    use super::Kvs;
 
     #[test]
     fn answers_come_at_once_or_with_the_value() {
-        let mut space = Space::default();
-        assert_eq!(space.get(3, "a"), Ok(None));
-        assert_eq!(space.get(4, "a"), Ok(None));
-        assert_eq!(space.put(0, "a", "1"), Ok(vec![3, 4]));
-        assert_eq!(space.put(0, "a", "1"), Ok(vec![]));
-        assert_eq!(space.get(3, "a"), Ok(Some("1")));
+        let mut store = Kvs::new(5);
+        assert_eq!(store.get(3, "a"), Ok(None));
+        assert_eq!(store.get(4, "a"), Ok(None));
+        assert_eq!(store.put(0, "a", "1"), Ok(vec![3, 4]));
+        assert_eq!(store.put(0, "a", "1"), Ok(vec![]));
+        assert_eq!(store.get(3, "a"), Ok(Some("1")));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        let mut space = Space::default();
-        space.put(0, "a", "1").unwrap();
-        assert!(space.put(1, "a", "2").unwrap_err().contains("by rank 0"));
-        assert!(space.put(1, "", "2").unwrap_err().contains("printable"));
+        let mut store = Kvs::new(2);
+        store.put(0, "a", "1").unwrap();
+        assert!(store.put(1, "a", "2").unwrap_err().contains("by rank 0"));
+        assert!(store.put(1, "", "2").unwrap_err().contains("printable"));
         let long = "x".repeat(pmi::VALUE_LIMIT + 1);
-        assert!(space.put(1, "b", &long).unwrap_err().contains("3072"));
-        assert!(space.get(1, &long).unwrap_err().contains("128"));
-        assert_eq!(space.get(1, "b"), Ok(None));
+        assert!(store.put(1, "b", &long).unwrap_err().contains("3072"));
+        assert!(store.get(1, &long).unwrap_err().contains("128"));
+        assert_eq!(store.get(1, "b"), Ok(None));
+    }
+
+    #[test]
+    fn a_fence_is_complete_when_every_rank_is_in_it() {
+        let mut store = Kvs::new(3);
+        for _ in 0..2 {
+            assert!(!store.fence_waits_for(1));
+            assert_eq!(store.enter_fence(2), Ok(false));
+            assert_eq!(store.enter_fence(0), Ok(false));
+            assert!(store.fence_waits_for(1) && !store.fence_waits_for(0));
+            assert!(store.enter_fence(0).unwrap_err().contains("complete"));
+            assert_eq!(store.enter_fence(1), Ok(true));
+        }
+        assert_eq!(Kvs::new(1).enter_fence(0), Ok(true));
     }
 }

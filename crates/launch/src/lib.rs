@@ -1,12 +1,14 @@
-//! Starting ranks, watching them, and ending the job cleanly.
+//! The launcher: starts the ranks of a job, watches them, and ends the job cleanly.
 //!
-//! [`run`] starts a job on this machine, or on several through an agent on each, and comes back with its exit code when nothing of it is left. One thread does
-//! all: a loop over `poll` that takes signals, lines from the ranks, their deaths, their output and the clock, in that
-//! order.
+//! [`run`] starts a job on this machine, or on several hosts through an agent on each, and returns
+//! its exit code when no process of it is left. One thread does everything, in a loop over `poll`:
+//! it handles signals, lines from the ranks, deaths of ranks, output and deadlines, in that order.
 //!
-//! What must always hold: whatever ends the job, and whenever, no process of it survives; the first rank that failed
-//! decides the exit code, and one line on stderr says who, how, and what the others were doing; a rank never outlives
-//! its launcher, not even when that is killed with SIGKILL.
+//! What must always hold:
+//! - whatever ends the job, no process of it survives;
+//! - the first rank that failed decides the exit code, and one line on stderr names the rank, the
+//!   cause, and the operations that the other ranks were in;
+//! - a rank never outlives its launcher, even if the launcher is killed with SIGKILL.
 
 mod agent;
 mod cache_topology;
@@ -28,7 +30,7 @@ mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
 pub use error::Error;
-pub use hosts::{Host, place};
+pub use hosts::{JobHost, place};
 pub use job::run;
 pub use library::library_directory;
 pub use limits::MOST_RANKS;
@@ -41,44 +43,45 @@ use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 
-/// What to start, and how.
+/// The description of a job: the program and how to start it.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How many ranks.
+    /// The number of ranks.
     pub ranks: usize,
-    /// A path, or a name to be looked for in PATH.
+    /// The program: a path, or a name to find in PATH.
     pub program: OsString,
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Variables set for the ranks, beside those of this process.
+    /// Variables for the ranks, in addition to those of this process.
     pub variables: Vec<(OsString, OsString)>,
-    /// Where the ranks start; None is here.
+    /// The working directory of the ranks. None: that of this process.
     pub directory: Option<PathBuf>,
-    /// Write `[rank] ` before each line of output.
+    /// Whether each line of output begins with `[rank] `.
     pub tag_output: bool,
-    /// End the job after this time.
+    /// The time after which the job is ended.
     pub timeout: Option<Duration>,
-    /// Print what every rank waits for, after this time without progress.
+    /// The time without progress after which the launcher prints what every rank waits for.
     pub report_stuck: Option<Duration>,
-    /// The folder of the MPI library that programs are to load; see [`library_directory`].
+    /// The folder of the MPI library for the programs to load; see [`library_directory`].
     pub library: Option<PathBuf>,
-    /// The hosts to run on, through agents; none means this machine, without any.
-    pub hosts: Vec<Host>,
-    /// The modelled machine on which the ranks run in virtual time; None is this machine.
-    pub stage: Option<Stage>,
+    /// The hosts, each reached through an agent. Empty: this machine, without an agent.
+    pub hosts: Vec<JobHost>,
+    /// The modelled machine on which the ranks run in virtual time. None: this machine.
+    pub machine: Option<ModelledMachine>,
 }
 
-/// What ranks in virtual time share.
+/// A modelled machine: the memory that ranks in virtual time share.
 #[derive(Debug, Clone)]
-pub struct Stage {
-    /// The machine, as they are to read it.
+pub struct ModelledMachine {
+    /// The encoded description of the machine.
     pub scene: Vec<u8>,
-    /// The memory that it all happens in. It is there still when the job is over.
+    /// The world: the memory in which the machine and its clock live. It outlives the job.
     pub world: Arc<OwnedFd>,
-    /// What they compute between their calls, if that is to be as it was once, as they are to read it.
+    /// The encoded compute trace to replay, if any.
     pub computed: Option<Vec<u8>>,
 }
 
-/// How long it is until then, for the system.
+/// The time from now until `time`, as a system call takes it.
 fn timespec(time: Instant) -> Timespec {
     let left = time.saturating_duration_since(Instant::now());
     Timespec {

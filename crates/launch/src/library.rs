@@ -1,12 +1,12 @@
-//! Where our `libmpi_abi.so.1` is.
+//! The location of our `libmpi_abi.so.1`.
 
 use std::path::{Path, PathBuf};
 
-/// The name that programs are linked with.
+/// The name that programs are linked against.
 const LIBRARY: &str = "libmpi_abi.so.1";
 
-/// The folder with our library, as seen from the command: `../lib` where it is installed, and the staged tree `build/lib`
-/// of a checkout where the command still lies in `target/PROFILE/`.
+/// The folder of our library, found from the path of the command: `../lib` in an installed tree,
+/// `build/lib` in a checkout whose command is in `target/PROFILE/`.
 pub fn library_directory(command: &Path) -> Option<PathBuf> {
     let beside = command.parent()?;
     let candidates = [beside.join("../lib"), beside.join("../../build/lib")];

@@ -1,15 +1,17 @@
-//! Room for many ranks: open descriptors.
+//! Limits on the number of ranks: the launcher's own, and that on open descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Error;
 
-/// The most ranks that one launcher starts on one machine.
+/// The most ranks of one job.
 pub const MOST_RANKS: usize = 4096;
 
-/// Beside those for ranks: the standard streams, signals, the segment, and what a library may hold.
+/// Descriptors in addition to those for ranks: the standard streams, signals, the segment, and
+/// those of libraries.
 const OTHER_DESCRIPTORS: u64 = 64;
 
+/// Checks the number of ranks.
 pub(crate) fn check(ranks: usize) -> Result<(), Error> {
     match (1..=MOST_RANKS).contains(&ranks) {
         true => Ok(()),
@@ -17,10 +19,10 @@ pub(crate) fn check(ranks: usize) -> Result<(), Error> {
     }
 }
 
-/// Raises the soft limit on descriptors where the job needs it. Returns the limit that ranks are to get, if it was
-/// raised: programs that use select(2) rely on a low one.
+/// Raises the soft limit on descriptors if the job needs more. Returns the previous limit, which
+/// the ranks get back: programs that use select(2) rely on a low one.
 pub(crate) fn make_room(ranks: usize, tag_output: bool) -> Result<Option<Rlimit>, Error> {
-    // A socket and a watch on a program below a wrapper; two pipes. For another host, three pipes.
+    // A socket, a pidfd of a program below a wrapper, and two pipes. For another host: three pipes.
     let per_rank = if tag_output { 4 } else { 2 };
     let needed = ranks as u64 * per_rank + OTHER_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);

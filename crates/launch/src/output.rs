@@ -1,7 +1,8 @@
-//! Output of ranks with `[rank] ` before each line.
+//! The output of ranks, with `[rank] ` before each line.
 //!
-//! Lines of different ranks are never mixed. The launcher must stay able to take a signal while whoever reads its output
-//! does not, so it writes only where a write does not block, and stops reading from ranks while much is unwritten.
+//! Lines of different ranks are never mixed. The launcher must handle signals even while the reader
+//! of its output does not read. So it writes only where a write does not block, and stops reading
+//! from ranks while much is unwritten.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,49 +12,51 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A line that grows beyond this is written in pieces.
+/// The longest line that is written whole; a longer one is written in pieces.
 const LINE_LIMIT: usize = 64 << 10;
 
-/// While this much is unwritten, nothing is read.
+/// The number of unwritten bytes from which on nothing is read.
 const PENDING_LIMIT: usize = 256 << 10;
 
-/// What a pipe that is ready for writing takes without blocking (POSIX: PIPE_BUF).
+/// The bytes that a pipe ready for writing takes without blocking (POSIX: PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// Which of the launcher's own streams.
+/// One of the launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Target {
+pub(crate) enum OutputTarget {
     Stdout,
     Stderr,
 }
 
 /// One rank's stdout or stderr.
-pub(crate) struct Stream {
-    /// What each line begins with; none for output that is passed on as it comes.
+pub(crate) struct OutputStream {
+    /// The prefix of each line. None for output that is forwarded unchanged.
     tag: Option<Vec<u8>>,
-    pub target: Target,
-    /// None once the rank has closed it, and for a rank on another host.
+    pub target: OutputTarget,
+    /// The pipe. None once the rank has closed it, and for a rank on another host.
     reader: Option<File>,
-    /// The beginning of a line.
+    /// A line without its end.
     partial: Vec<u8>,
 }
 
-impl Stream {
-    pub fn stdout(rank: usize, reader: File) -> Self {
-        Self::new(rank, Target::Stdout, Some(reader), true)
+impl OutputStream {
+    /// The standard output of a rank of this host.
+    pub(crate) fn stdout(rank: usize, reader: File) -> Self {
+        Self::new(rank, OutputTarget::Stdout, Some(reader), true)
     }
 
-    pub fn stderr(rank: usize, reader: File) -> Self {
-        Self::new(rank, Target::Stderr, Some(reader), true)
+    /// The standard error of a rank of this host.
+    pub(crate) fn stderr(rank: usize, reader: File) -> Self {
+        Self::new(rank, OutputTarget::Stderr, Some(reader), true)
     }
 
-    /// Of a rank on another host, whose agent reads it.
-    pub fn remote(rank: usize, target: Target, tagged: bool) -> Self {
+    /// A stream of a rank on another host, whose agent reads it.
+    pub(crate) fn remote(rank: usize, target: OutputTarget, tagged: bool) -> Self {
         Self::new(rank, target, None, tagged)
     }
 
-    fn new(rank: usize, target: Target, reader: Option<File>, tagged: bool) -> Self {
-        Stream {
+    fn new(rank: usize, target: OutputTarget, reader: Option<File>, tagged: bool) -> Self {
+        OutputStream {
             tag: tagged.then(|| format!("[{rank}] ").into_bytes()),
             target,
             reader,
@@ -61,31 +64,31 @@ impl Stream {
         }
     }
 
-    /// What to poll for more, if there can be more.
-    pub fn reader(&self) -> Option<BorrowedFd<'_>> {
+    /// The descriptor to poll for more output. None at the end.
+    pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves what has arrived.
-    pub fn pull(&mut self, sink: &mut Sink) {
+    /// Moves output that has arrived to the sink.
+    pub(crate) fn pull(&mut self, sink: &mut OutputSink) {
         match self.read(16 << 10) {
-            Piece::Bytes(bytes) => self.feed(&bytes, sink),
-            Piece::Nothing => {}
-            Piece::End => self.close(sink),
+            ReadOutcome::Bytes(bytes) => self.feed(&bytes, sink),
+            ReadOutcome::Nothing => {}
+            ReadOutcome::End => self.close(sink),
         }
     }
 
-    /// Reads what has arrived, as it is.
-    pub fn read(&mut self, most: usize) -> Piece {
+    /// Reads output that has arrived, at most `most` bytes.
+    pub(crate) fn read(&mut self, most: usize) -> ReadOutcome {
         let Some(reader) = &mut self.reader else {
-            return Piece::Nothing;
+            return ReadOutcome::Nothing;
         };
         let mut bytes = vec![0; most];
         match reader.read(&mut bytes) {
-            Ok(0) => Piece::End,
+            Ok(0) => ReadOutcome::End,
             Ok(length) => {
                 bytes.truncate(length);
-                Piece::Bytes(bytes)
+                ReadOutcome::Bytes(bytes)
             }
             Err(why)
                 if matches!(
@@ -93,34 +96,34 @@ impl Stream {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                 ) =>
             {
-                Piece::Nothing
+                ReadOutcome::Nothing
             }
-            Err(_) => Piece::End,
+            Err(_) => ReadOutcome::End,
         }
     }
 
-    /// Takes what the rank wrote.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut Sink) {
+    /// Adds output of the rank.
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         match self.tag {
             Some(_) => self.split(bytes, sink),
             None => sink.push(&[bytes]),
         }
     }
 
-    /// A rank that goes on writing gets SIGPIPE.
-    pub fn stop_reading(&mut self) {
+    /// Closes the pipe. A rank that continues to write gets SIGPIPE.
+    pub(crate) fn stop_reading(&mut self) {
         self.reader = None;
     }
 
-    /// Reads no more, and ends the last line.
-    pub fn close(&mut self, sink: &mut Sink) {
+    /// Closes the pipe and ends the last line.
+    pub(crate) fn close(&mut self, sink: &mut OutputSink) {
         self.stop_reading();
         if !self.partial.is_empty() {
             self.write_line(b"\n", sink);
         }
     }
 
-    fn split(&mut self, bytes: &[u8], sink: &mut Sink) {
+    fn split(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             if piece.ends_with(b"\n") {
                 self.write_line(piece, sink);
@@ -133,38 +136,39 @@ impl Stream {
         }
     }
 
-    fn write_line(&mut self, end: &[u8], sink: &mut Sink) {
+    fn write_line(&mut self, end: &[u8], sink: &mut OutputSink) {
         let tag = self.tag.as_deref().unwrap_or_default();
         sink.push(&[tag, &self.partial, end]);
         self.partial.clear();
     }
 }
 
-/// What a read gave.
-pub(crate) enum Piece {
+/// The result of a read.
+pub(crate) enum ReadOutcome {
     Bytes(Vec<u8>),
-    /// For now.
+    /// Nothing has arrived.
     Nothing,
     End,
 }
 
-/// One of the launcher's own streams.
-pub(crate) struct Sink {
-    target: Target,
+/// One of the launcher's standard streams, with the bytes that wait for it.
+pub(crate) struct OutputSink {
+    target: OutputTarget,
     pending: Vec<u8>,
     closed: bool,
 }
 
-impl Sink {
-    pub fn new(target: Target) -> Self {
-        Sink {
+impl OutputSink {
+    pub(crate) fn new(target: OutputTarget) -> Self {
+        OutputSink {
             target,
             pending: Vec::new(),
             closed: false,
         }
     }
 
-    pub fn push(&mut self, parts: &[&[u8]]) {
+    /// Adds bytes to write.
+    pub(crate) fn push(&mut self, parts: &[&[u8]]) {
         if !self.closed {
             parts
                 .iter()
@@ -172,21 +176,21 @@ impl Sink {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= PENDING_LIMIT
     }
 
-    /// Nobody reads any more.
-    pub fn is_closed(&self) -> bool {
+    /// Whether the reader has closed it.
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Writes what can be written without blocking.
-    pub fn flush(&mut self) {
+    /// Writes the bytes that can be written without blocking.
+    pub(crate) fn flush(&mut self) {
         let mut written = 0;
         while written < self.pending.len() && self.is_ready() {
             let piece = &self.pending[written..];
@@ -212,11 +216,11 @@ impl Sink {
     }
 }
 
-impl AsFd for Sink {
+impl AsFd for OutputSink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self.target {
-            Target::Stdout => rustix::stdio::stdout(),
-            Target::Stderr => rustix::stdio::stderr(),
+            OutputTarget::Stdout => rustix::stdio::stdout(),
+            OutputTarget::Stderr => rustix::stdio::stderr(),
         }
     }
 }

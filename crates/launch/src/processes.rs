@@ -1,25 +1,25 @@
-//! Sending signals to ranks and to what they started, and finding the latter.
+//! Signals to ranks and to the processes that they started.
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd;
 use rustix::process::Pid;
 
-use crate::rank::Rank;
+use crate::rank::RankProcess;
 
-/// To one process. That it may be gone by now is no error.
+/// Sends a signal to one process, which may be gone.
 pub(crate) fn to_process(pid: Pid, signal: Signal) {
     let _ = kill(unistd::Pid::from_raw(pid.as_raw_nonzero().get()), signal);
 }
 
-/// To all of its process group.
+/// Sends a signal to the process group of `leader`.
 pub(crate) fn to_group(leader: Pid, signal: Signal) {
     let _ = killpg(unistd::Pid::from_raw(leader.as_raw_nonzero().get()), signal);
 }
 
-/// To all ranks of this host, and what they started. A rank that shares the launcher's process group may have had it from
-/// the terminal.
-pub(crate) fn to_ranks(ranks: &[Rank], signal: Signal, had: bool) {
-    // The number of a process on another host means nothing here.
+/// Sends a signal to all ranks of this host and their process groups. With `had`, the terminal has
+/// sent it to a rank in the launcher's process group already.
+pub(crate) fn to_ranks(ranks: &[RankProcess], signal: Signal, had: bool) {
+    // A pid of another host has no meaning on this one.
     let here = ranks.iter().filter(|rank| rank.host.is_none());
     for rank in here.filter(|rank| rank.is_running()) {
         match (rank.pid, rank.own_group) {
@@ -30,8 +30,9 @@ pub(crate) fn to_ranks(ranks: &[Rank], signal: Signal, had: bool) {
     }
 }
 
-/// To all ranks, and to what they left behind. A stopped process takes it only when it goes on.
-pub(crate) fn to_all(ranks: &[Rank], signal: Signal, had: bool) {
+/// Sends a signal to all ranks and to the orphans they left behind. SIGCONT follows, because a
+/// stopped process handles signals only when it continues.
+pub(crate) fn to_all(ranks: &[RankProcess], signal: Signal, had: bool) {
     to_ranks(ranks, signal, had);
     to_ranks(ranks, Signal::SIGCONT, false);
     let orphans = children()
@@ -40,7 +41,8 @@ pub(crate) fn to_all(ranks: &[Rank], signal: Signal, had: bool) {
     orphans.for_each(|pid| to_process(pid, signal));
 }
 
-/// The processes whose parent is this one. As the launcher is the reaper of its descendants, orphans are among them.
+/// The children of this process. Orphans are among them, because the launcher is the subreaper of
+/// its descendants.
 fn children() -> Vec<Pid> {
     let this = rustix::process::getpid();
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -56,7 +58,7 @@ fn children() -> Vec<Pid> {
 
 fn parent(pid: i32) -> Option<Pid> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may itself hold some; state and parent follow.
+    // The name is in parentheses and may contain some; state and parent follow.
     let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
     Pid::from_raw(parent.parse().ok()?)
 }

@@ -1,24 +1,24 @@
-//! One rank, as the launcher sees it.
+//! The process of one rank, as the launcher or an agent sees it.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use pmi::{FromLauncher, FromRank, Status};
+use pmi::{FromLauncher, FromRank, RankStatus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::agent::frame::Exit;
-use crate::output::{Stream, Target};
+use crate::agent::frame::ProcessExit;
+use crate::output::{OutputStream, OutputTarget};
 use crate::verdict::Cause;
 
-/// Packets taken from one rank before others get their turn.
+/// Packets to receive from one rank before the next rank's turn.
 const PACKETS_AT_ONCE: usize = 64;
 
-/// What a rank said that concerns the job.
-pub(crate) enum News {
-    /// Why the job has to end.
+/// A line of a rank that concerns the whole job.
+pub(crate) enum RankEvent {
+    /// The reason to end the job.
     Failure(Cause),
     Put {
         key: String,
@@ -27,73 +27,80 @@ pub(crate) enum News {
     Get {
         key: String,
     },
+    Fence,
 }
 
-/// Lines of a status that are kept.
+/// The most lines of one status; further lines are discarded.
 const STATUS_LINES: usize = 4096;
 
-pub(crate) struct Rank {
+/// The process of one rank.
+pub(crate) struct RankProcess {
     pub number: usize,
     /// None until an agent has started it.
     pub pid: Option<Pid>,
-    /// The host it is on, by its place among the agents; None is this one.
+    /// The index of the agent that starts it. None: this process starts it.
     pub host: Option<usize>,
-    /// Where what it is to read is written, if that is not the launcher's own input.
+    /// The pipe to its standard input, if it does not read the launcher's own.
     pub input: Option<OwnedFd>,
-    /// It leads a process group; otherwise it is in the launcher's, where the terminal lets it read.
+    /// Whether it leads a process group. Otherwise it is in the launcher's, where it can read from
+    /// the terminal.
     pub own_group: bool,
-    /// None once the rank has closed it.
+    /// The control socket. None once the rank has closed it.
     pub control: Option<OwnedFd>,
-    /// Packets for it that its socket had no room for.
+    /// Packets that wait for room in its socket.
     outbox: VecDeque<String>,
-    pub streams: Vec<Stream>,
-    /// The process that came through MPI_Init: this rank's own, or one that a wrapper started.
+    pub streams: Vec<OutputStream>,
+    /// The process that completed MPI_Init: the rank's own, or one that a wrapper started.
     pub init: Option<Pid>,
-    /// To learn of the death of that process when it is below a wrapper.
+    /// A pidfd of that process, if a wrapper started it.
     pub program: Option<OwnedFd>,
-    /// That process had died before we could watch it.
+    /// Whether that process died before it could be watched.
     pub program_is_gone: bool,
+    /// Whether it has completed MPI_Finalize.
     pub finalized: bool,
-    /// How the process ended.
-    pub exit: Option<Exit>,
-    /// Nobody will say how it ended: its agent is gone.
+    /// The end of the process.
+    pub exit: Option<ProcessExit>,
+    /// Whether its end will never be known, because its agent is gone.
     pub lost: bool,
-    /// What it waits for, as it answered to the last request.
-    pub answer: Option<Status>,
+    /// Its answer to the last status request.
+    pub answer: Option<RankStatus>,
+    /// The fatal error that it has announced.
     fault: Option<String>,
+    /// The lines of a status that is not complete yet.
     lines: Vec<String>,
 }
 
-impl Rank {
-    pub fn new(
+impl RankProcess {
+    /// A rank whose process this process started.
+    pub(crate) fn new(
         number: usize,
         pid: Pid,
         own_group: bool,
         control: OwnedFd,
-        streams: Vec<Stream>,
+        streams: Vec<OutputStream>,
     ) -> Self {
-        Rank {
+        RankProcess {
             pid: Some(pid),
             own_group,
             control: Some(control),
-            ..Rank::at(number, streams)
+            ..RankProcess::at(number, streams)
         }
     }
 
-    /// One that an agent is to start.
-    pub fn remote(number: usize, host: usize, tag_output: bool) -> Self {
-        let streams = [Target::Stdout, Target::Stderr]
-            .map(|target| Stream::remote(number, target, tag_output));
-        Rank {
+    /// A rank that an agent starts.
+    pub(crate) fn remote(number: usize, host: usize, tag_output: bool) -> Self {
+        let streams = [OutputTarget::Stdout, OutputTarget::Stderr]
+            .map(|target| OutputStream::remote(number, target, tag_output));
+        RankProcess {
             host: Some(host),
             own_group: true,
-            ..Rank::at(number, streams.into())
+            ..RankProcess::at(number, streams.into())
         }
     }
 
-    /// One of which nothing has been heard.
-    fn at(number: usize, streams: Vec<Stream>) -> Self {
-        Rank {
+    /// A rank that has sent nothing yet.
+    fn at(number: usize, streams: Vec<OutputStream>) -> Self {
+        RankProcess {
             number,
             pid: None,
             host: None,
@@ -114,13 +121,13 @@ impl Rank {
         }
     }
 
-    /// It has not ended, as far as anybody knows.
-    pub fn is_running(&self) -> bool {
+    /// Whether it runs, as far as is known.
+    pub(crate) fn is_running(&self) -> bool {
         self.exit.is_none() && !self.lost
     }
 
-    /// What to poll to hear of it, its output left out.
-    pub fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
+    /// The descriptors to poll for events of this rank, without its output.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
         let flags = match self.outbox.is_empty() {
             true => PollFlags::IN,
             false => PollFlags::IN | PollFlags::OUT,
@@ -130,25 +137,25 @@ impl Rank {
         control.chain(program.map(|fd| PollFd::new(fd, PollFlags::IN)))
     }
 
-    /// What it was doing when it ended by a fault, if it said so before.
-    pub fn last_words(&self) -> Option<&Status> {
+    /// Its status when it ended by a fault, if it reported one.
+    pub(crate) fn last_words(&self) -> Option<&RankStatus> {
         self.fault.as_ref().and(self.answer.as_ref())
     }
 
-    /// Between MPI_Init and MPI_Finalize.
-    pub fn is_in_mpi(&self) -> bool {
+    /// Whether it is between MPI_Init and MPI_Finalize.
+    pub(crate) fn is_in_mpi(&self) -> bool {
         self.is_running() && self.init.is_some() && !self.finalized
     }
 
-    /// Asks what it waits for.
-    pub fn ask(&mut self) {
+    /// Requests its status.
+    pub(crate) fn request_status(&mut self) {
         if self.fault.is_none() {
             self.answer = None;
         }
         self.lines.clear();
         if let Some(control) = &self.control {
             let line = format!("{}\n", FromLauncher::Report);
-            // A rank that has not read earlier requests has no room for this one, and will answer those.
+            // If its socket has no room, it has unread requests, and will answer those.
             let _ = send(
                 control,
                 line.as_bytes(),
@@ -157,20 +164,20 @@ impl Rank {
         }
     }
 
-    /// Tells it something that it has to hear: what its socket has no room for now is sent later.
-    pub fn tell(&mut self, packet: String) {
+    /// Sends it a packet, later if its socket has no room now.
+    pub(crate) fn send(&mut self, packet: String) {
         self.outbox.push_back(packet);
         self.flush();
     }
 
-    /// Sends what its socket has room for.
-    pub fn flush(&mut self) {
+    /// Sends the packets that its socket has room for.
+    pub(crate) fn flush(&mut self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while let (Some(control), Some(packet)) = (&self.control, self.outbox.front()) {
             match send(control, packet.as_bytes(), flags) {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // Or it is gone, and will hear nothing any more.
+                // Sent, or the rank is gone.
                 _ => drop(self.outbox.pop_front()),
             }
         }
@@ -179,32 +186,35 @@ impl Rank {
         }
     }
 
-    /// Takes what the rank said.
-    pub fn listen(&mut self) -> Vec<News> {
+    /// Receives its packets and handles their lines. Returns the lines that concern the job.
+    pub(crate) fn receive_events(&mut self) -> Vec<RankEvent> {
         let mut news = Vec::new();
         for _ in 0..PACKETS_AT_ONCE {
             let Some(text) = self.receive() else { break };
-            news.extend(self.hear(&text));
+            news.extend(self.handle_packet(&text));
         }
         news
     }
 
-    /// Takes one packet of what it said.
-    pub fn hear(&mut self, packet: &str) -> Vec<News> {
-        packet.lines().filter_map(|line| self.take(line)).collect()
+    /// Handles the lines of one packet. Returns those that concern the job.
+    pub(crate) fn handle_packet(&mut self, packet: &str) -> Vec<RankEvent> {
+        packet
+            .lines()
+            .filter_map(|line| self.handle_line(line))
+            .collect()
     }
 
-    /// What the rank said, for somebody else to judge.
-    pub fn relay(&mut self) -> Vec<String> {
+    /// Receives its packets for the launcher, which handles them again.
+    pub(crate) fn relay(&mut self) -> Vec<String> {
         let packets = std::iter::from_fn(|| self.receive()).take(PACKETS_AT_ONCE);
         let packets: Vec<String> = packets.collect();
         for packet in &packets {
-            self.hear(packet);
+            self.handle_packet(packet);
         }
         packets
     }
 
-    /// A packet from the rank, if there is one.
+    /// Receives a packet, if one has arrived.
     fn receive(&mut self) -> Option<String> {
         let mut packet = [0; 16 << 10];
         loop {
@@ -215,7 +225,7 @@ impl Rank {
                     let packet = &packet[..length.min(packet.len())];
                     return Some(String::from_utf8_lossy(packet).into_owned());
                 }
-                // A rank that ended without reading our last request: what it had said is still to be read.
+                // The rank ended with an unread request; its last packets are still to be received.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return None,
                 Err(_) => self.control = None,
@@ -223,16 +233,16 @@ impl Rank {
         }
     }
 
-    fn take(&mut self, line: &str) -> Option<News> {
-        // A line that means nothing is passed over: a program may write to a descriptor that it does not know.
+    fn handle_line(&mut self, line: &str) -> Option<RankEvent> {
+        // Unknown lines are ignored: a program may write to a descriptor that it does not know.
         match line.parse::<FromRank>().ok()? {
-            FromRank::Init { pid } => return self.enter_mpi(pid).map(News::Failure),
+            FromRank::Init { pid } => return self.enter_mpi(pid).map(RankEvent::Failure),
             FromRank::Finalize => {
                 self.finalized = true;
                 self.program = None;
             }
             FromRank::Abort { code, message } => {
-                return Some(News::Failure(Cause::Abort { code, message }));
+                return Some(RankEvent::Failure(Cause::Abort { code, message }));
             }
             FromRank::Fault { text } => self.fault = Some(text),
             FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),
@@ -241,8 +251,9 @@ impl Rank {
                 self.answer = self.lines.join("\n").parse().ok();
                 self.lines.clear();
             }
-            FromRank::Put { key, value } => return Some(News::Put { key, value }),
-            FromRank::Get { key } => return Some(News::Get { key }),
+            FromRank::Put { key, value } => return Some(RankEvent::Put { key, value }),
+            FromRank::Get { key } => return Some(RankEvent::Get { key }),
+            FromRank::Fence => return Some(RankEvent::Fence),
         }
         None
     }
@@ -253,7 +264,7 @@ impl Rank {
             return Some(Cause::SecondProgram { pid });
         }
         self.init = Some(pid);
-        // Its agent watches it on another host.
+        // On another host, its agent watches it.
         if self.host.is_none() && self.pid != Some(pid) {
             let watched = pidfd_open(pid, PidfdFlags::empty());
             self.program_is_gone = matches!(watched, Err(Errno::SRCH));
@@ -262,14 +273,14 @@ impl Rank {
         None
     }
 
-    /// Takes note of the end of the process. Returns what was wrong with it; `others_in_mpi` says whether other ranks
-    /// wait for this one.
-    pub fn ended(&mut self, exit: Exit, others_in_mpi: bool) -> Option<Cause> {
+    /// Records the end of the process. Returns the failure, if it is one; `others_in_mpi` tells
+    /// whether other ranks wait for this one.
+    pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.exit = Some(exit);
         self.program = None;
         let code = match exit {
-            Exit::Code(code) => code,
-            Exit::Signal(signal) => {
+            ProcessExit::Code(code) => code,
+            ProcessExit::Signal(signal) => {
                 let fault = self.fault.take();
                 return Some(Cause::Signal { signal, fault });
             }
@@ -287,8 +298,9 @@ impl Rank {
         }
     }
 
-    /// The program below a wrapper is gone. What it said before is still to be heard.
-    pub fn program_has_ended(&self) -> bool {
+    /// Whether the program below a wrapper has ended. Its last packets may still have to be
+    /// received.
+    pub(crate) fn program_has_ended(&self) -> bool {
         let readable = |fd| {
             let now = Timespec::default();
             poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
@@ -296,8 +308,9 @@ impl Rank {
         self.program.as_ref().is_some_and(readable)
     }
 
-    /// The program below a wrapper is gone, and the wrapper is not.
-    pub fn program_ended(&mut self) -> Option<Cause> {
+    /// Records that the program below a wrapper has ended while the wrapper runs. Returns the
+    /// failure, if it is one.
+    pub(crate) fn program_ended(&mut self) -> Option<Cause> {
         self.program = None;
         self.program_is_gone = false;
         let pid = self.init.filter(|_| !self.finalized)?;

@@ -1,4 +1,4 @@
-//! The signals that the launcher takes, as something to poll.
+//! The signals to the launcher, as a descriptor to poll.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,7 +7,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::Error;
 
-/// Passed on to ranks, answered, or needed to see ranks die.
+/// The signals that the launcher handles: it forwards them, answers them, or needs them to see
+/// ranks die.
 const TAKEN: [Signal; 9] = [
     Signal::SIGCHLD,
     Signal::SIGINT,
@@ -20,34 +21,37 @@ const TAKEN: [Signal; 9] = [
     Signal::SIGCONT,
 ];
 
-/// The code of a signal that a terminal sent, to all of its foreground process group.
+/// The code of a signal that a terminal sent to its foreground process group.
 const FROM_KERNEL: i32 = 0x80;
 
-/// While this lives, the signals wait to be read.
+/// Blocks the handled signals while it lives, so that they can be read.
 pub(crate) struct Signals {
     descriptor: SignalFd,
     before: SigSet,
 }
 
-pub(crate) struct Received {
+/// A signal that has been read.
+pub(crate) struct ReceivedSignal {
     pub signal: Signal,
-    /// Then the ranks that share the launcher's process group have got it too.
+    /// Whether a terminal sent it; then the ranks in the launcher's process group got it too.
     pub from_terminal: bool,
 }
 
 impl Signals {
-    pub fn take() -> Result<Self, Error> {
+    /// Blocks the signals that the launcher handles.
+    pub(crate) fn take() -> Result<Self, Error> {
         let refused = |errno: nix::errno::Errno| Error::System {
             what: "take signals",
             why: errno.into(),
         };
         let ignored = ignored();
         if ignores(ignored, Signal::SIGCHLD) {
-            // Inherited from a parent that wants no news of its own children; without news of ours nothing works.
+            // Inherited from a parent that ignores the ends of its children. The launcher needs
+            // those of its own.
             // SAFETY: the default action involves no handler of ours.
             unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.map_err(refused)?;
         }
-        // What is ignored stays so: `nohup`, and jobs that a script started in the background.
+        // Ignored signals stay ignored, as under `nohup` and in the background of a script.
         let taken = TAKEN
             .into_iter()
             .filter(|&taken| taken == Signal::SIGCHLD || !ignores(ignored, taken));
@@ -59,16 +63,17 @@ impl Signals {
         Ok(Signals { descriptor, before })
     }
 
-    /// The signals that were held back before: what ranks are to begin with.
-    pub fn before(&self) -> SigSet {
+    /// The signal mask from before, with which ranks begin.
+    pub(crate) fn before(&self) -> SigSet {
         self.before
     }
 
-    pub fn read(&mut self) -> Option<Received> {
+    /// The next signal, if one has arrived.
+    pub(crate) fn read(&mut self) -> Option<ReceivedSignal> {
         loop {
             let info = self.descriptor.read_signal().ok()??;
             if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
-                return Some(Received {
+                return Some(ReceivedSignal {
                     signal,
                     from_terminal: info.ssi_code == FROM_KERNEL,
                 });

@@ -1,8 +1,8 @@
-//! Starting the ranks: their environment, streams and descriptors.
+//! The start of ranks: their environment, streams and descriptors.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,23 +17,27 @@ use rustix::process::{Pid, Resource, Rlimit};
 use rustix::process::{getpid, getppid, setrlimit};
 
 use crate::cache_topology;
-use crate::output::Stream;
-use crate::rank::Rank;
+use crate::error::why_text;
+use crate::output::OutputStream;
+use crate::rank::RankProcess;
 use crate::{Error, Options};
 
-/// The ranks of a job that start here.
-pub(crate) struct Share {
+/// The ranks of a job that this process starts.
+pub(crate) struct LocalShare {
+    /// The number of the first.
     pub first: usize,
+    /// The number of ranks.
     pub count: usize,
     /// The host of each rank of the job.
     pub hosts: Hosts,
-    /// Rank 0 reads what is written to [`Rank::input`], not what this process would read.
+    /// Whether rank 0 reads from [`RankProcess::input`] instead of this process's standard input.
     pub input: bool,
 }
 
-impl Share {
-    pub fn all(ranks: usize) -> Self {
-        Share {
+impl LocalShare {
+    /// All ranks of a job on one host.
+    pub(crate) fn all(ranks: usize) -> Self {
+        LocalShare {
             first: 0,
             count: ranks,
             hosts: Hosts::one(ranks),
@@ -42,13 +46,14 @@ impl Share {
     }
 }
 
-/// Starts these ranks. With an error come the ranks that had been started before it.
+/// Starts the ranks of `share`. After an error, the result holds the ranks that were started before
+/// it.
 pub(crate) fn start(
     options: &Options,
-    share: Share,
+    share: LocalShare,
     descriptors: Option<Rlimit>,
     signals: SigSet,
-) -> (Vec<Rank>, Result<(), Error>) {
+) -> (Vec<RankProcess>, Result<(), Error>) {
     let mut ranks = Vec::with_capacity(share.count);
     let numbers = share.first..share.first + share.count;
     let outcome = Starter::new(options, share, descriptors, signals).and_then(|starter| {
@@ -62,23 +67,25 @@ pub(crate) fn start(
 
 struct Starter<'a> {
     options: &'a Options,
-    share: Share,
-    /// Files of memory that all ranks inherit: the variable that names each, and the file.
+    share: LocalShare,
+    /// The memory files that all ranks inherit, each with the variable that names it.
     shared: Arc<[(&'static str, OwnedFd)]>,
-    /// The limit on descriptors and the held-back signals that ranks get, where the launcher has changed its own.
+    /// The limit on descriptors for the ranks, if the launcher has changed its own.
     descriptors: Option<Rlimit>,
+    /// The signal mask for the ranks.
     signals: SigSet,
-    /// A rank that reads from a terminal has to be in the foreground process group, so rank 0 stays in the launcher's.
+    /// Whether the launcher reads from a terminal. Only the foreground process group can, so rank 0
+    /// then stays in the launcher's group.
     terminal: bool,
     library_path: Option<std::ffi::OsString>,
-    /// How this machine's cores lie, unless the user has said it.
+    /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
 }
 
 impl<'a> Starter<'a> {
     fn new(
         options: &'a Options,
-        share: Share,
+        share: LocalShare,
         descriptors: Option<Rlimit>,
         signals: SigSet,
     ) -> Result<Self, Error> {
@@ -88,7 +95,7 @@ impl<'a> Starter<'a> {
                 why,
             })?;
         }
-        let shared = shared_files(options, share.count).map_err(|why| Error::System {
+        let shared = shared_files(options).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
         })?;
@@ -104,7 +111,7 @@ impl<'a> Starter<'a> {
         })
     }
 
-    fn start(&self, number: usize) -> Result<Rank, Error> {
+    fn start(&self, number: usize) -> Result<RankProcess, Error> {
         let options = self.options;
         let failed = |why: io::Error| Error::Start {
             rank: number,
@@ -120,25 +127,7 @@ impl<'a> Starter<'a> {
         .map_err(|errno| failed(errno.into()))?;
         let mut command = Command::new(&options.program);
         command.args(&options.arguments);
-        if let Some(cores) = self.cores {
-            command.env(CORES, cores);
-        }
-        command.envs(options.variables.iter().map(|(name, value)| (name, value)));
-        if let Some(path) = &self.library_path {
-            command.env("LD_LIBRARY_PATH", path);
-        }
-        // A launcher that is itself a rank has some of them.
-        for row in pmi::CONTRACT {
-            command.env_remove(row.env);
-        }
-        command.envs(pmi::variables(
-            number,
-            &self.share.hosts,
-            theirs.as_raw_fd(),
-        ));
-        for (variable, file) in self.shared.iter() {
-            command.env(variable, file.as_raw_fd().to_string());
-        }
+        self.set_environment(&mut command, number, theirs.as_raw_fd());
         if let Some(directory) = &options.directory {
             command.current_dir(directory);
         }
@@ -159,15 +148,15 @@ impl<'a> Starter<'a> {
             let (stderr, writer) = pipe().map_err(failed)?;
             command.stderr(writer);
             streams = vec![
-                Stream::stdout(number, stdout),
-                Stream::stderr(number, stderr),
+                OutputStream::stdout(number, stdout),
+                OutputStream::stderr(number, stderr),
             ];
         }
         let shares_group = number == 0 && self.terminal;
         if !shares_group {
             command.process_group(0);
         }
-        let legacy = Legacy {
+        let setup = ChildSetup {
             launcher: getpid(),
             shared: Arc::clone(&self.shared),
             control: theirs,
@@ -175,25 +164,48 @@ impl<'a> Starter<'a> {
             signals: self.signals,
             shares_group,
         };
-        // SAFETY: between fork and exec, `settle` makes system calls and nothing else: it does not allocate, lock or
-        // free.
-        unsafe { command.pre_exec(move || legacy.settle()) };
+        // SAFETY: between fork and exec, `apply` makes only system calls: it does not allocate,
+        // lock or free.
+        unsafe { command.pre_exec(move || setup.apply()) };
         let child = command.spawn().map_err(|why| self.explain(number, why))?;
         let pid = Pid::from_child(&child);
-        let mut rank = Rank::new(number, pid, !shares_group, control, streams);
+        let mut rank = RankProcess::new(number, pid, !shares_group, control, streams);
         rank.input = input;
         Ok(rank)
     }
 
-    /// What the system's answer to exec means for the one who typed the command.
+    /// Sets the variables of a rank: the user's, then the launcher's.
+    fn set_environment(&self, command: &mut Command, number: usize, control: RawFd) {
+        if let Some(cores) = self.cores {
+            command.env(CORES, cores);
+        }
+        command.envs(
+            self.options
+                .variables
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
+        if let Some(path) = &self.library_path {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        // A launcher that is itself a rank has some of these variables.
+        for row in pmi::CONTRACT {
+            command.env_remove(row.env);
+        }
+        command.envs(pmi::variables(number, &self.share.hosts, control));
+        for (variable, file) in self.shared.iter() {
+            command.env(variable, file.as_raw_fd().to_string());
+        }
+    }
+
+    /// Turns the system's answer to exec into advice for the user.
     fn explain(&self, number: usize, why: io::Error) -> Error {
         let program = self.options.program.to_string_lossy().into_owned();
         let directory = self.options.directory.as_deref().unwrap_or(Path::new("."));
         let file = directory.join(&self.options.program);
         match Errno::from_io_error(&why) {
             Some(Errno::NOENT | Errno::NOTDIR) if program.contains('/') && file.exists() => Error::NoProgram {
-                hint: "it is there, but the interpreter that its first line names, or the loader that it was linked \
-                       for, is not"
+                hint: "the file exists, but the interpreter in its first line or the loader that it was linked for does not"
                     .into(),
                 program,
             },
@@ -202,9 +214,9 @@ impl<'a> Starter<'a> {
             }
             Some(Errno::NOENT | Errno::NOTDIR) => {
                 let hint = if file.is_file() {
-                    format!("it is not in PATH; ./{program} is, in the working directory, if that was meant")
+                    format!("not found in PATH; the working directory has one: ./{program}")
                 } else {
-                    "it is not in PATH".into()
+                    "not found in PATH".into()
                 };
                 Error::NoProgram { program, hint }
             }
@@ -217,8 +229,8 @@ impl<'a> Starter<'a> {
     }
 }
 
-/// What a new process gets from the launcher before it becomes the program.
-struct Legacy {
+/// The changes to a new process before it becomes the program.
+struct ChildSetup {
     launcher: Pid,
     shared: Arc<[(&'static str, OwnedFd)]>,
     control: OwnedFd,
@@ -227,10 +239,10 @@ struct Legacy {
     shares_group: bool,
 }
 
-impl Legacy {
-    fn settle(&self) -> io::Result<()> {
+impl ChildSetup {
+    fn apply(&self) -> io::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // The launcher may have died before the line above.
+        // The launcher may have died before the call above.
         if getppid() != Some(self.launcher) {
             return Err(Errno::SRCH.into());
         }
@@ -242,23 +254,24 @@ impl Legacy {
             setrlimit(Resource::Nofile, limit)?;
         }
         if self.shares_group {
-            // The terminal's Ctrl-\ asks the launcher for a report, and must not end the rank beside it.
+            // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
+            // which gets the signal too.
             // SAFETY: ignoring a signal involves no handler.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
         }
-        // Last, so that a signal that has been held back cannot come between.
+        // Last, so that no blocked signal is delivered earlier.
         self.signals.thread_set_mask()?;
         Ok(())
     }
 }
 
-/// The memory that ranks share. Only their own processes will inherit it.
-fn shared_files(options: &Options, ranks: usize) -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    let mut files = vec![(pmi::SEGMENT_FD, channel::shm::Segment::create(ranks)?)];
-    if let Some(stage) = &options.stage {
-        files.push((pmi::SCENE_FD, memory("fishplate-scene", &stage.scene)?));
-        files.push((pmi::WORLD_FD, stage.world.try_clone()?));
-        if let Some(computed) = &stage.computed {
+/// The memory files that the ranks share. Only the processes of ranks inherit them.
+fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![(pmi::SEGMENT_FD, pmi::empty_segment()?)];
+    if let Some(machine) = &options.machine {
+        files.push((pmi::SCENE_FD, memory("fishplate-scene", &machine.scene)?));
+        files.push((pmi::WORLD_FD, machine.world.try_clone()?));
+        if let Some(computed) = &machine.computed {
             files.push((pmi::COMPUTED_FD, memory("fishplate-computed", computed)?));
         }
     }
@@ -268,7 +281,7 @@ fn shared_files(options: &Options, ranks: usize) -> io::Result<Vec<(&'static str
     Ok(files)
 }
 
-/// A file of memory with these contents.
+/// A memory file with these contents.
 fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
@@ -278,15 +291,15 @@ fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
 
 const CORES: &str = "FISHPLATE_CORES";
 
-/// How the cores lie that ranks will run on, if it matters and nobody has said it.
+/// The cache distance of the cores for the ranks, if it matters and the user has not set it.
 fn cores(options: &Options, ranks: usize) -> Option<&'static str> {
     let given = options.variables.iter().any(|(name, _)| name == CORES)
         || std::env::var_os(CORES).is_some();
-    let talks_here = ranks > 1 && options.stage.is_none();
-    (talks_here && !given && cache_topology::cores_are_near() == Some(true)).then_some("near")
+    let share_memory = ranks > 1 && options.machine.is_none();
+    (share_memory && !given && cache_topology::cores_are_near() == Some(true)).then_some("near")
 }
 
-/// Could a process change to this directory?
+/// Checks that a process could change to this directory.
 fn enter(directory: &Path) -> io::Result<()> {
     if !std::fs::metadata(directory)?.is_dir() {
         return Err(Errno::NOTDIR.into());
@@ -294,7 +307,7 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// LD_LIBRARY_PATH with our library first.
+/// LD_LIBRARY_PATH with the folder of our library first.
 fn library_path(options: &Options) -> Option<std::ffi::OsString> {
     let mut path = options.library.clone()?.into_os_string();
     let given = options
@@ -312,18 +325,9 @@ fn library_path(options: &Options) -> Option<std::ffi::OsString> {
     Some(path)
 }
 
-/// A pipe whose reading end does not block.
+/// A pipe with a nonblocking reading end.
 fn pipe() -> io::Result<(File, File)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reader, true)?;
     Ok((reader.into(), writer.into()))
-}
-
-/// The system's words, without Rust's number behind them.
-fn why_text(why: &io::Error) -> String {
-    let text = why.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or(&text)
-        .to_lowercase()
 }

@@ -1,34 +1,39 @@
-//! Noticing that no rank gets anything done.
+//! Detection of a stuck job: one in which no rank makes progress.
 //!
-//! The launcher asks from time to time. A rank that answers waits in MPI, and says how far it has come; one that does not
-//! is outside MPI, which is neither progress nor the lack of it.
+//! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI and
+//! reports its progress count. A rank that does not answer is outside MPI, which counts neither as
+//! progress nor as its absence.
 
 use std::time::{Duration, Instant};
 
-use crate::rank::Rank;
+use crate::rank::RankProcess;
 
-/// How often to ask, whatever the patience is.
+/// Bounds of the interval between requests.
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(5);
 
-pub(crate) struct Stuck {
+/// The progress of all ranks, as far as they have reported it.
+pub(crate) struct StuckDetector {
+    /// The time without progress after which the job counts as stuck.
     patience: Duration,
-    /// When to ask next.
+    /// The time of the next request.
     pub next: Instant,
+    /// The last time at which progress was seen.
     since: Instant,
-    /// What each rank last answered: its operation and its count.
+    /// The last answer of each rank: its operation and its progress count.
     last: Vec<Option<(String, u64)>>,
-    told: bool,
+    /// Whether the present standstill has been reported.
+    reported: bool,
 }
 
-impl Stuck {
-    pub fn new(patience: Duration, ranks: usize, now: Instant) -> Self {
-        let mut stuck = Stuck {
+impl StuckDetector {
+    pub(crate) fn new(patience: Duration, ranks: usize, now: Instant) -> Self {
+        let mut stuck = StuckDetector {
             patience,
             next: now,
             since: now,
             last: vec![None; ranks],
-            told: false,
+            reported: false,
         };
         stuck.plan(now);
         stuck
@@ -38,8 +43,9 @@ impl Stuck {
         self.next = now + (self.patience / 4).clamp(SHORTEST, LONGEST);
     }
 
-    /// Takes the answers. If the job has been stuck for long enough, and has not been called so before, for how long.
-    pub fn judge(&mut self, ranks: &[Rank], now: Instant) -> Option<Duration> {
+    /// Evaluates the answers. Returns the duration of a standstill that is long enough and has not
+    /// been reported yet.
+    pub(crate) fn judge(&mut self, ranks: &[RankProcess], now: Instant) -> Option<Duration> {
         self.plan(now);
         let mut waiting = false;
         for (rank, last) in ranks.iter().zip(&mut self.last) {
@@ -49,14 +55,14 @@ impl Stuck {
             if last.as_ref() != Some(&answer) {
                 *last = Some(answer);
                 self.since = now;
-                self.told = false;
+                self.reported = false;
             }
         }
         let time = now - self.since;
-        if !waiting || self.told || time < self.patience {
+        if !waiting || self.reported || time < self.patience {
             return None;
         }
-        self.told = true;
+        self.reported = true;
         Some(time)
     }
 }

@@ -1,46 +1,50 @@
-//! Why a job failed: the words, and the exit code.
+//! The launcher's judgement of how a job ended: its text, and the exit code.
 
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use rustix::process::Pid;
 
-use crate::agent::frame::Exit;
+use crate::agent::frame::ProcessExit;
 
-/// What ended the job, or will decide its exit code.
+/// The failure that ended the job, or that will decide its exit code.
 pub(crate) struct Verdict {
-    /// Whose doing it was; None if it came from outside.
+    /// The rank that failed. None if the cause came from outside.
     pub rank: Option<usize>,
     pub cause: Cause,
 }
 
+/// The cause of a failure.
 pub(crate) enum Cause {
-    /// It exited with a code other than 0.
+    /// The rank exited with a code other than 0.
     Exit { code: i32, fault: Option<String> },
-    /// A signal killed it.
+    /// A signal killed the rank.
     Signal { signal: i32, fault: Option<String> },
-    /// It exited with 0 between MPI_Init and MPI_Finalize.
+    /// The rank exited with 0 between MPI_Init and MPI_Finalize.
     NoFinalize { fault: Option<String> },
-    /// It exited with 0 before MPI_Init, and others are in MPI.
+    /// The rank exited with 0 before MPI_Init, and other ranks are in MPI.
     NoInit,
-    /// The program that a wrapper had started is gone between MPI_Init and MPI_Finalize.
+    /// The program that a wrapper started ended between MPI_Init and MPI_Finalize.
     ProgramGone { pid: Pid, fault: Option<String> },
-    /// A second program called MPI_Init within one rank.
+    /// A second program completed MPI_Init within one rank.
     SecondProgram { pid: Pid },
-    /// It put what cannot be put into the job's key-value space, or asked for what cannot be there.
-    Space { why: String },
-    /// Its host is not reached, or not any more; or cannot start ranks.
+    /// The rank broke a rule of the job's key-value store.
+    Kvs { why: String },
+    /// The rank ended while other ranks wait for it in a fence.
+    LeftFence,
+    /// A host cannot be reached, was lost, or cannot start ranks.
     Host { host: String, why: String, code: u8 },
-    /// MPI_Abort.
+    /// The rank called MPI_Abort.
     Abort { code: i32, message: String },
-    /// `--timeout`.
+    /// The job took longer than `--timeout`.
     Timeout(Duration),
-    /// The launcher was told to end.
+    /// A signal to the launcher.
     Interrupt(Signal),
 }
 
 impl Cause {
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code of the job.
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Cause::Exit { code, .. } => low_byte(*code),
             Cause::Abort { code, .. } => low_byte(*code),
@@ -50,26 +54,27 @@ impl Cause {
             Cause::Host { code, .. } => *code,
             Cause::NoFinalize { .. }
             | Cause::NoInit
-            | Cause::Space { .. }
+            | Cause::Kvs { .. }
+            | Cause::LeftFence
             | Cause::ProgramGone { .. }
             | Cause::SecondProgram { .. } => 1,
         }
     }
 
-    /// The process just ended, rather than to ask for the job's end.
-    pub fn is_end_of_a_process(&self) -> bool {
+    /// Whether the rank's process ended, instead of asking for the end of the job.
+    pub(crate) fn is_end_of_a_process(&self) -> bool {
         matches!(self, Cause::Exit { .. } | Cause::Signal { .. })
     }
 
-    /// What happened, to be read behind the name of the rank.
-    pub fn text(&self) -> String {
+    /// The text after the name of the rank.
+    pub(crate) fn text(&self) -> String {
         match self {
             Cause::Exit { code, fault } => with(fault, format!("exited with code {code}")),
             Cause::Signal { signal, fault } => {
                 with(fault, format!("was killed by {}", signal_text(*signal)))
             }
             Cause::NoFinalize { fault } => with(fault, "left without MPI_Finalize".into()),
-            Cause::NoInit => "left without MPI_Init, which the others have called".into(),
+            Cause::NoInit => "left without MPI_Init, which other ranks have called".into(),
             Cause::ProgramGone { pid, fault } => with(
                 fault,
                 format!(
@@ -84,7 +89,10 @@ impl Cause {
                 )
             }
             Cause::Host { host, why, .. } => format!("host {host}: {why}"),
-            Cause::Space { why } => format!("misused the job's key-value space: {why}"),
+            Cause::Kvs { why } => format!("misused the job's key-value store: {why}"),
+            Cause::LeftFence => {
+                "left without entering the fence in which the other ranks wait for it".into()
+            }
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")
             }
@@ -100,7 +108,7 @@ impl Cause {
     }
 }
 
-/// The rank's own words about its end come first: they hold the reason.
+/// The rank's own message comes first: it names the reason.
 fn with(fault: &Option<String>, what: String) -> String {
     match fault {
         Some(fault) => format!("failed: {fault} ({what})"),
@@ -108,17 +116,17 @@ fn with(fault: &Option<String>, what: String) -> String {
     }
 }
 
-/// Exit codes have eight bits; a code that says failure must not turn into success by losing the others.
+/// Exit codes have eight bits. A failure stays a failure when the upper bits are lost.
 fn low_byte(code: i32) -> u8 {
     let byte = code as u8;
     if byte == 0 && code != 0 { 1 } else { byte }
 }
 
-/// How a process ended, to be read behind its name.
-pub(crate) fn exit_text(exit: Exit) -> String {
+/// The end of a process, as text after its name.
+pub(crate) fn exit_text(exit: ProcessExit) -> String {
     match exit {
-        Exit::Code(code) => format!("exited with code {code}"),
-        Exit::Signal(signal) => format!("was killed by {}", signal_text(signal)),
+        ProcessExit::Code(code) => format!("exited with code {code}"),
+        ProcessExit::Signal(signal) => format!("was killed by {}", signal_text(signal)),
     }
 }
 
@@ -127,14 +135,16 @@ fn signal_text(number: i32) -> String {
         return format!("signal {number}");
     };
     let meaning = match signal {
-        Signal::SIGSEGV => "it touched memory that is not there",
-        Signal::SIGBUS => "bus error: memory could not be provided, or was misaligned",
-        Signal::SIGFPE => "arithmetic error, such as an integer divided by zero",
-        Signal::SIGILL => "it holds an instruction that this processor does not know",
-        Signal::SIGABRT => "it gave up: abort(), a failed assertion, or a damaged heap",
-        Signal::SIGKILL => "from outside; the system does so when memory runs out",
-        Signal::SIGPIPE => "it wrote to a pipe that nobody reads",
-        Signal::SIGXCPU => "its limit of CPU time is reached",
+        Signal::SIGSEGV => "access to memory that is unmapped or protected",
+        Signal::SIGBUS => {
+            "bus error: the system could not provide memory, or an access was misaligned"
+        }
+        Signal::SIGFPE => "arithmetic error, such as an integer division by zero",
+        Signal::SIGILL => "an instruction that this processor does not have",
+        Signal::SIGABRT => "abort(), a failed assertion, or a damaged heap",
+        Signal::SIGKILL => "sent from outside; the system sends it when memory runs out",
+        Signal::SIGPIPE => "a write to a pipe without a reader",
+        Signal::SIGXCPU => "the limit on CPU time was reached",
         _ => return signal.to_string(),
     };
     format!("{signal} ({meaning})")

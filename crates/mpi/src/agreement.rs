@@ -131,7 +131,7 @@ impl Circle {
         let state = &mut *self.rank.lock();
         state
             .messages
-            .send_owned(&mut state.channels, peer, key, bytes)
+            .send_owned(&mut state.router, peer, key, bytes)
     }
 
     async fn sent(&self, request: RequestId) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Telling the launcher what this rank waits for, and noticing that the launcher is gone.
 
-use pmi::{End, Unexpected, Wait};
+use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
 use crate::comm::{AGREEMENT, bare};
 use crate::rank::{Rank, State};
@@ -15,33 +15,18 @@ impl Rank {
     /// Answers the launcher if it has asked. An error when it is gone.
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
-        let mut state = self.lock();
-        let Some(mut control) = state.control.take() else {
-            return Ok(());
-        };
-        let answered = loop {
-            match control.report_asked() {
-                Ok(false) => break Ok(()),
-                Ok(true) => {
-                    if let Err(gone) = control.status(&state.report(waiting)) {
-                        break Err(gone);
-                    }
-                }
-                Err(gone) => break Err(gone),
+        let state = self.lock();
+        let answer = || {
+            while state.bootstrap.status_requested()? {
+                let report = state.report(waiting);
+                state.bootstrap.notify(Notice::Status(&report))?;
             }
+            Ok(())
         };
-        drop(state);
-        match answered {
-            Ok(()) => {
-                self.lock().control = Some(control);
-                Ok(())
-            }
-            // Without its launcher a rank has no job; nobody would ever end it.
-            Err(gone) => Err(Error::new(
-                Class::OTHER,
-                format!("{gone}, so this rank ends"),
-            )),
-        }
+        // Without its launcher a rank has no job; nobody would ever end it.
+        answer().map_err(|gone: pmi::LauncherGone| {
+            Error::new(Class::OTHER, format!("{gone}, so this rank ends"))
+        })
     }
 }
 
@@ -51,11 +36,9 @@ impl State {
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);
-        if let Some(control) = &mut self.control {
-            // A launcher that is gone has nothing left to be told.
-            let _ = control.status(&report);
-        }
-        self.channels.leave();
+        // A launcher that is gone has nothing left to be told.
+        let _ = self.bootstrap.notify(Notice::Status(&report));
+        self.router.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",
             report.sentence()
@@ -63,7 +46,7 @@ impl State {
         Error::new(Class::OTHER, detail)
     }
 
-    fn report(&self, waiting: &Waiting) -> pmi::Status {
+    fn report(&self, waiting: &Waiting) -> pmi::RankStatus {
         let waits = waiting
             .requests
             .iter()
@@ -76,13 +59,13 @@ impl State {
             // The library's own messages are waited for as soon as their operation is called.
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
-            .map(|(key, message)| Unexpected {
+            .map(|(key, message)| UnexpectedMessage {
                 from: key.source as usize,
                 tag: key.tag,
                 communicator: self.name_of(key.context),
                 bytes: message.body.bytes(),
             });
-        pmi::Status {
+        pmi::RankStatus {
             operation: waiting.operation.to_string(),
             progress: self.moved,
             waits,
@@ -90,23 +73,23 @@ impl State {
         }
     }
 
-    fn waits_of(&self, id: RequestId) -> Option<Wait> {
+    fn waits_of(&self, id: RequestId) -> Option<WaitReason> {
         let request = self
             .messages
             .requests
             .get(id)
             .filter(|request| request.status.is_none())?;
-        let (end, context) = match &request.operation {
+        let (condition, context) = match &request.operation {
             Operation::Receive(receive) => {
                 let peer =
                     (receive.key.source != ANY_SOURCE).then_some(receive.key.source as usize);
                 let tag = (receive.key.tag != ANY_TAG).then_some(receive.key.tag);
-                (End::From { peer, tag }, receive.key.context)
+                (WaitCondition::From { peer, tag }, receive.key.context)
             }
             Operation::Send(send) => {
                 let peer = self.rank_in(send.envelope.key.context, send.peer);
                 (
-                    End::To {
+                    WaitCondition::To {
                         peer,
                         tag: send.envelope.key.tag,
                     },
@@ -114,11 +97,11 @@ impl State {
                 )
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
-            Operation::Collective { context } => (End::All, context.unwrap_or_default()),
-            Operation::Generalized => (End::All, 0),
+            Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
+            Operation::Generalized => (WaitCondition::All, 0),
         };
-        Some(Wait {
-            end,
+        Some(WaitReason {
+            condition,
             communicator: self.name_of(context),
         })
     }

@@ -7,12 +7,13 @@ mod common;
 #[path = "common/stage.rs"]
 mod stage;
 
-use channel::rdma::explain;
+use channel::rdma::PacketWrite;
 use common::{out, room};
-use device::config::Scene;
-use device::model::trace::{Act, Lane, Span};
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
+use model::config::MachineConfig;
+use model::explain::{Packet, message};
+use model::trace::{Activity, Span, Track};
 use mpi::Mode;
 use mpi::comm::WORLD;
 use stage::{Keep, play, system};
@@ -22,7 +23,7 @@ const ROUNDS: usize = 60;
 /// What the ranks' processors do in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
-    let mut scene = Scene::new(&system, 2, 1, 1).unwrap();
+    let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
     let run = play(scene, Vec::new(), Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
@@ -39,7 +40,7 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     });
     [0, 1].map(|rank| {
         let own = run.record.iter();
-        own.filter(|span| span.lane == Lane::Processor(rank))
+        own.filter(|span| span.track == Track::Processor(rank))
             .copied()
             .collect()
     })
@@ -49,7 +50,9 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
 /// the message can be seen: `before` after the send.
 fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
     let starts = |rank: usize| {
-        let sends = ranks[rank].iter().filter(|span| span.act == Act::Send);
+        let sends = ranks[rank]
+            .iter()
+            .filter(|span| span.activity == Activity::Send);
         sends.map(|span| span.start)
     };
     let mut sends: Vec<(u64, usize)> = starts(0).map(|start| (start, 0)).collect();
@@ -59,10 +62,11 @@ fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
         let [(from, sender), (to, _)] = [pair[0], pair[1]];
         let visible = from + before;
         let receiver = &ranks[1 - sender];
-        let took = |span: &&Span| span.act == Act::Receive && span.start > visible;
+        let took = |span: &&Span| span.activity == Activity::Receive && span.start > visible;
         let taken = receiver.iter().find(took).map_or(to, |span| span.start);
         let looks = receiver.iter().filter(|span| {
-            let looking = [Act::Look, Act::Listen, Act::Notice].contains(&span.act);
+            let looking =
+                [Activity::Look, Activity::Listen, Activity::Notice].contains(&span.activity);
             looking && span.start < taken && span.end > visible
         });
         let looks = looks.map(|span| span.end - span.start.max(visible));
@@ -80,8 +84,18 @@ fn a_message_takes_what_its_rows_say() {
             eprintln!("{name}: no software");
             continue;
         }
-        for len in [0, 8, 200, 2048, 10_000, explain::longest()] {
-            let rows = explain::explain(&costs, len, system.most_hops());
+        for len in [0, 8, 200, 2048, 10_000, PacketWrite::longest()] {
+            let rows = {
+                let PacketWrite {
+                    len: written,
+                    inline,
+                } = PacketWrite::of(len);
+                let packet = Packet {
+                    len: written,
+                    inline,
+                };
+                message(&costs, len, packet, system.most_hops())
+            };
             let until = rows.iter().position(|row| row.step == "poll").unwrap();
             let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
             let all_but_looks = (before + after).picos();

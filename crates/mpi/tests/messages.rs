@@ -5,10 +5,10 @@ mod common;
 use std::sync::Arc;
 
 use common::{out, room, run, run_remote, run_shared, run_with};
-use device::strict::Setup;
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};
+use testdevice::strict::Setup;
 
 /// Settings under which messages go other ways: whole, offered and read, offered and sent in pieces.
 const WAYS: [&[(&str, &str)]; 12] = [
@@ -408,7 +408,7 @@ fn what_is_told_ahead_is_for_rdma_only() {
                     .unwrap();
             }
         }
-        rank.lock().messages.tells_ahead()
+        rank.lock().messages.announces()
     };
     run_shared(2, &[], |rank| assert!(!long_messages(rank)));
     run_remote(2, &[], &Setup::default(), |rank| {

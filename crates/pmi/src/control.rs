@@ -1,54 +1,48 @@
-//! The socket between a rank and its launcher, at the rank's end.
+//! The rank's end of the control socket: the connection to our own launcher.
 //!
-//! A packet holds whole lines, each ended by a newline. A rank looks at the socket only where it waits, so reading
-//! never blocks; writing waits for at most a second, which only matters when the launcher is stopped.
+//! A packet holds whole lines, each ended by a newline. A rank polls the socket only where it
+//! waits, so reading never blocks; writing waits for at most a second, which happens only while the
+//! launcher is stopped.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::line::{PACKET_LIMIT, packets};
-use crate::{FromLauncher, FromRank, Space, SpaceError, Status, check_key, check_value};
+use crate::protocol::{PACKET_LIMIT, packets};
+use crate::{FromLauncher, FromRank, KvsError, LauncherGone, Notice, check_key, check_value};
 
-/// The launcher is no more: the rank has nobody to tell and must end itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gone;
+/// Longest wait for a launcher that does not read.
+const SEND_PATIENCE: Duration = Duration::from_secs(1);
 
-impl std::fmt::Display for Gone {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the launcher of this job has died")
-    }
+/// The connection to our own launcher.
+#[derive(Debug)]
+pub(crate) struct Control {
+    socket: OwnedFd,
+    arrived: Mutex<Arrived>,
 }
 
-impl std::error::Error for Gone {}
-
-/// The rank's end of the socket. Clones share it.
-#[derive(Debug, Clone)]
-pub struct Control {
-    socket: Arc<OwnedFd>,
-    arrived: Arc<Mutex<Arrived>>,
-}
-
-/// What has come and has not been taken.
+/// Lines that have been received and not yet handed on.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// Requests for a report.
-    reports: usize,
-    /// Answers.
+    status_requests: usize,
     values: VecDeque<(String, String)>,
+    /// Ends of fences.
+    fences: usize,
+    /// This rank has entered a fence and has not seen its end.
+    in_fence: bool,
 }
 
 impl Control {
-    /// For a connected socket that keeps packets apart.
-    pub fn new(socket: OwnedFd) -> Self {
+    /// Takes a connected socket of type SEQPACKET.
+    pub(crate) fn new(socket: OwnedFd) -> Self {
         Control {
-            socket: Arc::new(socket),
-            arrived: Arc::default(),
+            socket,
+            arrived: Mutex::default(),
         }
     }
 
@@ -56,151 +50,156 @@ impl Control {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does the launcher want to know what this rank is doing? True once for each time it asked. Never blocks.
-    pub fn report_asked(&mut self) -> Result<bool, Gone> {
+    /// Takes what `take` finds among the lines that have arrived, reading packets until it finds
+    /// something.
+    fn next<T>(
+        &self,
+        mut take: impl FnMut(&mut Arrived) -> Option<T>,
+    ) -> Result<Option<T>, LauncherGone> {
         let mut arrived = self.arrived();
-        while arrived.reports == 0 {
+        loop {
+            if let Some(found) = take(&mut arrived) {
+                return Ok(Some(found));
+            }
             if !self.receive(&mut arrived)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
-        arrived.reports -= 1;
-        Ok(true)
     }
 
-    /// Takes a packet, if there is one.
-    fn receive(&self, arrived: &mut Arrived) -> Result<bool, Gone> {
+    /// Receives a packet. False if none has arrived.
+    fn receive(&self, arrived: &mut Arrived) -> Result<bool, LauncherGone> {
         let mut packet = [0; PACKET_LIMIT];
         let length = loop {
-            match recv(&*self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Err(Gone),
+            match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => return Err(LauncherGone),
                 Ok((_, length)) => break length.min(packet.len()),
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(false),
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(LauncherGone),
             }
         };
         let text = String::from_utf8_lossy(&packet[..length]);
         for line in text.lines() {
             match line.parse() {
-                Ok(FromLauncher::Report) => arrived.reports += 1,
+                Ok(FromLauncher::Report) => arrived.status_requests += 1,
                 Ok(FromLauncher::Value { key, value }) => arrived.values.push_back((key, value)),
-                // A line of a newer launcher that means nothing to us is passed over.
+                Ok(FromLauncher::Fence) => arrived.fences += 1,
+                // A newer launcher may send lines that this library does not know.
                 Err(()) => {}
             }
         }
         Ok(true)
     }
 
-    /// This rank has come through MPI_Init.
-    pub fn init(&self) -> Result<(), Gone> {
-        self.send(&[FromRank::Init {
-            pid: std::process::id(),
-        }])
+    /// True once for each request for the status of this rank.
+    pub(crate) fn status_requested(&self) -> Result<bool, LauncherGone> {
+        let request = self.next(|arrived| {
+            arrived.status_requests = arrived.status_requests.checked_sub(1)?;
+            Some(())
+        })?;
+        Ok(request.is_some())
     }
 
-    /// This rank has come through MPI_Finalize: from now on its end is no failure of the job.
-    pub fn finalize(&self) -> Result<(), Gone> {
-        self.send(&[FromRank::Finalize])
-    }
-
-    /// End the job with this exit code.
-    pub fn abort(&self, code: i32, message: &str) -> Result<(), Gone> {
+    pub(crate) fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone> {
         self.send(&[FromRank::Abort {
             code,
             message: message.to_string(),
         }])
     }
 
-    /// A fatal error is about to end this rank; the launcher prints the text when it has.
-    pub fn fault(&self, text: &str) -> Result<(), Gone> {
-        self.send(&[FromRank::Fault {
-            text: text.to_string(),
-        }])
-    }
-
-    /// The answer to [`FromLauncher::Report`].
-    pub fn status(&self, status: &Status) -> Result<(), Gone> {
-        let text = status.to_string();
-        let mut lines: Vec<FromRank> = text
-            .lines()
-            .map(|line| FromRank::Status {
-                text: line.to_string(),
-            })
-            .collect();
-        lines.push(FromRank::StatusEnd);
-        self.send(&lines)
-    }
-
-    fn send(&self, lines: &[FromRank]) -> Result<(), Gone> {
-        packets(lines)
-            .iter()
-            .try_for_each(|packet| self.send_packet(packet.as_bytes()))
-    }
-
-    fn send_packet(&self, packet: &[u8]) -> Result<(), Gone> {
-        debug_assert!(packet.len() <= PACKET_LIMIT);
-        let patience = Instant::now() + Duration::from_secs(1);
-        loop {
-            match send(
-                &*self.socket,
-                packet,
-                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-            ) {
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.wait_for_room(patience)?,
-                Err(_) => return Err(Gone),
+    pub(crate) fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone> {
+        match notice {
+            Notice::Initialized => self.send(&[FromRank::Init {
+                pid: std::process::id(),
+            }]),
+            Notice::Finalized => self.send(&[FromRank::Finalize]),
+            Notice::Fault(text) => self.send(&[FromRank::Fault {
+                text: text.to_string(),
+            }]),
+            Notice::Status(status) => {
+                let text = status.to_string();
+                let lines = text.lines().map(|line| FromRank::Status {
+                    text: line.to_string(),
+                });
+                let lines: Vec<FromRank> = lines.chain([FromRank::StatusEnd]).collect();
+                self.send(&lines)
             }
         }
     }
 
-    fn wait_for_room(&self, patience: Instant) -> Result<(), Gone> {
-        let left = patience.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Gone);
-        }
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(
-            &mut [PollFd::new(&*self.socket, PollFlags::OUT)],
-            Some(&left),
-        ) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(_) => Err(Gone),
-        }
-    }
-}
-
-/// The launcher keeps the space.
-impl Space for Control {
-    fn put(&mut self, key: &str, value: &str) -> Result<(), SpaceError> {
+    pub(crate) fn put(&self, key: &str, value: &str) -> Result<(), KvsError> {
         check_key(key)?;
         check_value(key, value)?;
         let (key, value) = (key.to_string(), value.to_string());
         Ok(self.send(&[FromRank::Put { key, value }])?)
     }
 
-    fn ask(&mut self, key: &str) -> Result<(), SpaceError> {
+    pub(crate) fn get(&self, key: &str) -> Result<(), KvsError> {
         check_key(key)?;
         Ok(self.send(&[FromRank::Get { key: key.into() }])?)
     }
 
-    fn answer(&mut self) -> Result<Option<(String, String)>, SpaceError> {
+    pub(crate) fn next_value(&self) -> Result<Option<(String, String)>, KvsError> {
+        Ok(self.next(|arrived| arrived.values.pop_front())?)
+    }
+
+    pub(crate) fn enter_fence(&self) -> Result<(), KvsError> {
         let mut arrived = self.arrived();
-        while arrived.values.is_empty() {
-            if !self.receive(&mut arrived)? {
-                return Ok(None);
+        if arrived.in_fence {
+            return Err(KvsError::InFence);
+        }
+        self.send(&[FromRank::Fence])?;
+        arrived.in_fence = true;
+        Ok(())
+    }
+
+    pub(crate) fn fence_is_complete(&self) -> Result<bool, KvsError> {
+        let end = self.next(|arrived| {
+            arrived.fences = arrived.fences.checked_sub(1)?;
+            arrived.in_fence = false;
+            Some(())
+        })?;
+        Ok(end.is_some())
+    }
+
+    fn send(&self, lines: &[FromRank]) -> Result<(), LauncherGone> {
+        packets(lines)
+            .iter()
+            .try_for_each(|packet| self.send_packet(packet.as_bytes()))
+    }
+
+    fn send_packet(&self, packet: &[u8]) -> Result<(), LauncherGone> {
+        debug_assert!(packet.len() <= PACKET_LIMIT);
+        let deadline = Instant::now() + SEND_PATIENCE;
+        loop {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match send(&self.socket, packet, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait_for_room(deadline)?,
+                Err(_) => return Err(LauncherGone),
             }
         }
-        Ok(arrived.values.pop_front())
+    }
+
+    fn wait_for_room(&self, deadline: Instant) -> Result<(), LauncherGone> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(LauncherGone);
+        }
+        let left = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let wanted = &mut [PollFd::new(&self.socket, PollFlags::OUT)];
+        match poll(wanted, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(_) => Err(LauncherGone),
+        }
     }
 }
 
-/// To sleep until the launcher says something or is gone. Whoever takes a request may find answers beside it, and the other
-/// way round: look at both before sleeping.
 impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

@@ -1,36 +1,60 @@
-//! What can be wrong with what a launcher said.
+//! Errors in the variables by which a launcher identifies a rank.
 
 use std::fmt;
 use std::os::fd::RawFd;
 
 use knobs::{HOSTS, RANK, SIZE};
 
-/// Why this process cannot tell which rank it is. The text says what was seen and what to do.
+/// Reason why this process cannot tell which rank it is. The text names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// Another launcher started this process as one of several.
     Foreign {
+        /// The name of that launcher.
         launcher: &'static str,
+        /// The number of ranks, if the launcher's variables hold it.
         size: Option<usize>,
+        /// The variables that show it, with their values.
         seen: Vec<(String, String)>,
     },
-    /// A variable of the contract is not set.
-    Missing { variable: &'static str },
-    /// A variable holds no number.
-    NotANumber {
+    /// A variable of our launcher is not set, although others are.
+    Missing {
+        /// The variable.
         variable: &'static str,
+    },
+    /// A variable is not a number.
+    NotANumber {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
         value: String,
     },
     /// The rank is not below the size.
-    RankBeyondSize { rank: usize, size: usize },
-    /// The list of hosts is none, or not of this job.
-    Hosts { value: String, why: String },
-    /// The segment and the socket cannot be one descriptor.
-    SameDescriptor { number: String },
-    /// A descriptor is not what its variable says.
+    RankBeyondSize {
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        size: usize,
+    },
+    /// The list of hosts cannot be read, or describes another job.
+    Hosts {
+        /// The list, or its beginning.
+        value: String,
+        /// The reason.
+        why: String,
+    },
+    /// The segment and the control socket have the same descriptor.
+    SameDescriptor {
+        /// The descriptor.
+        number: String,
+    },
+    /// A descriptor is not what its variable claims.
     Descriptor {
+        /// The variable.
         variable: &'static str,
+        /// The descriptor.
         number: RawFd,
+        /// The reason.
         why: String,
     },
 }
@@ -51,7 +75,7 @@ impl fmt::Display for Error {
                 let count = size.map_or("N".to_string(), |size| size.to_string());
                 return write!(
                     f,
-                    "this process was started by {launcher} ({}), which cannot tell it of the other ranks: start the \
+                    "{launcher} started this process ({}), and Fishplate cannot reach the other ranks through it: start the \
                      program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
                     shown.join(" "),
                     names.join(" "),
@@ -76,13 +100,16 @@ impl fmt::Display for Error {
                 number,
                 why,
             } => {
-                write!(f, "{variable}={number}: no descriptor of this job: {why}")?;
+                write!(
+                    f,
+                    "{variable}={number}: not a descriptor of this job: {why}"
+                )?;
             }
         }
         write!(
             f,
-            ". `fishplate run` sets these variables for the ranks it starts, and leaves the descriptors open for them; \
-             to run a program from within a rank as a job of its own, unset {RANK}"
+            ". `fishplate run` sets these variables and passes these descriptors to the ranks that it starts; to start a \
+             program from within a rank as a separate job, unset {RANK}"
         )
     }
 }

@@ -1,63 +1,64 @@
-//! Recognising that another launcher started this process.
+//! Detection of other launchers.
 //!
-//! Such a process is one of several, and taking itself for the only rank would compute wrong results in silence. So it
-//! is refused, unless that launcher says that there is only one.
+//! A process that another launcher started is one of several. If it took itself for the only rank,
+//! it would silently compute wrong results. So it is refused, unless that launcher's variables say
+//! that it is the only one.
 
 use crate::Error;
 
-/// How one launcher shows in the environment.
-struct Launcher {
+/// The traces of one launcher in the environment.
+struct ForeignLauncher {
     name: &'static str,
-    /// Any of these is set in every rank, and nowhere else.
+    /// Variables of which at least one is set in every rank, and none anywhere else.
     marks: &'static [&'static str],
-    /// The first of these that is set holds the number of ranks.
+    /// Variables of which the first that is set holds the number of ranks.
     sizes: &'static [&'static str],
 }
 
-const LAUNCHERS: &[Launcher] = &[
-    Launcher {
+const LAUNCHERS: &[ForeignLauncher] = &[
+    ForeignLauncher {
         name: "Open MPI",
         marks: &["OMPI_COMM_WORLD_RANK"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "MVAPICH",
         marks: &["MV2_COMM_WORLD_RANK"],
         sizes: &["MV2_COMM_WORLD_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "PALS",
         marks: &["PALS_RANKID"],
         sizes: &["PMI_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "Flux",
         marks: &["FLUX_TASK_RANK"],
         sizes: &["FLUX_JOB_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "JSM",
         marks: &["JSM_NAMESPACE_RANK"],
         sizes: &["JSM_NAMESPACE_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "a PMI launcher such as MPICH's or Intel MPI's mpiexec",
         marks: &["PMI_RANK", "PMI_FD", "PMI_PORT"],
         sizes: &["PMI_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "a PMIx launcher",
         marks: &["PMIX_RANK"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
     },
-    Launcher {
+    ForeignLauncher {
         name: "Slurm's srun",
         marks: &["SLURM_PROCID"],
         sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
     },
 ];
 
-/// Slurm numbers the steps that are no ranks (a batch script, an interactive shell) from here on.
+/// Slurm's first number of a step without ranks (a batch script, an interactive shell).
 const FIRST_SPECIAL_STEP: u64 = 0xffff_fff0;
 
 /// Fails if another launcher started this process as one of several.
@@ -85,7 +86,7 @@ pub(crate) fn check<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<(), Er
     })
 }
 
-impl Launcher {
+impl ForeignLauncher {
     fn started<'a>(&self, find: &impl Fn(&str) -> Option<&'a str>) -> bool {
         let marked = self.marks.iter().any(|mark| find(mark).is_some());
         marked && (self.marks != ["SLURM_PROCID"] || in_slurm_step(find))
@@ -100,14 +101,16 @@ impl Launcher {
     }
 }
 
-/// `salloc` and batch scripts set SLURM_PROCID too, without being ranks; only a numbered step has ranks.
+/// Whether this process belongs to a Slurm step with ranks. `salloc` and batch scripts set
+/// SLURM_PROCID too, but are none.
 fn in_slurm_step<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> bool {
     let step = find("SLURM_STEP_ID").or_else(|| find("SLURM_STEPID"));
     step.and_then(|step| step.parse().ok())
         .is_some_and(|step: u64| step < FIRST_SPECIAL_STEP)
 }
 
-/// The launchers whose variables are set, with what was seen: for a listing, so also where there is only one rank.
+/// The other launchers whose variables are set, with the names of those variables. For a listing:
+/// unlike [`Job::from_env`](crate::Job::from_env) it includes launchers of a single rank.
 pub fn launchers_seen<'a>(
     find: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<(&'static str, Vec<&'static str>)> {

@@ -1,31 +1,32 @@
-//! Which rank is on which host.
+//! The placement of a job: the host of each rank.
 //!
-//! As text, one word for each run of ranks on one host: `0*2,1*2` puts ranks 0 and 1 on host 0, ranks 2 and 3 on host 1;
-//! `0,1,0` is three ranks that take turns. Hosts are numbered in the order of their first ranks.
+//! Its text has one word for each run of ranks on one host: `0*2,1*2` places ranks 0 and 1 on host
+//! 0, ranks 2 and 3 on host 1; `0,1,0` places three ranks alternately. Hosts are numbered in the
+//! order of their first ranks.
 
 use std::fmt;
 
 use crate::{Error, HOSTS};
 
-/// The host of each rank.
+/// The placement of a job: the host of each rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
     of: Vec<u32>,
 }
 
 impl Hosts {
-    /// All on one host.
+    /// All ranks on one host.
     pub fn one(ranks: usize) -> Self {
         Hosts { of: vec![0; ranks] }
     }
 
-    /// By the host of each rank.
+    /// The placement with these hosts, one for each rank.
     pub fn new(of: Vec<u32>) -> Self {
         Hosts { of }
     }
 
-    /// The first `counts[0]` ranks on host 0, the next on host 1. Nobody is on a host whose count is 0, so such a host
-    /// must not be among them.
+    /// The first `counts[0]` ranks on host 0, the next `counts[1]` on host 1, and so on. No count
+    /// may be 0, because a host without ranks has no number.
     pub fn blocks(counts: &[usize]) -> Self {
         debug_assert!(!counts.contains(&0));
         let runs = counts
@@ -35,7 +36,7 @@ impl Hosts {
         Hosts { of: runs.collect() }
     }
 
-    /// Reads the text for a job of this many ranks.
+    /// Reads the text of a placement of `ranks` ranks.
     pub fn parse(text: &str, ranks: usize) -> Result<Self, Error> {
         let wrong = |why: String| Error::Hosts {
             value: text.chars().take(200).collect(),
@@ -72,12 +73,12 @@ impl Hosts {
         }
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn count(&self) -> usize {
         self.of.iter().max().map_or(0, |&last| last as usize + 1)
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.of.len()
     }
@@ -94,23 +95,24 @@ impl Hosts {
             .map(|(rank, _)| rank)
     }
 
-    /// The ranks that share a host with this one, itself among them, in order.
+    /// The ranks on the host of `rank`, itself included, in order.
     pub fn beside(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
         self.on(self.of(rank))
     }
 
-    /// Its index among them: its place in what they share.
+    /// The index of `rank` among the ranks of its host: its place in their segment.
     pub fn index(&self, rank: usize) -> usize {
         let host = self.of(rank);
         self.of[..rank].iter().filter(|&&of| of == host).count()
     }
 
+    /// Whether two ranks are on the same host.
     pub fn share(&self, one: usize, other: usize) -> bool {
         self.of(one) == self.of(other)
     }
 }
 
-/// Plain digits: `+1` is a number to `str::parse`, but not here.
+/// Reads plain digits only: `str::parse` would accept `+1`.
 fn number(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
@@ -129,7 +131,8 @@ impl fmt::Display for Hosts {
     }
 }
 
-/// The variable for a job, if it needs one: where all ranks are on one host, nothing is said.
+/// The variable that holds the placement. None where all ranks are on one host, which is the
+/// default.
 pub(crate) fn variable(hosts: &Hosts) -> Option<(&'static str, String)> {
     (hosts.count() > 1).then(|| (HOSTS, hosts.to_string()))
 }

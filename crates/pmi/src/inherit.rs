@@ -1,9 +1,10 @@
-//! Adopting a descriptor whose number stands in a variable.
+//! Adoption of an inherited descriptor whose number is in a variable.
 //!
-//! The number comes from outside, so nothing about it is believed: the descriptor must be open, must not be
-//! close-on-exec, and must be of the kind that the variable promises. Not being close-on-exec is what tells a
-//! descriptor that was left here for us from one that somebody in this process opened (Rust, Python and libc's own
-//! helpers all set the flag) and from one that was adopted before, because adopting sets it.
+//! The number comes from outside and is checked: the descriptor must be open, must not be
+//! close-on-exec, and must be of the kind that the variable claims. The missing close-on-exec flag
+//! distinguishes a descriptor that the launcher left here from one that this process opened (Rust,
+//! Python and libc's own helpers set the flag) and from one adopted earlier, because adoption sets
+//! it.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -14,25 +15,25 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::Error;
 
-/// What a descriptor has to be.
+/// Kind of an inherited descriptor.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum InheritedKind {
     /// A memfd.
     Memory,
-    /// A unix socket that keeps packets apart.
+    /// A Unix socket of type SEQPACKET.
     Socket,
 }
 
-impl Kind {
+impl InheritedKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Memory => "shared memory",
-            Kind::Socket => "a socket to the launcher",
+            InheritedKind::Memory => "shared memory",
+            InheritedKind::Socket => "a socket to the launcher",
         }
     }
 }
 
-/// A descriptor that is what its variable says, not yet taken over.
+/// A descriptor that has been checked and not yet adopted.
 pub(crate) struct Inherited {
     variable: &'static str,
     number: RawFd,
@@ -40,8 +41,12 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Looks at the descriptor. One that is refused is left as it was.
-    pub(crate) fn find(variable: &'static str, value: &str, kind: Kind) -> Result<Self, Error> {
+    /// Checks the descriptor. One that is refused stays as it was.
+    pub(crate) fn find(
+        variable: &'static str,
+        value: &str,
+        kind: InheritedKind,
+    ) -> Result<Self, Error> {
         let number: RawFd = value.parse().map_err(|_| Error::NotANumber {
             variable,
             value: value.to_string(),
@@ -54,16 +59,17 @@ impl Inherited {
         if number <= 2 {
             return Err(refuse("0, 1 and 2 are the standard streams"));
         }
-        // SAFETY: the launcher left this descriptor for this process alone to take. That it did is checked below,
-        // before anything else is done with it: a descriptor that is not open, already has an owner here (it is
-        // close-on-exec), or is of another kind is neither closed nor kept, because of the `ManuallyDrop`.
+        // SAFETY: the launcher left this descriptor to this process, which alone takes it. The
+        // checks below establish that: a descriptor that is not open, has an owner here already (it
+        // is close-on-exec), or is of another kind is neither closed nor kept, because of the
+        // `ManuallyDrop`.
         let descriptor = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number) });
         let flags = fcntl_getfd(&*descriptor).map_err(|_| {
             refuse("it is not open; a program between the launcher and this one has closed it")
         })?;
         if flags.contains(FdFlags::CLOEXEC) {
             return Err(refuse(
-                "this process opened it for something else, or has taken it before",
+                "this process opened it for another purpose, or has taken it before",
             ));
         }
         match is(descriptor.as_fd(), kind) {
@@ -77,7 +83,7 @@ impl Inherited {
         }
     }
 
-    /// Takes it over, and sets close-on-exec.
+    /// Adopts the descriptor, and sets close-on-exec.
     pub(crate) fn take(self) -> Result<OwnedFd, Error> {
         let Inherited {
             variable,
@@ -94,12 +100,14 @@ impl Inherited {
     }
 }
 
-fn is(descriptor: BorrowedFd<'_>, kind: Kind) -> Result<bool, Errno> {
+fn is(descriptor: BorrowedFd<'_>, kind: InheritedKind) -> Result<bool, Errno> {
     let found = FileType::from_raw_mode(fstat(descriptor)?.st_mode);
     Ok(match kind {
         // Only memory-backed files have seals.
-        Kind::Memory => found == FileType::RegularFile && fcntl_get_seals(descriptor).is_ok(),
-        Kind::Socket => {
+        InheritedKind::Memory => {
+            found == FileType::RegularFile && fcntl_get_seals(descriptor).is_ok()
+        }
+        InheritedKind::Socket => {
             found == FileType::Socket
                 && sockopt::socket_domain(descriptor)? == AddressFamily::UNIX
                 && sockopt::socket_type(descriptor)? == SocketType::SEQPACKET

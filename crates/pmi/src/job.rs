@@ -1,45 +1,57 @@
-//! Who this rank is.
+//! A rank of a job that our own launcher started.
 
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Mutex, PoisonError};
 
 use knobs::{COMPUTED_FD, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
 
-use crate::inherit::{Inherited, Kind};
-use crate::{Control, Error, Hosts, foreign, hosts};
+use crate::control::Control;
+use crate::inherit::{Inherited, InheritedKind};
+use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, foreign, hosts};
 
-/// What a launcher told this process.
+/// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the
+/// control socket.
 #[derive(Debug)]
 pub struct Job {
-    /// From 0.
-    pub rank: usize,
-    /// How many ranks the job has; more than `rank`.
-    pub size: usize,
-    /// Which rank is on which host.
+    rank: usize,
+    /// The host of each rank. A modelled machine has hosts of its own.
     pub hosts: Hosts,
-    /// The memory that the ranks of this host share: a place for each of [`Hosts::beside`], in that order.
-    pub segment: OwnedFd,
-    /// The socket to the launcher.
-    pub control: Control,
-    /// The modelled machine, if the job runs on one.
-    pub stage: Option<Stage>,
+    /// The files of the modelled machine, if the job runs on one.
+    pub model: Option<ModelFiles>,
+    segment: Mutex<Option<OwnedFd>>,
+    control: Control,
 }
 
-/// A job's place in virtual time: two files of memory that all its ranks share.
+/// The files of memory that all ranks on a modelled machine share.
 #[derive(Debug)]
-pub struct Stage {
-    /// What the machine is, as the launcher wrote it.
+pub struct ModelFiles {
+    /// The description of the machine, written by the launcher.
     pub scene: OwnedFd,
-    /// What happens on it.
+    /// The world: the memory in which the machine and its clock live.
     pub world: OwnedFd,
-    /// What the ranks compute between their calls, if that is to be as it was once.
+    /// The compute trace to replay, if any.
     pub computed: Option<OwnedFd>,
 }
 
 impl Job {
-    /// Reads the contract from `vars` and adopts the two descriptors it names; they are close-on-exec from then on.
+    /// A rank with this connection to its launcher: a connected socket of type SEQPACKET.
+    pub fn new(rank: usize, hosts: Hosts, control: OwnedFd, segment: Option<OwnedFd>) -> Job {
+        debug_assert!(rank < hosts.ranks());
+        Job {
+            rank,
+            hosts,
+            model: None,
+            segment: Mutex::new(segment),
+            control: Control::new(control),
+        }
+    }
+
+    /// Reads the launcher's variables from `vars` and adopts the descriptors they name, which
+    /// become close-on-exec.
     ///
-    /// `None`: no launcher started this process, so it is the only rank. An error: our launcher's variables are there
-    /// but not usable, or another launcher started this process as one of several.
+    /// None: no launcher started this process, so it is the only rank. An error: the variables of
+    /// our launcher exist but are unusable, or another launcher started this process as one of
+    /// several.
     pub fn from_env(vars: impl Iterator<Item = (String, String)>) -> Result<Option<Job>, Error> {
         let vars: Vec<(String, String)> = vars.filter(|(_, value)| !value.is_empty()).collect();
         let find = |name: &str| {
@@ -65,41 +77,90 @@ impl Job {
         let control = want(CONTROL_FD)?;
         if segment == control {
             return Err(Error::SameDescriptor {
-                number: segment.to_string(),
+                number: control.to_string(),
             });
         }
-        // Both are looked at before either is taken, so that an error changes nothing.
-        let control = Inherited::find(CONTROL_FD, control, Kind::Socket)?;
-        let segment = Inherited::find(SEGMENT_FD, segment, Kind::Memory)?;
-        let stage = match (find(SCENE_FD), find(WORLD_FD)) {
+        // All are checked before any is taken, so that an error changes nothing.
+        let memory = |name| Inherited::find(name, want(name)?, InheritedKind::Memory);
+        let control = Inherited::find(CONTROL_FD, control, InheritedKind::Socket)?;
+        let segment = memory(SEGMENT_FD)?;
+        let model = match (find(SCENE_FD), find(WORLD_FD)) {
             (None, None) => None,
             _ => {
-                let memory = |name| Inherited::find(name, want(name)?, Kind::Memory);
                 let computed = find(COMPUTED_FD).map(|_| memory(COMPUTED_FD));
                 Some((memory(SCENE_FD)?, memory(WORLD_FD)?, computed.transpose()?))
             }
         };
-        let (control, segment) = (Control::new(control.take()?), segment.take()?);
-        let stage = match stage {
-            None => None,
-            Some((scene, world, computed)) => Some(Stage {
+        let (control, segment) = (control.take()?, segment.take()?);
+        let mut job = Job::new(rank, hosts, control, Some(segment));
+        if let Some((scene, world, computed)) = model {
+            job.model = Some(ModelFiles {
                 scene: scene.take()?,
                 world: world.take()?,
                 computed: computed.map(Inherited::take).transpose()?,
-            }),
-        };
-        Ok(Some(Job {
-            stage,
-            rank,
-            size,
-            hosts,
-            segment,
-            control,
-        }))
+            });
+        }
+        Ok(Some(job))
     }
 }
 
-/// What the launcher tells a rank of itself: names and values. The files that all share come beside it.
+impl Bootstrap for Job {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    fn take_segment(&self) -> Option<OwnedFd> {
+        let mut segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
+        segment.take()
+    }
+
+    fn put(&self, key: &str, value: &str) -> Result<(), KvsError> {
+        self.control.put(key, value)
+    }
+
+    fn get(&self, key: &str) -> Result<(), KvsError> {
+        self.control.get(key)
+    }
+
+    fn next_value(&self) -> Result<Option<(String, String)>, KvsError> {
+        self.control.next_value()
+    }
+
+    fn get_waits(&self) -> bool {
+        true
+    }
+
+    fn enter_fence(&self) -> Result<(), KvsError> {
+        self.control.enter_fence()
+    }
+
+    fn fence_is_complete(&self) -> Result<bool, KvsError> {
+        self.control.fence_is_complete()
+    }
+
+    fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone> {
+        self.control.abort(code, message)
+    }
+
+    fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone> {
+        self.control.notify(notice)
+    }
+
+    fn status_requested(&self) -> Result<bool, LauncherGone> {
+        self.control.status_requested()
+    }
+
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.control.as_fd())
+    }
+}
+
+/// The variables by which the launcher identifies one rank: names and values. Those that name the
+/// files that all ranks share are not among them.
 pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static str, String)> {
     let always = [
         (RANK, rank.to_string()),

@@ -1,31 +1,42 @@
-//! The client side of wiring up: what a launcher tells a rank, and what a rank tells its launcher.
+//! The rank's side of job start-up: how a rank learns its identity, finds its peers, and reports to
+//! its launcher.
 //!
-//! A rank learns who it is from four variables ([`Job::from_env`]) and keeps a socket to its launcher ([`Control`]). On
-//! it travel short lines of text ([`FromRank`], [`FromLauncher`]), so that a shell script can stand in for either end. The
-//! same socket carries the job's key-value space ([`Space`]), by which ranks on different hosts find each other.
+//! [`Bootstrap`] is the interface; our own launcher is its first implementation. A rank reads four
+//! variables ([`Job::from_env`]) and keeps a socket to the launcher. Both ends send short lines of
+//! text over it ([`FromRank`], [`FromLauncher`]), so that a script can stand in for either end. The
+//! socket also carries the job's key-value store, by which ranks on different hosts find each
+//! other.
 //!
-//! What must always hold: a process that some launcher started as one of many never takes itself for the only one; a
-//! descriptor is adopted only after it has been seen to be what its variable claims; nothing here raises SIGPIPE or
-//! blocks for longer than a second.
+//! What must always hold:
+//! - a process that a launcher started as one of many never takes itself for the only rank;
+//! - a descriptor is adopted only after a check that it is what its variable claims;
+//! - nothing here raises SIGPIPE, and only [`Bootstrap::fence`] blocks for longer than a second.
 
+mod bootstrap;
 mod control;
 mod error;
 mod foreign;
 mod hosts;
+mod in_process;
 mod inherit;
 mod job;
-mod line;
-mod space;
+mod kvs;
+mod protocol;
+mod segment;
+mod standalone;
 mod status;
 
-pub use control::{Control, Gone};
+pub use bootstrap::{Bootstrap, LauncherGone, Notice};
 pub use error::Error;
 pub use foreign::launchers_seen;
 pub use hosts::Hosts;
-pub use job::{Job, Stage, variables};
+pub use in_process::InProcess;
+pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
     COMPUTED_FD, CONTRACT, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
-pub use line::{FromLauncher, FromRank, LINE_LIMIT};
-pub use space::{KEY_LIMIT, Space, SpaceError, VALUE_LIMIT, check_key, check_value, hex, unhex};
-pub use status::{BadStatus, End, Status, Unexpected, Wait};
+pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
+pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};
+pub use segment::empty_segment;
+pub use standalone::Standalone;
+pub use status::{BadRankStatus, RankStatus, UnexpectedMessage, WaitCondition, WaitReason};

@@ -1,7 +1,8 @@
-//! What a rank is doing: the answer to a report request.
+//! The status of a rank: the operation it is in, what the operation waits for, and its unexpected
+//! messages.
 //!
-//! As text, one line for the operation and the rank's progress, one for each thing it waits for, one for each message
-//! that arrived and that nobody asked for:
+//! Its text has one line for the operation and the progress, one for each reason to wait, and one
+//! for each unexpected message:
 //!
 //! ```text
 //! op=MPI_Waitall progress=1200
@@ -11,56 +12,71 @@
 //! unexpected from=1 tag=9 comm=MPI_COMM_WORLD bytes=64
 //! ```
 //!
-//! `any` stands for a wildcard. Spaces, control characters and `%` in a name are written `%XX`.
+//! `any` stands for a wildcard. A space, control character or `%` in a name is written as `%XX`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a rank is doing.
+/// The status of a rank: the answer to
+/// [`Bootstrap::status_requested`](crate::Bootstrap::status_requested).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Status {
-    /// The procedure that the program called: `MPI_Recv`.
+pub struct RankStatus {
+    /// The procedure that the program called, such as `MPI_Recv`.
     pub operation: String,
-    /// Counts what the rank got done (packets sent and taken). Two equal answers mean that nothing happened between.
+    /// Count of rounds of progress in which a packet moved. Two equal counts mean that nothing
+    /// happened in between.
     pub progress: u64,
-    /// What has to happen before the procedure returns.
-    pub waits: Vec<Wait>,
-    /// Messages that arrived and that nobody asked for.
-    pub unexpected: Vec<Unexpected>,
+    /// Events that have to happen before the procedure returns.
+    pub waits: Vec<WaitReason>,
+    /// Messages that have arrived without a matching receive.
+    pub unexpected: Vec<UnexpectedMessage>,
 }
 
-/// One thing that a rank waits for.
+/// One event that a rank waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    pub end: End,
+pub struct WaitReason {
+    /// The event.
+    pub condition: WaitCondition,
+    /// The name of the communicator.
     pub communicator: String,
 }
 
-/// Who has to do something.
+/// An event that ends a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// A message from `peer`; None is a wildcard.
+pub enum WaitCondition {
+    /// The arrival of a message.
     From {
+        /// Its source; None is a wildcard.
         peer: Option<usize>,
+        /// Its tag; None is a wildcard.
         tag: Option<i32>,
     },
-    /// The message to `peer` to be taken.
-    To { peer: usize, tag: i32 },
-    /// All members, as in a collective.
+    /// The acceptance of a message.
+    To {
+        /// Its destination.
+        peer: usize,
+        /// Its tag.
+        tag: i32,
+    },
+    /// The participation of all members, as in a collective operation.
     All,
 }
 
-/// A message that nobody asked for.
+/// A message that has arrived without a matching receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unexpected {
+pub struct UnexpectedMessage {
+    /// Its source.
     pub from: usize,
+    /// Its tag.
     pub tag: i32,
+    /// The name of its communicator.
     pub communicator: String,
+    /// Its length.
     pub bytes: usize,
 }
 
-impl Status {
-    /// For people: `MPI_Recv from 3 tag 7 on MPI_COMM_WORLD`.
+impl RankStatus {
+    /// The status as a sentence: `MPI_Recv from 3 tag 7 on MPI_COMM_WORLD`.
     pub fn sentence(&self) -> String {
         match &self.waits[..] {
             [] => self.operation.clone(),
@@ -82,8 +98,8 @@ impl Status {
     }
 }
 
-impl Unexpected {
-    /// For people: `64 bytes from 1 tag 9 on MPI_COMM_WORLD`.
+impl UnexpectedMessage {
+    /// The message as a sentence: `64 bytes from 1 tag 9 on MPI_COMM_WORLD`.
     pub fn sentence(&self) -> String {
         format!(
             "{} bytes from {} tag {} on {}",
@@ -92,7 +108,7 @@ impl Unexpected {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for RankStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -104,7 +120,7 @@ impl fmt::Display for Status {
             write!(f, "\nwaits {wait}")?;
         }
         for message in &self.unexpected {
-            let Unexpected {
+            let UnexpectedMessage {
                 from,
                 tag,
                 communicator,
@@ -120,17 +136,17 @@ impl fmt::Display for Status {
     }
 }
 
-/// The wire form; the alternate form is for people.
-impl fmt::Display for Wait {
+/// The line of a status; the alternate form is the part of a sentence.
+impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let equals = if f.alternate() { ' ' } else { '=' };
-        match self.end {
-            End::From { peer, tag } => {
+        match self.condition {
+            WaitCondition::From { peer, tag } => {
                 write!(f, "from{equals}{} tag{equals}{} ", Any(peer), Any(tag))?
             }
-            End::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
-            End::All if f.alternate() => {}
-            End::All => write!(f, "all ")?,
+            WaitCondition::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
+            WaitCondition::All if f.alternate() => {}
+            WaitCondition::All => write!(f, "all ")?,
         }
         match f.alternate() {
             true => write!(f, "on {}", self.communicator),
@@ -139,56 +155,56 @@ impl fmt::Display for Wait {
     }
 }
 
-/// A line of a status that cannot be read.
+/// The text is no status. Holds the line that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadStatus(pub String);
+pub struct BadRankStatus(pub String);
 
-impl fmt::Display for BadStatus {
+impl fmt::Display for BadRankStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not a line of a status: {}", self.0)
     }
 }
 
-impl std::error::Error for BadStatus {}
+impl std::error::Error for BadRankStatus {}
 
-impl FromStr for Status {
-    type Err = BadStatus;
+impl FromStr for RankStatus {
+    type Err = BadRankStatus;
 
-    fn from_str(text: &str) -> Result<Self, BadStatus> {
-        let mut status = Status::default();
+    fn from_str(text: &str) -> Result<Self, BadRankStatus> {
+        let mut status = RankStatus::default();
         for line in text.lines() {
             status
                 .read(line)
-                .ok_or_else(|| BadStatus(line.to_string()))?;
+                .ok_or_else(|| BadRankStatus(line.to_string()))?;
         }
         Ok(status)
     }
 }
 
-impl Status {
+impl RankStatus {
     fn read(&mut self, line: &str) -> Option<()> {
         let fields = Fields(line);
         match line.split(' ').next()? {
             "waits" => {
-                let end = if fields.get("from").is_some() {
-                    End::From {
+                let condition = if fields.get("from").is_some() {
+                    WaitCondition::From {
                         peer: fields.number_or_any("from")?,
                         tag: fields.number_or_any("tag")?,
                     }
                 } else if fields.get("to").is_some() {
-                    End::To {
+                    WaitCondition::To {
                         peer: fields.number("to")?,
                         tag: fields.number("tag")?,
                     }
                 } else {
-                    End::All
+                    WaitCondition::All
                 };
-                self.waits.push(Wait {
-                    end,
+                self.waits.push(WaitReason {
+                    condition,
                     communicator: fields.text("comm")?,
                 });
             }
-            "unexpected" => self.unexpected.push(Unexpected {
+            "unexpected" => self.unexpected.push(UnexpectedMessage {
                 from: fields.number("from")?,
                 tag: fields.number("tag")?,
                 communicator: fields.text("comm")?,

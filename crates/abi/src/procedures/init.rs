@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::handle::Comm;
 use crate::state::{LIBRARY, Rank};
 use mpi::attributes::Holder;
-use mpi::{RealHost, comm};
+use mpi::comm;
+use pmi::Notice;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -51,13 +52,14 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
+    let is_launched = job.is_some();
     let (wiring, watch) = job
         .map(|job| bootstrap::wiring(job, &knobs))
         .transpose()
         .map_err(unusable)?
         .unzip();
     let watch = watch.flatten();
-    let rank = mpi::Rank::new(wiring, knobs, Box::new(RealHost::default()))?;
+    let rank = mpi::Rank::new(wiring, knobs)?;
     let in_virtual_time = rank.is_virtual();
     let levels = [
         MPI_THREAD_SINGLE,
@@ -80,8 +82,9 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     PROVIDED.store(provided, Ordering::Relaxed);
     crate::raise::on_panic(rank.rank());
     MAIN.get_or_init(|| std::thread::current().id());
-    if let Some(control) = &rank.lock().control {
-        control.init().map_err(unusable)?;
+    if is_launched {
+        let bootstrap = &rank.lock().bootstrap;
+        bootstrap.notify(Notice::Initialized).map_err(unusable)?;
     }
     LIBRARY.start(Box::leak(Box::new(Rank {
         mpi: Arc::new(rank),
@@ -100,11 +103,9 @@ pub fn finalize(call: &Running) -> Done {
     // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     call.rank.finish(call.procedure)?;
-    if let Some(control) = &call.rank.lock().control {
-        // A launcher that is gone has nothing left to be told.
-        let _ = control.finalize();
-    }
-    call.rank.lock().channels.leave();
+    // A launcher that is gone has nothing left to be told.
+    let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);
+    call.rank.lock().router.leave();
     LIBRARY.stop();
     Ok(())
 }

@@ -1,5 +1,8 @@
-//! The memory that the ranks of a job share: one anonymous file, passed on by the launcher as a descriptor, so that
+//! The memory that the ranks of a host share: one anonymous file, passed on by the launcher as a descriptor, so that
 //! nothing is left behind however a rank dies, and /dev/shm is never touched.
+//!
+//! The launcher makes the file empty; the ranks give it its size and its header. All of them do the same, in any order:
+//! they extend the file to the same size and agree on each word of the header by compare-and-swap from zero.
 //!
 //! The file is sparse. A page costs memory once somebody writes to it, so a pair of ranks costs nothing until it talks.
 //! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
@@ -8,7 +11,7 @@
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::affinity::Affinity;
@@ -58,11 +61,12 @@ impl Shape {
     }
 }
 
+/// Words on which all ranks agree; zero until the first rank has written them.
 #[repr(C)]
 struct Header {
-    magic: u64,
-    ranks: u64,
-    /// The shape, packed; zero until the first rank has written it.
+    magic: AtomicU64,
+    ranks: AtomicU64,
+    /// The shape, packed.
     shape: AtomicU64,
 }
 
@@ -87,54 +91,45 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes the memory of a job of `ranks` ranks, for a launcher to pass on.
-    pub fn create(ranks: usize) -> io::Result<OwnedFd> {
-        // SAFETY: the name is a C string; the call returns a descriptor of ours or -1.
-        let fd = unsafe { libc::memfd_create(c"fishplate".as_ptr(), 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let file = File::from(fd.try_clone()?);
-        set_len(
-            &file,
-            (lanes_at(ranks) + collective_buffer::room(ranks)) as u64,
-        )?;
-        use std::os::unix::fs::FileExt;
-        file.write_all_at(&MAGIC.to_ne_bytes(), 0)?;
-        file.write_all_at(&(ranks as u64).to_ne_bytes(), 8)?;
-        Ok(fd)
-    }
-
-    /// Maps what every rank needs of the job's memory.
-    pub fn open(fd: OwnedFd, shape: Shape) -> Result<Segment> {
+    /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the file its size.
+    pub fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
-        let len = file
-            .metadata()
-            .map_err(|why| Fault::System("cannot look at the job's shared memory", why))?
-            .len();
-        if (len as usize) < PAGE {
+        let expected = (lanes_at(ranks) + collective_buffer::room(ranks)) as u64;
+        let len = |file: &File| file.metadata().map(|data| data.len());
+        let failed = |why| Fault::System("cannot size the job's shared memory", why);
+        let mut found = len(&file).map_err(failed)?;
+        if found < expected {
+            let extended = set_len(&file, expected);
+            found = len(&file).map_err(failed)?;
+            // A file that others have made longer meanwhile cannot shrink, and is refused below.
+            if found < expected {
+                extended.map_err(failed)?;
+            }
+        }
+        let header = Mapping::new(&file, 0, PAGE)?;
+        // SAFETY: the mapping is a page long and page-aligned; the header is all atomics.
+        let header = unsafe { &*header.base.cast::<Header>() };
+        let agree = |word: &AtomicU64, value: u64| match word.compare_exchange(
+            0,
+            value,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => Ok(()),
+            Err(other) if other == value => Ok(()),
+            Err(other) => Err(other),
+        };
+        let agreed = agree(&header.magic, MAGIC).and_then(|()| agree(&header.ranks, ranks as u64));
+        if agreed.is_err() || found != expected {
             return Err(Fault::Mismatch(
-                "the descriptor given as the job's shared memory is something else".into(),
+                "another rank of this host shaped the job's shared memory differently: all ranks of a job have to load the \
+                 same version of the library"
+                    .into(),
             )
             .into());
         }
-        let header = Mapping::new(&file, 0, PAGE)?;
-        let at: *const Header = header.base.cast();
-        // SAFETY: the mapping is a page long and page-aligned; `magic` and `ranks` were written before any rank started.
-        let (magic, ranks, shared) = unsafe { ((*at).magic, (*at).ranks as usize, &(*at).shape) };
-        let known = ranks < 1 << 20;
-        let expected = known.then(|| lanes_at(ranks) + collective_buffer::room(ranks));
-        if magic != MAGIC || expected != Some(len as usize) {
-            return Err(Fault::Mismatch(
-                "the job's shared memory was made by another version of Fishplate: use the `fishplate run` that belongs to this library".into(),
-            ).into());
-        }
         let packed = (shape.slots as u64) << 32 | shape.arena as u64;
-        if let Err(other) = shared.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire)
-            && other != packed
-        {
+        if let Err(other) = agree(&header.shape, packed) {
             return Err(Fault::Mismatch(format!(
                 "rings here would have {} slots and {} bytes, but the first rank of the job made them with {} and {}: set FISHPLATE_RING_SLOTS and FISHPLATE_RING_BYTES alike on all ranks",
                 shape.slots,

@@ -2,12 +2,28 @@
 
 use super::*;
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
 use crate::suite::take;
 
 const FAR: Cores = Cores {
     near: false,
-    past_cache: 1024,
+    non_temporal_from: 1024,
 };
+
+/// The empty file of a segment, as a launcher makes it.
+fn empty_segment() -> OwnedFd {
+    // SAFETY: the name is a C string, and the descriptor is new and nobody else's.
+    let fd = unsafe {
+        let fd = libc::memfd_create(c"test".as_ptr(), libc::MFD_ALLOW_SEALING);
+        assert!(fd >= 0);
+        OwnedFd::from_raw_fd(fd)
+    };
+    // SAFETY: the call takes and returns numbers.
+    let sealed = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) };
+    assert_eq!(sealed, 0);
+    fd
+}
 
 fn pair(shape: Shape) -> (Shm, Shm) {
     let [a, b] = <[Shm; 2]>::try_from(all(2, shape)).ok().unwrap();
@@ -15,9 +31,9 @@ fn pair(shape: Shape) -> (Shm, Shm) {
 }
 
 fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
-    let fd = Segment::create(ranks).unwrap();
+    let fd = empty_segment();
     let open = |rank| {
-        let segment = Segment::open(fd.try_clone().unwrap(), shape).unwrap();
+        let segment = Segment::open(fd.try_clone().unwrap(), ranks, shape).unwrap();
         Shm::attach(segment, rank, LocalRanks::all(ranks), true, FAR).unwrap()
     };
     (0..ranks).map(open).collect()
@@ -74,12 +90,13 @@ fn a_peer_that_claims_an_impossible_length_is_named() {
 
 #[test]
 fn ranks_with_other_rings_are_told_apart() {
-    let fd = Segment::create(2).unwrap();
-    let _first = Segment::open(fd.try_clone().unwrap(), Shape::new(64, 64 << 10).unwrap()).unwrap();
-    let error = Segment::open(fd, Shape::new(128, 64 << 10).unwrap())
-        .err()
-        .unwrap()
-        .to_string();
+    let fd = empty_segment();
+    let open = |slots| {
+        let shape = Shape::new(slots, 64 << 10).unwrap();
+        Segment::open(fd.try_clone().unwrap(), 2, shape)
+    };
+    let _first = open(64).unwrap();
+    let error = open(128).err().unwrap().to_string();
     assert!(
         error.contains("128 slots") && error.contains("FISHPLATE_RING_SLOTS"),
         "{error}"
@@ -87,25 +104,54 @@ fn ranks_with_other_rings_are_told_apart() {
 }
 
 #[test]
-fn single_copy_reads_the_peer_or_says_no() {
+fn ranks_that_open_a_segment_at_the_same_time_agree() {
     let shape = Shape::new(8, 8 << 10).unwrap();
-    let (_a, mut b) = pair(shape);
-    let source: Vec<u8> = (0..100_000).map(|i| (i % 251) as u8).collect();
-    let mut target = vec![0; source.len()];
-    match b.read(0, source.as_ptr() as u64, &mut target).unwrap() {
-        CopyResult::Done => assert_eq!(source, target),
-        CopyResult::Refused => assert!(!b.can_read(0)),
+    for _ in 0..50 {
+        let fd = empty_segment();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| Segment::open(fd.try_clone().unwrap(), 4, shape).unwrap());
+            }
+        });
     }
-    let fd = Segment::create(1).unwrap();
-    let mut never = Shm::attach(
-        Segment::open(fd, shape).unwrap(),
-        0,
-        LocalRanks::all(1),
-        false,
-        FAR,
-    )
-    .unwrap();
-    assert!(!never.can_read(0));
+}
+
+#[test]
+fn a_segment_that_others_shaped_differently_is_refused() {
+    let shape = Shape::new(8, 8 << 10).unwrap();
+    // Whether the other's is smaller, larger, or no segment at all.
+    for ranks in [1, 3] {
+        let fd = empty_segment();
+        Segment::open(fd.try_clone().unwrap(), ranks, shape).unwrap();
+        let error = Segment::open(fd, 2, shape).err().unwrap().to_string();
+        assert!(error.contains("same version of the library"), "{error}");
+    }
+    let fd = empty_segment();
+    use std::os::unix::fs::FileExt;
+    let other = std::fs::File::from(fd.try_clone().unwrap());
+    other.write_all_at(b"another library", 0).unwrap();
+    assert!(Segment::open(fd, 2, shape).is_err());
+}
+
+#[test]
+fn it_keeps_the_promises_of_zero_copy() {
+    let shape = Shape::new(8, 8 << 10).unwrap();
+    let (a, mut b) = pair(shape);
+    match b.capabilities(0).zero_copy {
+        Some(zero_copy) => {
+            assert!(zero_copy.read && zero_copy.synchronous);
+            crate::suite::zero_copy_promises(a, b);
+        }
+        None => println!("this machine does not let a process read another one's memory"),
+    }
+}
+
+#[test]
+fn a_rank_that_may_not_copy_says_so() {
+    let shape = Shape::new(8, 8 << 10).unwrap();
+    let segment = Segment::open(empty_segment(), 1, shape).unwrap();
+    let mut never = Shm::attach(segment, 0, LocalRanks::all(1), false, FAR).unwrap();
+    assert_eq!(never.capabilities(0).zero_copy, None);
 }
 
 #[test]

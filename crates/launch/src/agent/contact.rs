@@ -1,4 +1,4 @@
-//! The launcher's end: starting the command for each host, and what is known of each agent.
+//! The launcher's end of an agent: the start of its command, and its state.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,55 +14,59 @@ use pmi::Hosts;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 
-use super::frame::{Exit, Link, Order};
+use super::frame::{FrameLink, ProcessExit, StartOrder};
 use crate::verdict::exit_text;
-use crate::{Error, Host, Options, processes};
+use crate::{Error, JobHost, Options, processes};
 
-/// An agent that has not answered by then never will.
+/// The longest time for an agent to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Text of the command that is kept until its agent answers.
+/// The bytes of the command's text that are kept until its agent answers.
 const TEXT_LIMIT: usize = 8 << 10;
 
-/// Variables that go to every host, beside those that the user names: the settings.
+/// The prefix of the settings, which go to every host in addition to the variables that the user
+/// names.
 const SETTINGS: &str = "FISHPLATE_";
 
-/// One host, as the launcher sees it.
+/// The agent of one host, as the launcher sees it.
 pub(crate) struct Agent {
     pub name: String,
-    /// The command that was started for it, for people.
+    /// The command that was started for it, as text.
     pub command: String,
-    /// The command without the agent.
+    /// The part of the command that reaches the host, as text.
     words: String,
     pub pid: Pid,
-    pub link: Link,
+    pub link: FrameLink,
     stderr: Option<File>,
-    /// What came on its standard error, or on its standard output before the agent answered.
+    /// Text from its standard error, or from its standard output before the agent answered.
     text: Vec<u8>,
-    /// What it is to be told once it has answered.
-    order: Option<Order>,
+    /// The order to send once it has answered.
+    order: Option<StartOrder>,
+    /// The time of its start.
     pub since: Instant,
-    /// It has answered.
-    pub is_there: bool,
-    /// Its ranks run.
+    /// Whether it has answered.
+    pub has_answered: bool,
+    /// Whether its ranks have been started.
     pub has_started: bool,
-    pub exit: Option<Exit>,
-    /// When the end of what it says was seen.
+    /// The end of its command.
+    pub exit: Option<ProcessExit>,
+    /// The time at which the end of its stream was seen.
     pub ended: Option<Instant>,
-    /// Output that was taken and that it has not been told of.
+    /// Bytes of output that were taken and not confirmed to it.
     pub taken: [usize; 2],
-    /// It knows that nobody reads this stream.
-    pub deaf: [bool; 2],
+    /// Whether it knows that the launcher's stream is closed.
+    pub knows_closed: [bool; 2],
 }
 
-/// Starts the command of each host. With an error come those that had been started before it.
+/// Starts the command of each host. After an error, the result holds the agents that were started
+/// before it.
 pub(crate) fn start(options: &Options, signals: SigSet) -> (Vec<Agent>, Result<(), Error>) {
     let mut agents = Vec::with_capacity(options.hosts.len());
-    let outcome = contact_all(options, signals, &mut agents);
+    let outcome = start_all(options, signals, &mut agents);
     (agents, outcome)
 }
 
-fn contact_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Result<(), Error> {
+fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Result<(), Error> {
     let own = std::env::current_exe().map_err(|why| Error::System {
         what: "find this command's own path",
         why,
@@ -72,26 +76,26 @@ fn contact_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> R
     let mut first = 0;
     for host in &options.hosts {
         let order = order(options, &hosts, first, host.ranks);
-        agents.push(contact(host, &own, order, signals)?);
+        agents.push(start_command(host, &own, order, signals)?);
         first += host.ranks;
     }
     Ok(())
 }
 
-fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> Order {
+fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartOrder {
     let given = |name: &OsStr| options.variables.iter().any(|(other, _)| other == name);
     let is_setting = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with(SETTINGS) && pmi::CONTRACT.iter().all(|row| row.env != name)
     };
     let settings = std::env::vars_os().filter(|(name, _)| is_setting(name) && !given(name));
-    // As on one host, ranks start where the launcher was started.
+    // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
     let directory = match (&options.directory, here) {
         (Some(directory), Some(here)) => Some(here.join(directory)),
         (directory, here) => directory.clone().or(here),
     };
-    Order {
+    StartOrder {
         program: options.program.clone(),
         arguments: options.arguments.clone(),
         variables: settings.chain(options.variables.iter().cloned()).collect(),
@@ -103,7 +107,12 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> Order 
     }
 }
 
-fn contact(host: &Host, own: &Path, order: Order, signals: SigSet) -> Result<Agent, Error> {
+fn start_command(
+    host: &JobHost,
+    own: &Path,
+    order: StartOrder,
+    signals: SigSet,
+) -> Result<Agent, Error> {
     let words: Vec<&OsStr> = host.command.iter().map(OsString::as_os_str).collect();
     let shown = |words: &[&OsStr]| {
         let words: Vec<String> = words
@@ -123,10 +132,10 @@ fn contact(host: &Host, own: &Path, order: Order, signals: SigSet) -> Result<Age
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // The terminal's Ctrl-C is the launcher's, which tells the agents.
+        // Ctrl-C on the terminal is for the launcher, which orders the agents.
         .process_group(0);
     let launcher = getpid();
-    // SAFETY: between fork and exec this makes system calls and nothing else.
+    // SAFETY: between fork and exec this makes only system calls.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
@@ -148,7 +157,7 @@ fn contact(host: &Host, own: &Path, order: Order, signals: SigSet) -> Result<Age
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         return Err(failed(Errno::BADF.into()));
     };
-    let link = Link::new(OwnedFd::from(stdout), OwnedFd::from(stdin)).map_err(failed)?;
+    let link = FrameLink::new(OwnedFd::from(stdout), OwnedFd::from(stdin)).map_err(failed)?;
     let stderr = OwnedFd::from(stderr);
     rustix::io::ioctl_fionbio(&stderr, true).map_err(|errno| failed(errno.into()))?;
     Ok(Agent {
@@ -161,22 +170,23 @@ fn contact(host: &Host, own: &Path, order: Order, signals: SigSet) -> Result<Age
         text: Vec::new(),
         order: Some(order),
         since: Instant::now(),
-        is_there: false,
+        has_answered: false,
         has_started: false,
         exit: None,
         ended: None,
         taken: [0; 2],
-        deaf: [false; 2],
+        knows_closed: [false; 2],
     })
 }
 
 impl Agent {
-    pub fn stderr(&self) -> Option<&File> {
+    /// The standard error of its command, while it is open.
+    pub(crate) fn stderr(&self) -> Option<&File> {
         self.stderr.as_ref()
     }
 
-    /// Reads what its command wrote on standard error.
-    pub fn pull_text(&mut self) {
+    /// Reads its command's standard error.
+    pub(crate) fn pull_text(&mut self) {
         let mut bytes = [0; 4 << 10];
         while let Some(stderr) = &mut self.stderr {
             match stderr.read(&mut bytes) {
@@ -186,28 +196,28 @@ impl Agent {
                 Err(why) if why.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => self.stderr = None,
             }
-            if !self.is_there && self.text.len() > TEXT_LIMIT {
+            if !self.has_answered && self.text.len() > TEXT_LIMIT {
                 self.text.drain(..TEXT_LIMIT / 2);
             }
         }
     }
 
-    /// What there is to be shown, once the agent has answered.
-    pub fn take_text(&mut self) -> Vec<u8> {
-        match self.is_there {
+    /// Takes the text to show. None is shown before the agent has answered.
+    pub(crate) fn take_text(&mut self) -> Vec<u8> {
+        match self.has_answered {
             true => std::mem::take(&mut self.text),
             false => Vec::new(),
         }
     }
 
-    /// Looks for the agent's answer among what the command's standard output begins with. An error says that it is of
-    /// another version.
-    pub fn meet(&mut self) -> Result<(), String> {
-        while let Some(line) = self.link.next_line().filter(|_| !self.is_there) {
+    /// Searches the first lines of the command's standard output for the agent's answer. The error
+    /// is that of an agent of another version.
+    pub(crate) fn meet(&mut self) -> Result<(), String> {
+        while let Some(line) = self.link.next_line().filter(|_| !self.has_answered) {
             if line == super::frame::HELLO {
-                self.is_there = true;
+                self.has_answered = true;
                 if let Some(order) = self.order.take() {
-                    self.link.post(&super::frame::Down::Start(order));
+                    self.link.post(&super::frame::ToAgent::Start(order));
                 }
                 return Ok(());
             }
@@ -224,24 +234,24 @@ impl Agent {
         Ok(())
     }
 
-    /// Whatever still runs of its command ends.
-    pub fn kill(&self, signal: Signal) {
+    /// Sends a signal to its command's process group.
+    pub(crate) fn kill(&self, signal: Signal) {
         processes::to_group(self.pid, signal);
     }
 
-    /// What its end means for the one who typed the command.
-    pub fn obituary(&self) -> String {
+    /// The reason why it was lost, with advice for the user.
+    pub(crate) fn obituary(&self) -> String {
         let how = match self.exit {
-            Some(Exit::Code(code)) => format!("ended with code {code}"),
+            Some(ProcessExit::Code(code)) => format!("ended with code {code}"),
             Some(exit) => exit_text(exit),
             None => "closed the connection".into(),
         };
         let command = &self.command;
-        if self.is_there {
+        if self.has_answered {
             return format!("its agent is gone: `{command}` {how}");
         }
         let advice = match self.exit {
-            Some(Exit::Code(126 | 127)) => {
+            Some(ProcessExit::Code(126 | 127)) => {
                 "fishplate has to be at the same path on every host, as this one is here".into()
             }
             _ if self.words.is_empty() => String::new(),
@@ -269,11 +279,11 @@ impl Agent {
         format!("`{command}` {how} before its agent answered{said}{advice}")
     }
 
-    /// The exit code that its end gives the job.
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code of the job if its loss ends it.
+    pub(crate) fn exit_code(&self) -> u8 {
         match self.exit {
-            Some(Exit::Code(code @ 1..=255)) => code as u8,
-            Some(Exit::Signal(signal)) => 128u8.wrapping_add(signal as u8),
+            Some(ProcessExit::Code(code @ 1..=255)) => code as u8,
+            Some(ProcessExit::Signal(signal)) => 128u8.wrapping_add(signal as u8),
             _ => 1,
         }
     }

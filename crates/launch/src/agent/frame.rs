@@ -1,10 +1,11 @@
-//! What launcher and agent say to each other over the agent's standard streams.
+//! Frames between launcher and agent, over the agent's standard streams.
 //!
-//! A frame is its length in four bytes, lowest first, and the frame itself in postcard's form. Both ends are the same
-//! version of the same command (the agent's first line says which), so frames need no version of their own.
+//! A frame is a length of four bytes in little-endian order and a body in postcard's encoding. Both
+//! ends are the same version of the same command, as the agent's first line shows, so frames carry
+//! no version.
 //!
-//! What must always hold: neither end ever blocks on the other. What one has no room for waits at the other, and what may
-//! grow large (output, input) is only sent as far as the other has said that it took what came before.
+//! What must always hold: neither end blocks on the other. Frames wait at the sender for room, and
+//! large data (output and input) is limited by a window that the receiver's confirmations reopen.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,118 +16,121 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::output::Target;
+use crate::output::OutputTarget;
 
-/// The line by which an agent says that it is there. Whatever comes before it, others wrote.
+/// The line by which an agent answers. Lines before it come from other programs.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
 
-/// Bytes of output, and of input, that may be under way.
+/// The window: the most bytes of one output stream, or of input, without confirmation.
 pub(crate) const WINDOW: usize = 256 << 10;
 
 /// The most bytes in one frame of output or input.
 pub(crate) const PIECE: usize = 16 << 10;
 
-/// A longer frame is none.
+/// The longest frame.
 const FRAME_LIMIT: usize = 16 << 20;
 
-/// What is read at once before others get their turn.
+/// Reads from one stream before the next stream's turn.
 const AT_ONCE: usize = 16;
 
-/// The ranks of one host, and how to start them.
+/// The order to start the ranks of one host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct StartOrder {
     pub program: OsString,
     pub arguments: Vec<OsString>,
     pub variables: Vec<(OsString, OsString)>,
     pub directory: Option<OsString>,
+    /// The number of the first rank.
     pub first: usize,
+    /// The number of ranks to start.
     pub count: usize,
-    /// The host of each rank, as ranks read it; and how many ranks that is.
+    /// The host of each rank of the job, as ranks read it; and the number of ranks of the job.
     pub hosts: String,
     pub ranks: usize,
 }
 
-/// From the launcher.
+/// A frame from the launcher.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Down {
-    Start(Order),
-    /// Ask this rank what it waits for.
-    Ask(usize),
+pub(crate) enum ToAgent {
+    Start(StartOrder),
+    /// Request the status of this rank.
+    RequestStatus(usize),
     /// A packet for this rank.
-    Tell(usize, String),
+    Send(usize, String),
     /// Bytes for rank 0's standard input.
     Input(Vec<u8>),
     EndOfInput,
-    /// So many bytes of output were taken.
-    Taken(Target, usize),
-    /// Nobody reads this any more.
-    Deaf(Target),
-    /// Pass this on to the ranks.
+    /// This many bytes of output were taken.
+    Taken(OutputTarget, usize),
+    /// The launcher's stream is closed.
+    Closed(OutputTarget),
+    /// Forward this signal to the ranks.
     Signal(i32),
-    /// End all that there is by these signals, one after the other. In a hurry nobody waits for output to be taken.
+    /// End all processes by these signals, one after the other; in a hurry, without waiting for
+    /// output to be taken.
     End {
         signals: Vec<i32>,
         hurry: bool,
     },
 }
 
-/// From the agent.
+/// A frame from the agent.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Up {
-    /// The ranks were started; their processes.
+pub(crate) enum FromAgent {
+    /// The ranks were started, as these processes.
     Started(Vec<i32>),
-    /// They could not be.
+    /// The ranks could not be started.
     Refused {
         why: String,
         code: u8,
     },
-    /// It ends all that there is, for this reason, which the launcher does not know.
+    /// The agent ends all processes for this reason, which the launcher does not know.
     Leaving(String),
-    /// That was all.
+    /// The last frame.
     Done,
     /// A packet from this rank.
-    Said(usize, String),
-    /// The program that came through MPI_Init in this rank is gone, and a wrapper is left.
+    Packet(usize, String),
+    /// The program of this rank that completed MPI_Init has ended, and its wrapper runs.
     ProgramGone(usize),
-    Ended(usize, Exit),
-    Output(usize, Target, Vec<u8>),
-    EndOfOutput(usize, Target),
-    /// So many bytes of input were taken.
+    Ended(usize, ProcessExit),
+    Output(usize, OutputTarget, Vec<u8>),
+    EndOfOutput(usize, OutputTarget),
+    /// This many bytes of input were taken.
     InputTaken(usize),
-    /// Rank 0 reads no more.
+    /// Rank 0 has closed its input.
     InputClosed,
 }
 
-/// How a process ended.
+/// The end of a process: its exit code, or the signal that killed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Exit {
+pub(crate) enum ProcessExit {
     Code(i32),
     Signal(i32),
 }
 
-impl From<rustix::process::WaitStatus> for Exit {
+impl From<rustix::process::WaitStatus> for ProcessExit {
     fn from(status: rustix::process::WaitStatus) -> Self {
         match status.terminating_signal() {
-            Some(signal) => Exit::Signal(signal),
-            None => Exit::Code(status.exit_status().unwrap_or(0)),
+            Some(signal) => ProcessExit::Signal(signal),
+            None => ProcessExit::Code(status.exit_status().unwrap_or(0)),
         }
     }
 }
 
-/// Two pipes, or what stands in for them, and what is on its way through them.
-pub(crate) struct Link {
+/// A connection between launcher and agent: two pipes, and the bytes on their way.
+pub(crate) struct FrameLink {
     reader: Option<OwnedFd>,
     writer: Option<OwnedFd>,
     arrived: Vec<u8>,
     leaving: Vec<u8>,
 }
 
-impl Link {
-    pub fn new(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
+impl FrameLink {
+    pub(crate) fn new(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
         for end in [&reader, &writer] {
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        Ok(Link {
+        Ok(FrameLink {
             reader: Some(reader),
             writer: Some(writer),
             arrived: Vec::new(),
@@ -134,28 +138,30 @@ impl Link {
         })
     }
 
-    /// Nothing more will be read, as all that came has been.
-    pub fn is_at_end(&self) -> bool {
+    /// Whether everything has been read, up to the end.
+    pub(crate) fn is_at_end(&self) -> bool {
         self.reader.is_none()
     }
 
-    pub fn has_sent_all(&self) -> bool {
+    /// Whether everything has been written, or nothing more can be.
+    pub(crate) fn has_sent_all(&self) -> bool {
         self.leaving.is_empty() || self.writer.is_none()
     }
 
-    /// Lets the other end see the end.
-    pub fn close(&mut self) {
+    /// Closes the writing direction: the other end reads the end.
+    pub(crate) fn close(&mut self) {
         self.writer = None;
     }
 
-    /// What to poll, and for what.
-    pub fn wanted(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+    /// The descriptors to poll, and the events.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let reader = self.reader.iter().map(|fd| (fd.as_fd(), PollFlags::IN));
         let writer = self.writer.iter().filter(|_| !self.leaving.is_empty());
         reader.chain(writer.map(|fd| (fd.as_fd(), PollFlags::OUT)))
     }
 
-    pub fn post(&mut self, frame: &impl Serialize) {
+    /// Queues a frame.
+    pub(crate) fn post(&mut self, frame: &impl Serialize) {
         let Ok(bytes) = postcard::to_stdvec(frame) else {
             return;
         };
@@ -165,14 +171,15 @@ impl Link {
         self.flush();
     }
 
-    pub fn post_line(&mut self, line: &str) {
+    /// Queues a line; before frames begin.
+    pub(crate) fn post_line(&mut self, line: &str) {
         self.leaving
             .extend_from_slice(format!("{line}\n").as_bytes());
         self.flush();
     }
 
-    /// Writes what can be written without blocking.
-    pub fn flush(&mut self) {
+    /// Writes the bytes that can be written without blocking.
+    pub(crate) fn flush(&mut self) {
         let mut written = 0;
         while let Some(writer) = self
             .writer
@@ -183,15 +190,15 @@ impl Link {
                 Ok(length) => written += length,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The other end is gone, which reading will show.
+                // The other end is gone, as the reader will find.
                 Err(_) => self.writer = None,
             }
         }
         self.leaving.drain(..written);
     }
 
-    /// Reads what has come.
-    pub fn pull(&mut self) {
+    /// Reads the bytes that have arrived.
+    pub(crate) fn pull(&mut self) {
         let mut bytes = [0; 64 << 10];
         for _ in 0..AT_ONCE {
             let Some(reader) = &self.reader else { return };
@@ -205,8 +212,9 @@ impl Link {
         }
     }
 
-    /// The next frame, if all of it has come. An error says why it can be none.
-    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
+    /// The next frame, if it has arrived completely. An error is the reason why the bytes are no
+    /// frame.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let Some((head, rest)) = self.arrived.split_first_chunk::<4>() else {
             return Ok(None);
         };
@@ -222,8 +230,8 @@ impl Link {
         Ok(Some(frame))
     }
 
-    /// The next line, without its end; before frames begin.
-    pub fn next_line(&mut self) -> Option<String> {
+    /// The next line, without its newline; before frames begin.
+    pub(crate) fn next_line(&mut self) -> Option<String> {
         let end = self.arrived.iter().position(|&byte| byte == b'\n')?;
         let line: Vec<u8> = self.arrived.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
@@ -234,11 +242,11 @@ impl Link {
 mod tests {
     use super::*;
 
-    fn link() -> (Link, Link) {
+    fn link() -> (FrameLink, FrameLink) {
         let (here, there) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
         (
-            Link::new(here.0, there.1).unwrap(),
-            Link::new(there.0, here.1).unwrap(),
+            FrameLink::new(here.0, there.1).unwrap(),
+            FrameLink::new(there.0, here.1).unwrap(),
         )
     }
 
@@ -247,7 +255,11 @@ mod tests {
         let (mut here, mut there) = link();
         here.post_line("noise");
         for rank in 0..500 {
-            here.post(&Up::Output(rank, Target::Stderr, vec![7; 1000]));
+            here.post(&FromAgent::Output(
+                rank,
+                OutputTarget::Stderr,
+                vec![7; 1000],
+            ));
         }
         assert!(!here.has_sent_all());
         let mut count = 0;
@@ -256,8 +268,8 @@ mod tests {
         while count < 500 {
             here.flush();
             there.pull();
-            while let Some(frame) = there.next::<Up>().unwrap() {
-                let Up::Output(rank, Target::Stderr, bytes) = frame else {
+            while let Some(frame) = there.next::<FromAgent>().unwrap() {
+                let FromAgent::Output(rank, OutputTarget::Stderr, bytes) = frame else {
                     panic!("{frame:?}")
                 };
                 assert_eq!((rank, bytes.len()), (count, 1000));
@@ -275,11 +287,11 @@ mod tests {
         let (mut here, mut there) = link();
         here.post_line("this is text");
         there.pull();
-        assert!(there.next::<Up>().is_err());
+        assert!(there.next::<FromAgent>().is_err());
         let (mut here, mut there) = link();
         here.leaving = vec![1, 0, 0, 0, 250];
         here.flush();
         there.pull();
-        assert!(there.next::<Up>().is_err());
+        assert!(there.next::<FromAgent>().is_err());
     }
 }

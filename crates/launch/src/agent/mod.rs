@@ -1,9 +1,10 @@
-//! Ranks on other hosts.
+//! Agents: the launcher's counterparts on other hosts.
 //!
-//! For each host the launcher starts one command, such as `ssh HOST fishplate agent`, and speaks with it over its
-//! standard streams only. The agent ([`serve`]) starts the ranks of its host as a launcher on one host would, passes on
-//! what they say and print and how they end, and does what it is told; it decides nothing. It ends with its ranks, and
-//! they with it: there is no port, and nothing that stays behind.
+//! For each host the launcher starts one command, such as `ssh HOST fishplate agent`, and exchanges
+//! frames with it over its standard streams only. The agent ([`serve`]) starts the ranks of its
+//! host as a launcher on one host would, forwards their packets, output and ends, and follows
+//! orders; all decisions are the launcher's. It ends with its ranks, and they with it: no port is
+//! opened, and nothing is left behind.
 
 pub(crate) mod contact;
 pub(crate) mod frame;

@@ -1,4 +1,4 @@
-//! The agent: what runs on each host of a job on several.
+//! The agent: the process that starts and watches the ranks of one host.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -11,19 +11,20 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
-use super::frame::{Down, HELLO, Link, Order, PIECE, Up, WINDOW};
-use crate::kill_sequence::Steps;
-use crate::output::{Piece, Target};
-use crate::rank::Rank;
+use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
+use crate::kill_sequence::KillSequence;
+use crate::output::{OutputTarget, ReadOutcome};
+use crate::rank::RankProcess;
 use crate::signals::Signals;
-use crate::start::{self, Share};
+use crate::start::{self, LocalShare};
 use crate::{Error, Options, library_directory, limits, processes, timespec};
 
-/// How the launcher calls the agent: `fishplate agent`.
+/// The command's word for the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
 
-/// Serves one launcher over the standard streams, until the ranks of this host have ended. Returns the exit code.
-pub fn serve() -> Result<u8, Error> {
+/// Serves one launcher over the standard streams, until the ranks of this host have ended. Returns
+/// the exit code.
+pub(crate) fn serve() -> Result<u8, Error> {
     if io::stdin().is_terminal() {
         return Err(Error::AgentByHand);
     }
@@ -32,64 +33,66 @@ pub fn serve() -> Result<u8, Error> {
         why,
     })?;
     link.post_line(HELLO);
-    // The launcher gives its order, or has changed its mind.
+    // The launcher sends its order, or ends the connection.
     let order = loop {
         let mut wanted = polled(&link);
         poll(&mut wanted, None).map_err(Error::system("wait for the launcher"))?;
         link.flush();
         link.pull();
-        match link.next::<Down>() {
-            Ok(Some(Down::Start(order))) => break order,
+        match link.next::<ToAgent>() {
+            Ok(Some(ToAgent::Start(order))) => break order,
             Ok(None) if !link.is_at_end() => {}
             Ok(_) => return Ok(0),
             Err(why) => return Err(Error::BadFrame { why }),
         }
     };
-    Served::start(link, order)?.watch()
+    LocalRanks::start(link, order)?.watch()
 }
 
-/// The streams become the link; whatever else writes to standard output is sent to standard error.
-fn take_streams() -> io::Result<Link> {
+/// Makes the standard streams the link. Other writers to standard output reach standard error.
+fn take_streams() -> io::Result<FrameLink> {
     let reader = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let writer = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-    Link::new(reader, writer)
+    FrameLink::new(reader, writer)
 }
 
-fn polled(link: &Link) -> Vec<PollFd<'_>> {
+fn polled(link: &FrameLink) -> Vec<PollFd<'_>> {
     let wanted = link.wanted();
     wanted
         .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
         .collect()
 }
 
-/// The ranks of this host, and what is on its way to and from them.
-struct Served {
-    link: Link,
+/// The ranks of this host, with their output and input.
+struct LocalRanks {
+    link: FrameLink,
     signals: Signals,
-    /// The number of the first.
+    /// The number of the first rank.
     first: usize,
-    ranks: Vec<Rank>,
-    ending: Option<Steps>,
-    /// Output is not waited for.
+    ranks: Vec<RankProcess>,
+    /// The signals still to be sent to end the ranks.
+    ending: Option<KillSequence>,
+    /// Whether the end does not wait for output.
     hurry: bool,
+    /// Whether no process is left.
     childless: bool,
-    /// Output that the launcher has not taken yet.
+    /// Bytes of each output stream that the launcher has not confirmed.
     under_way: [usize; 2],
-    input: Input,
+    input: RankInput,
 }
 
-/// What rank 0 is to read.
+/// The standard input of rank 0.
 #[derive(Default)]
-struct Input {
+struct RankInput {
     pending: Vec<u8>,
     at_end: bool,
     pipe: Option<OwnedFd>,
 }
 
-impl Served {
-    fn start(mut link: Link, order: Order) -> Result<Self, Error> {
+impl LocalRanks {
+    fn start(mut link: FrameLink, order: StartOrder) -> Result<Self, Error> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(Error::system("become the reaper of orphans"))?;
         let signals = Signals::take()?;
@@ -100,15 +103,15 @@ impl Served {
             Ok(()) => {
                 let pids = ranks.iter().filter_map(|rank| rank.pid);
                 let pids = pids.map(|pid| pid.as_raw_nonzero().get()).collect();
-                link.post(&Up::Started(pids));
+                link.post(&FromAgent::Started(pids));
             }
-            Err(error) => link.post(&Up::Refused {
+            Err(error) => link.post(&FromAgent::Refused {
                 why: error.to_string(),
                 code: error.exit_code(),
             }),
         }
         let pipe = ranks.iter_mut().find_map(|rank| rank.input.take());
-        let mut served = Served {
+        let mut local = LocalRanks {
             link,
             signals,
             first,
@@ -117,30 +120,30 @@ impl Served {
             hurry: false,
             childless: false,
             under_way: [0; 2],
-            input: Input {
+            input: RankInput {
                 pipe,
-                ..Input::default()
+                ..RankInput::default()
             },
         };
         if refused {
-            served.end(vec![Signal::SIGKILL], true);
+            local.end(vec![Signal::SIGKILL], true);
         }
-        Ok(served)
+        Ok(local)
     }
 
     fn watch(mut self) -> Result<u8, Error> {
         while !self.is_over() {
             self.sleep()?;
             self.take_signals();
-            self.obey()?;
+            self.follow_orders()?;
             self.relay();
             self.reap();
             self.move_output();
             self.move_input();
-            self.take_steps();
+            self.send_due_signals();
             self.link.flush();
         }
-        self.link.post(&Up::Done);
+        self.link.post(&FromAgent::Done);
         Ok(0)
     }
 
@@ -165,14 +168,14 @@ impl Served {
         let pipe = self.input.pipe.as_ref();
         let pipe = pipe.filter(|_| !self.input.pending.is_empty());
         wanted.extend(pipe.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
-        let time = self.ending.as_ref().and_then(Steps::next);
+        let time = self.ending.as_ref().and_then(KillSequence::next);
         match poll(&mut wanted, time.map(timespec).as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the ranks")(errno)),
         }
     }
 
-    /// Whoever ends the agent ends its ranks.
+    /// A signal that ends the agent ends its ranks.
     fn take_signals(&mut self) {
         while let Some(received) = self.signals.read() {
             if matches!(
@@ -185,15 +188,15 @@ impl Served {
     }
 
     fn leave(&mut self, why: String) {
-        self.link.post(&Up::Leaving(why));
+        self.link.post(&FromAgent::Leaving(why));
         self.end(vec![Signal::SIGKILL], true);
     }
 
-    fn obey(&mut self) -> Result<(), Error> {
+    fn follow_orders(&mut self) -> Result<(), Error> {
         self.link.pull();
         loop {
             match self.link.next() {
-                Ok(Some(frame)) => self.take(frame),
+                Ok(Some(frame)) => self.handle_frame(frame),
                 Ok(None) => break,
                 Err(why) => {
                     self.end(vec![Signal::SIGKILL], true);
@@ -201,44 +204,44 @@ impl Served {
                 }
             }
         }
-        // Nobody is left to serve. That there is still somebody to hear it is possible.
+        // The launcher is gone, but may still read this frame.
         if self.link.is_at_end() && !self.hurry {
-            self.leave("does not hear the launcher any more".into());
+            self.leave("lost the connection to the launcher".into());
         }
         Ok(())
     }
 
-    fn take(&mut self, frame: Down) {
+    fn handle_frame(&mut self, frame: ToAgent) {
         match frame {
-            Down::Start(_) => {}
-            Down::Ask(rank) => {
+            ToAgent::Start(_) => {}
+            ToAgent::RequestStatus(rank) => {
                 if let Some(rank) = self.rank(rank) {
-                    rank.ask();
+                    rank.request_status();
                 }
             }
-            Down::Tell(rank, packet) => {
+            ToAgent::Send(rank, packet) => {
                 if let Some(rank) = self.rank(rank) {
-                    rank.tell(packet);
+                    rank.send(packet);
                 }
             }
-            Down::Input(bytes) => self.input.pending.extend_from_slice(&bytes),
-            Down::EndOfInput => self.input.at_end = true,
-            Down::Taken(target, bytes) => {
+            ToAgent::Input(bytes) => self.input.pending.extend_from_slice(&bytes),
+            ToAgent::EndOfInput => self.input.at_end = true,
+            ToAgent::Taken(target, bytes) => {
                 let under_way = &mut self.under_way[target as usize];
                 *under_way = under_way.saturating_sub(bytes);
             }
-            Down::Deaf(target) => {
+            ToAgent::Closed(target) => {
                 let streams = self.ranks.iter_mut().flat_map(|rank| &mut rank.streams);
                 streams
                     .filter(|stream| stream.target == target)
                     .for_each(|stream| stream.stop_reading());
             }
-            Down::Signal(number) => {
+            ToAgent::Signal(number) => {
                 if let Ok(signal) = Signal::try_from(number) {
                     processes::to_ranks(&self.ranks, signal, false);
                 }
             }
-            Down::End { signals, hurry } => {
+            ToAgent::End { signals, hurry } => {
                 let signals = signals.into_iter();
                 let signals = signals.filter_map(|number| Signal::try_from(number).ok());
                 self.end(signals.collect(), hurry);
@@ -246,17 +249,17 @@ impl Served {
         }
     }
 
-    fn rank(&mut self, number: usize) -> Option<&mut Rank> {
+    fn rank(&mut self, number: usize) -> Option<&mut RankProcess> {
         self.ranks.get_mut(number.checked_sub(self.first)?)
     }
 
     fn end(&mut self, signals: Vec<Signal>, hurry: bool) {
         self.hurry |= hurry;
-        self.ending = Some(Steps::new(signals, Instant::now()));
-        self.take_steps();
+        self.ending = Some(KillSequence::new(signals, Instant::now()));
+        self.send_due_signals();
     }
 
-    fn take_steps(&mut self) {
+    fn send_due_signals(&mut self) {
         let now = Instant::now();
         let Some(steps) = &mut self.ending else {
             return;
@@ -276,12 +279,12 @@ impl Served {
         for rank in &mut self.ranks {
             let gone = rank.program_has_ended();
             for packet in rank.relay() {
-                self.link.post(&Up::Said(rank.number, packet));
+                self.link.post(&FromAgent::Packet(rank.number, packet));
             }
             rank.flush();
             let gone = gone || rank.program_is_gone;
             if gone && rank.program_ended().is_some() {
-                self.link.post(&Up::ProgramGone(rank.number));
+                self.link.post(&FromAgent::ProgramGone(rank.number));
             }
         }
     }
@@ -296,11 +299,12 @@ impl Served {
                         continue;
                     };
                     for packet in rank.relay() {
-                        self.link.post(&Up::Said(rank.number, packet));
+                        self.link.post(&FromAgent::Packet(rank.number, packet));
                     }
                     rank.exit = Some(status.into());
                     rank.program = None;
-                    self.link.post(&Up::Ended(rank.number, status.into()));
+                    self.link
+                        .post(&FromAgent::Ended(rank.number, status.into()));
                 }
                 Ok(None) => return,
                 Err(Errno::INTR) => {}
@@ -315,18 +319,19 @@ impl Served {
     fn move_output(&mut self) {
         for rank in &mut self.ranks {
             for stream in &mut rank.streams {
-                let target: Target = stream.target;
+                let target: OutputTarget = stream.target;
                 let under_way = &mut self.under_way[target as usize];
                 while *under_way < WINDOW {
                     match stream.read(PIECE) {
-                        Piece::Bytes(bytes) => {
+                        ReadOutcome::Bytes(bytes) => {
                             *under_way += bytes.len();
-                            self.link.post(&Up::Output(rank.number, target, bytes));
+                            self.link
+                                .post(&FromAgent::Output(rank.number, target, bytes));
                         }
-                        Piece::Nothing => break,
-                        Piece::End => {
+                        ReadOutcome::Nothing => break,
+                        ReadOutcome::End => {
                             stream.stop_reading();
-                            self.link.post(&Up::EndOfOutput(rank.number, target));
+                            self.link.post(&FromAgent::EndOfOutput(rank.number, target));
                             break;
                         }
                     }
@@ -336,7 +341,7 @@ impl Served {
     }
 
     fn move_input(&mut self) {
-        let Input {
+        let RankInput {
             pending,
             at_end,
             pipe,
@@ -345,13 +350,13 @@ impl Served {
             match rustix::io::write(file.as_fd(), pending) {
                 Ok(length) => {
                     pending.drain(..length);
-                    self.link.post(&Up::InputTaken(length));
+                    self.link.post(&FromAgent::InputTaken(length));
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(_) => {
                     *pipe = None;
-                    self.link.post(&Up::InputClosed);
+                    self.link.post(&FromAgent::InputClosed);
                 }
             }
         }
@@ -361,7 +366,7 @@ impl Served {
     }
 }
 
-fn start_ranks(order: Order, signals: &Signals) -> (Vec<Rank>, Result<(), Error>) {
+fn start_ranks(order: StartOrder, signals: &Signals) -> (Vec<RankProcess>, Result<(), Error>) {
     let hosts = match Hosts::parse(&order.hosts, order.ranks) {
         Ok(hosts) => hosts,
         Err(why) => {
@@ -381,7 +386,7 @@ fn start_ranks(order: Order, signals: &Signals) -> (Vec<Rank>, Result<(), Error>
             .and_then(|command| library_directory(&command)),
         ..Options::default()
     };
-    let share = Share {
+    let share = LocalShare {
         first: order.first,
         count: order.count,
         hosts,
@@ -393,7 +398,8 @@ fn start_ranks(order: Order, signals: &Signals) -> (Vec<Rank>, Result<(), Error>
     }
 }
 
-/// An agent that fails says so where its launcher's user sees it.
+/// Runs an agent as a command. An error goes to standard error, which the launcher shows to its
+/// user. Returns the exit code.
 pub fn main() -> u8 {
     match serve() {
         Ok(code) => code,

@@ -1,81 +1,88 @@
-//! Ending a job: signals, one stronger than the other, until no process of it is left.
+//! The end of a job: signals, each stronger than the one before, until no process of it is left.
 
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::status_query::{Inquiry, Purpose};
-use super::{Job, say};
-use crate::kill_sequence::{GRACE, Steps};
-use crate::rank::Rank;
+use super::status_query::{QueryPurpose, StatusQuery};
+use super::{RunningJob, say};
+use crate::kill_sequence::{GRACE, KillSequence};
+use crate::rank::RankProcess;
 use crate::verdict::Verdict;
 use crate::{describe, processes};
 
-/// How long ranks have to say what they wait for before the job is ended.
+/// The time for ranks to report their status before the job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
-/// A process that SIGKILL does not end within this time waits in the system, for a device or a file server.
+/// The time after which a process that SIGKILL has not ended waits in a system call, for a device
+/// or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
 
-impl Job<'_> {
+impl RunningJob<'_> {
+    /// Whether the job is ending, or only waits for the status of its ranks to end.
     pub(super) fn is_ending(&self) -> bool {
         let last_words = matches!(
-            &self.inquiry,
-            Some(Inquiry {
-                purpose: Purpose::End(..),
+            &self.query,
+            Some(StatusQuery {
+                purpose: QueryPurpose::End(..),
                 ..
             })
         );
         self.ending.is_some() || last_words
     }
 
-    /// Ends the job for this reason by these signals, once ranks have had the time to say what they wait for.
+    /// Ends the job with this verdict by these signals, after ranks have had time to report their
+    /// status.
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
-        // What they had said before is the state at which the job failed.
-        self.ranks.iter_mut().for_each(|rank| drop(rank.listen()));
-        let time = if self.ranks.iter().any(Rank::is_in_mpi) {
+        // Their status is that of the time before the failure, so earlier lines are received first.
+        self.ranks
+            .iter_mut()
+            .for_each(|rank| drop(rank.receive_events()));
+        let time = if self.ranks.iter().any(RankProcess::is_in_mpi) {
             LAST_WORDS
         } else {
             Duration::ZERO
         };
-        self.inquire(Purpose::End(verdict, steps), time);
+        self.query_status(QueryPurpose::End(verdict, steps), time);
     }
 
-    /// Sends these signals, one after the other, until nothing is left.
+    /// Ends the job by these signals, one after the other.
     pub(super) fn end(&mut self, steps: &[Signal]) {
         self.end_by(steps, true);
     }
 
-    /// The same for what ranks left running when they had ended as they should: their output is waited for.
+    /// Ends the processes that ranks left running after they ended properly. Waits for their
+    /// output.
     pub(super) fn end_in_order(&mut self, steps: &[Signal]) {
         self.end_by(steps, false);
     }
 
     fn end_by(&mut self, steps: &[Signal], hurry: bool) {
         let now = Instant::now();
-        self.ending = Some(Steps::new(steps.iter().copied(), now));
+        self.ending = Some(KillSequence::new(steps.iter().copied(), now));
         self.hopeless = Some(now + GRACE * steps.len() as u32 + HOPELESS);
-        // Whoever is in a hurry does not wait for what ranks would have said.
-        if let Some(Inquiry {
-            purpose: Purpose::End(verdict, _),
+        // A second interrupt does not wait for the status of ranks.
+        if let Some(StatusQuery {
+            purpose: QueryPurpose::End(verdict, _),
             ..
-        }) = self.inquiry.take()
+        }) = self.query.take()
         {
             say(&self.line(&verdict, false));
             self.verdict.get_or_insert(verdict);
         }
         self.hurry = hurry;
         self.end_agents(steps, hurry);
-        self.take_steps();
+        self.send_due_signals();
     }
 
-    pub(super) fn take_steps(&mut self) {
+    /// Sends the signals that are due.
+    pub(super) fn send_due_signals(&mut self) {
         let now = Instant::now();
         let had = self.had;
         let Some(steps) = &mut self.ending else {
             return;
         };
         while let Some(signal) = steps.take(now) {
-            // Agents take the steps of a job on several hosts.
+            // In a job on several hosts, agents send the signals.
             if self.childless || !self.agents.is_empty() {
                 continue;
             }
@@ -86,7 +93,7 @@ impl Job<'_> {
         }
     }
 
-    /// The one line about the end.
+    /// The line that reports the verdict; `with_others` adds the states of the other ranks.
     pub(super) fn line(&self, verdict: &Verdict, with_others: bool) -> String {
         let who = verdict.rank.map_or(String::new(), |number| {
             let rank = &self.ranks[number];

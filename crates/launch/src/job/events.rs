@@ -1,33 +1,37 @@
-//! What ranks say, and how they end: which of it is a failure of the job.
+//! The lines that ranks send, and the ends of their processes: which of them are failures of the
+//! job.
 
 use nix::sys::signal::Signal;
 use pmi::FromLauncher;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
 
-use super::{Job, say};
-use crate::agent::frame::{Down, Exit};
-use crate::rank::{News, Rank};
+use super::{RunningJob, say};
+use crate::agent::frame::{ProcessExit, ToAgent};
+use crate::rank::{RankEvent, RankProcess};
 use crate::verdict::{Cause, Verdict};
 
-impl Job<'_> {
-    pub(super) fn listen(&mut self, ready: &[usize]) {
+impl RunningJob<'_> {
+    /// Handles the lines of these ranks, and the ends of programs below wrappers.
+    pub(super) fn handle_ranks(&mut self, ready: &[usize]) {
         for &number in ready {
             let rank = &mut self.ranks[number];
             let gone = rank.program_has_ended();
-            // What a process said just before it ended counts more than its end, so this comes after looking.
-            let news = rank.listen();
+            // The last lines of a process count before its end, so they are received after this
+            // check.
+            let events = rank.receive_events();
             rank.flush();
-            self.hear(number, news);
+            self.handle_events(number, events);
             let rank = &mut self.ranks[number];
             let gone = gone || rank.program_is_gone;
             if gone && let Some(cause) = rank.program_ended() {
                 self.rank_failed(number, cause);
             }
         }
-        self.miss_early_leavers();
+        self.find_early_leavers();
     }
 
+    /// Handles the ends of processes.
     pub(super) fn reap(&mut self) {
         match self.is_remote() {
             true => {
@@ -39,7 +43,7 @@ impl Job<'_> {
         if self.childless {
             return;
         }
-        // What ranks left running after they ended, ends too.
+        // Processes that ranks left running end after them.
         if !self.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
             self.end_in_order(&[Signal::SIGTERM, Signal::SIGKILL]);
         }
@@ -67,63 +71,86 @@ impl Job<'_> {
         }
     }
 
-    pub(super) fn hear(&mut self, number: usize, news: Vec<News>) {
-        for news in news {
-            match news {
-                News::Failure(cause) => self.rank_failed(number, cause),
-                News::Put { key, value } => match self.space.put(number, &key, &value) {
-                    Ok(waiting) => waiting
-                        .into_iter()
-                        .for_each(|other| self.tell(other, &key, &value)),
-                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+    /// Handles lines of a rank that concern the whole job.
+    pub(super) fn handle_events(&mut self, number: usize, events: Vec<RankEvent>) {
+        for event in events {
+            match event {
+                RankEvent::Failure(cause) => self.rank_failed(number, cause),
+                RankEvent::Put { key, value } => match self.kvs.put(number, &key, &value) {
+                    Ok(waiting) => {
+                        let line = FromLauncher::Value { key, value };
+                        waiting
+                            .into_iter()
+                            .for_each(|other| self.send(other, &line));
+                    }
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
-                News::Get { key } => match self.space.get(number, &key) {
+                RankEvent::Get { key } => match self.kvs.get(number, &key) {
                     Ok(Some(value)) => {
                         let value = value.to_string();
-                        self.tell(number, &key, &value);
+                        self.send(number, &FromLauncher::Value { key, value });
                     }
                     Ok(None) => {}
-                    Err(why) => self.rank_failed(number, Cause::Space { why }),
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
+                },
+                RankEvent::Fence => match self.kvs.enter_fence(number) {
+                    Ok(true) => {
+                        let all = 0..self.ranks.len();
+                        all.for_each(|rank| self.send(rank, &FromLauncher::Fence));
+                    }
+                    Ok(false) => {}
+                    Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
             }
         }
     }
 
-    fn tell(&mut self, number: usize, key: &str, value: &str) {
-        let (key, value) = (key.to_string(), value.to_string());
-        let line = FromLauncher::Value { key, value };
+    /// Sends a line to a rank, on whatever host it is.
+    fn send(&mut self, number: usize, line: &FromLauncher) {
         let packet = format!("{line}\n");
         match self.ranks[number].host {
-            None => self.ranks[number].tell(packet),
-            Some(host) => self.agents[host].link.post(&Down::Tell(number, packet)),
+            None => self.ranks[number].send(packet),
+            Some(host) => self.agents[host].link.post(&ToAgent::Send(number, packet)),
         }
     }
 
-    pub(super) fn rank_ended(&mut self, number: usize, exit: Exit) {
-        let said = self.ranks[number].listen();
-        self.hear(number, said);
+    /// Records the end of a rank's process.
+    pub(super) fn rank_ended(&mut self, number: usize, exit: ProcessExit) {
+        let events = self.ranks[number].receive_events();
+        self.handle_events(number, events);
         let others_in_mpi = self
             .ranks
             .iter()
             .any(|rank| rank.number != number && rank.init.is_some());
         let cause = self.ranks[number].ended(exit, others_in_mpi);
-        if let Some(cause) = cause {
+        let left_fence = self.kvs.fence_waits_for(number);
+        if let Some(cause) = cause.or(left_fence.then_some(Cause::LeftFence)) {
             self.rank_failed(number, cause);
         }
     }
 
-    /// A rank that left before others showed that this is an MPI job, which waits for it in vain.
-    pub(super) fn miss_early_leavers(&mut self) {
-        if self.is_ending() || !self.ranks.iter().any(Rank::is_in_mpi) {
+    /// Ends the job if a rank has ended while others wait for it: in a fence, or in MPI because it
+    /// ended before the others showed that this is an MPI job.
+    pub(super) fn find_early_leavers(&mut self) {
+        if self.is_ending() {
             return;
         }
-        let left = |rank: &&Rank| !rank.is_running() && rank.init.is_none();
+        let missed =
+            |rank: &&RankProcess| !rank.is_running() && self.kvs.fence_waits_for(rank.number);
+        if let Some(number) = self.ranks.iter().find(missed).map(|rank| rank.number) {
+            self.rank_failed(number, Cause::LeftFence);
+        }
+        if !self.ranks.iter().any(RankProcess::is_in_mpi) {
+            return;
+        }
+        let left = |rank: &&RankProcess| !rank.is_running() && rank.init.is_none();
         if let Some(number) = self.ranks.iter().find(left).map(|rank| rank.number) {
             self.rank_failed(number, Cause::NoInit);
         }
     }
 
-    /// Only the first failure counts. Nobody depends on a rank that is past MPI_Finalize, so then the job goes on.
+    /// Ends the job for the failure of a rank, unless it is ending already. No rank depends on one
+    /// that has completed MPI_Finalize, so after such a failure the job continues.
     pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
         if self.is_ending() {
             return;

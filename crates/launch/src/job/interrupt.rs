@@ -2,13 +2,14 @@
 
 use nix::sys::signal::Signal;
 
-use super::Job;
-use super::status_query::{Purpose, REPORT};
+use super::RunningJob;
+use super::status_query::{QueryPurpose, REPORT};
 use crate::processes;
-use crate::signals::Received;
+use crate::signals::ReceivedSignal;
 use crate::verdict::{Cause, Verdict};
 
-impl Job<'_> {
+impl RunningJob<'_> {
+    /// Handles the signals that have arrived.
     pub(super) fn take_signals(&mut self) {
         while let Some(received) = self.signals.read() {
             match received.signal {
@@ -16,7 +17,7 @@ impl Job<'_> {
                 Signal::SIGUSR1 | Signal::SIGUSR2 => {
                     self.pass_on(received.signal, received.from_terminal)
                 }
-                Signal::SIGQUIT => self.inquire(Purpose::Report, REPORT),
+                Signal::SIGQUIT => self.query_status(QueryPurpose::Report, REPORT),
                 Signal::SIGTSTP => self.stop(received.from_terminal),
                 Signal::SIGCONT => self.pass_on(Signal::SIGCONT, received.from_terminal),
                 _ => {}
@@ -24,8 +25,8 @@ impl Job<'_> {
         }
     }
 
-    /// The first time, ranks may say what they wait for and clean up. Whoever asks twice means it.
-    fn interrupt(&mut self, received: Received) {
+    /// The first interrupt lets ranks report their status and clean up. A second one kills them.
+    fn interrupt(&mut self, received: ReceivedSignal) {
         if self.is_ending() {
             self.end(&[Signal::SIGKILL]);
             return;
@@ -45,7 +46,7 @@ impl Job<'_> {
         );
     }
 
-    /// Stops with the ranks, and goes on with them.
+    /// Stops the ranks and this process, and continues the ranks when this process continues.
     fn stop(&mut self, from_terminal: bool) {
         self.pass_on(Signal::SIGTSTP, from_terminal);
         processes::to_process(rustix::process::getpid(), Signal::SIGSTOP);

@@ -1,4 +1,4 @@
-//! The life of a job: one loop that watches the ranks until nothing of them is left.
+//! The life of a job: one loop that watches its ranks until no process of it is left.
 
 mod ending;
 mod events;
@@ -14,23 +14,23 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
-use crate::kill_sequence::Steps;
-use crate::kvs::Space;
-use crate::output::{Sink, Stream, Target};
-use crate::rank::Rank;
+use crate::kill_sequence::KillSequence;
+use crate::kvs::Kvs;
+use crate::output::{OutputSink, OutputStream, OutputTarget};
+use crate::rank::RankProcess;
 use crate::signals::Signals;
-use crate::start::Share;
-use crate::stuck::Stuck;
+use crate::start::LocalShare;
+use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
-use remote::Input;
-use status_query::Inquiry;
+use remote::InputRelay;
+use status_query::StatusQuery;
 
-/// Runs the job. Returns the exit code: that of the first rank that failed, 128 and the signal's number if a signal
-/// ended it, 124 after the timeout.
+/// Runs a job. Returns its exit code: that of the first rank that failed, 128 plus the number of a
+/// signal that ended it, or 124 after the timeout.
 ///
-/// The calling thread has to outlive the job, because the ranks die with the thread that started them; and the process
-/// must have no other children, because all are waited for.
+/// The calling thread must outlive the job, because the ranks die with the thread that started
+/// them. The process must have no other children, because this function waits for all children.
 pub fn run(options: &Options) -> Result<u8, Error> {
     limits::check(options.ranks)?;
     let descriptors = match options.hosts.len() {
@@ -42,16 +42,16 @@ pub fn run(options: &Options) -> Result<u8, Error> {
     let signals = Signals::take()?;
     let (ranks, agents, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = Share::all(options.ranks);
+            let share = LocalShare::all(options.ranks);
             let (ranks, outcome) = start::start(options, share, descriptors, signals.before());
             (ranks, Vec::new(), outcome)
         }
         false => {
             let (agents, outcome) = contact::start(options, signals.before());
-            (elsewhere(options, agents.len()), agents, outcome)
+            (remote_ranks(options, agents.len()), agents, outcome)
         }
     };
-    let mut job = Job::new(options, ranks, agents, signals);
+    let mut job = RunningJob::new(options, ranks, agents, signals);
     if outcome.is_err() {
         job.end(&[Signal::SIGKILL]);
     }
@@ -60,60 +60,70 @@ pub fn run(options: &Options) -> Result<u8, Error> {
     Ok(job.verdict.map_or(0, |verdict| verdict.cause.exit_code()))
 }
 
-/// The ranks that agents will start, on the hosts whose agents are under way.
-fn elsewhere(options: &Options, agents: usize) -> Vec<Rank> {
+/// The ranks that agents will start, on the hosts whose agents have been started.
+fn remote_ranks(options: &Options, agents: usize) -> Vec<RankProcess> {
     let hosts = options.hosts.iter().take(agents).enumerate();
     let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));
     let ranks = hosts.enumerate();
     ranks
-        .map(|(number, host)| Rank::remote(number, host, options.tag_output))
+        .map(|(number, host)| RankProcess::remote(number, host, options.tag_output))
         .collect()
 }
 
-struct Job<'a> {
+/// A job while it runs.
+struct RunningJob<'a> {
     options: &'a Options,
-    ranks: Vec<Rank>,
-    /// One for each host of a job on several; none on one.
+    ranks: Vec<RankProcess>,
+    /// The agents, one for each host. Empty for a job on this machine.
     agents: Vec<Agent>,
-    input: Input,
+    input: InputRelay,
     signals: Signals,
-    space: Space,
-    stdout: Sink,
-    stderr: Sink,
+    kvs: Kvs,
+    stdout: OutputSink,
+    stderr: OutputSink,
     /// The first failure.
     verdict: Option<Verdict>,
-    inquiry: Option<Inquiry>,
-    /// The signals still to be sent to end the job, and when; none while it runs.
-    ending: Option<Steps>,
-    /// The job failed, or somebody wants it to end: nobody who reads its output is waited for.
+    /// The status query that ranks are answering.
+    query: Option<StatusQuery>,
+    /// The signals still to be sent to end the job. None while it runs.
+    ending: Option<KillSequence>,
+    /// Whether the job failed or was interrupted: then its end does not wait for the reader of its
+    /// output.
     hurry: bool,
+    /// The time at which the launcher gives up on processes that do not end.
     hopeless: Option<Instant>,
-    /// The ranks that share the launcher's process group have had this signal from the terminal.
+    /// The signal that the terminal has sent to the ranks in the launcher's process group.
     had: Option<Signal>,
+    /// The time at which the job is ended.
     timeout: Option<Instant>,
-    stuck: Option<Stuck>,
-    /// When agents that have not ended are killed.
+    stuck: Option<StuckDetector>,
+    /// The time at which agents that have not ended are killed.
     overdue: Option<Instant>,
-    /// No process of the job is left.
+    /// Whether no process of the job is left.
     childless: bool,
 }
 
-impl<'a> Job<'a> {
-    fn new(options: &'a Options, ranks: Vec<Rank>, agents: Vec<Agent>, signals: Signals) -> Self {
+impl<'a> RunningJob<'a> {
+    fn new(
+        options: &'a Options,
+        ranks: Vec<RankProcess>,
+        agents: Vec<Agent>,
+        signals: Signals,
+    ) -> Self {
         let now = Instant::now();
         let patience = options.report_stuck.filter(|time| !time.is_zero());
-        Job {
+        RunningJob {
             options,
-            stuck: patience.map(|patience| Stuck::new(patience, ranks.len(), now)),
+            stuck: patience.map(|patience| StuckDetector::new(patience, ranks.len(), now)),
             ranks,
             agents,
-            input: Input::default(),
+            input: InputRelay::default(),
             signals,
-            space: Space::default(),
-            stdout: Sink::new(Target::Stdout),
-            stderr: Sink::new(Target::Stderr),
+            kvs: Kvs::new(options.ranks),
+            stdout: OutputSink::new(OutputTarget::Stdout),
+            stderr: OutputSink::new(OutputTarget::Stderr),
             verdict: None,
-            inquiry: None,
+            query: None,
             ending: None,
             hurry: false,
             overdue: None,
@@ -127,12 +137,12 @@ impl<'a> Job<'a> {
     fn watch(&mut self) -> Result<(), Error> {
         while !self.is_over() {
             let ready = self.sleep()?;
-            // Signals before deaths: a rank that the terminal's Ctrl-C killed has not failed by itself.
+            // Signals before deaths: a rank that Ctrl-C on the terminal killed has not failed.
             self.take_signals();
-            self.listen(&ready);
+            self.handle_ranks(&ready);
             self.reap();
             self.move_output(&ready);
-            self.look_at_the_clock();
+            self.handle_deadlines();
         }
         Ok(())
     }
@@ -141,7 +151,7 @@ impl<'a> Job<'a> {
         let given_up = self.hopeless.is_some_and(|time| Instant::now() >= time);
         if given_up && !self.childless {
             say(
-                "a process of the job does not end: it waits in the system, for a device or a file server",
+                "a process of the job does not end after SIGKILL: it waits in a system call, for a device or a file server",
             );
         }
         let quiet = self
@@ -153,12 +163,12 @@ impl<'a> Job<'a> {
         given_up || (self.childless && (quiet || self.ending_is_due()))
     }
 
-    /// Whoever does not read the output holds up the end of a failed job for no longer than its ranks do.
+    /// Whether a failed job ends without its reader: once all signals have been sent.
     fn ending_is_due(&self) -> bool {
-        self.hurry && self.ending.as_ref().is_some_and(Steps::is_empty)
+        self.hurry && self.ending.as_ref().is_some_and(KillSequence::is_empty)
     }
 
-    /// Waits for something to do, at most until the clock says that there is. Returns the ranks that have something.
+    /// Waits for an event, at most until the next deadline. Returns the ranks with events.
     fn sleep(&self) -> Result<Vec<usize>, Error> {
         let mut owners = Vec::new();
         let mut wanted = Vec::new();
@@ -168,7 +178,7 @@ impl<'a> Job<'a> {
                 .streams
                 .iter()
                 .filter(|stream| !self.sink(stream.target).is_full());
-            let readers = streams.filter_map(Stream::reader);
+            let readers = streams.filter_map(OutputStream::reader);
             wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             owners.resize(wanted.len(), rank.number);
         }
@@ -192,18 +202,18 @@ impl<'a> Job<'a> {
         Ok(ready)
     }
 
-    fn sink(&self, target: Target) -> &Sink {
+    fn sink(&self, target: OutputTarget) -> &OutputSink {
         match target {
-            Target::Stdout => &self.stdout,
-            Target::Stderr => &self.stderr,
+            OutputTarget::Stdout => &self.stdout,
+            OutputTarget::Stderr => &self.stderr,
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let idle = self.inquiry.is_none() && self.ending.is_none();
+        let idle = self.query.is_none() && self.ending.is_none();
         let deadlines = [
-            self.inquiry.as_ref().map(|inquiry| inquiry.until),
-            self.ending.as_ref().and_then(Steps::next),
+            self.query.as_ref().map(|query| query.until),
+            self.ending.as_ref().and_then(KillSequence::next),
             self.deadline_of_agents(),
             self.hopeless,
             self.timeout.filter(|_| self.ending.is_none()),
@@ -216,8 +226,8 @@ impl<'a> Job<'a> {
         for &number in ready {
             for stream in &mut self.ranks[number].streams {
                 let sink = match stream.target {
-                    Target::Stdout => &mut self.stdout,
-                    Target::Stderr => &mut self.stderr,
+                    OutputTarget::Stdout => &mut self.stdout,
+                    OutputTarget::Stderr => &mut self.stderr,
                 };
                 if sink.is_closed() {
                     stream.close(sink);
@@ -232,7 +242,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// In one write, so that the lines of ranks do not come between.
+/// Prints a message of the launcher in one write, so that no line of a rank comes between.
 fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
 }

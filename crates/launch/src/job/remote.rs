@@ -1,4 +1,4 @@
-//! A job on several hosts: what its agents say, and what they are told.
+//! A job on several hosts: the exchange of frames with its agents.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -8,33 +8,34 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-use super::Job;
+use super::RunningJob;
 use crate::agent::contact::{Agent, PATIENCE};
-use crate::agent::frame::{Down, PIECE, Up, WINDOW};
+use crate::agent::frame::{FromAgent, PIECE, ToAgent, WINDOW};
 use crate::kill_sequence::GRACE;
-use crate::output::{Sink, Stream, Target};
+use crate::output::{OutputSink, OutputStream, OutputTarget};
 use crate::processes;
-use crate::rank::Rank;
+use crate::rank::RankProcess;
 use crate::verdict::{Cause, Verdict};
 
-/// How long the exit of an agent's command is waited for once the agent has fallen silent.
+/// The time to wait for the exit of an agent's command after the end of the agent's stream.
 const EXIT: Duration = Duration::from_millis(300);
-/// How long agents have to end after their ranks had to.
+/// The time for agents to end after the time for their ranks.
 const OVERDUE: Duration = Duration::from_secs(2);
 
-/// The launcher's own input, on its way to rank 0.
+/// The launcher's standard input on its way to rank 0.
 #[derive(Default)]
-pub(super) struct Input {
+pub(super) struct InputRelay {
+    /// Bytes that rank 0's agent has not confirmed.
     under_way: usize,
     at_end: bool,
 }
 
-impl Job<'_> {
+impl RunningJob<'_> {
     pub(super) fn is_remote(&self) -> bool {
         !self.options.hosts.is_empty()
     }
 
-    /// What to poll for the agents' sake.
+    /// The descriptors to poll for events of agents.
     pub(super) fn wanted_of_agents(&self) -> Vec<PollFd<'_>> {
         let mut wanted = Vec::new();
         for agent in &self.agents {
@@ -58,9 +59,9 @@ impl Job<'_> {
         started && open && may_read_input()
     }
 
-    /// When the agents want attention without having said anything.
+    /// The next deadline of an agent.
     pub(super) fn deadline_of_agents(&self) -> Option<Instant> {
-        let answers = self.agents.iter().filter(|agent| !agent.is_there);
+        let answers = self.agents.iter().filter(|agent| !agent.has_answered);
         let answers = answers
             .filter(|_| !self.is_ending())
             .map(|agent| agent.since + PATIENCE);
@@ -70,38 +71,40 @@ impl Job<'_> {
         answers.chain(silent).chain(self.overdue).min()
     }
 
+    /// Handles the frames and ends of all agents.
     pub(super) fn serve_agents(&mut self) {
         for host in 0..self.agents.len() {
             let agent = &mut self.agents[host];
             agent.link.flush();
             agent.link.pull();
             agent.pull_text();
-            if !agent.is_there
+            if !agent.has_answered
                 && let Err(why) = agent.meet()
             {
                 self.host_failed(host, why, 1);
             }
-            if self.agents[host].is_there {
-                self.take_frames(host);
+            if self.agents[host].has_answered {
+                self.handle_frames(host);
             }
             let text = self.agents[host].take_text();
             self.stderr.push(&[&text]);
-            self.miss(host);
+            self.check_agent(host);
         }
         self.move_input();
-        self.miss_early_leavers();
+        self.find_early_leavers();
         let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
-        // An agent that is gone has been missed first.
-        self.childless = !self.agents.iter().any(open) && !self.ranks.iter().any(Rank::is_running);
+        // The ranks of an agent that is gone have been marked as lost before.
+        self.childless =
+            !self.agents.iter().any(open) && !self.ranks.iter().any(RankProcess::is_running);
     }
 
-    fn take_frames(&mut self, host: usize) {
+    fn handle_frames(&mut self, host: usize) {
         loop {
             match self.agents[host].link.next() {
-                Ok(Some(frame)) => self.take(host, frame),
+                Ok(Some(frame)) => self.handle_frame(host, frame),
                 Ok(None) => return,
                 Err(why) => {
-                    let why = format!("what comes from its agent cannot be read: {why}");
+                    let why = format!("a frame of its agent cannot be read: {why}");
                     self.host_failed(host, why, 1);
                     self.agents[host].kill(Signal::SIGKILL);
                     return;
@@ -110,13 +113,13 @@ impl Job<'_> {
         }
     }
 
-    fn take(&mut self, host: usize, frame: Up) {
-        let is_there = |number: &usize| {
+    fn handle_frame(&mut self, host: usize, frame: FromAgent) {
+        let is_local = |number: &usize| {
             let rank = self.ranks.get(*number);
             rank.is_some_and(|rank| rank.host == Some(host))
         };
         match frame {
-            Up::Started(pids) => {
+            FromAgent::Started(pids) => {
                 let ranks = self.ranks.iter_mut();
                 let ranks = ranks.filter(|rank| rank.host == Some(host));
                 for (rank, pid) in ranks.zip(pids) {
@@ -124,64 +127,68 @@ impl Job<'_> {
                 }
                 self.agents[host].has_started = true;
             }
-            Up::Refused { why, code } => {
+            FromAgent::Refused { why, code } => {
                 self.lose(host);
                 self.host_failed(host, why, code);
             }
-            Up::Leaving(why) => self.host_failed(host, format!("its agent {why}"), 1),
-            // A command between here and the agent ends when it sees the end.
-            Up::Done => self.agents[host].link.close(),
-            Up::Said(number, packet) if is_there(&number) => {
-                let news = self.ranks[number].hear(&packet);
-                self.hear(number, news);
+            FromAgent::Leaving(why) => self.host_failed(host, format!("its agent {why}"), 1),
+            // A command between the launcher and the agent ends when it reads the end.
+            FromAgent::Done => self.agents[host].link.close(),
+            FromAgent::Packet(number, packet) if is_local(&number) => {
+                let events = self.ranks[number].handle_packet(&packet);
+                self.handle_events(number, events);
             }
-            Up::ProgramGone(number) if is_there(&number) => {
+            FromAgent::ProgramGone(number) if is_local(&number) => {
                 if let Some(cause) = self.ranks[number].program_ended() {
                     self.rank_failed(number, cause);
                 }
             }
-            Up::Ended(number, exit) if is_there(&number) => self.rank_ended(number, exit),
-            Up::Output(number, target, bytes) if is_there(&number) => {
+            FromAgent::Ended(number, exit) if is_local(&number) => self.rank_ended(number, exit),
+            FromAgent::Output(number, target, bytes) if is_local(&number) => {
                 self.agents[host].taken[target as usize] += bytes.len();
                 let (stream, sink) = self.stream(number, target);
                 stream.feed(&bytes, sink);
             }
-            Up::EndOfOutput(number, target) if is_there(&number) => {
+            FromAgent::EndOfOutput(number, target) if is_local(&number) => {
                 let (stream, sink) = self.stream(number, target);
                 stream.close(sink);
             }
-            Up::InputTaken(bytes) => {
+            FromAgent::InputTaken(bytes) => {
                 self.input.under_way = self.input.under_way.saturating_sub(bytes);
             }
-            Up::InputClosed => self.input.at_end = true,
-            // Of a rank that is elsewhere.
+            FromAgent::InputClosed => self.input.at_end = true,
+            // For a rank of another host.
             _ => {}
         }
     }
 
-    fn stream(&mut self, number: usize, target: Target) -> (&mut Stream, &mut Sink) {
+    fn stream(
+        &mut self,
+        number: usize,
+        target: OutputTarget,
+    ) -> (&mut OutputStream, &mut OutputSink) {
         let sink = match target {
-            Target::Stdout => &mut self.stdout,
-            Target::Stderr => &mut self.stderr,
+            OutputTarget::Stdout => &mut self.stdout,
+            OutputTarget::Stderr => &mut self.stderr,
         };
         (&mut self.ranks[number].streams[target as usize], sink)
     }
 
-    /// Lets agents send more output, where what came before has found its reader.
+    /// Lets agents send more output, as far as earlier output has been written.
     pub(super) fn acknowledge(&mut self) {
-        for target in [Target::Stdout, Target::Stderr] {
+        for target in [OutputTarget::Stdout, OutputTarget::Stderr] {
             let sink = self.sink(target);
             let (full, closed) = (sink.is_full(), sink.is_closed());
             for agent in &mut self.agents {
                 let index = target as usize;
-                if closed && agent.is_there && !agent.deaf[index] {
-                    agent.deaf[index] = true;
-                    agent.link.post(&Down::Deaf(target));
+                if closed && agent.has_answered && !agent.knows_closed[index] {
+                    agent.knows_closed[index] = true;
+                    agent.link.post(&ToAgent::Closed(target));
                 }
                 let taken = agent.taken[index];
                 if taken > 0 && !full {
                     agent.taken[index] = 0;
-                    agent.link.post(&Down::Taken(target, taken));
+                    agent.link.post(&ToAgent::Taken(target, taken));
                 }
             }
         }
@@ -194,23 +201,23 @@ impl Job<'_> {
                 Err(Errno::INTR | Errno::AGAIN) => return,
                 Ok(0) | Err(_) => {
                     self.input.at_end = true;
-                    Down::EndOfInput
+                    ToAgent::EndOfInput
                 }
                 Ok(length) => {
                     bytes.truncate(length);
                     self.input.under_way += length;
-                    Down::Input(bytes)
+                    ToAgent::Input(bytes)
                 }
             };
             self.agents[0].link.post(&frame);
         }
     }
 
-    /// An agent that has not answered, or has fallen silent before its ranks had ended.
-    fn miss(&mut self, host: usize) {
+    /// Ends the job if an agent has not answered, or was lost before its ranks ended.
+    fn check_agent(&mut self, host: usize) {
         let now = Instant::now();
         let agent = &mut self.agents[host];
-        if !agent.is_there && agent.exit.is_none() && now >= agent.since + PATIENCE {
+        if !agent.has_answered && agent.exit.is_none() && now >= agent.since + PATIENCE {
             let (command, time) = (&agent.command, PATIENCE.as_secs());
             let why = format!("`{command}` has not answered for {time} s");
             self.host_failed(host, why, 1);
@@ -234,7 +241,7 @@ impl Job<'_> {
         }
     }
 
-    /// Nothing more will be heard of this host's ranks.
+    /// Marks the running ranks of a host as lost.
     fn lose(&mut self, host: usize) {
         let ranks = self.ranks.iter_mut();
         for rank in ranks.filter(|rank| rank.host == Some(host) && rank.is_running()) {
@@ -254,6 +261,7 @@ impl Job<'_> {
         self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
     }
 
+    /// Handles the ends of agents' commands.
     pub(super) fn reap_agents(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             let Some(host) = self.agents.iter().position(|agent| agent.pid == pid) else {
@@ -261,11 +269,11 @@ impl Job<'_> {
             };
             if !status.stopped() {
                 self.agents[host].exit = Some(status.into());
-                // What a wrapper left running.
+                // Ends the processes that a wrapper left running.
                 self.agents[host].kill(Signal::SIGKILL);
-            } else if asks(status) && !self.agents[host].is_there {
+            } else if used_terminal(status) && !self.agents[host].has_answered {
                 let why = format!(
-                    "`{}` wants to ask something on the terminal, which it cannot from here: let it need no password \
+                    "`{}` asks for input on the terminal, which it cannot have: make it work without a password \
                      (ssh-agent, or a key)",
                     self.agents[host].command
                 );
@@ -274,15 +282,15 @@ impl Job<'_> {
         }
     }
 
-    /// Agents end their ranks, and then themselves.
+    /// Orders agents to end their ranks and then themselves.
     pub(super) fn end_agents(&mut self, steps: &[Signal], hurry: bool) {
         let now = Instant::now();
         self.overdue = Some(now + GRACE * steps.len() as u32 + OVERDUE);
         let signals: Vec<i32> = steps.iter().map(|&signal| signal as i32).collect();
         for agent in &mut self.agents {
             let signals = signals.clone();
-            match agent.is_there {
-                true => agent.link.post(&Down::End { signals, hurry }),
+            match agent.has_answered {
+                true => agent.link.post(&ToAgent::End { signals, hurry }),
                 false => {
                     agent.link.close();
                     agent.kill(Signal::SIGTERM);
@@ -292,7 +300,7 @@ impl Job<'_> {
         }
     }
 
-    /// Who has not ended by now does not hear us.
+    /// Kills agents that have not ended in time.
     pub(super) fn end_overdue_agents(&mut self, now: Instant) {
         if self.overdue.is_none_or(|time| now < time) {
             return;
@@ -302,16 +310,16 @@ impl Job<'_> {
         silent.for_each(|agent| agent.kill(Signal::SIGKILL));
     }
 
-    /// To all ranks, wherever they are.
+    /// Forwards a signal to all ranks, on whatever host they are.
     pub(super) fn pass_on(&mut self, signal: Signal, had: bool) {
         processes::to_ranks(&self.ranks, signal, had);
         for agent in self.agents.iter_mut().filter(|agent| agent.has_started) {
-            agent.link.post(&Down::Signal(signal as i32));
+            agent.link.post(&ToAgent::Signal(signal as i32));
         }
     }
 }
 
-/// A process in the background must not read from its terminal.
+/// Whether this process may read its standard input: not from a terminal while in the background.
 fn may_read_input() -> bool {
     let stdin = rustix::stdio::stdin();
     match rustix::termios::tcgetpgrp(stdin) {
@@ -326,8 +334,8 @@ fn is_readable(fd: impl AsFd) -> bool {
     rustix::event::poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// It was stopped because it is no business of a background process to use the terminal.
-fn asks(status: WaitStatus) -> bool {
+/// Whether a process was stopped because it used the terminal from the background.
+fn used_terminal(status: WaitStatus) -> bool {
     let signals = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32];
     status
         .stopping_signal()

@@ -1,54 +1,61 @@
-//! Asking ranks what they wait for: before the job is ended, for a report, and to see whether it is stuck.
+//! Queries of the status of all ranks: before the job is ended, for a report, and to detect a stuck
+//! job.
 
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::{Job, say};
-use crate::agent::frame::Down;
+use super::{RunningJob, say};
+use crate::agent::frame::ToAgent;
 use crate::describe;
-use crate::rank::Rank;
+use crate::rank::RankProcess;
 use crate::verdict::{Cause, Verdict};
 
-/// How long ranks have to answer where nothing is urgent.
+/// The time for ranks to answer where nothing is urgent.
 pub(super) const REPORT: Duration = Duration::from_millis(300);
 
-/// Ranks have been asked what they wait for.
-pub(super) struct Inquiry {
-    pub purpose: Purpose,
+/// A query that ranks are answering.
+pub(super) struct StatusQuery {
+    pub purpose: QueryPurpose,
+    /// The end of the time for answers.
     pub until: Instant,
 }
 
-pub(super) enum Purpose {
-    /// The line about this failure, and then the end by these signals.
+/// The use of the answers.
+pub(super) enum QueryPurpose {
+    /// To report this verdict, and then to end the job by these signals.
     End(Verdict, &'static [Signal]),
-    /// A report that somebody asked for.
+    /// To print a report that the user asked for.
     Report,
-    /// Is the job stuck?
+    /// To detect a stuck job.
     Stuck,
 }
 
-impl Job<'_> {
-    pub(super) fn inquire(&mut self, purpose: Purpose, time: Duration) {
+impl RunningJob<'_> {
+    /// Requests the status of every rank.
+    pub(super) fn query_status(&mut self, purpose: QueryPurpose, time: Duration) {
         if self.is_ending() {
             return;
         }
-        let asked = self.ranks.iter_mut();
-        for rank in asked.filter(|rank| rank.is_running() && !rank.finalized) {
-            rank.ask();
+        let ranks = self.ranks.iter_mut();
+        for rank in ranks.filter(|rank| rank.is_running() && !rank.finalized) {
+            rank.request_status();
             if let Some(host) = rank.host.filter(|_| rank.pid.is_some()) {
-                self.agents[host].link.post(&Down::Ask(rank.number));
+                self.agents[host]
+                    .link
+                    .post(&ToAgent::RequestStatus(rank.number));
             }
         }
-        self.inquiry = Some(Inquiry {
+        self.query = Some(StatusQuery {
             purpose,
             until: Instant::now() + time,
         });
     }
 
-    pub(super) fn look_at_the_clock(&mut self) {
+    /// Does what is due.
+    pub(super) fn handle_deadlines(&mut self) {
         let now = Instant::now();
-        self.take_steps();
+        self.send_due_signals();
         self.end_overdue_agents(now);
         if self.timeout.is_some_and(|time| now >= time) && !self.is_ending() {
             self.timeout = None;
@@ -59,41 +66,39 @@ impl Job<'_> {
             };
             self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
         }
-        if self
-            .inquiry
-            .as_ref()
-            .is_some_and(|inquiry| now >= inquiry.until)
-            || self.all_answered()
-        {
+        if self.query.as_ref().is_some_and(|query| now >= query.until) || self.all_answered() {
             self.conclude(now);
         }
-        if self.inquiry.is_none()
+        if self.query.is_none()
             && self.ending.is_none()
             && self.stuck.as_ref().is_some_and(|s| now >= s.next)
         {
-            self.inquire(Purpose::Stuck, REPORT);
+            self.query_status(QueryPurpose::Stuck, REPORT);
         }
     }
 
     fn all_answered(&self) -> bool {
-        let open = |rank: &Rank| rank.is_running() && !rank.finalized && rank.answer.is_none();
+        let open =
+            |rank: &RankProcess| rank.is_running() && !rank.finalized && rank.answer.is_none();
         !self.ranks.iter().any(open)
     }
 
+    /// Ends the query and uses the answers.
     fn conclude(&mut self, now: Instant) {
-        let Some(inquiry) = self.inquiry.take() else {
+        let Some(query) = self.query.take() else {
             return;
         };
-        match inquiry.purpose {
-            Purpose::End(verdict, steps) => {
-                let tells = |rank: &Rank| rank.is_running() || rank.last_words().is_some();
-                let others = self.ranks.iter().any(tells);
+        match query.purpose {
+            QueryPurpose::End(verdict, steps) => {
+                let has_status =
+                    |rank: &RankProcess| rank.is_running() || rank.last_words().is_some();
+                let others = self.ranks.iter().any(has_status);
                 say(&self.line(&verdict, others));
                 self.verdict.get_or_insert(verdict);
                 self.end(steps);
             }
-            Purpose::Report => self.report("what the ranks wait for:"),
-            Purpose::Stuck => {
+            QueryPurpose::Report => self.report("what the ranks wait for:"),
+            QueryPurpose::Stuck => {
                 let time = self
                     .stuck
                     .as_mut()

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use channel::Channels;
+use channel::Router;
 use channel::shm::{BODY, CollectiveBuffer, LANES, SLOTS, Shm};
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
@@ -143,21 +143,20 @@ impl Rank {
         let (free, turn) = {
             let state = &mut *self.lock();
             let members = &state.comms.get(comm)?.core.members;
-            let shares = places(&state.channels, members).is_some() && !state.lanes.offered;
+            let shares = places(&state.router, members).is_some() && !state.lanes.offered;
             if shares { state.lanes.offer() } else { (0, 0) }
         };
         let agreed = self.block_on(waiting, agree(call, free, turn));
         let State {
             comms,
             lanes,
-            channels,
+            router,
             ..
         } = &mut *self.lock();
         lanes.offered &= free == 0;
         let (free, turn) = agreed?;
         let entry = comms.get_mut(comm)?;
-        let Some((shm, places)) = places(channels, &entry.core.members).filter(|_| free != 0)
-        else {
+        let Some((shm, places)) = places(router, &entry.core.members).filter(|_| free != 0) else {
             entry.sharing.put_off();
             return Ok(());
         };
@@ -179,9 +178,9 @@ impl Rank {
 }
 
 /// The memory that the members share, and where in it they are, if they share any.
-fn places<'a>(channels: &'a Channels, members: &Members) -> Option<(&'a Shm, Members)> {
-    let shm = channels.shm()?;
-    let place = |member| Some(shm.places().of(member)? as u32);
+fn places<'a>(router: &'a Router, members: &Members) -> Option<(&'a Shm, Members)> {
+    let shm = router.shared_memory()?;
+    let place = |member| Some(shm.local().of(member)? as u32);
     let places: Option<Vec<u32>> = members.iter().map(place).collect();
     Some((shm, places?.into()))
 }
@@ -372,14 +371,13 @@ impl Taking<'_> {
     #[inline(always)]
     fn take(&self, mut step: impl FnMut(&mut Turn) -> Result<bool>) -> Result<()> {
         self.rank.wait_until(self.waiting, |state| {
-            let past_cache = state.messages.limits.past_cache;
-            let State {
-                comms, channels, ..
-            } = state;
+            let State { comms, router, .. } = state;
             let entry = comms.get_mut(self.comm)?;
-            let (Sharing::Ready(shared), Some(shm)) = (&mut entry.sharing, channels.shm()) else {
+            let (Sharing::Ready(shared), Some(shm)) = (&mut entry.sharing, router.shared_memory())
+            else {
                 return Err(gone());
             };
+            let past_cache = shm.non_temporal_vectors_from();
             let (me, collective, len) = (entry.core.rank, self.collective, self.len);
             let over = step(&mut Turn {
                 shared,

@@ -2,7 +2,7 @@
 //!
 //! What must always hold: all members of a communicator choose alike, so a choice rests only on what all of them know.
 
-use knobs::Overrides;
+use knobs::AlgorithmChoices;
 
 use super::shared;
 use crate::{Class, Error, Result};
@@ -267,12 +267,12 @@ impl Row {
 
 /// The table with the user's choices.
 pub struct Choice {
-    overrides: Overrides,
+    overrides: AlgorithmChoices,
 }
 
 impl Choice {
     /// An error for a choice of something that is not there.
-    pub fn new(overrides: &Overrides) -> Result<Choice> {
+    pub fn new(overrides: &AlgorithmChoices) -> Result<Choice> {
         for choice in &overrides.0 {
             let bad = |detail| {
                 Err(Error::new(
@@ -345,7 +345,7 @@ pub fn lines() -> impl Iterator<Item = String> {
 
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = knobs::Value::show(&knobs::Bytes(self.from));
+        let bytes = knobs::KnobValue::show(&knobs::Bytes(self.from));
         let when = match (self.from, self.ranks) {
             (NEVER, _) => "on request".to_string(),
             (0, 0) => "always".to_string(),
@@ -370,7 +370,7 @@ impl std::fmt::Display for Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knobs::Value;
+    use knobs::KnobValue;
 
     const CASE: Case = Case {
         bytes: 8,
@@ -384,21 +384,23 @@ mod tests {
     fn every_collective_has_a_row_for_the_hardest_case() {
         for collective in Collective::ALL {
             for bytes in [0, 1, 1 << 40] {
-                Choice::new(&Overrides::default()).unwrap().algorithm(
-                    collective,
-                    Case {
-                        bytes,
-                        ranks: 1,
-                        ..CASE
-                    },
-                );
+                Choice::new(&AlgorithmChoices::default())
+                    .unwrap()
+                    .algorithm(
+                        collective,
+                        Case {
+                            bytes,
+                            ranks: 1,
+                            ..CASE
+                        },
+                    );
             }
         }
     }
 
     #[test]
     fn a_wish_counts_where_it_can_be_granted() {
-        let wish = Overrides::parse("allreduce=ring,bcast@1K=chain").unwrap();
+        let wish = AlgorithmChoices::parse("allreduce=ring,bcast@1K=chain").unwrap();
         let choice = Choice::new(&wish).unwrap();
         let commutative = Case {
             commutative: true,
@@ -431,7 +433,7 @@ mod tests {
     #[test]
     fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
         let refused = |text| {
-            let wish = Overrides::parse(text).unwrap();
+            let wish = AlgorithmChoices::parse(text).unwrap();
             Choice::new(&wish).err().unwrap().to_string()
         };
         assert!(refused("allreduce=quick").contains("rabenseifner"));

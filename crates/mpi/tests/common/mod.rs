@@ -4,14 +4,14 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Once};
 
-use channel::shm::Segment;
+use channel::Peers;
 use datatype::reduce::Function;
 use datatype::{Buffer, Elements, Predefined, Type};
-use device::strict::{self, Setup};
 use device::{Node, Placement};
 use mpi::op::Operation;
-use mpi::{Rank, RealHost, Wiring};
-use pmi::Hosts;
+use mpi::{Rank, Wiring};
+use pmi::{Hosts, Standalone};
+use testdevice::strict::{self, Setup};
 
 /// Runs `program` on `size` ranks with these settings, over shared memory and over RDMA; where the settings speak of RDMA,
 /// over devices that are as awkward as devices can be. Panics of a rank are the test's.
@@ -45,7 +45,7 @@ pub fn run_shared(
     settings: &[(&str, &str)],
     program: impl Fn(&Arc<Rank>) + Send + Sync,
 ) {
-    let segment = Segment::create(size).unwrap();
+    let segment = pmi::empty_segment().unwrap();
     let reach = |_| (Some(segment.try_clone().unwrap()), None);
     run_over(&vec![0; size], settings, reach, program);
 }
@@ -95,7 +95,7 @@ pub fn run_on_hosts(
     if settings.iter().all(|(name, _)| *name != "FISHPLATE_WAIT") {
         settings.push(("FISHPLATE_WAIT", "sleep"));
     }
-    let segments = [size.div_ceil(2), size / 2].map(|here| Segment::create(here).unwrap());
+    let segments = [0, 1].map(|_| pmi::empty_segment().unwrap());
     let mut nodes = strict::nodes(size, &setup).into_iter();
     let reach = |rank: usize| {
         let segment = segments[rank % 2].try_clone().unwrap();
@@ -123,16 +123,19 @@ fn run_over(
                     settings.iter().map(|(k, v)| (k.to_string(), v.to_string())),
                 )
                 .unwrap();
+                let hosts = Hosts::new(hosts.to_vec());
                 let wiring = Wiring {
-                    rank,
-                    size,
-                    hosts: Hosts::new(hosts.to_vec()),
-                    segment,
-                    node: node.map(|node| node as Box<dyn Node>),
-                    control: None,
+                    peers: Peers {
+                        rank,
+                        size,
+                        local: hosts.beside(rank).collect(),
+                        segment,
+                        node: node.map(|node| node as Box<dyn Node>),
+                    },
+                    bootstrap: Arc::new(Standalone::new(rank, hosts)),
                 };
                 let _fails = Fails;
-                let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
+                let rank = Rank::new(Some(wiring), knobs).unwrap();
                 let rank = Arc::new(rank);
                 program(&rank);
                 rank.finish("MPI_Finalize").unwrap();

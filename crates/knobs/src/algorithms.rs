@@ -1,0 +1,80 @@
+//! The user's choice of algorithms for collective operations. This crate checks only its form; the
+//! crate that owns the algorithms checks the names.
+
+use crate::value::{Bytes, KnobValue};
+
+/// One choice: the algorithm of a collective operation from a message size on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlgorithmChoice {
+    /// The collective operation.
+    pub collective: String,
+    /// The smallest message that the choice applies to.
+    pub from: Bytes,
+    /// The algorithm.
+    pub algorithm: String,
+}
+
+/// All choices, in the order in which they were written. Of several that apply, the one with the
+/// largest `from` counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AlgorithmChoices(pub Vec<AlgorithmChoice>);
+
+impl AlgorithmChoices {
+    /// The algorithm chosen for a message of `size` bytes, if any.
+    pub fn choose(&self, collective: &str, size: usize) -> Option<&str> {
+        let fits = |choice: &&AlgorithmChoice| {
+            choice.collective == collective && choice.from.get() <= size
+        };
+        let best = self
+            .0
+            .iter()
+            .filter(fits)
+            .max_by_key(|choice| choice.from)?;
+        Some(&best.algorithm)
+    }
+}
+
+impl KnobValue for AlgorithmChoices {
+    const KIND: &'static str = "name[@bytes]=algorithm,...";
+    const EXPECTED: &'static str = "choices separated by commas, each COLLECTIVE[@BYTES]=ALGORITHM, such as \
+                                    bcast=binomial,allreduce@1K=ring";
+
+    fn parse(text: &str) -> Option<Self> {
+        let choices = text
+            .split(',')
+            .map(str::trim)
+            .filter(|choice| !choice.is_empty());
+        choices
+            .map(choice)
+            .collect::<Option<Vec<_>>>()
+            .map(AlgorithmChoices)
+    }
+
+    fn show(&self) -> String {
+        let choices = self.0.iter().map(|choice| match choice.from {
+            Bytes(0) => format!("{}={}", choice.collective, choice.algorithm),
+            from => format!("{}@{from}={}", choice.collective, choice.algorithm),
+        });
+        choices.collect::<Vec<_>>().join(",")
+    }
+}
+
+fn choice(text: &str) -> Option<AlgorithmChoice> {
+    let (left, algorithm) = text.split_once('=')?;
+    let (collective, from) = match left.split_once('@') {
+        Some((collective, size)) => (collective, Bytes::parse(size)?),
+        None => (left, Bytes(0)),
+    };
+    let word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+    };
+    let valid = word(collective) && word(algorithm);
+    valid.then(|| AlgorithmChoice {
+        collective: collective.to_ascii_lowercase(),
+        from,
+        algorithm: algorithm.to_string(),
+    })
+}

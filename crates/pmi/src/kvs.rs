@@ -1,0 +1,160 @@
+//! Keys and values of the job's key-value store, and the errors of its users.
+//!
+//! The store belongs to the whole job. A rank puts what its peers have to know, above all its
+//! addresses, and gets what it has to know of them. A value never changes once it was put.
+
+use std::fmt;
+
+use crate::LauncherGone;
+
+/// The longest key, in bytes.
+pub const KEY_LIMIT: usize = 128;
+
+/// The longest value, in bytes. A key and its value fit into one line of the control socket.
+pub const VALUE_LIMIT: usize = 3072;
+
+/// Reason why an operation on the key-value store failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KvsError {
+    /// The launcher, which keeps the store, is gone.
+    Gone(LauncherGone),
+    /// This rank was started without a launcher, and so without a store.
+    None,
+    /// The key or the value is longer than the limit.
+    TooLong {
+        /// `key` or `value`.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The greatest possible length.
+        limit: usize,
+        /// The key, or its beginning.
+        key: String,
+    },
+    /// The key is empty, or the key or value holds a space or something other than printable ASCII.
+    Unprintable {
+        /// `key` or `value`.
+        what: &'static str,
+        /// The key, or its beginning.
+        key: String,
+    },
+    /// The key has another value already.
+    Taken {
+        /// The key.
+        key: String,
+    },
+    /// This rank entered a fence before the one that it is in was complete.
+    InFence,
+}
+
+impl From<LauncherGone> for KvsError {
+    fn from(gone: LauncherGone) -> Self {
+        KvsError::Gone(gone)
+    }
+}
+
+impl fmt::Display for KvsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KvsError::Gone(gone) => gone.fmt(f),
+            KvsError::None => write!(
+                f,
+                "a rank without a launcher has no key-value store: start the program with `fishplate run`"
+            ),
+            KvsError::TooLong {
+                what: "key",
+                bytes,
+                limit,
+                key,
+            } => write!(
+                f,
+                "the key {key}... has {bytes} bytes, but a key of the job's key-value store has at most {limit}: shorten it"
+            ),
+            KvsError::TooLong {
+                bytes, limit, key, ..
+            } => write!(
+                f,
+                "the value of the key {key} has {bytes} bytes, but a value of the job's key-value store has at most \
+                 {limit}: split it over several keys"
+            ),
+            KvsError::Unprintable { what: "key", key } => write!(
+                f,
+                "the key {key:?} cannot be used: a key of the job's key-value store is printable ASCII without spaces"
+            ),
+            KvsError::Unprintable { key, .. } => write!(
+                f,
+                "the value of the key {key:?} cannot be stored: a value of the job's key-value store is printable ASCII \
+                 without spaces; write bytes in hexadecimal"
+            ),
+            KvsError::Taken { key } => write!(
+                f,
+                "the key {key} has another value already: a value of the job's key-value store never changes"
+            ),
+            KvsError::InFence => write!(
+                f,
+                "a rank enters a fence of the job's key-value store only after its previous fence is complete"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for KvsError {}
+
+/// Checks that `key` can be a key. The error shows at most the beginning of it.
+pub fn check_key(key: &str) -> Result<(), KvsError> {
+    check("key", key, key, KEY_LIMIT)?;
+    match key.is_empty() {
+        true => Err(unprintable("key", key)),
+        false => Ok(()),
+    }
+}
+
+/// Checks that `value` can be the value of `key`.
+pub fn check_value(key: &str, value: &str) -> Result<(), KvsError> {
+    check("value", key, value, VALUE_LIMIT)
+}
+
+fn check(what: &'static str, key: &str, text: &str, limit: usize) -> Result<(), KvsError> {
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(unprintable(what, key));
+    }
+    if text.len() > limit {
+        return Err(KvsError::TooLong {
+            what,
+            bytes: text.len(),
+            limit,
+            key: shortened(key),
+        });
+    }
+    Ok(())
+}
+
+fn unprintable(what: &'static str, key: &str) -> KvsError {
+    let key = shortened(key);
+    KvsError::Unprintable { what, key }
+}
+
+fn shortened(key: &str) -> String {
+    key.chars().take(KEY_LIMIT / 2).collect()
+}
+
+/// Writes bytes as a value of the key-value store: two hexadecimal digits for each.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
+}
+
+/// Reads bytes that [`hex`] wrote. None if the text is something else.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| Some(char::from(byte).to_digit(16)? as u8);
+    let pairs = text.as_bytes().chunks(2);
+    pairs
+        .map(|pair| match *pair {
+            [high, low] => Some(digit(high)? << 4 | digit(low)?),
+            _ => None,
+        })
+        .collect()
+}

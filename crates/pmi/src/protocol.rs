@@ -1,0 +1,188 @@
+//! The protocol of the control socket: the lines that a rank and its launcher send each other.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in
+/// its launcher.
+pub const LINE_LIMIT: usize = 4096;
+
+/// The longest packet, in bytes: a few lines, far less than the buffer of a socket.
+pub(crate) const PACKET_LIMIT: usize = 4 * LINE_LIMIT;
+
+/// A line from a rank to its launcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromRank {
+    /// `init PID`: the rank has completed MPI_Init.
+    Init {
+        /// The process of the program, which differs from the rank's where a wrapper started it.
+        pid: u32,
+    },
+    /// `finalize`: the rank has completed MPI_Finalize.
+    Finalize,
+    /// `abort CODE MESSAGE`: the rank asks for the end of the job.
+    Abort {
+        /// The exit code of the job.
+        code: i32,
+        /// The reason.
+        message: String,
+    },
+    /// `fault TEXT`: a fatal error is about to end the rank.
+    Fault {
+        /// The error.
+        text: String,
+    },
+    /// `status TEXT`: one line of the rank's [`RankStatus`](crate::RankStatus).
+    Status {
+        /// The line.
+        text: String,
+    },
+    /// `status-end`: the status is complete.
+    StatusEnd,
+    /// `put KEY VALUE`: store a value in the job's key-value store.
+    Put {
+        /// Its key.
+        key: String,
+        /// The value, possibly empty.
+        value: String,
+    },
+    /// `get KEY`: send the value of this key, as soon as it is known.
+    Get {
+        /// The key.
+        key: String,
+    },
+    /// `fence`: the rank has entered a fence.
+    Fence,
+}
+
+/// A line from a launcher to a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromLauncher {
+    /// `report`: send your status.
+    Report,
+    /// `value KEY VALUE`: the answer to a `get`.
+    Value {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// `fence`: all ranks have entered the fence.
+    Fence,
+}
+
+impl fmt::Display for FromRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FromRank::Init { pid } => write!(f, "init {pid}"),
+            FromRank::Finalize => write!(f, "finalize"),
+            FromRank::Abort { code, message } => write!(f, "abort {code} {}", one_line(message)),
+            FromRank::Fault { text } => write!(f, "fault {}", one_line(text)),
+            FromRank::Status { text } => write!(f, "status {}", one_line(text)),
+            FromRank::StatusEnd => write!(f, "status-end"),
+            FromRank::Put { key, value } => write!(f, "put {key} {value}"),
+            FromRank::Get { key } => write!(f, "get {key}"),
+            FromRank::Fence => write!(f, "fence"),
+        }
+    }
+}
+
+impl FromStr for FromRank {
+    type Err = ();
+
+    fn from_str(line: &str) -> Result<Self, ()> {
+        let (word, rest) = line
+            .trim_end()
+            .split_once(' ')
+            .unwrap_or((line.trim_end(), ""));
+        let text = || one_line(rest.trim());
+        Ok(match word {
+            "init" => FromRank::Init {
+                pid: rest.trim().parse().map_err(drop)?,
+            },
+            "finalize" => FromRank::Finalize,
+            "abort" => {
+                let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
+                FromRank::Abort {
+                    code: code.parse().map_err(drop)?,
+                    message: one_line(message.trim()),
+                }
+            }
+            "fault" => FromRank::Fault { text: text() },
+            "status" => FromRank::Status { text: text() },
+            "status-end" => FromRank::StatusEnd,
+            "put" => {
+                let (key, value) = key_and_value(rest);
+                FromRank::Put { key, value }
+            }
+            "get" => FromRank::Get { key: rest.into() },
+            "fence" => FromRank::Fence,
+            _ => return Err(()),
+        })
+    }
+}
+
+impl fmt::Display for FromLauncher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FromLauncher::Report => write!(f, "report"),
+            FromLauncher::Value { key, value } => write!(f, "value {key} {value}"),
+            FromLauncher::Fence => write!(f, "fence"),
+        }
+    }
+}
+
+impl FromStr for FromLauncher {
+    type Err = ();
+
+    fn from_str(line: &str) -> Result<Self, ()> {
+        let line = line.trim_end();
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("report", _) => Ok(FromLauncher::Report),
+            ("fence", _) => Ok(FromLauncher::Fence),
+            ("value", rest) => {
+                let (key, value) = key_and_value(rest);
+                Ok(FromLauncher::Value { key, value })
+            }
+            _ => Err(()),
+        }
+    }
+}
+
+/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name
+/// them.
+fn key_and_value(text: &str) -> (String, String) {
+    let (key, value) = text.split_once(' ').unwrap_or((text, ""));
+    (key.into(), value.into())
+}
+
+/// Gathers lines into packets of whole lines.
+pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
+    let mut packets = vec![String::new()];
+    for line in lines {
+        let mut line = line.to_string();
+        while line.len() >= LINE_LIMIT {
+            line.pop();
+        }
+        line.push('\n');
+        match packets.last_mut() {
+            Some(last) if last.len() + line.len() <= PACKET_LIMIT => last.push_str(&line),
+            _ => packets.push(line),
+        }
+    }
+    packets
+}
+
+/// The text on one line, without control characters.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines
+        .join(" ")
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}

@@ -1,0 +1,14 @@
+//! The promises of the rank's side of job start-up.
+
+mod bootstrap;
+mod control;
+mod job;
+
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+/// A control socket: the launcher's end and the rank's.
+fn control_socket(flags: SocketFlags) -> (OwnedFd, OwnedFd) {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+}
