@@ -5,13 +5,16 @@
 include mk/install.mk
 include mk/aarch64.mk
 include mk/test.mk
+-include mk/miri.mk
 
 .PHONY: help demo clean
 
 help:
 	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
-	@echo 'make test                check everything that takes minutes; make test-all: everything'
-	@echo 'make test-aarch64        the same library for the other kind of processor, computed by qemu'
+	@echo 'make test                check everything, in about 15 minutes; make test-all: every suite in full'
+	@echo 'make SUITE               check one of: $(SUITES)'
+	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
+	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 

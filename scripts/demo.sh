@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make demo` shows, once everything is built.
+# The demonstration of `make demo`, once everything is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=build/bin

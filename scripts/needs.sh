@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs, on Debian and Ubuntu, what the named commands need and this machine lacks: needs.sh cc python3 ...
+# Installs the packages of the named commands that are missing, on Debian and Ubuntu: needs.sh cc python3 ...
 set -euo pipefail
 
 declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip
@@ -8,11 +8,11 @@ missing=()
 for command in "$@"; do
   command -v "$command" >/dev/null || missing+=("${package[$command]:-$command}")
 done
-# A compiler without the C library's headers is none; and mpi4py is built in a virtual environment.
+# A compiler needs the C library's headers; mpi4py is fetched by pip and built in a virtual environment.
 [[ " $* " == *" cc "* && ! -e /usr/include/stdio.h ]] && missing+=(libc6-dev)
 [[ " $* " == *" aarch64-linux-gnu-gcc "* && ! -e /usr/aarch64-linux-gnu/include/stdio.h ]] && missing+=(libc6-dev-arm64-cross)
-if [[ " $* " == *" python3 "* ]] && command -v python3 >/dev/null && ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-  missing+=(python3-venv python3-dev)
+if [[ " $* " == *" python3 "* ]] && ! python3 -c 'import ensurepip, pip, venv' 2>/dev/null; then
+  missing+=(python3-venv python3-dev python3-pip)
 fi
 command -v cargo >/dev/null || {
   echo "needs.sh: no cargo: install Rust first (apt-get install rustup, then rustup default stable)" >&2

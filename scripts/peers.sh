@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fetches the MPI libraries that the benchmarks compare with into build/peers (or the folder
-# given) and prints the list that `fishplate bench --against` takes. What is there already stays.
+# given) and prints the list that `fishplate bench --against` takes. Existing folders are kept.
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes crates/verbs/src/sys.rs anew: the types of libibverbs and librdmacm that are used, from their public headers.
+# Generates crates/verbs/src/sys.rs: the types of libibverbs and librdmacm that are used, from their public headers.
 # Needs librdmacm-dev, libclang-dev, libc6-dev-arm64-cross and `cargo install bindgen-cli`. INCLUDE names another folder with
 # rdma/rdma_cma.h.
 #

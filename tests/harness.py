@@ -1,21 +1,193 @@
-"""What all test drivers share: a prefix, a bounded run under its mpiexec, a closing line.
+"""Shared parts of all Python suites: the runner of test cases, and the bounded run of a command.
 
-A prefix has bin/{mpicc,mpicxx,mpiexec}, include/mpi.h and lib/libmpi_abi.so.1; `make stage` fills
-./build, peer.py makes one of MPICH. Nothing that a run started may outlive it: every run is a
-session of its own, and what is left of the session when its time is up is killed by process id.
+A suite is a list of `Case`s that `run_suite` runs, prints and counts. Its results are kept in build/tests/results;
+tests/all.py makes a table of them.
+
+A prefix has bin/{mpicc,mpicxx,mpiexec}, include/mpi.h and lib/libmpi_abi.so.1; `make stage` fills ./build, peer.py makes one of
+MPICH. Nothing that a command started outlives it: every command runs in a session of its own, and the processes of that session
+are killed by process id when the command ends or its time is up.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from dataclasses import dataclass
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "build" / "tests" / "results"
+# Lines about what could not be run here, and why; `make test` prints them once more at its end.
+NOT_RUN_FILE = ROOT / "build" / "not-run"
+# Exit status of a suite that could not be run here.
+NOT_RUN = 3
 POLL_SECONDS = 0.02
+# Lines of a failed command's output that are shown.
+SHOWN_LINES = 40
+
+
+class Problem(Exception):
+    """A failed test: the first line says why, further lines are output."""
+
+
+class Skip(Exception):
+    """The reason why a test cannot run here."""
+
+
+@dataclass
+class Case:
+    """One test. `run` gets the suite's world, raises `Problem` where it fails, and may return a note for the line of its result."""
+
+    name: str
+    run: Callable
+    # Belongs to the short selection (`--short`, `--subset ci`).
+    short: bool = True
+    # Time limit of the case. Commands inside it have shorter limits, so this one ends only a test that is itself at fault.
+    seconds: float = 3600
+    # The reason why the case is not run, if there is one.
+    skip: str = ""
+
+    def wanted(self, options) -> bool:
+        return getattr(options, "only", "") in self.name and (self.short or not getattr(options, "short", False))
+
+
+@dataclass
+class Tally:
+    """Counts of a suite, and the result and the seconds of each case."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    cases: list = field(default_factory=list)
+
+    def add(self, name: str, result: str, seconds: float, reason: str = "") -> None:
+        """`result` is passed, failed or skipped."""
+        setattr(self, result, getattr(self, result) + 1)
+        case = {"name": name, "result": result, "seconds": round(seconds, 2)}
+        self.cases.append(case if result == "passed" else case | {"reason": reason})
+
+    def merge(self, other: "Tally") -> None:
+        self.passed, self.failed, self.skipped = (self.passed + other.passed, self.failed + other.failed,
+                                                  self.skipped + other.skipped)
+        self.cases += other.cases
+
+
+def run_cases(cases: list[Case], world=None, *, jobs: int = 1, after: Callable | None = None) -> Tally:
+    """Runs the cases and prints a line for each. `after(world)` follows every case; where it raises `Problem`, the case failed.
+
+    Several `jobs` are for cases that depend neither on the clock nor on each other. They run in threads, which no alarm can
+    interrupt, so there the limits of their commands apply and not `Case.seconds`."""
+    tally = Tally()
+    if jobs == 1:
+        for case in cases:
+            show(case, *judged(case, world, after, alarm=True), tally)
+    else:
+        with ThreadPoolExecutor(jobs) as pool:
+            running = [(case, pool.submit(judged, case, world, after, alarm=False)) for case in cases]
+            for case, outcome in running:
+                show(case, *outcome.result(), tally)
+    return tally
+
+
+def judged(case: Case, world, after, *, alarm: bool) -> tuple[str, str, float]:
+    """Result, reason, seconds."""
+    if case.skip:
+        return "skipped", case.skip, 0.0
+    began, result, reason = time.monotonic(), "passed", ""
+    try:
+        with limit(case.seconds if alarm else None):
+            reason = case.run(world) or ""
+    except Skip as why:
+        result, reason = "skipped", str(why)
+    except Problem as found:
+        result, reason = "failed", str(found)
+    except Exception:  # a fault of the test itself is a failure too, and the others still run
+        result, reason = "failed", traceback.format_exc()
+    try:
+        if after is not None:
+            after(world)
+    except Problem as found:
+        result, reason = "failed", reason or str(found)
+    return result, reason, time.monotonic() - began
+
+
+class limit:
+    """Raises `Problem` in the main thread when the seconds are up."""
+
+    def __init__(self, seconds: float | None):
+        self.seconds = seconds if threading.current_thread() is threading.main_thread() else None
+
+    def __enter__(self):
+        def ring(*_):
+            raise Problem(f"no end after {self.seconds:g} s")
+        if self.seconds is not None:
+            self.before = signal.signal(signal.SIGALRM, ring)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def __exit__(self, *_):
+        if self.seconds is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.before)
+
+
+def show(case: Case, result: str, reason: str, seconds: float, tally: Tally) -> None:
+    tally.add(case.name, result, seconds, reason)
+    if result == "skipped":
+        print(f"skip {case.name}: {reason}", flush=True)
+        return
+    first, *rest = reason.splitlines() or [""]
+    print(f"{'FAIL' if result == 'failed' else 'pass'} {case.name} ({seconds:.1f} s){': ' if first else ''}{first}", flush=True)
+    for line in rest:
+        print(f"    | {line}", flush=True)
+
+
+def output(text: str, first: int = 0) -> str:
+    """The lines of a command's output that follow the reason of a failure."""
+    return "".join(f"\n{line}" for line in text.splitlines()[first:first + SHOWN_LINES])
+
+
+def close(suite: str, tally: Tally, began: float) -> int:
+    """Keeps the results, prints the suite's time and its closing line, and gives the exit status."""
+    seconds = time.monotonic() - began
+    keep(suite, tally.passed, tally.failed, tally.skipped, seconds, tally.cases)
+    print(f"{suite}: {seconds:.1f} s")
+    print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped", flush=True)
+    return 1 if tally.failed else 0
+
+
+def not_run(what: str, reason: str) -> int:
+    """Says loudly that tests could not be run here; the exit status of a suite of which that is true."""
+    line = f"*** {what} NOT RUN: {' '.join(reason.split())} ***"
+    print(line, flush=True)
+    NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)
+    with open(NOT_RUN_FILE, "a") as file:
+        file.write(line + "\n")
+    return NOT_RUN
+
+
+def keep(suite: str, passed: int, failed: int, skipped: int, seconds: float, cases: list) -> None:
+    """Writes the results where tests/all.py reads them."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    kept = {"suite": suite, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(seconds, 1), "cases": cases}
+    (RESULTS / f"{suite}.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def run_suite(suite: str, cases: list[Case], world=None, *, jobs: int = 1, after: Callable | None = None) -> int:
+    began = time.monotonic()
+    return close(suite, run_cases(cases, world, jobs=jobs, after=after), began)
+
+
+def add_case_options(parser) -> None:
+    """`--only` and `--list`, which every suite has."""
+    parser.add_argument("--only", default="", metavar="TEXT", help="tests whose name contains this")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
 
 
 @dataclass
@@ -103,9 +275,3 @@ def kill_session(session: int) -> None:
             os.kill(member, signal.SIGKILL)
         except ProcessLookupError:
             pass
-
-
-def closing_line(passed: int, failed: int, skipped: int) -> int:
-    """Prints the last line and gives the exit status."""
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0

@@ -29,7 +29,7 @@ def module(kernel: Kernel) -> Path:
             if f"/{INSIDE}/" in member.name:
                 member.name = Path(member.name).name
                 tar.extract(member, work, filter="data")
-    # What a `make` around this one has said is not for the kernel's.
+    # The settings of a `make` around this script are not for the kernel's.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     run("make", "-C", headers, f"M={work}", "CONFIG_RDMA_SIW=m", "modules", env=environment)
     (work / "siw.ko").rename(done)

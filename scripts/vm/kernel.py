@@ -1,4 +1,4 @@
-"""What the machine boots: a kernel from Debian's package, and a first file system with the modules that reach the rest.
+"""The machine's kernel, from Debian's package, and an initial file system with the modules to reach the root.
 
 All is kept in the cache: `tree` is the unpacked package, from which the machine loads more modules; `vmlinux` is the bare
 kernel, which starts without firmware and unpacks nothing; `initramfs` holds busybox and modules. What changes from run to
@@ -18,13 +18,13 @@ from pathlib import Path
 
 
 class Trouble(Exception):
-    """Why there is no machine."""
+    """The reason why the machine cannot start."""
 
 
 PACKAGES = ["qemu-system-x86", "busybox-static", "kmod", "iproute2", "libibverbs1", "librdmacm1", "ibverbs-providers",
             "ibverbs-utils", "perftest"]
 
-# What it takes to see the root over 9p, and what the devices are made of. Nothing records that rxe needs crc32_generic.
+# Modules for the root over 9p, and for the devices. No module file records that rxe needs crc32_generic.
 MODULES = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay", "crc32_generic", "veth", "ib_uverbs",
            "rdma_ucm", "rdma_rxe"]
 
@@ -63,7 +63,7 @@ class Kernel:
 
 
 def run(*command, **more) -> str:
-    """Its output. What it says when it fails is the trouble."""
+    """Its output; its error output is the trouble where it fails."""
     done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
     if done.returncode:
         text = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]

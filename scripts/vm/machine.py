@@ -1,4 +1,4 @@
-"""One machine: QEMU, what goes into it, and what comes out."""
+"""One machine: QEMU with its input and output."""
 
 import collections
 import ctypes
@@ -19,12 +19,12 @@ TRIAL_SECONDS = 10
 ALIVE = "verbs-vm: alive"
 PR_SET_PDEATHSIG = 1
 
-# What the guest's clock and defences cost, nobody needs here.
+# Options that save the cost of the guest's clock and mitigations.
 BOOT = "console=ttyS0 quiet loglevel=4 panic=-1 tsc=reliable mitigations=off audit=0 apparmor=0"
 
 
 class Ended(Exception):
-    """Somebody wants this process to end."""
+    """A signal asked this process to end."""
 
     def __init__(self, number: int, _frame=None):
         super().__init__(number)
@@ -54,7 +54,7 @@ class Stream:
 
 
 def pass_to(stream):
-    """Whoever does not read any more does not stop the machine."""
+    """A closed output does not stop the machine."""
     def take(piece: bytes) -> None:
         try:
             stream.buffer.write(piece)
@@ -159,7 +159,7 @@ class Running:
 
     def __enter__(self) -> subprocess.Popen:
         try:
-            # What QEMU itself complains of belongs to the console.
+            # QEMU's own complaints belong to the console.
             self.process = subprocess.Popen(
                 self.arguments, stdin=subprocess.DEVNULL, stdout=self.streams["console"].writer, stderr=subprocess.STDOUT,
                 pass_fds=self.descriptors, start_new_session=True, preexec_fn=self.die_with_parent)

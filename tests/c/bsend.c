@@ -1,4 +1,4 @@
-/* Buffered sends: they return though nobody receives, use no more than the buffer, and detaching
+/* Buffered sends: they return without a receive, use no more than the buffer, and detaching
  * waits for them. */
 #include "check.h"
 

@@ -29,10 +29,10 @@ static inline void failed(const char *file, int line, const char *format, ...) {
     fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, rank, text);
 }
 
-/* What is wrong, where no single condition says it. */
+/* Reports a failure that no single condition expresses. */
 #define WRONG(...) failed(__FILE__, __LINE__, __VA_ARGS__)
 
-/* CHECK(condition, "format", ...): the text says what was seen. */
+/* CHECK(condition, "format", ...): the text gives the values seen. */
 #define CHECK(condition, ...) \
     do { if (!(condition)) failed(__FILE__, __LINE__, #condition ": " __VA_ARGS__); } while (0)
 

@@ -7,7 +7,7 @@
 
 enum { COUNT = 9 };
 
-/* What a rank has. Values stay small, so products fit into 8 bits on few ranks, and 0 occurs. */
+/* A rank's values. They stay small, so products fit into 8 bits on few ranks, and 0 occurs. */
 static int small(int r, int i) { return (r + i) % 3; }
 
 #define TRY(ctype, type, op, as_truth, combine) \

@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
             }
         }
     }
-    /* A barrier is one: nobody leaves the nonblocking form before the last has come. */
+    /* A barrier holds: no rank leaves the nonblocking form before the last has entered. */
     int late = size - 1, flag = 0;
     MPI_Request barrier;
     if (rank == late) {

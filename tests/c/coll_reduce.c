@@ -69,7 +69,7 @@ static void see(const char *what, const map *part, int last, int start, int coun
     }
 }
 
-/* In place, only the result is written: what lies behind it in the buffer stays as it was given. */
+/* In place, only the result is written: the buffer behind it stays unchanged. */
 static void untouched(const char *what, const map *buffer, int from, int to) {
     for (int i = from; i < to; i++)
         if (buffer[i].a != given(me, i).a || buffer[i].b != given(me, i).b) {

@@ -1,4 +1,4 @@
-/* What a program asks about its surroundings: versions, names, time, memory, state, threads. */
+/* Queries of the environment: versions, names, time, memory, state, threads. */
 #include "check.h"
 
 int main(int argc, char **argv) {

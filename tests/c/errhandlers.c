@@ -123,7 +123,7 @@ static void completion(void) {
     OK(MPI_Comm_free(&comm));
 }
 
-/* What counts at the root only may be anything elsewhere. */
+/* Arguments that are significant at the root only may be anything elsewhere. */
 static void only_at_the_root(void) {
     int own = rank, *all = allocate((size_t)size * sizeof(int));
     MPI_Request request;

@@ -1,4 +1,4 @@
-/* A flood of messages that nobody asked for yet: 200 000 small ones, then 64 MiB in medium ones.
+/* A flood of unexpected messages: 200 000 small ones, then 64 MiB in medium ones.
  * The receiver waits for the last one first, so all others are unexpected. */
 #include "check.h"
 

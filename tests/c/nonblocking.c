@@ -121,7 +121,7 @@ static void by_testsome(void) {
     }
 }
 
-/* Request_get_status tells without freeing; a null request is always complete and empty. */
+/* Request_get_status reports without freeing; a null request is always complete and empty. */
 static void by_get_status(void) {
     for (int i = 0; i < MANY; i++) {
         MPI_Status status;

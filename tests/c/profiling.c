@@ -1,5 +1,5 @@
 /* The profiling interface: a program that defines MPI_Send itself sees its own calls only, and gets
- * the library's work from PMPI_Send. What the library calls inside does not come by here. */
+ * the library's work from PMPI_Send. Calls inside the library do not pass here. */
 #include "check.h"
 
 static int sends, receives, barriers, inits;

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Build the C programs of this folder with a prefix's mpicc and run each under its mpiexec.
+"""Builds the C programs of this folder with a prefix's mpicc and runs each under its mpiexec.
 
     tests/c/run.py [--prefix build] [--only SUBSTRING] [--through COMMAND] [--list]
 
-The table below says, for every program, on how many ranks it runs and what must come of it. A
-program that succeeds exits with 0 on every rank and prints ` ok` once; one that is meant to fail
-says so with a row of its own (exit code, what its standard error must hold). A run that takes
-longer than its time-out is ended, with every process that it started, and fails.
+The table below gives the numbers of ranks and the expected outcome of every program. A program that succeeds exits with 0 on every
+rank and prints ` ok` once. A row of a program that is meant to fail gives its exit code and what its standard error must contain.
+A run that exceeds its time limit is ended, with every process that it started, and fails.
 The last line is `N passed, N failed, N skipped`; the exit status is 1 when something failed.
 """
 
@@ -15,16 +14,20 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
 
-# program, ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that
-# standard error must match), silent (True: no ` ok` is wanted), seconds (time-out), env, and mpich
-# (why MPICH 5.0.2 fails it; such rows are skipped under --peer).
+# Time limit of a run whose row names none.
+SECONDS = 60
+
+# Program, numbers of ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that standard error must
+# match), silent (True: no ` ok` is expected), seconds (time limit), env, and mpich (why MPICH 5.0.2 fails; skipped under --peer).
 TABLE = [
     ("hello", [1, 2, 4], {}),
     ("send_modes", [2, 3], {"seconds": 120}),
@@ -99,21 +102,35 @@ TABLE = [
 
 def compile_program(prefix: Path, source: Path, target: Path) -> str:
     """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
-    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h"))
+    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h", prefix / "bin/mpicc"))
     if target.exists() and target.stat().st_mtime > newest:
         return ""
     wrapper = ["mpicxx", "-std=gnu++17"] if source.suffix == ".cc" else ["mpicc", "-std=gnu11"]
-    command = [str(prefix / "bin" / wrapper[0]), wrapper[1], "-O1", "-g", "-Wall", "-Wextra", "-Werror",
+    command = [str(prefix / "bin" / wrapper[0]), wrapper[1], "-O1", "-g1", "-Wall", "-Wextra", "-Werror",
                "-pthread", "-o", str(target), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
+def programs(prefix: Path) -> Path:
+    """The folder of the compiled programs, which stay there for the next run and for tests/verbs."""
+    folder = prefix / "tests" / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def compile_all(prefix: Path, sources: list[Path]) -> dict[str, str]:
+    """Compiles into `programs(prefix)`, two at a time; the compiler's complaints, by program."""
+    with ThreadPoolExecutor(2) as pool:
+        said = pool.map(lambda source: compile_program(prefix, source, programs(prefix) / source.stem), sources)
+        return {source.stem: text for source, text in zip(sources, said) if text}
+
+
 def judge(row: dict, code: int | None, out: str, err: str) -> str:
-    """What is wrong with a run, or nothing."""
+    """The fault of a run, or nothing."""
     wanted = row.get("code", 0)
     if code is None:
-        return f"no end after {row.get('seconds', 60)} s"
+        return f"no end after {row.get('seconds', SECONDS)} s"
     if wanted is None:
         if code == 0:
             return "exit code 0, though it is meant to fail"
@@ -128,56 +145,61 @@ def judge(row: dict, code: int | None, out: str, err: str) -> str:
     return ""
 
 
+@dataclass
+class World:
+    prefix: Path
+    work: Path
+    # The words before a program that was built for another processor.
+    through: list[str]
+    # The compiler's complaint, by program.
+    compiled: dict = field(default_factory=dict)
+
+    def compile(self, name: str) -> Path:
+        target = self.work / name
+        if name not in self.compiled:
+            self.compiled[name] = compile_program(self.prefix, next(HERE.glob(f"{name}.c*")), target)
+        if self.compiled[name]:
+            raise Problem(f"does not compile{harness.output(self.compiled[name])}")
+        return target
+
+
+def label(name: str, ranks: int, row: dict) -> str:
+    return f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
+
+
+def program(name: str, ranks: int, row: dict):
+    def test(world: World) -> None:
+        command = [*world.through, world.compile(name), *row.get("args", [])]
+        ran = harness.launch(world.prefix, ranks, command, env=row.get("env"), seconds=row.get("seconds", SECONDS))
+        if problem := judge(row, ran.code, ran.out, ran.err):
+            raise Problem(problem + harness.output(ran.out + ran.err))
+    return test
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
-    parser.add_argument("--only", default="", help="programs whose name holds this")
+    harness.add_case_options(parser)
     parser.add_argument("--through", default="", metavar="COMMAND",
                         help="what runs a program built for another kind of processor")
+    parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("--peer", action="store_true",
                         help="the prefix is MPICH's: skip what the table says that it gets wrong")
-    parser.add_argument("--list", action="store_true", help="print the table and stop")
     options = parser.parse_args()
-    rows = [(name, ranks, row) for name, many, row in TABLE for ranks in many
-            if options.only in name]
-    if options.list:
-        for name, ranks, row in rows:
-            print(f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip())
-        return 0
     unlisted = {f.stem for f in HERE.glob("*.c*")} - {name for name, _, _ in TABLE}
     if unlisted:
-        print(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
-        return 1
-
+        sys.exit(f"not in the table of {Path(__file__).name}: {', '.join(sorted(unlisted))}")
+    cases = [Case(label(name, ranks, row), program(name, ranks, row), skip=row.get("mpich", "") if options.peer else "")
+             for name, many, row in TABLE for ranks in many if options.only in name]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
     prefix = harness.checked_prefix(options.prefix)
-    passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory(prefix="mpi-c-tests-") as work:
-        broken = {}
-        for name, ranks, row in rows:
-            label = f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
-            if options.peer and "mpich" in row:
-                print(f"skip {label}: {row['mpich']}")
-                skipped += 1
-                continue
-            program = Path(work) / name
-            if not program.exists() and name not in broken:
-                broken[name] = compile_program(prefix, next(HERE.glob(f"{name}.c*")), program)
-            if broken.get(name):
-                problem, out, err, took = "does not compile", "", broken[name], 0.0
-            else:
-                ran = harness.launch(prefix, ranks,
-                                     [*shlex.split(options.through), program, *row.get("args", [])],
-                                     env=row.get("env"), seconds=row.get("seconds", 60))
-                problem, out, err, took = judge(row, ran.code, ran.out, ran.err), ran.out, ran.err, ran.seconds
-            print(f"{'FAIL' if problem else 'pass'} {label} ({took:.1f} s){': ' if problem else ''}"
-                  f"{problem}", flush=True)
-            if problem:
-                failed += 1
-                for line in (out + err).splitlines()[:40]:
-                    print(f"    | {line}")
-            else:
-                passed += 1
-    return harness.closing_line(passed, failed, skipped)
+    world = World(prefix, programs(prefix), shlex.split(options.through))
+    if options.build_only:
+        compile_all(prefix, [next(HERE.glob(f"{name}.c*")) for name, _, _ in TABLE])
+        return 0
+    return harness.run_suite(f"programs-{prefix.name}" if options.through else "programs", cases, world)
 
 
 if __name__ == "__main__":

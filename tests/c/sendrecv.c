@@ -41,7 +41,7 @@ static void scattered(int right, int left) {
     OK(MPI_Type_free(&column));
 }
 
-/* At the ends of a line of ranks one side is nobody. */
+/* The ends of a line of ranks have MPI_PROC_NULL on one side. */
 static void line_of_ranks(void) {
     int up = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, down = rank ? rank - 1 : MPI_PROC_NULL;
     int out = rank, in = -7;

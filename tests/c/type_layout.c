@@ -51,7 +51,7 @@ static void look(const char *name, MPI_Datatype type, int low, int extent, const
             break;
         }
     }
-    /* Sent as the type and received as bytes, then back; what lies between stays as it was. */
+    /* Sent as the type and received as bytes, then back; the gaps stay unchanged. */
     unsigned char line[ROOM];
     MPI_Request request;
     memset(line, 0xee, ROOM);

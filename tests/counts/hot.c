@@ -51,7 +51,7 @@ static void give(void) {
 /* How often each rank has been here. */
 static _Atomic int *met;
 
-/* Both are here. Without MPI, which would take what has come and tell of it. */
+/* Both ranks are here. Without MPI calls, which would take arrived packets. */
 static void meet(int rank) {
   int mine = ++met[rank];
   while (met[!rank] < mine) usleep(1000);

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""Count the instructions of the hot paths under callgrind and hold them against tests/counts/expected.
+"""Counts the instructions of the hot paths under callgrind and compares them with tests/counts/expected.
 
-    tests/counts/run.py [--prefix build] [--update]
+    tests/counts/run.py [--prefix build] [--only TEXT] [--list] [--update]
 
-Clocks wobble, instruction counts do not: a path that has grown by more than 3 % fails the run, and
-so does one that has shrunk by more than 15 %, so that the gain is written down (`--update`).
-The last line is `N passed, N failed`.
+Times vary from run to run, instruction counts do not. A path that has grown by more than 2 % fails; so does one that has shrunk by
+more than 15 %, so that the gain is written down (`--update`). The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -17,9 +15,15 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
+
 PATHS = ["send_8", "send_1024", "isend_8", "irecv_8", "waitall_8", "recv_8", "empty_poll"]
 ROUNDS = 100
 EXPECTED = HERE / "expected"
+# Of the expected count.
+LEAST, MOST = 0.85, 1.02
 
 
 def count(prefix: Path, path: str, program: Path, scratch: Path) -> float:
@@ -29,37 +33,49 @@ def count(prefix: Path, path: str, program: Path, scratch: Path) -> float:
         f'--callgrind-out-file={out} {program} {met} 2>{scratch}/{path}.log; else exec {program} {met}; fi'
     )
     # Otherwise the launcher would choose by the caches that the ranks' cores happen to share.
-    environment = os.environ | {"FISHPLATE_CORES": "far"}
-    command = [prefix / "bin/fishplate", "run", "-n", "2", "sh", "-c", counted]
-    subprocess.run(command, check=True, timeout=120, env=environment)
+    ran = harness.run([str(prefix / "bin/fishplate"), "run", "-n", "2", "sh", "-c", counted], seconds=120,
+                      env={"FISHPLATE_CORES": "far"})
+    if ran.code != 0:
+        raise Problem(f"the job ended with {ran.code}{harness.output(ran.out + ran.err)}")
     total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)
     if not total:
-        sys.exit(f"callgrind counted nothing for {path}: {(scratch / f'{path}.log').read_text()}")
+        raise Problem(f"callgrind counted nothing{harness.output((scratch / f'{path}.log').read_text())}")
     return int(total[1]) / ROUNDS
 
 
+def compared(path: str, prefix: Path, scratch: Path, expected: float | None, counts: dict):
+    def test(_world) -> str:
+        counts[path] = count(prefix, path, scratch / "hot", scratch)
+        if expected is None:
+            return f"{counts[path]:.1f} instructions"
+        ratio = counts[path] / expected
+        said = f"{counts[path]:.1f} instructions, expected {expected:.1f}"
+        if not LEAST <= ratio <= MOST:
+            raise Problem(f"{said}: {ratio:.3f} times as many")
+        return said
+    return test
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", type=Path, default=Path("build"))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    harness.add_case_options(parser)
     parser.add_argument("--update", action="store_true", help="write the counts down")
     options = parser.parse_args()
-    prefix = options.prefix.resolve()
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch) / "hot"
-        subprocess.run([prefix / "bin/mpicc", "-O2", "-g", HERE / "hot.c", "-o", program], check=True)
-        counts = {path: count(prefix, path, program, Path(scratch)) for path in PATHS}
-    if options.update:
-        EXPECTED.write_text("".join(f"{path} {counts[path]:.1f}\n" for path in PATHS))
-    expected = dict(line.split() for line in EXPECTED.read_text().splitlines())
-    failed = 0
-    print(f"{'path':12} {'instructions':>12} {'expected':>9}")
-    for path in PATHS:
-        ratio = counts[path] / float(expected[path])
-        bad = not 0.85 <= ratio <= 1.03
-        failed += bad
-        print(f"{path:12} {counts[path]:12.1f} {float(expected[path]):9.1f}{'  <-- ' + f'{ratio:.2f} x' if bad else ''}")
-    print(f"{len(PATHS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    paths = [path for path in PATHS if options.only in path]
+    if options.list:
+        print("\n".join(paths))
+        return 0
+    prefix = harness.checked_prefix(options.prefix)
+    expected = {path: float(number) for path, number in map(str.split, EXPECTED.read_text().splitlines())}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch, counts = Path(folder), {}
+        subprocess.run([prefix / "bin/mpicc", "-O2", "-g", HERE / "hot.c", "-o", scratch / "hot"], check=True)
+        status = harness.run_suite("counts", [
+            Case(path, compared(path, prefix, scratch, None if options.update else expected[path], counts)) for path in paths])
+    if options.update and not status:
+        EXPECTED.write_text("".join(f"{path} {number:.1f}\n" for path, number in (expected | counts).items()))
+    return status
 
 
 if __name__ == "__main__":

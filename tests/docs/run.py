@@ -1,45 +1,65 @@
 #!/usr/bin/env python3
-"""Run every command that the documents show.
+"""Runs every command that the documents show.
 
-    tests/docs/run.py [FILE...]
+    tests/docs/run.py [--only TEXT] [--list] [FILE...]
 
-A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. `make demo` and `make test`
-are left out here: the one is run by the target that calls this script, the other calls it. Where the machine of
-scripts/verbs-vm cannot be started (status 125), its commands are not run, and this is said. The last line is
-`N passed, N failed`.
+A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. Other suites run some of them: commands
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py), the study in tests/modelled. `make demo` and
+`make test` are left out: both stage the tree that is under test, and `make test` runs this script. The last line is
+`N passed, N failed, N skipped`.
 """
 
+import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-ELSEWHERE = ("make demo", "make test")
-MACHINE, NO_MACHINE = "scripts/verbs-vm ", 125
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
+
+MACHINE = "scripts/verbs-vm -- "
+ELSEWHERE = ("make demo", "make test", MACHINE, "build/bin/fishplate study ")
+SECONDS = 600
 
 
 def commands(document: Path):
     for block in re.findall(r"^```sh\n(.*?)^```", document.read_text(), re.M | re.S):
-        yield from (line for line in block.splitlines() if line.strip() and not line.startswith(ELSEWHERE))
+        yield from (line for line in block.splitlines() if line.strip())
+
+
+def documents() -> list[Path]:
+    return [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").glob("*.md"))]
+
+
+def in_the_machine() -> list[str]:
+    """The commands that run in the virtual machine, without the words that start it."""
+    return [command.removeprefix(MACHINE) for document in documents() for command in commands(document) if command.startswith(MACHINE)]
+
+
+def runs(command: str):
+    def test(_world) -> None:
+        done = harness.run(["bash", "-c", command], seconds=SECONDS, cwd=harness.ROOT)
+        if done.code != 0:
+            raise Problem(f"exit status {done.code}{harness.output(done.out + done.err)}")
+    return test
 
 
 def main() -> int:
-    documents = [Path(name) for name in sys.argv[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    passed = failed = 0
-    for document in documents:
-        for command in commands(document):
-            done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=600)
-            if done.returncode == 0:
-                passed += 1
-                continue
-            if command.startswith(MACHINE) and done.returncode == NO_MACHINE:
-                print(f"*** {document.name}: NOT RUN: `{command}`: {done.stderr.strip()} ***")
-                continue
-            failed += 1
-            print(f"{document.name}: `{command}` ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_case_options(parser)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    cases = [Case(f"{document.name}: {command}", runs(command)) for document in options.files or documents()
+             for command in commands(document) if not command.startswith(ELSEWHERE)]
+    cases = [case for case in cases if case.wanted(options)]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    if not cases:
+        sys.exit("the documents show no such command")
+    return harness.run_suite("documents", cases)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""What is known of failures, and the figures that come of a run.
+"""Expected failures, and the figures of a run.
 
-A failure that comes of a procedure that the library does not have yet needs no line anywhere: it is
-known by itself (unsupported.py), and counted by what it waits for. Any other that is expected has a line
-in a list, `pattern  ranks  reason`: a shell pattern over test names, `*` or a list of rank counts such as
-`1,4`, and the rest of the line. A test is judged by the first line that covers it. The list may only
-shrink: a covered test that passes is as wrong as an uncovered one that fails, and so is a line that
-covers no failure at all (said only of complete runs).
+A failure because of an unsupported procedure needs no line in a list: unsupported.py recognises it, and it is counted by its subject.
+Every other expected failure has a line in a list, `pattern  ranks  reason`: a shell pattern of test names, `*` or a list of rank
+counts such as `1,4`, and the reason. The first line that covers a test decides. The list may only shrink: a covered test that passes
+is as wrong as an uncovered one that fails, and in a complete run so is a line that covers no failure.
 """
 
 import re
@@ -13,6 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import harness
 from unsupported import UNNAMED, Table
 
 FIGURES = Path(__file__).resolve().parent.parent.parent / "docs/foreign.md"
@@ -66,8 +65,8 @@ class Expectations:
 
 
 @dataclass
-class Tally:
-    """Judges results one by one and keeps the counts, by rows: numbers of ranks, or folders."""
+class Judge:
+    """Judges results one by one and counts them by rows: numbers of ranks, or folders."""
 
     expectations: Expectations
     unsupported: Table | None  # None: nothing is excused by it
@@ -75,10 +74,11 @@ class Tally:
     sound: set = field(default_factory=set)  # (name, ranks) that passed
     wrong: list = field(default_factory=list)  # lines for the reader
     counts: dict = field(default_factory=dict)  # row -> {kind: count}
+    times: list = field(default_factory=list)  # of the modules or programs, as `harness.Tally` keeps them
     subjects: dict = field(default_factory=dict)  # what is not supported -> failures that come of it
 
     def add(self, name: str, ranks: int, state: str, why: str = "", row=None) -> str:
-        """`state` is pass, fail or skip; returns what it amounts to."""
+        """`state` is pass, fail or skip; returns the kind of result, a key of KINDS."""
         line = self.expectations.find(name, ranks)
         kind = state
         subject = None
@@ -106,6 +106,12 @@ class Tally:
         counts[kind] += 1
         return kind
 
+    def close(self, suite: str, stale: list, began: float) -> int:
+        """Keeps and prints the counts; the exit status. A failure for a known reason counts as passed."""
+        passed = self.total("pass", "unsupported", "expected")
+        failed = self.total("fail", "surprise") + len(stale)
+        return harness.close(suite, harness.Tally(passed, failed, self.total("skip"), self.times), began)
+
     def total(self, *kinds: str) -> int:
         return sum(row[kind] for row in self.counts.values() for kind in kinds)
 
@@ -121,7 +127,7 @@ class Tally:
         return text + self.waits()
 
     def markdown(self) -> str:
-        """The same for a document, and what is waited for."""
+        """The counts as a table for a document, and the unsupported subjects."""
         kinds = ["pass", "unsupported", "expected", "skip"]
         text = "| | " + " | ".join(KINDS[kind] for kind in kinds) + " |\n| --- |" + " ---: |" * len(kinds) + "\n"
         for row, counts in sorted(self.counts.items()):
@@ -184,7 +190,7 @@ def gather(reasons: dict, sound: set, separator: str) -> dict:
 
 
 def short(why: str) -> str:
-    """A failure as a reason: without what differs from run to run."""
+    """A failure as a reason, without parts that differ from run to run."""
     text = re.sub(r"fishplate: rank \d+ \(pid [^)]*\) (failed: )?", "", " ".join(why.split()))
     return text[:140] or "unexplained"
 

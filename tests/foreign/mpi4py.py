@@ -15,10 +15,9 @@ ended differently on different ranks (which may be out of step from then on) the
 again without the tests that are done. After a crash or a hang, the first test that was not done on
 all ranks is the culprit if no rank was further on; else it is run alone, and then the rest: so one
 bad test costs only itself.
-Failures that come of procedures that are not supported yet are known by themselves (unsupported.py),
-others are compared with mpi4py.expected (expected.py). The last line is `N passed, N failed, N skipped`,
-where both count as passed; a table stands above it. --update writes the list and the figures of
-docs/foreign.md anew.
+Failures because of unsupported procedures are recognised (unsupported.py), others are compared with mpi4py.expected (expected.py).
+The last line is `N passed, N failed, N skipped`, where both count as passed, below a table. --update writes the list and the figures
+of docs/foreign.md again.
 """
 
 import argparse
@@ -37,26 +36,23 @@ HERE = Path(__file__).resolve().parent
 # This folder holds a file mpi4py.py: nothing here imports the package, so the order does not matter.
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from expected import Expectations, Tally, publish  # noqa: E402
+from expected import Expectations, Judge, publish  # noqa: E402
 from unsupported import SIGN, Table  # noqa: E402
 
 VERSION = "4.1.2"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 
-NOT_FETCHED = 3  # the exit status that says so
-
-# What --subset ci leaves out: modules that mostly wait for ranks that do not come, because one of them met
-# something that is not supported, and, on more ranks than one, modules to which their number means little.
+# Modules that --subset ci leaves out: those that mostly wait for a rank that met an unsupported procedure, and, on more than one
+# rank, those that hardly depend on the number of ranks.
 SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
 ONCE = {"test_address", "test_ctypes", "test_datatype", "test_doc", "test_mpiapi", "test_package",
         "test_pack", "test_pickle", "test_toplevel", "test_util_dtlib", "test_util_pool"}
-# A run in which a rank has just met something unsupported is given up sooner: others may wait for that rank.
+# A run in which a rank has just met an unsupported procedure is given up sooner: others may wait for that rank.
 IMPATIENT = 0.3  # of --stall
 
 
 def sdist(cache: Path) -> Path:
-    """The sdist, fetched if it is not there, with the hash that was reviewed; ends the program with
-    NOT_FETCHED when it cannot be had."""
+    """The sdist, fetched if it is not there, with the hash that was reviewed. Ends the program where it cannot be had."""
     archive = cache / f"mpi4py-{VERSION}.tar.gz"
     if not archive.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -73,9 +69,8 @@ def sdist(cache: Path) -> Path:
 
 
 def give_up(why: str) -> None:
-    print(f"mpi4py {VERSION}, or what builds it, could not be fetched from PyPI: {tail(why)}\n"
-          f"Nothing was tested. (exit status {NOT_FETCHED})", file=sys.stderr)
-    sys.exit(NOT_FETCHED)
+    print(tail(why), file=sys.stderr)
+    sys.exit(harness.not_run("mpi4py", f"mpi4py {VERSION}, or a package that builds it, could not be fetched from PyPI"))
 
 
 def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
@@ -104,7 +99,7 @@ def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
 
 
 def read_events(folder: Path, ranks: int) -> list[list[dict]]:
-    """What each rank wrote; a last line that was cut short is dropped."""
+    """The events that each rank wrote, without a last line that was cut short."""
     events = []
     for rank in range(ranks):
         try:
@@ -198,7 +193,7 @@ def run_module(context, module: str, ranks: int):
         if not fresh:  # nothing can be learnt by another try
             yield f"{module}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
             break
-    # A fixture that failed or was skipped leaves its tests without a result of their own.
+    # Tests of a fixture that failed or was skipped have no result themselves.
     for name in everything:
         if name not in known:
             fixtures = (f"{name.rpartition('.')[0]}.setUpClass", f"{module}.setUpModule")
@@ -229,6 +224,7 @@ def main() -> int:
     complete = not options.only and not options.subset and options.ranks == "1,2,4"
     if options.update and not complete:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
+    start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     python, tests = build(prefix, options.cache.resolve())
     if options.build_only:
@@ -239,7 +235,7 @@ def main() -> int:
         parser.error(f"no such test module: {', '.join(sorted(unknown))}")
 
     listed = options.expected if str(options.expected) not in ("", ".") else None
-    tally = Tally(Expectations.read(listed), Table())
+    tally = Judge(Expectations.read(listed), Table())
     for turn, ranks in enumerate(map(int, options.ranks.split(","))):
         for module in modules:
             if options.subset and turn > 0 and module in ONCE:
@@ -247,6 +243,7 @@ def main() -> int:
             began, before = time.monotonic(), len(tally.wrong)
             for name, state, why in run_module((prefix, python, tests, options), module, ranks):
                 tally.add(name, ranks, state, why)
+            tally.times.append({"name": f"{module} -n {ranks}", "seconds": round(time.monotonic() - began, 2)})
             if options.verbose:
                 print(f"{module} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
             for line in tally.wrong[before:]:
@@ -257,8 +254,7 @@ def main() -> int:
         tally.write(listed)
         publish("mpi4py", f"mpi4py {VERSION}, by the number of ranks:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return harness.closing_line(tally.total("pass", "unsupported", "expected"),
-                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+    return tally.close("mpi4py", stale, start)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import argparse
 import re
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -29,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from expected import Expectations, Tally, publish  # noqa: E402
+from expected import Expectations, Judge, publish  # noqa: E402
 from mpich_sources import VERSION, Builder, fetch  # noqa: E402
 from unsupported import Table  # noqa: E402
 
@@ -41,7 +42,7 @@ CHAPTERS = ["attr", "coll", "comm", "datatype", "errhan", "errors/attr", "errors
             "threads/spawn", "topo"]
 SECONDS = 90  # for a program whose line names no time-limit
 EXPECTED_SECONDS = 10  # for one that is expected to fail, as some do by having no end
-# What --subset ci leaves out: folders whose subjects the library does not have yet, and what takes seconds each.
+# Tests that --subset ci leaves out: folders of unsupported subjects, and programs that take seconds each.
 CI_WITHOUT = ["errors/io/*", "errors/rma/*", "errors/spawn/*", "io/*", "part/*", "rma/*", "spawn/*", "threads/part/*",
               "threads/rma/*", "threads/spawn/*", "coll/uoplong", "errors/coll/*length", "errors/comm/too_many_*",
               "pt2pt/bsendpending", "pt2pt/sendflood", "pt2pt/sendrecv3*", "threads/comm/*", "threads/pt2pt/*huge*"]
@@ -93,7 +94,7 @@ def read_testlist(tests: Path, folder: str) -> list[Line]:
     return lines
 
 
-# They compile with a warning, and pass or fail by what lies beside the integers.
+# These compile with a warning, and pass or fail by the memory beside the integers.
 HANDLES_IN_INTS = ("coll/nonblocking2",)
 
 
@@ -121,7 +122,7 @@ def left_out(name: str) -> bool:
 
 
 def judge(line: Line, ran: harness.Outcome, seconds: float) -> str:
-    """What is wrong with a run, or nothing."""
+    """The fault of a run, or nothing."""
     if ran.code is None:
         return f"no end after {seconds:g} s"
     wanted = line.options.get("resultTest")
@@ -150,11 +151,13 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--memory", type=float, default=2, metavar="GB")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time-out of a program")
+    parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per test")
     options = parser.parse_args()
     complete = not (options.chapter or options.filter or options.subset)
     if options.update and not complete:
         parser.error("--update needs a complete run: no --chapter, --filter, --subset")
+    start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     cache = options.cache.resolve()
     tests = fetch(cache)
@@ -164,10 +167,12 @@ def main() -> int:
     lines = [line for folder in options.chapter or CHAPTERS for line in read_testlist(tests, folder.strip("/"))
              if options.filter in line.name and not (options.subset and left_out(line.name))]
     listed = options.expected if str(options.expected) not in ("", ".") else None
-    tally, seen = Tally(Expectations.read(listed), None if options.peer else Table()), set()
+    tally, seen = Judge(Expectations.read(listed), None if options.peer else Table()), set()
 
     def note(line: Line, state: str, why: str, took: float = 0.0) -> None:
         kind = tally.add(line.name, line.ranks, state, why, row=line.folder)
+        if took:
+            tally.times.append({"name": f"{line.name} -n {line.ranks}", "seconds": round(took, 2)})
         if options.verbose or kind in ("fail", "surprise"):
             print(f"{kind:9} {line.name} on {line.ranks} ({took:.1f} s) {why}".rstrip(), flush=True)
 
@@ -181,6 +186,8 @@ def main() -> int:
         programs = {(line.folder, line.program): None for line in to_run}
         for key, built in zip(programs, pool.map(lambda key: builder.program(*key), programs)):
             programs[key] = built
+    if options.build_only:
+        return 0
     for line in to_run:
         target, complaint = programs[line.folder, line.program]
         if complaint:
@@ -207,8 +214,7 @@ def main() -> int:
         tally.write(listed, separator="/")
         publish("mpich", f"MPICH {VERSION}'s programs, by folder:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return harness.closing_line(tally.total("pass", "unsupported", "expected"),
-                                tally.total("fail", "surprise") + len(stale), tally.total("skip"))
+    return tally.close("mpich", stale, start)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where MPICH's conformance programs come from, and how one of them is compiled.
+"""Fetches MPICH's conformance programs and compiles them.
 
 Debian's source package `mpich` is fetched by apt-get with a configuration of its own (lists, cache
 and sources in a folder under build/), so the system's apt is neither read nor changed. Of the
@@ -16,9 +16,10 @@ import sys
 import tarfile
 from pathlib import Path
 
+import harness
+
 VERSION = "4.0.2"
 SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
-NOT_FETCHED = 3  # the exit status that says so
 
 APT_SOURCES = ("deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
                "http://deb.debian.org/debian bookworm main\n")
@@ -35,7 +36,7 @@ CONFIG = "\n".join(
        "#define SIZEOF_INT 4", "#define SIZEOF_LONG 8", "#define SIZEOF_LONG_LONG 8",
        "#define SIZEOF_VOID_P 8", "#define SIZEOF_MPI_OFFSET 8", "#define POINTERINT_t long", ""])
 
-# What the pool of generated datatypes is built from.
+# The basic types of the pool of generated datatypes.
 POOL = ("MPI_CHAR,MPI_BYTE,MPI_SHORT,MPI_INT,MPI_LONG,MPI_UNSIGNED,MPI_FLOAT,MPI_DOUBLE,"
         "MPI_LONG_LONG,MPI_INT8_T,MPI_UINT64_T,MPI_C_DOUBLE_COMPLEX,MPI_FLOAT_INT,MPI_2INT")
 
@@ -45,13 +46,12 @@ RENAMED = ["-DMPI_Type_hvector=MPI_Type_create_hvector", "-DMPI_Type_hindexed=MP
 
 
 def give_up(why: str) -> None:
-    print(f"MPICH's test programs could not be fetched: {why}\n"
-          f"Nothing was tested. (exit status {NOT_FETCHED})", file=sys.stderr)
-    sys.exit(NOT_FETCHED)
+    print(why, file=sys.stderr)
+    sys.exit(harness.not_run("mpich", f"MPICH {VERSION}'s source could not be fetched from Debian"))
 
 
 def fetch(cache: Path) -> Path:
-    """The folder test/mpi, unpacked; ends the program with NOT_FETCHED when it cannot be had."""
+    """The folder test/mpi, unpacked; ends the program where it cannot be had."""
     home = cache / f"mpich-{VERSION}"
     archive = home / f"mpich_{VERSION}.orig.tar.xz"
     if not (home / "ready").exists():
@@ -133,7 +133,7 @@ class Builder:
                 sys.exit(f"MPICH's {source.relative_to(self.tests)} does not compile:\n{problem}")
 
     def program(self, folder: str, name: str) -> tuple[Path, str]:
-        """Where the program of a folder's test list is, and what the compiler said against it."""
+        """The path of a program of a folder's test list, and the compiler's complaint."""
         home = self.tests / folder
         rules = self.rules(home)
         sources = [home / s for s in rules.get(f"{name}_SOURCES", f"{name}.c").split()
@@ -159,7 +159,7 @@ class Builder:
         return self.makefiles[home]
 
     def missing_names(self, complaint: str) -> list[str]:
-        """What the compiler or linker missed and mpi.h rightly lacks."""
+        """Names that the compiler or linker missed and that mpi.h rightly lacks."""
         named = set(re.findall(r"\b(?:MPI[XORI]?|QMPI)_\w+", complaint))
         return sorted(n for n in named if not_in_the_abi(n) and not re.search(rf"\b{n}\b", self.header))
 

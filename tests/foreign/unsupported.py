@@ -1,4 +1,4 @@
-"""Which failures come of a procedure that the library does not have yet, and what such procedures wait for.
+"""Recognises failures because of procedures that the library does not support yet, and names their subjects.
 
 The library says `MPI_X: this procedure is not supported yet` when such an error is fatal. A program that takes
 the error shows only its text; then mpi4py's recorder adds the method that raised it (` in Comm.Spawn`).
@@ -29,7 +29,7 @@ SUBJECTS = {
 SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
          "File": "files", "mpi-session": "sessions", "Session": "sessions"}
 UNNAMED = "what the test does not tell"
-# What mpi4py calls otherwise than MPI.
+# Names of mpi4py that differ from those of MPI.
 CLASSES = {"datatype": ["type"], "intracomm": ["comm"], "topocomm": ["comm"], "cartcomm": ["comm"],
            "graphcomm": ["comm"], "distgraphcomm": ["comm"]}
 
@@ -44,7 +44,7 @@ class Table:
         self.by_words = {frozenset(name.split("_")): subject for name, subject in self.subjects.items()}
 
     def subject(self, why: str) -> str | None:
-        """What is not supported, if that is what a failure comes of."""
+        """The unsupported subject that caused a failure, if any."""
         for name in re.findall(r"\bMPI_(\w+): this procedure is not supported yet", why):
             return self.subjects.get(name.lower().removesuffix("_c"), UNNAMED)
         for method in re.findall(rf"{SIGN}[^;|]*? in ([\w.]+)", why):

@@ -18,7 +18,7 @@ enum { TIMES = 30, TURNS = 20, MOST = 8 << 20 };
 
 typedef char vector __attribute__((vector_size(32)));
 
-/* A way in one direction: how many bytes have been written and read, on lines of their own. */
+/* One direction: the numbers of bytes written and read, on separate cache lines. */
 struct way {
   _Alignas(128) atomic_size_t written;
   _Alignas(128) atomic_size_t read;

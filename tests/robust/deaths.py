@@ -4,7 +4,8 @@ import os
 import signal
 import time
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 RANKS = 4
 

@@ -1,5 +1,5 @@
-"""Jobs on several hosts, each played by `as-host`: all that holds on one host holds here, and what can go wrong between
-hosts ends the job with one line."""
+"""Jobs on several hosts, for which `as-host` stands in: every promise for one host holds, and a failure between hosts ends the job
+with one line."""
 
 import os
 import re
@@ -8,12 +8,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 HERE = Path(__file__).resolve().parent
 AS_HOST = f"{HERE / 'as-host'} {{host}}"
-# Does what its arguments say, and speaks to the launcher as an MPI program does.
-STAND_IN = ["python3", "-SE", HERE.parent.parent / "crates/fishplate/tests/rank.py"]
+# A stand-in for an MPI program: it talks to the launcher as its arguments say.
+STAND_IN = ["python3", "-SE", next((HERE.parent.parent / "crates/fishplate/tests").rglob("rank.py"))]
 
 
 def start(world, *command, ranks: int = 4, hosts: str = "a,b", options: tuple = (), launch_with: str = AS_HOST,

@@ -1,7 +1,7 @@
-"""One job under observation: who belongs to it, how it ends, and what it leaves behind.
+"""One job under observation: its processes, its end, and what it leaves behind.
 
-Every process of a job carries a variable of its own in its environment, so it is found again
-whatever group or session it put itself into, and whoever adopted it.
+Every process of a job has a unique variable in its environment, which identifies it in any process group or session and below any
+parent.
 """
 
 import os
@@ -12,13 +12,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from harness import Problem
+
 MARK = "ROBUST_JOB"
-# DESIGN: a death ends the job within a second. The rest is for a busy machine.
+# A death ends the job within a second; the rest is for a busy machine.
 END_SECONDS = 1.0 + 2.0
-
-
-class Problem(Exception):
-    """What a test found wrong."""
 
 
 class Job:
@@ -52,7 +50,7 @@ class Job:
         return self.files["err"].read_text(errors="replace")
 
     def environments(self):
-        """(pid, environment) of all that belong to the job and are no zombies."""
+        """(pid, environment) of all processes of the job but zombies."""
         mark = f"{MARK}={self.mark}".encode()
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -68,7 +66,7 @@ class Job:
         return [pid for pid, _ in self.environments()]
 
     def ranks(self) -> dict[int, int]:
-        """Process id by rank, of those that have been started."""
+        """Process id by rank, of the ranks that have started."""
         found = {}
         for pid, variables in self.environments():
             for variable in variables:
@@ -98,14 +96,14 @@ class Job:
         self.wait_for(f"{ranks} ranks were ready", lambda: self.out.count("ready\n") == ranks)
 
     def end(self, seconds: float = END_SECONDS) -> int:
-        """The exit status; negative for a signal."""
+        """Waits for the end; the exit status, negative for a signal."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise Problem(f"the launcher has not ended after {seconds:g} s: {self.err[-500:]}") from None
 
     def check_gone(self, seconds: float = END_SECONDS) -> None:
-        """No process is left, and no file in /tmp or /dev/shm (which are the tests' own)."""
+        """No process is left, and no file in /tmp or /dev/shm, which belong to the test."""
         end = time.monotonic() + seconds
         while left := self.members():
             if time.monotonic() > end:
@@ -116,7 +114,7 @@ class Job:
         check_no_files()
 
     def check_one_line(self, *patterns: str) -> None:
-        """Standard error is one line, and says all this."""
+        """Standard error is one line that matches all patterns."""
         lines = self.err.splitlines()
         if len(lines) != 1:
             raise Problem(f"{len(lines)} lines instead of one: {self.err[-800:]}")

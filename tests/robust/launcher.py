@@ -4,13 +4,14 @@ import os
 import signal
 import time
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 RANKS = 3
 
 
 def killed_while(where: str):
-    """Nobody is left to tell the ranks, and they end all the same."""
+    """The ranks end although no launcher is left to end them."""
     def test(world):
         with Job(world.work, [world.mpiexec, "-n", RANKS, world.victim, where]) as job:
             job.wait_until_ready(RANKS)

@@ -1,14 +1,18 @@
-"""Jobs on modelled machines: they end as other jobs do, and time that stands still is told. What is kept of them, the record
-of what resources did and what ranks computed, is whole and the same again."""
+"""Jobs on modelled machines: they end as other jobs do, and a deadlock is reported. Traces, compute traces and reports are complete and
+repeat byte for byte."""
 
 import json
 import re
 import signal
+import subprocess
 import time
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 RANKS = 3
+# Runs whose reports are compared.
+DEADLOCKS = 8
 
 
 def start(world, *arguments, options=()) -> Job:
@@ -17,12 +21,33 @@ def start(world, *arguments, options=()) -> Job:
 
 
 def deadlock(world):
-    """Every rank is named, with what it waits for."""
+    """The report names every rank and the call in which it waits."""
     with start(world, world.victim, "wait") as job:
         if job.end() == 0:
             raise Problem("exit status 0")
         job.check_says("deadlock: all ranks wait and nothing is on its way", "MPI_Recv from any tag 4711")
         job.check_gone()
+
+
+def deadlock_again(world):
+    """The report is the same in every run, also where ranks wait for different peers and a core is busy: it names every rank with its
+    call, and nothing that differs from run to run, such as a process id or the rank that noticed first."""
+    plans = {"wait": [world.victim, "wait"], "rounds": [world.work / "rounds", 1, 8, "and wait"]}
+    for name, words in plans.items():
+        seen = set()
+        for run in range(DEADLOCKS):
+            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"]) if run % 2 else None
+            try:
+                with start(world, *words) as job:
+                    code = job.end(10)
+                    seen.add((code, job.err))
+                    job.check_gone()
+            finally:
+                if busy:
+                    busy.kill()
+                    busy.wait()
+        if len(seen) != 1:
+            raise Problem(f"{name}: {DEADLOCKS} runs gave {len(seen)} reports" + "".join(f"\n{code}: {err.strip()}" for code, err in seen))
 
 
 def rank_dies(where: str):
@@ -47,7 +72,7 @@ def rank_leaves(world):
 
 
 def spins(world):
-    """It is named after ten seconds; nothing but the user's --timeout ends it."""
+    """The rank is named after ten seconds; only --timeout ends it."""
     with start(world, world.victim, "compute", options=("--timeout", 13)) as job:
         if (code := job.end(20)) != 124:
             raise Problem(f"exit status {code}, not 124")
@@ -80,7 +105,7 @@ def same_again(world):
 
 
 def rounds(world, *arguments, options=(), ranks=RANKS, fabric="qdr", code=0, program="rounds") -> Job:
-    """A ring of ranks that compute and print their time at the end; it has ended."""
+    """A finished job: a ring of ranks that compute and print their time at the end."""
     fishplate = world.mpiexec.parent / "fishplate"
     words = [fishplate, "run", "-n", ranks, "--fabric", fabric, *options, world.work / program, *arguments]
     with Job(world.work, words) as job:
@@ -101,7 +126,7 @@ def picos(micros: float) -> int:
 
 
 def lanes(file) -> dict[str, list[dict]]:
-    """The spans of each lane of a record, in order of time, each checked to begin after the one before."""
+    """The spans of each lane of a trace, in order of time; none begins before the previous one ends."""
     events = json.loads(file.read_text())["traceEvents"]
     hosts = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     names = {event["tid"]: f'{hosts[event["pid"]]}, {event["args"]["name"]}'
@@ -121,7 +146,7 @@ def lanes(file) -> dict[str, list[dict]]:
 
 
 def record(world):
-    """It has a lane for each rank and each way of bus and link; what processors did adds up to the times of the run."""
+    """The trace has a lane for each rank and for each direction of bus and link; the work of the processors adds up to the run's times."""
     file, texts = world.work / "trace.json", set()
     for _ in range(2):
         job = rounds(world, 3, 100_000, options=("--trace", file))
@@ -148,7 +173,7 @@ def record(world):
 
 
 def record_of_a_crowd(world):
-    """Where ranks share hosts and packets are lost, everything still does one thing at a time."""
+    """Also with shared hosts and lost packets, every resource does one thing at a time."""
     file, plan = world.work / "trace.json", world.work / "faults.toml"
     plan.write_text('loss = 0.02\nscatter = "2us"\ntimeout = "100us"\nslow = { host = 1, percent = 300 }\n')
     for way in ("memory", "hca"):
@@ -162,7 +187,7 @@ def record_of_a_crowd(world):
 
 
 def record_of_a_deadlock(world):
-    """The calls that never ended are there."""
+    """The trace contains the calls that never ended."""
     file = world.work / "trace.json"
     rounds(world, 1, 8, "and wait", options=("--trace", file), code=16)
     found = lanes(file)
@@ -265,6 +290,7 @@ def refused(what: str, *options, says: str):
 def tests() -> list:
     return [
         ("a deadlock on a modelled machine", deadlock),
+        ("a deadlock is reported in the same words every time", deadlock_again),
         *[rank_dies(where) for where in ("ring", "reduce")],
         ("a rank leaves a modelled machine", rank_leaves),
         ("a rank that spins on a modelled machine", spins),

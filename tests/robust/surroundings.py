@@ -1,4 +1,4 @@
-"""Poor surroundings: the job works, or ends at once with a message that names the cause."""
+"""Restricted environments: the job works, or ends at once with a message that names the cause."""
 
 import contextlib
 import errno
@@ -8,7 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from job import Job, Problem
+from harness import Problem
+from job import Job
 
 
 def mount(*arguments: str) -> None:
@@ -16,8 +17,7 @@ def mount(*arguments: str) -> None:
 
 
 class Mounted:
-    """Something mounted over a folder while a test runs. The tests live in a mount namespace of
-    their own, so nobody else sees it."""
+    """A mount over a folder for the time of a test, visible in the tests' mount namespace only."""
 
     def __init__(self, folder: Path | str, *arguments: str):
         self.folder = str(folder)
@@ -209,7 +209,7 @@ def info(world, *words: str, **how) -> tuple[int, str, str]:
 
 
 def rdma_is_told(world, pattern: str) -> None:
-    """`fishplate info` says in one line what stands against RDMA. That is no fault, unless a device was asked for."""
+    """`fishplate info` gives the reason against RDMA in one line. That is no error, unless a device was named."""
     code, out, err = info(world)
     lines = re.findall(r"^RDMA devices  .*", out, re.M)
     if code != 0 or err or len(lines) != 1 or not re.search(pattern, lines[0]):

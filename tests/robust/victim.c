@@ -1,6 +1,6 @@
 /* A program to be killed. Says `ready` when it is where the argument wants it, and stays there.
  *
- *   before    not yet in MPI_Init           wait      in a receive that nobody answers
+ *   before    not yet in MPI_Init           wait      in a receive without a message
  *   ring      passing messages on           reduce    in one allreduce after another
  *   compute   busy outside MPI              deaf      asleep outside MPI, deaf to polite signals
  *   after     a second behind MPI_Finalize  leave N   rank 1 leaves with code N after MPI_Init

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from case import Case, Problem
+from harness import Case, Problem
 
 LAUNCHER = "{fishplate} run -n {{ranks}} --hosts 0,1 --launch-with 'on-host {{host}}'"
 

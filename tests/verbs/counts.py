@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What a message costs in requests, completions, packets, acknowledgements and bytes: on a modelled machine and on a real stack.
+"""Requests, completions, packets, acknowledgements and bytes of a message: on a modelled machine and on a real stack.
 
     tests/verbs/counts.py [--prefix build] [--markdown FILE]
 
-starts the machine of scripts/verbs-vm, measures there, and prints the table; `--markdown` puts it into FILE, between its
-marks. On the real stack packets are those that the devices count, and bytes those of the network interfaces below them.
-Both ends are added up, and divided by the messages. A run in which something was sent again, or somebody else sent something, is
-repeated.
+The command starts the machine of scripts/verbs-vm, measures there, and prints a table; `--markdown` writes it into FILE, between its
+marks. On the real stack, packets are counted by the devices, and bytes by the network interfaces below them. The counts of both ends are
+added and divided by the number of messages. A run with a retransmission, or with other traffic, is repeated.
 """
 
 import argparse
@@ -20,18 +19,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import harness  # noqa: E402
-from case import Case, Problem  # noqa: E402
+from harness import Case, Problem  # noqa: E402
 
 ADDRESS = "10.77.0.2"
 DEVICES = {"rxe0": "r0h0", "rxe2": "r0h1"}
-# What tells that packets were sent again.
+# Counters of retransmissions.
 AGAIN = ("duplicate_request", "out_of_seq_request", "rcvd_seq_err", "rcvd_rnr_err", "send_rnr_err", "completer_retry_err")
 ATTEMPTS = 6
 MTU = 4096
 FABRIC = "fdr"
-# With the transport, if it is not a reliable connection.
+# With the transport, unless it is a reliable connection.
 BENCHMARKS = ("write-lat", "send-lat", "read-lat", "write-bw", "atomic-lat", "write-lat uc", "send-lat uc", "send-lat ud")
-# Messages each way of each size: a processor that is computed takes milliseconds for a megabyte.
+# Messages of each size in each direction: an emulated processor takes milliseconds for a megabyte.
 SIZES = {8: 100, 4 << 10: 100, 64 << 10: 20, 1 << 20: 4}
 # InfiniBand has LRH, variant checksum and delimiters (8 + 2 + 2) where RoCE v2 has Ethernet, IPv4 and UDP (14 + 20 + 8).
 ROCE_MORE = 14 + 20 + 8 - (8 + 2 + 2)
@@ -41,7 +40,7 @@ BEGIN, END = "<!-- table -->", "<!-- end of the table -->"
 
 @dataclass
 class Seen:
-    """Of one message."""
+    """Counts of one message."""
 
     work_requests: float
     completions: float
@@ -51,7 +50,7 @@ class Seen:
 
 
 def words(fishplate: Path, benchmark: str, size: int) -> list[str]:
-    # Few under way: what waits too long for a computed processor is sent again.
+    # Few messages in flight: the emulated processor is slow, and a message that waits too long is retransmitted.
     depth = ["--tx-depth", "4", "--cq-mod", "1"] if benchmark.endswith("-bw") else []
     name, *transport = benchmark.split()
     length = [] if name == "atomic-lat" else ["-s", size]
@@ -61,13 +60,13 @@ def words(fishplate: Path, benchmark: str, size: int) -> list[str]:
 
 
 def sizes(benchmark: str) -> list[int]:
-    """Those that there can be: an atomic is of 8 bytes, and a datagram is one packet."""
+    """The possible sizes: an atomic has 8 bytes, and a datagram is one packet."""
     most = 8 if benchmark == "atomic-lat" else MTU if benchmark.endswith("ud") else max(SIZES)
     return [size for size in SIZES if size <= most]
 
 
 def messages(benchmark: str, size: int) -> int:
-    """Writes and sends that measure a latency go there and back."""
+    """Latencies of writes and sends are measured over round trips."""
     return SIZES[size] * (2 if benchmark.startswith(("write-lat", "send-lat")) else 1)
 
 
@@ -80,7 +79,7 @@ def modelled(fishplate: Path, benchmark: str, size: int) -> Seen:
 
 
 def counters() -> dict:
-    """What devices and interfaces have counted, both hosts together."""
+    """Counters of devices and interfaces, summed over both hosts."""
     total = dict.fromkeys((*AGAIN, "sent_pkts", "tx_packets", "tx_bytes"), 0)
     for device, interface in DEVICES.items():
         for name in (*AGAIN, "sent_pkts"):
@@ -114,11 +113,11 @@ def real(fishplate: Path, benchmark: str, size: int) -> Seen:
         if moved["tx_packets"] == moved["sent_pkts"] and not any(moved[name] for name in AGAIN):
             return Seen(asked["work_requests"] / count, asked["completions"] / count, moved["sent_pkts"] / count, None,
                         moved["tx_bytes"] / count)
-    raise Problem(f"{benchmark} of {size} bytes: in each of {ATTEMPTS} runs something was sent again, or by somebody else: {moved}")
+    raise Problem(f"{benchmark} of {size} bytes: each of {ATTEMPTS} runs had a retransmission, or other traffic: {moved}")
 
 
 def with_acknowledgements(seen: Seen, model: Seen) -> Seen:
-    """Devices do not count them; the messages have as many other packets as on the model."""
+    """Devices do not count acknowledgements: they are the packets beyond those that a message has on the model."""
     seen.acknowledgements = seen.packets - (model.packets - model.acknowledgements)
     return seen
 
@@ -139,7 +138,7 @@ def as_on_the_model(benchmark: str, size: int):
 
 
 def tests() -> list[Case]:
-    # Of longer messages Soft-RoCE has acknowledgements more: see docs/verbs-counts.md.
+    # Soft-RoCE sends more acknowledgements for longer messages: see docs/verbs-counts.md.
     return [Case(f"counts: {benchmark} of {size} bytes is as on the model", as_on_the_model(benchmark, size),
                  short=size == 8 and benchmark == "write-lat")
             for benchmark in BENCHMARKS for size in sizes(benchmark) if size <= 64 << 10]

@@ -1,12 +1,12 @@
-"""What the machine offers: devices, hosts that see their own, and rails that break and mend."""
+"""The machine: its devices, hosts that see their own devices only, and rails that break and recover."""
 
 import subprocess
 from pathlib import Path
 
 import harness
-from case import Case, Problem
+from harness import Case, Problem
 
-# A message of its own for each exchange, and few of them: each takes milliseconds where the processor is computed.
+# Few exchanges: each takes milliseconds on an emulated processor.
 EXCHANGES = 50
 
 
@@ -16,11 +16,11 @@ def traffic(port: str) -> int:
 
 
 def exchange(rail: int, seconds: float = 60) -> bool:
-    """Messages between the hosts over one rail, by the verbs library's own example. Did they arrive?"""
+    """Whether messages between the hosts arrive over one rail, by the example program of libibverbs."""
     common = ["ibv_rc_pingpong", "-g", "1", "-n", str(EXCHANGES), "-p", str(18515 + rail)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     server = subprocess.Popen(["on-host", "1", *common, "-d", f"rxe{2 + rail}"], **quiet)
-    # The words beforehand go over TCP; a client that finds nobody listening yet tries again.
+    # The two ends first talk over TCP; a client that starts before its server tries again.
     script = 'until "$@"; do sleep 0.3; done'
     client = subprocess.Popen(["on-host", "0", "sh", "-c", script, "sh", *common, "-d", f"rxe{rail}", "127.0.0.1"], **quiet)
     try:

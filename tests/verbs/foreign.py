@@ -1,7 +1,7 @@
-"""mpi4py's own suite over both hosts: what passes on one host passes there (tests/foreign/mpi4py.py).
+"""mpi4py's suite over both hosts: its modules pass there as on one host (tests/foreign/mpi4py.py).
 
-It is fetched and built before the machine starts. Left out are modules to which hosts mean nothing, as that which makes thousands
-of datatypes and sends none, and those of what is not supported yet. Datatypes are sent by "point to point".
+It is fetched and built before the machine starts. Modules that do not depend on hosts are left out, such as the one that makes
+thousands of datatypes and sends none, and modules of unsupported procedures. "Point to point" sends datatypes.
 """
 
 import re
@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from case import Case, Problem
+import harness
+from harness import Case, Problem
 
 SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
-NOT_FETCHED = 3
 GROUPS = {
     "point to point": ["test_p2p_buf", "test_p2p_buf_matched", "test_p2p_obj", "test_p2p_obj_matched", "test_msgspec", "test_msgzero",
                        "test_request", "test_status", "test_util_pkl5"],
@@ -22,20 +22,20 @@ GROUPS = {
                       "test_info", "test_objmodel", "test_environ"],
     "threads": ["test_threads", "test_util_sync", "test_util_pool"],
 }
-# Of each kind of traffic, for `--short`.
+# One module of each kind of traffic, for `--short`.
 FEW = ["test_p2p_buf_matched", "test_cco_obj", "test_threads"]
 # One rank and two of each host.
 RANKS = (2, 4)
 HOSTS = "--hosts 0,1 --launch-with 'on-host {host}'"
-# A module imports Python's own library anew in each rank, which takes seconds where the processor is computed.
+# Every module imports Python's library again in each rank, which takes seconds on an emulated processor.
 STALL = 60
 
 
 def prepare(options) -> str:
-    """Builds it; the answer is why it is not there."""
+    """Builds the suite; returns the reason if it cannot be had."""
     command = [sys.executable, SUITE, "--prefix", options.prefix, "--build-only"]
     done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode == NOT_FETCHED:
+    if done.returncode == harness.NOT_RUN:
         return " ".join(done.stderr.split())
     if done.returncode:
         raise Problem(f"mpi4py cannot be built: {done.stderr}")

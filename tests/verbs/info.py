@@ -1,9 +1,9 @@
-"""`fishplate info` where there are devices: what it would use, why, and why not the rest."""
+"""`fishplate info` on a machine with devices: the port that a job would use, and the reasons for and against each."""
 
 import json
 import subprocess
 
-from case import Case, Problem
+from harness import Case, Problem
 
 ADDRESSES = {"rxe0": "10.77.0.1", "rxe1": "10.77.1.1", "rxe2": "10.77.0.2", "rxe3": "10.77.1.2"}
 

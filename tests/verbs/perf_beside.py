@@ -4,12 +4,12 @@
     tests/verbs/perf_beside.py --fishplate build/bin/fishplate --devices rxe0,rxe2 --address 10.77.0.2 \\
         --here 'on-host 0' --there 'on-host 1'
 
-`--here` and `--there` are put before the commands of the client and of the server (ssh to another machine, too);
-`--address` is where the server is reached. Rounds alternate, and the order turns in each, because machines drift; what
-counts is the ratio of medians. Both get the same size, iterations and inline limit.
+`--here` and `--there` are prefixes of the commands of the client and of the server (for example ssh to another machine); `--address`
+is the server's address. Rounds alternate, in a rotating order, because machines drift; the result is the ratio of medians. Both
+get the same size, iterations and inline limit.
 
-This reports, and judges no ratio: that is for its reader, who knows how quiet the machine was. It fails if a benchmark could
-not be measured, ours or perftest's. The last line is `N measured, N not`.
+The script judges no ratio; its reader knows how quiet the machine was. It fails if a benchmark could not be measured, ours or
+perftest's. The last line is `N measured, N not`.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def start(words: list):
 
 
 def end(process, out, seconds: float) -> str:
-    """What it said. It and all that it started are gone afterwards."""
+    """Its output. Afterwards it and all processes that it started are gone."""
     try:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -93,7 +93,7 @@ def both(options, server: list, client: list, patient: bool) -> str:
     try:
         return end(*here, SECONDS)
     finally:
-        # Where the client has failed, the server has nobody to wait for.
+        # If the client has failed, the server would wait in vain.
         failed = sys.exc_info()[0] is not None
         try:
             end(*there, 1 if failed else 20)

@@ -9,47 +9,37 @@ import re
 import subprocess
 from pathlib import Path
 
-from case import Case, Problem
+import harness
+from harness import Case, Problem
 
 PEER = {"FISHPLATE_TEST_PEER": "rxe2", "FISHPLATE_TEST_RAIL": "rail 0"}
-# Package, its test program, tests of it, and seconds that they may take.
+# Package, its test program, the tests of it, the seconds that they may take, and whether they are for `--short`.
 SUITES = [
     ("verbs", "it", "suite::pair::", 240, True),
     ("verbs", "it", "suite::loopback::", 240, False),
     ("verbs", "it", "devices::", 120, False),
-    ("mpi", "counted", "", 240, True),
+    ("mpi", "it", "counted::", 240, True),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
-# iWARP's two ends are two of one device: hosts have networks of their own there, and a process is in one.
+# iWARP's two ends are two of one device: its hosts have networks of their own, and a process is in one network.
 IWARP_PEER = {"FISHPLATE_TEST_PEER": "siw0"}
 OF_IWARP = [("verbs", "it", "iwarp::", 120, False), ("channel", "channel", "rdma::verbs", 600, False)]
 BUILT = "test-programs.json"
 
 
 def prepare(options) -> None:
-    build(options, SUITES)
-
-
-def build(options, suites: list) -> None:
-    """Outside of the machine: builds them, and writes down where cargo has put them."""
-    packages = [word for package in sorted({suite[0] for suite in suites}) for word in ("-p", package)]
-    tests = [word for program in sorted({program for package, program, *_ in suites if program != package}) for word in ("--test", program)]
-    command = [os.environ.get("CARGO", "cargo"), "test", "--quiet", *packages, "--lib", *tests, "--no-run", "--message-format", "json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    """Notes where cargo has put the test programs. All of the workspace is built, as `make test` does: a part of it would be built
+    with other features of its dependencies, and so a second time."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "--workspace", "--no-run", "--message-format", "json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, cwd=harness.ROOT)
     if done.returncode != 0:
         raise Problem("the test programs cannot be built")
     messages = map(json.loads, done.stdout.splitlines())
-    programs = {f"{package_of(message)} {message['target']['name']}": message["executable"] for message in messages
-                if message.get("executable") and message["profile"]["test"]}
+    programs = {f"{Path(message['manifest_path']).parent.name} {message['target']['name']}": message["executable"]
+                for message in messages if message.get("executable") and message["profile"]["test"]}
     built = options.prefix / "tests" / "verbs" / BUILT
     built.parent.mkdir(parents=True, exist_ok=True)
-    known = json.loads(built.read_text()) if built.exists() else {}
-    built.write_text(json.dumps(known | programs))
-
-
-def package_of(message: dict) -> str:
-    """The name of a package is that of its folder."""
-    return Path(message["manifest_path"]).parent.name
+    built.write_text(json.dumps(programs))
 
 
 def suite(package: str, program: str, only: str, seconds: float, before: tuple, env: dict):
@@ -63,8 +53,8 @@ def suite(package: str, program: str, only: str, seconds: float, before: tuple, 
 
 
 def cases(suites: list, before: tuple = (), env: dict = PEER) -> list[Case]:
-    """`before` are words before each command."""
-    return [Case(f"suite: {package} {program} {only}".rstrip(), suite(package, program, only, seconds, before, env), short)
+    """`before` are the words before each command."""
+    return [Case(f"suite: {package} {only}", suite(package, program, only, seconds, before, env), short)
             for package, program, only, seconds, short in suites]
 
 

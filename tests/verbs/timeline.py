@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Where the time of a short message goes on Soft-RoCE, step by step, in one start of the virtual machine.
+"""Breaks down the time of a short message on Soft-RoCE, step by step, in one start of the virtual machine.
 
     tests/verbs/timeline.py [--prefix build] [--prefix other/build ...] [--no-peer] [--count 12000] [--seconds 1.5]
 
-The same C program (beside.c) with each Fishplate and with Open MPI is traced by the kernel while it sends 8 bytes to and fro. All
-packets are received by processor 0, in its interrupts, so the two ranks differ:
+The kernel traces one C program (beside.c), with each Fishplate and with Open MPI, during a ping-pong of 8 bytes. Processor 0 receives
+all packets in its interrupts, so the two ranks differ:
 
-    rank at 0   its packet is received before its request returns; what comes to it interrupts it
-    rank at 1   its packet is taken along by processor 0 if that is still receiving, otherwise it has to be interrupted
+    rank at 0   its packet is received before its request returns; packets for it interrupt it
+    rank at 1   processor 0 takes its packet if it is still receiving, otherwise it must be interrupted
 
-The lower percentiles are what the steps cost; the upper ones are other work on this machine.
+The lower percentiles show the cost of the steps; the upper ones include other work on this machine.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PERCENTILES = (5, 10, 25, 50)
 
 
 def traced(run, seconds: float) -> list:
-    """What the kernel saw for some time, once packets flow: processor, microseconds, event, details."""
+    """The kernel's trace for some time, once packets flow: processor, microseconds, event, details."""
     (TRACING / "trace").write_text("")
     before = int(SENT.read_text())
     thread = threading.Thread(target=run)

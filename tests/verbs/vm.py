@@ -1,4 +1,4 @@
-"""The virtual machine itself, seen from outside: what goes in and out, how it ends, and that nothing of it is left."""
+"""The virtual machine, seen from the host: its input and output, its end, and that it leaves nothing behind."""
 
 import os
 import secrets
@@ -8,20 +8,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from case import Case, Problem
+from harness import Case, Problem
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VM = ROOT / "scripts" / "verbs-vm"
 MARK = "VERBS_VM_TEST"
-# How it says that it could not be started.
+# Exit status of scripts/verbs-vm when the machine cannot start.
 NO_MACHINE = 125
 
 
 started: list["Run"] = []
 
 
-def clean_up() -> None:
-    """What a test that failed has left."""
+def clean_up(_world) -> None:
+    """Ends the machines that a failed test has left."""
     while started:
         run = started.pop()
         for pid in run.members():
@@ -33,7 +33,7 @@ def clean_up() -> None:
 
 
 class Run:
-    """One start of the machine, all of whose processes are found by a variable of its own."""
+    """One start of the machine. A unique variable in the environment identifies all its processes."""
 
     def __init__(self, *arguments, env: dict | None = None, cwd: Path | None = None):
         self.mark = secrets.token_hex(8)
@@ -83,8 +83,8 @@ class Run:
         return found[0]
 
 
-def passes_all_on() -> None:
-    """Status, both streams, environment, folder, arguments as they are; what is written stays in shared folders only."""
+def passes_all_on(_world) -> None:
+    """Status, both streams, environment, folder and arguments are passed unchanged; only writes to shared folders persist."""
     with tempfile.TemporaryDirectory(prefix="verbs vm, ", dir=ROOT / "build") as name:
         folder = Path(name)
         script = 'echo "$0|$1|$GREETING|$(pwd)"; echo to stderr >&2; echo kept >kept; echo lost >"$2"; cat; exit 7'
@@ -100,21 +100,21 @@ def passes_all_on() -> None:
             raise Problem("what was written outside of shared folders is there")
 
 
-def passes_much_on() -> None:
+def passes_much_on(_world) -> None:
     out, _ = Run("--", "sh", "-c", "seq 200000; sleep 1000 & kill -9 $$").end(137)
     if out != "".join(f"{number}\n" for number in range(1, 200001)):
         raise Problem(f"{len(out)} bytes of output, which ends with {out[-30:]!r}")
 
 
-def time_is_up() -> None:
-    # Longer than any start takes, so that the command runs by then on most machines; the outcome is the same if not.
+def time_is_up(_world) -> None:
+    # Longer than a start takes on most machines, so that the command runs by then; the outcome is the same if not.
     _, err = Run("--timeout", "12", "--", "sleep", "1000").end(124)
     if "the time is up (12 s" not in err:
         raise Problem(err)
 
 
 def ended_by(number: signal.Signals):
-    def test() -> None:
+    def test(_world) -> None:
         run = Run("--", "sleep", "1000")
         run.wait_for_qemu()
         os.kill(run.process.pid, number)
@@ -122,7 +122,7 @@ def ended_by(number: signal.Signals):
     return test
 
 
-def qemu_dies() -> None:
+def qemu_dies(_world) -> None:
     run = Run("--", "sleep", "1000")
     os.kill(run.wait_for_qemu(), signal.SIGKILL)
     _, err = run.end(NO_MACHINE, seconds=20)
@@ -130,7 +130,7 @@ def qemu_dies() -> None:
         raise Problem(err)
 
 
-def wrong_words() -> None:
+def wrong_words(_world) -> None:
     for words, expected in [(["--share", "/nowhere", "--", "true"], "verbs-vm: /nowhere: no such file"),
                             (["--module", "/nowhere.ko", "--", "true"], "/nowhere.ko: no such file")]:
         _, err = Run(*words).end(NO_MACHINE)
@@ -140,7 +140,7 @@ def wrong_words() -> None:
 
 def tests() -> list[Case]:
     return [
-        Case("vm: status, streams, surroundings and shares are passed on", passes_all_on),
+        Case("vm: status, streams, surroundings and shares are passed on", passes_all_on, short=False),
         Case("vm: much output arrives whole", passes_much_on, short=False),
         Case("vm: --timeout", time_is_up, short=False),
         Case("vm: SIGTERM ends it", ended_by(signal.SIGTERM)),

@@ -1,4 +1,4 @@
-"""What waiting costs, and what becomes of it when a cable breaks."""
+"""Ranks that wait: the processor time that they take, and their end when a cable breaks."""
 
 import subprocess
 import tempfile
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import harness
 import programs
-from case import Case, Problem
+from harness import Case, Problem
 
-# A device gives a way up after half a second, and a job is ended in one; both are computed here, like all else.
+# A device gives up a connection after half a second, and the job ends within one; an emulated processor takes longer.
 ERROR_SECONDS = 30
 
 
@@ -24,7 +24,7 @@ def left() -> list[str]:
 
 
 class Endless:
-    """Two ranks, on two hosts, that send long messages until one fails."""
+    """Two ranks on two hosts that send long messages until one fails."""
 
     def __init__(self, world, *arguments):
         self.out, self.err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
@@ -60,7 +60,7 @@ class Endless:
 
 
 def broken(how: str, device: str = "rxe"):
-    """The library ends the program: who, over what, why, and what to look at."""
+    """The library ends the program; the error names the rank, the device, the reason and what to check."""
     def test(world) -> None:
         with Endless(world, "fatal") as job:
             world.run("rail", "0", how)
@@ -76,7 +76,7 @@ def broken(how: str, device: str = "rxe"):
 
 
 def told_to_the_program(world) -> None:
-    """Both ranks of a program that handles errors get one, also the sender, of whose nothing is under way: it waits."""
+    """Both ranks of a program that handles errors get an error, also the sender, which has nothing in flight and waits."""
     with Endless(world) as job:
         world.run("rail", "0", "cut")
         code, err = job.end()

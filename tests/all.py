@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Runs the suites of `make test` and prints a table of them: passed, failed, skipped, seconds.
+
+    tests/all.py [--all] [SUITE...]
+
+Without SUITE it runs every suite; `--all` runs each in full (`make test-all`). Preparation comes first, several steps at a time: it
+compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend on no
+clock. All other suites follow one after the other, on a quiet machine. A failed suite does not stop the others. The table is kept in
+build/test-times.json, the results of every case in build/tests/results.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import harness  # noqa: E402
+
+TIMES = harness.ROOT / "build" / "test-times.json"
+PREFIX = ["--prefix", "build"]
+# Steps of the preparation that run at the same time: compilers and linkers leave cores idle, and downloads use none.
+AT_ONCE = 3
+
+
+@dataclass
+class Step:
+    name: str
+    command: list
+    # Steps that must have succeeded before.
+    after: tuple = ()
+    # Without it the suites cannot run.
+    essential: bool = False
+    # Its failure is no failure of the run: it shows in the suite that needs the step.
+    optional: bool = False
+    # Its results are kept as a suite's.
+    is_suite: bool = True
+
+
+def python(script: str, *words) -> list:
+    return [sys.executable, str(HERE / script), *words]
+
+
+def make(target: str) -> list:
+    return ["make", "--no-print-directory", target]
+
+
+def preparation(full: bool) -> list[Step]:
+    """In order of importance. Cargo locks a folder for each profile: steps that share one run one after the other."""
+    subset = [] if full else ["--subset", "ci"]
+    return [
+        Step("stage", make("stage"), essential=True, is_suite=False),
+        Step("lint", make("lint"), is_suite=False),
+        Step("fetch", ["sh", "-c", "scripts/nextest; scripts/verbs-vm --kernel"], optional=True, is_suite=False),
+        Step("tests", python("rust.py", "unit", "--compile"), after=("lint",), essential=True, is_suite=False),
+        Step("mpi4py-build", python("foreign/mpi4py.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
+        Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        # Figures of modelled machines, byte by byte.
+        Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
+    ]
+
+
+def suites(full: bool) -> list[Step]:
+    short, subset = ([], []) if full else (["--short"], ["--subset", "ci"])
+    return [
+        # Rust: every unit and integration test; every order of the memory accesses of rings and doorbells.
+        Step("unit", python("rust.py", "unit")),
+        Step("loom", python("rust.py", "loom")),
+        # C programs of our own, compiled by our mpicc, run by our mpiexec.
+        Step("programs", python("c/run.py", *PREFIX)),
+        # Killed ranks, full disks, wrong environments, things left behind.
+        Step("robust", python("robust/run.py", *PREFIX)),
+        # Instructions of the hot paths.
+        Step("counts", python("counts/run.py", *PREFIX)),
+        # A real verbs stack, in a virtual machine.
+        Step("verbs", python("verbs/run.py", *PREFIX, *short)),
+        # Every command that README.md and docs/ show.
+        Step("documents", python("docs/run.py")),
+        # Suites of others.
+        Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
+        Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+    ]
+
+
+def run(step: Step, log=None) -> dict:
+    """Runs the step; its line of the table."""
+    result = harness.RESULTS / f"{step.name}.json"
+    if step.is_suite:
+        result.unlink(missing_ok=True)
+    began = time.monotonic()
+    process = subprocess.Popen(list(map(str, step.command)), cwd=harness.ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    _, status, used = os.wait4(process.pid, 0)
+    kept = json.loads(result.read_text()) if step.is_suite and result.exists() else {}
+    return {
+        "suite": step.name, "status": os.waitstatus_to_exitcode(status),
+        **{name: kept.get(name) for name in ("passed", "failed", "skipped")},
+        "seconds": round(time.monotonic() - began, 1), "processor_seconds": round(used.ru_utime + used.ru_stime, 1),
+    }
+
+
+def verdict(row: dict) -> str:
+    if row["status"] == harness.NOT_RUN:
+        return "NOT RUN"
+    return "ok" if row["status"] == 0 else "FAILED"
+
+
+class Preparation:
+    """Runs steps as soon as those before them have succeeded, `AT_ONCE` at a time; each shows its output when it has ended."""
+
+    def __init__(self, steps: list[Step]):
+        self.waiting, self.running, self.rows, self.changed = list(steps), [], {}, threading.Condition()
+
+    def run(self) -> list[dict]:
+        with self.changed:
+            while self.waiting or self.running:
+                while (step := self.next()) is not None:
+                    self.waiting.remove(step)
+                    self.running.append(step)
+                    threading.Thread(target=self.work, args=(step,)).start()
+                if self.running:
+                    self.changed.wait()
+                else:
+                    break  # the rest waits for a step that failed
+        return list(self.rows.values())
+
+    def next(self) -> Step | None:
+        if len(self.running) == AT_ONCE:
+            return None
+        succeeded = {name for name, row in self.rows.items() if row["status"] == 0}
+        return next((step for step in self.waiting if succeeded.issuperset(step.after)), None)
+
+    def work(self, step: Step) -> None:
+        path = harness.ROOT / "build" / f"prepare-{step.name}.log"
+        with open(path, "w") as log:
+            row = run(step, log)
+        with self.changed:
+            print(f"\n=== {step.name} ({row['seconds']} s): {verdict(row)}\n{path.read_text()}", end="", flush=True)
+            self.running.remove(step)
+            self.rows[step.name] = row
+            self.changed.notify()
+
+
+def table(rows: list[dict], seconds: float) -> str:
+    counts = ("passed", "failed", "skipped")
+    total = {"suite": "total", "seconds": round(seconds, 1), **{name: sum(row[name] or 0 for row in rows) for name in counts},
+             "processor_seconds": round(sum(row["processor_seconds"] for row in rows), 1)}
+    lines = [f"{'suite':<13} {'passed':>7} {'failed':>7} {'skipped':>7} {'seconds':>9} {'processor s':>12}"]
+    for row in [*rows, total]:
+        passed, failed, skipped = ("-" if row[name] is None else row[name] for name in counts)
+        lines.append(f"{row['suite']:<13} {passed:>7} {failed:>7} {skipped:>7} {row['seconds']:>9} {row['processor_seconds']:>12}"
+                     f"  {verdict(row) if 'status' in row else ''}".rstrip())
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="every suite in full")
+    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    options = parser.parse_args()
+    before = preparation(options.all)
+    known = suites(options.all)
+    single = [step for step in [*before, *known] if step.is_suite and step.name in options.suites]
+    if unknown := set(options.suites) - {step.name for step in single}:
+        parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in [*known, *before] if step.is_suite)}")
+    harness.NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)
+    harness.NOT_RUN_FILE.write_text("")
+    # The settings of a `make` around this script are not for those inside.
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        os.environ.pop(name, None)
+    rows, began, clock = [], time.strftime("%Y-%m-%d %H:%M:%S %z"), time.monotonic()
+    if not single:
+        rows = Preparation(before).run()
+        succeeded = {row["suite"] for row in rows if row["status"] == 0}
+        if not succeeded.issuperset(step.name for step in before if step.essential):
+            known = []
+    for step in single or known:
+        print(f"\n=== {step.name}", flush=True)
+        rows.append(run(step))
+    seconds = time.monotonic() - clock
+    not_run = "".join(dict.fromkeys(harness.NOT_RUN_FILE.read_text().splitlines(keepends=True)))
+    print(f"\n{table(rows, seconds)}\n{not_run}", end="", flush=True)
+    TIMES.write_text(json.dumps({"began": began, "cores": os.cpu_count(), "full": options.all, "seconds": round(seconds, 1),
+                                 "suites": rows}, indent=1) + "\n")
+    optional = {step.name for step in before if step.optional}
+    return 1 if any(verdict(row) == "FAILED" and row["suite"] not in optional for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Runs the Rust tests: `unit`, all of the workspace with its examples in documentation, or `loom`.
+
+    tests/rust.py unit|loom [--compile]
+
+`unit` uses cargo-nextest (scripts/nextest), which gives each test a process and a time limit (.config/nextest.toml). Where it cannot
+be had, `cargo test` runs the tests, and one limit holds for all of them. `loom` explores every order of the memory accesses of rings
+and doorbells. `--compile` compiles the test programs and stops. The last line is `N passed, N failed, N skipped`.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness  # noqa: E402
+from harness import Tally  # noqa: E402
+
+CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", harness.ROOT / "target"))
+UNIT = ["test", "--workspace"]
+LOOM = ["test", "-p", "channel", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
+# Limits of a whole run.
+SECONDS = {"unit": 1800, "documentation": 600, "loom": 1200}
+RESULT = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; .* finished in ([\d.]+)s")
+
+
+def environment(suite: str) -> dict:
+    return os.environ | ({"RUSTFLAGS": "--cfg loom"} if suite == "loom" else {})
+
+
+def compile_only(suite: str) -> int:
+    command = [*CARGO, *(LOOM if suite == "loom" else UNIT), "--no-run", "--quiet"]
+    return subprocess.run(command, cwd=harness.ROOT, env=environment(suite)).returncode
+
+
+def cargo_test(name: str, words: list, suite: str, tally: Tally) -> None:
+    """`cargo test`, shown as it runs; every test binary is a case."""
+    command = ["timeout", str(SECONDS[name]), *CARGO, *words, "--no-fail-fast", "--quiet"]
+    process = subprocess.Popen(command, cwd=harness.ROOT, env=environment(suite), stdout=subprocess.PIPE, text=True)
+    failed = tally.failed
+    for line in process.stdout:
+        found = RESULT.search(line)
+        if not found:
+            print(line, end="", flush=True)
+            continue
+        tally.passed, tally.failed, tally.skipped = (count + int(more) for count, more in zip(
+            (tally.passed, tally.failed, tally.skipped), found.groups()))
+        if found[1] != "0":
+            tally.cases.append({"name": f"{name}, {found[1]} tests", "seconds": float(found[4])})
+    if process.wait() != 0 and tally.failed == failed:
+        tally.add(name, "failed", 0, f"cargo ended with {process.returncode}")
+        print(f"FAIL {name}: cargo ended with {process.returncode}")
+
+
+def nextest(program: str, tally: Tally) -> None:
+    report = TARGET / "nextest" / "default" / "junit.xml"
+    report.unlink(missing_ok=True)
+    done = subprocess.run([program, "nextest", "run", "--workspace", "--cargo-quiet"], cwd=harness.ROOT)
+    if report.exists():
+        root = xml.parse(report).getroot()
+        for case in root.iter("testcase"):
+            bad = any(child.tag in ("failure", "error") for child in case)
+            tally.add(f"{case.get('classname')} {case.get('name')}", "failed" if bad else "passed", float(case.get("time")))
+    if done.returncode != 0 and not tally.failed:
+        tally.add("nextest", "failed", 0, f"it ended with {done.returncode}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", choices=["unit", "loom"])
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    if options.compile:
+        return compile_only(options.suite)
+    tally, began = Tally(), time.monotonic()
+    if options.suite == "loom":
+        cargo_test("loom", LOOM, "loom", tally)
+        return harness.close("loom", tally, began)
+    found = subprocess.run([harness.ROOT / "scripts/nextest"], stdout=subprocess.PIPE, text=True)
+    if found.returncode == 0:
+        nextest(found.stdout.strip(), tally)
+        cargo_test("documentation", [*UNIT, "--doc"], "unit", tally)
+    else:
+        cargo_test("unit", UNIT, "unit", tally)
+    return harness.close("unit", tally, began)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
