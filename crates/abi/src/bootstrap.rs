@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use device::compute_trace::Replay;
-use device::config::{Compute, Scene};
-use device::model::{ModelNode, Net};
 use knobs::Knobs;
+use model::compute_trace::Replay;
+use model::config::{Compute, MachineConfig};
+use model::{MachineModel, ModelNode};
 use mpi::Wiring;
 use pmi::Hosts;
 use sim::process::{LONG, Place};
@@ -23,12 +23,12 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
             _ => Some(remote::node(&job, &knobs.device)?),
         };
         let mut wiring = Wiring::from(job);
-        wiring.node = node;
+        wiring.peers.node = node;
         return Ok((wiring, None));
     };
     let bytes = contents(&File::from(stage.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
-    let scene = Scene::decode(&bytes).map_err(|why| why.to_string())?;
+    let scene = MachineConfig::decode(&bytes).map_err(|why| why.to_string())?;
     if scene.hosts.len() != job.size {
         let (placed, ranks) = (scene.hosts.len(), job.size);
         return Err(format!(
@@ -42,7 +42,7 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
         stuck: say_who_is_stuck,
     };
     let time = match (scene.compute, stage.computed) {
-        (Compute::Left, _) => Time::None,
+        (Compute::Ignored, _) => Time::None,
         (Compute::Measured(scale), _) => Time::Measured(scale),
         (Compute::Recorded, _) => Time::Measured(1000),
         (Compute::Replayed, Some(computed)) => {
@@ -52,13 +52,16 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };
-    let watched = scene.traced || scene.compute != Compute::Left;
-    let turn = sim::process::join(&stage.world, place, |memory| Net::of(memory, &scene))
-        .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
+    let watched = scene.traced || scene.compute != Compute::Ignored;
+    let turn = sim::process::join(&stage.world, place, |memory| {
+        MachineModel::of(memory, &scene)
+    })
+    .map_err(|why| format!("virtual time cannot be entered: {why}"))?;
     let mut wiring = Wiring::from(job);
-    wiring.segment = None;
+    wiring.peers.segment = None;
     wiring.hosts = Hosts::new(scene.hosts);
-    wiring.node = Some(Box::new(ModelNode::new(turn)));
+    wiring.peers.local = vec![wiring.peers.rank];
+    wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
     Ok((wiring, watched.then(|| Watch::new(time))))
 }
 

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
-use device::compute_trace::Replay;
+use model::compute_trace::Replay;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub struct Watch(Mutex<Inner>);

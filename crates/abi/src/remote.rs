@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd};
 
-use device::verbs::{self, Directory, VerbsNode};
 use device::{Error, Node, Result};
 use pmi::{Control, Job, Space, hex, unhex};
+use verbs::{Directory, VerbsNode};
 
 /// Opens the device by which this rank reaches those on other hosts: the first of those that `wanted` names, or that would
 /// be used.

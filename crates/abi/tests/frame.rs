@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 
 static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
-    let alone = mpi::Rank::new(None, knobs, Box::new(mpi::RealHost::default()));
+    let alone = mpi::Rank::new(None, knobs);
     Rank {
         in_virtual_time: false,
         watch: None,

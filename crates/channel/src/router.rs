@@ -1,49 +1,84 @@
-//! All the channels of one rank behind one face: who is reached how.
+//! All transports of one rank behind one interface, and the choice among them for each peer: loopback for the rank
+//! itself, shared memory for ranks of the same host, RDMA for all others.
 
-use std::os::fd::OwnedFd;
+use std::ops::Range;
 
-use device::Node;
+use datatype::Buffer;
 
+use crate::body::BodyStores;
 use crate::loopback::Loopback;
 use crate::piece_counter::PieceCounter;
 use crate::rdma::Rdma;
 use crate::shm::Shm;
-use crate::{Channel, CopyResult, End, Fault, First, Head, More, OneSided, Put, Result};
+use crate::zero_copy::Origin;
+use crate::{
+    Capabilities, Done, End, Exposed, Exposure, Fault, First, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy,
+};
 
-/// The pieces that a long message goes in through shared memory: the receiver copies one while we copy the next.
-const SHARED_PIECE: usize = 16 << 10;
-/// The longest packet to this rank itself.
-const LOOPBACK_PIECE: usize = 64 << 10;
-
-/// Every peer by the channel that reaches it: this rank itself, the ranks that share memory with it, and all others by
-/// RDMA.
-pub struct Channels {
-    rank: usize,
-    loopback: Loopback,
-    shm: Option<Shm>,
-    rdma: Option<Box<Rdma>>,
-    /// It has left its machine.
-    left: bool,
+/// The transports of one rank.
+pub struct Router {
+    pub(crate) rank: usize,
+    pub(crate) loopback: Loopback,
+    pub(crate) shm: Option<Shm>,
+    pub(crate) rdma: Option<Box<Rdma>>,
+    /// The rank has left its modelled machine.
+    pub(crate) left: bool,
+    /// Every rank of this host has a core and may occupy it, so two ranks may copy one message together.
+    pub(crate) may_spin: bool,
 }
 
-impl Channels {
-    /// A rank on its own.
-    pub fn alone() -> Channels {
-        Channels::of(0, None, None)
+/// The transport that reaches a peer.
+enum Via<'a> {
+    Loopback(&'a mut Loopback),
+    Shm(&'a mut Shm),
+    Rdma(&'a mut Rdma),
+}
+
+impl Router {
+    /// The router of a rank without peers.
+    pub fn alone() -> Router {
+        Router::of(0, None, None)
     }
 
-    /// Rank `rank` of a job, and the ways to its peers.
-    pub fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Channels {
-        Channels {
+    /// The router of world rank `rank` over these transports.
+    pub fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Router {
+        Router {
             rank,
-            loopback: Loopback::default(),
+            loopback: Loopback::of(rank),
             shm,
             rdma: rdma.map(Box::new),
             left: false,
+            may_spin: false,
         }
     }
 
-    /// Shared memory, if that is how this peer is reached.
+    fn via(&mut self, peer: usize) -> Via<'_> {
+        let rank = self.rank;
+        if let Some(shm) = self
+            .shm
+            .as_mut()
+            .filter(|shm| peer != rank && shm.reaches(peer))
+        {
+            return Via::Shm(shm);
+        }
+        match &mut self.rdma {
+            Some(rdma) if peer != rank => Via::Rdma(rdma),
+            _ => Via::Loopback(&mut self.loopback),
+        }
+    }
+
+    /// The transport of a peer that an exposure or a key belongs to; the rank may have left its machine since.
+    fn notified(&mut self, peer: usize) -> Result<&mut Rdma> {
+        match self.via(peer) {
+            Via::Rdma(rdma) => Ok(rdma),
+            _ => {
+                let what = "a notified write to a rank that no device reaches".into();
+                Err(Fault::Broken { peer, what }.into())
+            }
+        }
+    }
+
     #[inline]
     fn shm_to(&self, peer: usize) -> Option<&Shm> {
         self.shm
@@ -59,14 +94,9 @@ impl Channels {
             .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
-    pub fn shm(&self) -> Option<&Shm> {
-        self.shm.as_ref()
-    }
-
-    /// Takes the first packet of a peer that has one if it is `wanted`. It looks where a packet comes soonest: whoever
-    /// finds nothing here for some time must `get`.
+    /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for some time must poll.
     #[inline(always)]
-    pub fn get_first_if<T>(
+    pub fn first_if<T>(
         &mut self,
         wanted: impl FnOnce(Head) -> bool,
         take: impl FnOnce(Head, &[u8]) -> T,
@@ -77,109 +107,55 @@ impl Channels {
         }
     }
 
-    /// The channel by RDMA, if that is how this peer is reached.
-    #[inline]
-    pub fn rdma_to(&mut self, peer: usize) -> Option<&mut Rdma> {
-        let here = peer == self.rank || self.shm.as_ref().is_some_and(|shm| shm.reaches(peer));
-        self.rdma.as_deref_mut().filter(|_| !here)
+    /// [`first_if`](Router::first_if) can find the packets of some peer.
+    pub fn can_peek(&self) -> bool {
+        !self.only_devices()
     }
 
-    pub fn rdma_mut(&mut self) -> Option<&mut Rdma> {
-        self.rdma.as_deref_mut()
-    }
-
-    /// Waiting is a matter of the rank's node ([`Channels::wait`]): there is no doorbell that peers could ring.
-    #[inline]
-    pub fn waits_by_node(&self) -> bool {
-        self.rdma.is_some() && self.shm.is_none()
-    }
-
-    /// All peers are reached by devices, and there is no rank that could ring this one's doorbell.
-    pub fn only_devices(&self) -> bool {
-        let alone = self.shm.as_ref().is_none_or(|shm| shm.places().here() == 1);
-        self.rdma.is_some() && alone
-    }
-
-    /// The rank's devices move long messages at this moment.
+    /// A poll would find nothing, as far as a short look can tell.
     #[inline(always)]
-    pub fn is_moving(&self) -> bool {
-        self.rdma.as_ref().is_some_and(|rdma| rdma.is_moving())
+    pub fn has_nothing(&self) -> bool {
+        self.loopback.is_empty()
+            && self.rdma.is_none()
+            && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
     }
 
-    /// Asks the rank's devices, if it has any, to raise an event when something comes. The answer: do they for all that
-    /// may come?
-    pub fn arm(&mut self) -> Result<Option<bool>> {
-        self.rdma.as_mut().map(|rdma| rdma.arm()).transpose()
-    }
-
-    /// What can be read once the devices have raised an event.
-    pub fn events(&mut self) -> Result<Option<OwnedFd>> {
-        match &mut self.rdma {
-            Some(rdma) => Ok(rdma.node().events()?),
-            None => Ok(None),
+    /// The stores for the next body to `peer`, which has `len` bytes.
+    #[inline]
+    pub fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
+        match self.shm_to_mut(peer) {
+            Some(shm) => BodyStores::non_temporal_from(shm.non_temporal_from(peer, len)),
+            None => BodyStores::CACHED,
         }
     }
 
-    /// The longest body that goes to any peer in one piece, in bytes.
-    pub fn least_piece(&self) -> usize {
-        let shm = self.shm.as_ref().map(|shm| shm.max_body(self.rank));
-        let rdma = self.rdma.as_ref().map(|rdma| rdma.max_body(self.rank));
-        let shared = shm.map(|body| body.min(SHARED_PIECE));
-        let least = [shared, rdma].into_iter().flatten().min();
-        least.unwrap_or(LOOPBACK_PIECE)
+    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
+    pub fn piece(&self, peer: usize) -> usize {
+        match (self.shm_to(peer), &self.rdma) {
+            (Some(shm), _) => shm.piece(),
+            (None, Some(rdma)) if peer != self.rank => rdma.longest_packet(peer),
+            _ => self.loopback.longest_packet(peer),
+        }
     }
 
-    /// From what size on the next body to a peer, which has so many bytes, is best written past the cache: where memory
-    /// is shared by cores that are far apart.
-    #[inline]
-    pub fn past_cache(&mut self, peer: usize, len: usize) -> usize {
-        self.shm_to_mut(peer)
-            .map_or(usize::MAX, |shm| shm.past_cache(peer, len))
+    /// The state that this rank and `peer` share to copy one message together, if memory is shared.
+    pub fn cooperation(&self, peer: usize, end: End) -> Option<&PieceCounter> {
+        self.shm_to(peer)?.piece_counter(peer, end)
     }
 
-    /// Is the next long message to a peer best moved through shared memory by packets?
-    pub fn offers_near(&self, peer: usize) -> bool {
-        self.shm_to(peer).is_some_and(|shm| shm.offers_near(peer))
-    }
-
-    /// A peer asks for help with a long message that goes to it, and has just opened its share with this generation.
-    pub fn has_opened(&mut self, peer: usize, generation: u32) {
+    /// This rank, the sender, joins the cooperative copy that the receiver has just opened with this generation.
+    pub fn join_cooperation(&mut self, peer: usize, generation: u32) {
         if let Some(shm) = self.shm_to_mut(peer) {
-            shm.has_opened(peer, generation);
+            shm.joins(peer, generation);
         }
     }
 
-    /// Is this peer reached by a device?
-    #[inline]
-    pub fn by_device(&self, peer: usize) -> bool {
-        self.rdma.is_some() && peer != self.rank && self.shm_to(peer).is_none()
+    /// The memory that the ranks of this host share, if there is any: the ground of collective buffers.
+    pub fn shared_memory(&self) -> Option<&Shm> {
+        self.shm.as_ref()
     }
 
-    /// Lets time pass until something may have changed, at most so many nanoseconds, where the rank has a node.
-    pub fn wait(&mut self, nanos: u64) -> Result<()> {
-        self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
-    }
-
-    /// The rank's place in a machine, if it has one.
-    pub fn node(&mut self) -> Option<&mut dyn Node> {
-        self.rdma.as_mut().map(|rdma| rdma.node())
-    }
-
-    /// The rank's devices are worked by this host's processors: whoever spins keeps them from it.
-    pub fn needs_processors(&mut self) -> bool {
-        self.node()
-            .is_some_and(|node| node.rail(0).attributes().by_processor)
-    }
-
-    /// Is there a core for each rank that shares memory with this one, so that spinning takes nothing from a peer? None: it
-    /// cannot be told yet.
-    pub fn has_core_each(&mut self) -> Option<bool> {
-        self.shm
-            .as_mut()
-            .map_or(Some(true), |shm| shm.has_core_each())
-    }
-
-    /// Leaves the machine: this rank talks to nobody any more.
+    /// Leaves the modelled machine: this rank exchanges no more messages.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();
     }
@@ -187,26 +163,13 @@ impl Channels {
     #[cold]
     fn check_not_left(&self) -> Result<()> {
         match self.left {
-            true => Err(Fault::Device(device::Error::Deadlock).into()),
+            true => Err(Fault::Deadlock.into()),
             false => Ok(()),
         }
     }
 
-    /// Ends all connections: to be called until it says that they have ended.
-    pub fn close(&mut self) -> Result<bool> {
-        self.rdma.as_mut().map_or(Ok(true), |rdma| rdma.close())
-    }
-
-    /// The pieces in which a long message goes to this peer, in bytes.
-    pub fn piece(&self, peer: usize) -> usize {
-        match self.by_device(peer) {
-            true => self.max_body(peer),
-            false => self.max_body(peer).min(SHARED_PIECE),
-        }
-    }
-
-    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so that a packet on the short
-    /// way needs no memory for it.
+    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so that a packet on
+    /// the short path needs no memory for it.
     #[cold]
     #[inline(never)]
     fn put_elsewhere(
@@ -226,54 +189,48 @@ impl Channels {
             Some(rdma) if peer != self.rank => rdma.put(peer, head, len, fill),
             _ => {
                 self.check_not_left()?;
-                self.loopback.put(head, len, fill);
-                Ok(Put::Accepted)
+                self.loopback.put(peer, head, len, fill)
             }
         }
     }
 
-    /// A `get` would find nothing, as far as a short look can tell.
-    #[inline(always)]
-    pub fn has_nothing(&self) -> bool {
-        self.loopback.is_empty()
-            && self.rdma.is_none()
-            && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
-    }
-
-    /// By RDMA, and by shared memory beside it. Transfers that are done are packets with the heads that their starters
-    /// chose.
+    /// Polls RDMA, and shared memory beside it.
     #[inline(never)]
-    fn get_otherwise(
+    fn poll_devices(
         &mut self,
         mut handler: impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
         let Some(rdma) = &mut self.rdma else {
             return self.check_not_left().map(|()| 0);
         };
-        let mut packets = rdma.get(&mut handler)?;
+        let mut packets = Transport::poll(&mut **rdma, &mut handler)?;
         if let Some(shm) = self.shm.as_mut().filter(|shm| !shm.has_nothing()) {
-            packets += shm.get(&mut handler)?;
-        }
-        while let Some(done) = rdma.done() {
-            packets += 1;
-            let _ = handler(done.peer, done.token, &[]);
+            packets += shm.poll(&mut handler)?;
         }
         Ok(packets)
     }
-
-    /// Nothing has arrived at this moment.
-    pub fn is_quiet(&mut self) -> bool {
-        self.loopback.is_empty() && self.shm.as_mut().is_none_or(|shm| shm.is_quiet())
-    }
 }
 
-impl Channel for Channels {
+impl Transport for Router {
     #[inline]
-    fn max_body(&self, peer: usize) -> usize {
+    fn longest_packet(&self, peer: usize) -> usize {
         match (self.shm_to(peer), &self.rdma) {
-            (Some(shm), _) => shm.max_body(peer),
-            (None, Some(rdma)) if peer != self.rank => rdma.max_body(peer),
-            _ => LOOPBACK_PIECE,
+            (Some(shm), _) => shm.longest_packet(peer),
+            (None, Some(rdma)) if peer != self.rank => rdma.longest_packet(peer),
+            _ => self.loopback.longest_packet(peer),
+        }
+    }
+
+    fn capabilities(&mut self, peer: usize) -> Capabilities {
+        let may_spin = self.may_spin;
+        let capabilities = match self.via(peer) {
+            Via::Loopback(loopback) => loopback.capabilities(peer),
+            Via::Shm(shm) => shm.capabilities(peer),
+            Via::Rdma(rdma) => rdma.capabilities(peer),
+        };
+        Capabilities {
+            cooperative: capabilities.cooperative && may_spin,
+            ..capabilities
         }
     }
 
@@ -295,45 +252,114 @@ impl Channel for Channels {
     }
 
     #[inline(always)]
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        let mut packets = 0;
-        while let Some((head, body)) = self.loopback.get() {
-            packets += 1;
-            if handler(self.rank, head, &body) == More::Enough {
-                break;
-            }
-        }
+    fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+        let mut packets = self.loopback.poll(&mut handler)?;
         packets += match &mut self.shm {
-            Some(shm) if self.rdma.is_none() => shm.get(handler)?,
-            _ => self.get_otherwise(handler)?,
+            Some(shm) if self.rdma.is_none() => shm.poll(handler)?,
+            _ => self.poll_devices(handler)?,
         };
         Ok(packets)
     }
 
-    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<CopyResult> {
-        if let Some(shm) = self.shm_to_mut(peer) {
-            return shm.read(peer, address, into);
+    fn close(&mut self) -> Result<bool> {
+        self.rdma.as_mut().map_or(Ok(true), |rdma| rdma.close())
+    }
+}
+
+impl ZeroCopy for Router {
+    fn expose(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        match self.via(peer) {
+            Via::Loopback(loopback) => loopback.expose(peer, buffer, len, exposed),
+            Via::Shm(shm) => shm.expose(peer, buffer, len, exposed),
+            Via::Rdma(rdma) => rdma.expose(peer, buffer, len, exposed),
         }
-        if peer != self.rank {
-            return Ok(CopyResult::Refused);
+    }
+
+    fn retract(&mut self, exposure: Exposure) -> Result<()> {
+        match exposure.origin {
+            Origin::Loopback => self.loopback.retract(exposure),
+            Origin::Shm => Ok(()),
+            Origin::Rdma => match &mut self.rdma {
+                Some(rdma) => rdma.retract(exposure),
+                // The rank has left its machine, and its registrations with it.
+                None => Ok(()),
+            },
         }
-        self.loopback.read(address, into);
-        Ok(CopyResult::Done)
     }
 
-    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<CopyResult> {
-        self.shm_to_mut(peer)
-            .map_or(Ok(CopyResult::Refused), |shm| {
-                shm.write(peer, address, from)
-            })
+    fn read(
+        &mut self,
+        peer: usize,
+        from: &RemoteKey,
+        to: &Exposure,
+        range: Range<usize>,
+        token: Head,
+    ) -> Result<Transfer> {
+        match self.via(peer) {
+            Via::Loopback(loopback) => loopback.read(peer, from, to, range, token),
+            Via::Shm(shm) => shm.read(peer, from, to, range, token),
+            Via::Rdma(rdma) => rdma.read(peer, from, to, range, token),
+        }
     }
 
-    fn share(&self, peer: usize, end: End) -> Option<&PieceCounter> {
-        self.shm_to(peer)?.share(peer, end)
+    fn write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        range: Range<usize>,
+        token: Head,
+    ) -> Result<Transfer> {
+        match self.via(peer) {
+            Via::Loopback(loopback) => loopback.write(peer, from, to, range, token),
+            Via::Shm(shm) => shm.write(peer, from, to, range, token),
+            Via::Rdma(rdma) => rdma.write(peer, from, to, range, token),
+        }
     }
 
-    fn can_read(&mut self, peer: usize) -> bool {
-        let own = peer == self.rank;
-        self.shm_to_mut(peer).map_or(own, |shm| shm.can_read(peer))
+    #[inline]
+    fn done(&mut self) -> Option<Done> {
+        self.rdma.as_mut()?.done()
+    }
+}
+
+impl NotifiedWrite for Router {
+    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+        self.notified(peer)?.expect(peer, token)
+    }
+
+    fn forget(&mut self, peer: usize, notice: u32) {
+        if let Via::Rdma(rdma) = self.via(peer) {
+            rdma.forget(peer, notice);
+        }
+    }
+
+    fn write_notified(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        len: usize,
+        notice: u32,
+        token: Head,
+    ) -> Result<Transfer> {
+        self.notified(peer)?
+            .write_notified(peer, from, to, len, notice, token)
+    }
+
+    fn packets_sent(&self, peer: usize) -> u64 {
+        let rdma = self.rdma.as_ref();
+        rdma.map_or(0, |rdma| rdma.packets_sent(peer))
+    }
+
+    fn packets_received(&self, peer: usize) -> u64 {
+        let rdma = self.rdma.as_ref();
+        rdma.map_or(0, |rdma| rdma.packets_received(peer))
     }
 }

@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::{Channel, Head, More, Put, Result};
+use datatype::Buffer;
+
+use crate::{Exposed, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
 
 /// All of them, on channels that `make` joins into a job of so many ranks.
-pub fn promises<C: Channel + Send>(make: impl Fn(usize) -> Vec<C>) {
+pub fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
     packets_of_all_lengths_arrive_whole_and_in_order(pair(&make));
     both_ways_at_once(pair(&make));
     a_full_channel_takes_nothing_and_room_comes_back(pair(&make));
@@ -20,9 +22,62 @@ pub fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
     (both.next().unwrap(), both.next().unwrap())
 }
 
+/// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
+pub fn memory(bytes: &[u8]) -> Buffer {
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while a transfer is under way.
+    unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
+}
+
+/// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
+pub fn room(bytes: &mut [u8]) -> Buffer {
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a transfer is under way.
+    unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// The promises of zero copy, between rank 0 and rank 1, which are connected.
+pub fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
+    let sent: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
+    let mut received = vec![0; sent.len()];
+    let from = a.expose(1, &memory(&sent), sent.len(), Exposed::ToRead);
+    let from = from.unwrap().unwrap();
+    let to = b.expose(0, &room(&mut received), sent.len(), Exposed::ToWrite);
+    let to = to.unwrap().unwrap();
+    let token = [7, 8, 9];
+    let read = b.read(0, &from.key(), &to, 0..sent.len(), token).unwrap();
+    finish(&mut a, &mut b, read);
+    assert_eq!(received, sent);
+    received.fill(0);
+    let written = a.write(1, &from, &to.key(), 0..5000, token).unwrap();
+    finish(&mut b, &mut a, written);
+    assert_eq!(received[..5000], sent[..5000]);
+    assert!(received[5000..].iter().all(|byte| *byte == 0));
+    a.retract(from).unwrap();
+    b.retract(to).unwrap();
+}
+
+/// Lets both ends poll until the transfer of `ours` is complete.
+fn finish<T: Transport + ZeroCopy>(theirs: &mut T, ours: &mut T, transfer: Transfer) {
+    assert_ne!(transfer, Transfer::Refused);
+    for _ in 0..PATIENCE {
+        if transfer == Transfer::Done {
+            return;
+        }
+        if let Some(done) = ours.done() {
+            assert_eq!(done.token, [7, 8, 9]);
+            return;
+        }
+        take(theirs, |_, _, _| ()).unwrap();
+        take(ours, |_, _, _| ()).unwrap();
+    }
+    panic!("the transfer is never complete");
+}
+
 /// Takes every packet that there is.
-pub fn take(channel: &mut impl Channel, mut each: impl FnMut(usize, Head, &[u8])) -> Result<usize> {
-    channel.get(|peer, head, body| {
+pub fn take(
+    channel: &mut impl Transport,
+    mut each: impl FnMut(usize, Head, &[u8]),
+) -> Result<usize> {
+    channel.poll(|peer, head, body| {
         each(peer, head, body);
         More::Wanted
     })
@@ -79,7 +134,7 @@ impl Drop for Watch {
 const PATIENCE: usize = 100_000;
 
 /// Puts a packet, and lets both ends look until it has been taken. What the receiver hears meanwhile goes to `heard`.
-fn put_by<C: Channel>(
+fn put_by<C: Transport>(
     from: &mut C,
     to: &mut C,
     peer: usize,
@@ -101,7 +156,7 @@ fn put_by<C: Channel>(
 }
 
 /// Lets both ends look until so many packets have come.
-fn take_by<C: Channel>(
+fn take_by<C: Transport>(
     from: &mut C,
     to: &mut C,
     count: usize,
@@ -118,8 +173,8 @@ fn take_by<C: Channel>(
     panic!("{got} of {count} packets came");
 }
 
-fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, mut b): (C, C)) {
-    let most = a.max_body(1);
+fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a, mut b): (C, C)) {
+    let most = a.longest_packet(1);
     let lengths: Vec<usize> = (0..2000)
         .map(|i| {
             [0, 1, 31, 32, 33, 64, 100, 1000, 4096, 2048, most][(i * 7 + i / 9) % 11].min(most)
@@ -164,7 +219,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Channel + Send>((mut a, m
 }
 
 /// Neither listens before it has something in its way, and both begin at once.
-fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
+fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
     let done = AtomicUsize::new(0);
     let talk = |mut channel: C, peer: usize| {
@@ -207,7 +262,7 @@ fn both_ways_at_once<C: Channel + Send>((a, b): (C, C)) {
     });
 }
 
-fn a_full_channel_takes_nothing_and_room_comes_back<C: Channel>((mut a, mut b): (C, C)) {
+fn a_full_channel_takes_nothing_and_room_comes_back<C: Transport>((mut a, mut b): (C, C)) {
     put_by(&mut a, &mut b, 1, [0, 0, 0], 8, |_, _, _| ());
     let mut taken = 1;
     while a
@@ -224,7 +279,7 @@ fn a_full_channel_takes_nothing_and_room_comes_back<C: Channel>((mut a, mut b): 
         check(seen, body);
         seen += 1;
     });
-    let most = a.max_body(1);
+    let most = a.longest_packet(1);
     put_by(&mut a, &mut b, 1, [taken, 0, 0], most, |_, _, _| {
         panic!("too early")
     });
@@ -234,8 +289,8 @@ fn a_full_channel_takes_nothing_and_room_comes_back<C: Channel>((mut a, mut b): 
     });
 }
 
-fn the_longest_body_always_finds_room_once_all_is_consumed<C: Channel>((mut a, mut b): (C, C)) {
-    let most = a.max_body(1);
+fn the_longest_body_always_finds_room_once_all_is_consumed<C: Transport>((mut a, mut b): (C, C)) {
+    let most = a.longest_packet(1);
     for round in 0..100u64 {
         // Offsets that leave an awkward rest at an arena's end.
         for len in [33 + round as usize * 17 % 1500, most] {
@@ -250,7 +305,7 @@ fn the_longest_body_always_finds_room_once_all_is_consumed<C: Channel>((mut a, m
     }
 }
 
-fn a_receiver_that_has_enough_gets_the_rest_later<C: Channel>((mut a, mut b): (C, C)) {
+fn a_receiver_that_has_enough_gets_the_rest_later<C: Transport>((mut a, mut b): (C, C)) {
     let mut next = 0;
     let mut hear = |head: Head, body: &[u8]| {
         assert_eq!(head[0], next);
@@ -266,7 +321,7 @@ fn a_receiver_that_has_enough_gets_the_rest_later<C: Channel>((mut a, mut b): (C
     let mut heard = 0;
     for _ in 0..PATIENCE {
         let got = b
-            .get(|_, head, body| {
+            .poll(|_, head, body| {
                 heard = hear(head, body);
                 More::Enough
             })
@@ -280,7 +335,7 @@ fn a_receiver_that_has_enough_gets_the_rest_later<C: Channel>((mut a, mut b): (C
     panic!("{heard} of 4 came");
 }
 
-fn many_peers_are_all_heard<C: Channel>(mut all: Vec<C>) {
+fn many_peers_are_all_heard<C: Transport>(mut all: Vec<C>) {
     let ranks = all.len();
     let mut heard = vec![0u64; ranks];
     for round in 0..5 {

@@ -1,23 +1,30 @@
-//! What no device takes: wrong from what is asked alone, and refused before anything is done.
+//! Checks that are the same for every device: calls that are wrong by their arguments alone are
+//! refused before anything is done.
 
 use crate::{Access, Address, Operation, State, Transport, Work};
 
-/// Why not.
-pub(crate) type Wrong = String;
+/// The reason of a refusal.
+pub type Wrong = String;
 
-/// What a queue pair takes.
-pub(crate) struct Limits {
+/// The limits of a queue pair.
+pub struct Limits {
+    /// Its service.
     pub transport: Transport,
+    /// Its state.
     pub state: State,
+    /// The longest inline payload, in bytes.
     pub inline: u64,
+    /// The largest datagram, in bytes.
     pub mtu: u64,
+    /// The longest message, in bytes.
     pub longest: u64,
+    /// Its device has immediates.
     pub immediates: bool,
 }
 
-/// A work request: its length, in bytes.
+/// Checks a work request; returns its length, in bytes.
 #[inline]
-pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
+pub fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
     let sends = matches!(work.operation, Operation::Send { .. });
     let answered = !sends && !matches!(work.operation, Operation::Write { .. });
@@ -27,7 +34,7 @@ pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     if limits.state == State::Connecting {
         return Err("it is not connected yet".into());
     }
-    if !limits.immediates && work.operation.says() {
+    if !limits.immediates && work.operation.has_immediate() {
         return Err("it has no immediates".into());
     }
     match limits.transport {
@@ -58,11 +65,8 @@ pub(crate) fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     Ok(len as u32)
 }
 
-pub(crate) fn connect(
-    transport: Transport,
-    state: State,
-    peer: Option<Address>,
-) -> Result<(), Wrong> {
+/// Checks the arguments of [`Device::connect`](crate::Device::connect).
+pub fn connect(transport: Transport, state: State, peer: Option<Address>) -> Result<(), Wrong> {
     match (transport, peer) {
         _ if state != State::Reset => Err(format!(
             "it is in the state {state:?}; only one in RESET can be connected"
@@ -73,7 +77,8 @@ pub(crate) fn connect(
     }
 }
 
-pub(crate) fn register(address: u64, len: usize, access: Access) -> Result<(), Wrong> {
+/// Checks the arguments of [`Device::register`](crate::Device::register).
+pub fn register(address: u64, len: usize, access: Access) -> Result<(), Wrong> {
     if (access.remote_write || access.remote_atomic) && !access.local_write {
         // IBA 10.6.3.
         return Err("remote write or remote atomic access without local write access".into());
@@ -86,8 +91,9 @@ pub(crate) fn register(address: u64, len: usize, access: Access) -> Result<(), W
     Ok(())
 }
 
-/// Datagrams are preceded by a header in memory, which a shared queue does not know of.
-pub(crate) fn shares(transport: Transport, shared: bool) -> Result<(), Wrong> {
+/// Checks whether a queue pair may use a shared receive queue. A datagram queue pair may not:
+/// devices write a header in front of each datagram, and a shared queue has no memory for it.
+pub fn shares(transport: Transport, shared: bool) -> Result<(), Wrong> {
     match transport == Transport::Ud && shared {
         true => Err("a datagram queue pair has receives of its own".into()),
         false => Ok(()),

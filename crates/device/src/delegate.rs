@@ -1,11 +1,12 @@
-//! What a node over another hands on to it as it is. Such a node is the device in use too; how many devices there are and how its
-//! rank waits it says itself.
+//! Delegation for a [`Node`](crate::Node) that wraps another and is also its own current device.
 
-/// The methods of [`Node`](crate::Node) for a type with the node below in `node`, a `RefCell`, lent by `node()`, and the number
-/// of the device in use in `rail`.
-macro_rules! hand_on_to_node {
+/// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
+/// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
+/// `rail`. It implements `rails` and `wait` itself.
+#[macro_export]
+macro_rules! delegate_to_node {
     () => {
-        fn rail(&mut self, rail: usize) -> &mut dyn crate::Device {
+        fn rail(&mut self, rail: usize) -> &mut dyn $crate::Device {
             self.rail = rail;
             self
         }
@@ -22,31 +23,23 @@ macro_rules! hand_on_to_node {
             self.node().sync_memory()
         }
 
-        fn charge(&mut self, effort: crate::Effort) {
-            self.node().charge(effort)
+        fn accounting(&mut self) -> Option<&mut dyn $crate::Accounting> {
+            self.node().accounting()
         }
 
-        fn enter(&mut self, call: &'static str, computed: u64) {
-            self.node().enter(call, computed)
-        }
-
-        fn leave(&mut self) {
-            self.node().leave()
-        }
-
-        fn arm(&mut self) -> crate::Result<()> {
+        fn arm(&mut self) -> $crate::Result<()> {
             self.node().arm()
         }
 
-        fn events(&mut self) -> crate::Result<Option<std::os::fd::OwnedFd>> {
+        fn events(&mut self) -> $crate::Result<Option<std::os::fd::OwnedFd>> {
             self.node().events()
         }
 
-        fn oob_send(&mut self, peer: usize, words: &[u8]) -> crate::Result<()> {
+        fn oob_send(&mut self, peer: usize, words: &[u8]) -> $crate::Result<()> {
             self.node().oob_send(peer, words)
         }
 
-        fn oob_recv(&mut self) -> crate::Result<Option<(usize, Vec<u8>)>> {
+        fn oob_recv(&mut self) -> $crate::Result<Option<(usize, Vec<u8>)>> {
             self.node().oob_recv()
         }
 
@@ -55,5 +48,3 @@ macro_rules! hand_on_to_node {
         }
     };
 }
-
-pub(crate) use hand_on_to_node;

@@ -1,38 +1,40 @@
-//! Immediates for devices that have none, such as those of iWARP: a node whose devices keep all promises of the trait.
+//! Immediates for devices without them, such as those of iWARP: a node whose devices keep all
+//! promises of the trait.
 //!
-//! Every message gets a *heading* of eight bytes in front, which says what it is and carries the immediate; every receive
-//! gets a place for one. A write with immediate becomes a write and, behind it on the same queue pair, a message that is a
-//! heading only: what a message brings is told of only once all that was written before it is there (RFC 5040, 5.5; IBA
-//! 9.5 keeps the same order). Both ends must do this, and both do, for a device without immediates only ever meets its like.
+//! Every message gets a *heading* of eight bytes in front, which holds its kind and its immediate.
+//! Every receive gets memory for a heading. A write with immediate becomes a write and, behind it
+//! on the same queue pair, a message that consists of a heading only: a message completes at the
+//! receiver only after all earlier writes are visible (RFC 5040, 5.5; IBA 9.5 requires the same
+//! order). Both ends must use headings, and both do: a device without immediates only ever meets
+//! its like.
 //!
 //! What must always hold:
-//! - whoever is above sees one request where there are two: one number, one place in the send queue, one completion;
-//! - a heading stays as it is until its request, or its receive, has completed.
-
+//! - the caller sees one request where the device has two: one number, one completion, one place in
+//!   the send queue;
+//! - a heading stays unchanged until its request, or its receive, has completed.
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::delegate::hand_on_to_node;
-use crate::wr_table::{Kind, Number, Receives, Sends, Sent};
+use crate::wr_table::{QueueKind, Receives, Sends, Sent, WrNumber};
 use crate::{
     Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, Node, Operation,
-    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,
+    Qp, QpWanted, ReceiveQueue, Region, Remote, Result, Slice, Srq, State, Status, Work,
 };
 
-/// Bytes of a heading.
+/// The length of a heading, in bytes.
 const HEADING: usize = 8;
-/// Pieces of memory of a request or a receive, with the heading.
+/// The most slices of a request or a receive, with the heading.
 const PIECES: usize = 9;
 
-/// What a heading says in its upper two bits: that behind it is a message, without or with an immediate, or that something
-/// has been written, of as many bytes as the next 30 bits say. The lower half is the immediate.
+/// The kind of a heading, in its upper two bits: a message behind it, without or with an immediate;
+/// or the end of a write, whose length is in the next 30 bits. The lower half is the immediate.
 const PLAIN: u64 = 1 << 62;
-const SAYS: u64 = 2 << 62;
+const IMMEDIATE: u64 = 2 << 62;
 const WRITTEN: u64 = 3 << 62;
 const KIND: u64 = 3 << 62;
 const LONGEST: u64 = (1 << 30) - 1;
 
-/// The node itself, if all its devices have immediates.
+/// Gives immediates to all devices of a node. A node whose devices have them is returned unchanged.
 pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
     let mut node = node;
     let rails: Vec<Attributes> = (0..node.rails())
@@ -49,17 +51,17 @@ pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
 }
 
 struct Immediates {
-    /// It goes first, and with it the device's use of the headings.
+    /// Dropped first, which ends the devices' use of the headings.
     node: RefCell<Box<dyn Node>>,
-    /// The device that is in use.
+    /// The rail of the current device.
     rail: usize,
     rails: Vec<Rail>,
 }
 
-/// What there is of a device.
+/// The state of one device.
 struct Rail {
     attributes: Attributes,
-    /// By the order in which they were made; those that are gone are empty.
+    /// In order of creation; destroyed ones are empty.
     pairs: Vec<Option<Pair>>,
     places: HashMap<Qp, usize>,
     shared: Vec<Incoming>,
@@ -70,7 +72,7 @@ struct Pair {
     life: u8,
     sends: Sends,
     out: Headings,
-    /// Unless they come from a shared queue.
+    /// None: receives come from a shared queue.
     incoming: Option<Incoming>,
 }
 
@@ -89,7 +91,8 @@ struct Headings {
 impl Headings {
     fn new(device: &mut dyn Device, count: usize, access: Access) -> Result<Headings> {
         let mut words = vec![0; count.next_power_of_two()].into_boxed_slice();
-        // SAFETY: the memory goes after the device's use of it, and is looked at only where no request uses it.
+        // SAFETY: the memory outlives the device's use of it, and is read only where no request
+        // uses it.
         let region =
             unsafe { device.register(words.as_mut_ptr().cast(), size_of_val(&*words), access)? };
         Ok(Headings { words, region })
@@ -114,7 +117,7 @@ impl Headings {
     }
 
     fn read(&self, slot: u32) -> u64 {
-        // SAFETY: inside the memory; a completion has said that the device is done with this place.
+        // SAFETY: inside the memory; the completion ends the device's use of this heading.
         u64::from_le(unsafe { std::ptr::read_volatile(&raw const self.words[self.place(slot)]) })
     }
 }
@@ -129,6 +132,76 @@ impl Incoming {
             receives: Receives::new(depth),
             headings: Headings::new(device, depth, access)?,
         })
+    }
+}
+
+impl Pair {
+    /// Posts a plain write and, behind it, a heading with the immediate.
+    ///
+    /// # Safety
+    /// As for [`Device::post`].
+    unsafe fn write_with_immediate(
+        &mut self,
+        device: &mut dyn Device,
+        qp: Qp,
+        work: &Work,
+        to: Remote,
+        immediate: u32,
+    ) -> Result<()> {
+        let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
+        if len > LONGEST {
+            return Err(Error::Invalid(format!(
+                "queue pair {}: {len} bytes; valid are up to {LONGEST}",
+                qp.0
+            )));
+        }
+        let heading = WRITTEN | len << 32 | u64::from(immediate);
+        let heading = [self.out.write(self.sends.next(), heading)];
+        if len > 0 {
+            let write = Work {
+                operation: Operation::Write {
+                    to,
+                    immediate: None,
+                },
+                signaled: false,
+                ..*work
+            };
+            // SAFETY: the caller's promise.
+            unsafe { device.post(qp, &write)? };
+        }
+        let behind = Work {
+            operation: Operation::Send { immediate: None },
+            local: &heading,
+            ..*work
+        };
+        // SAFETY: the heading stays unchanged until this request completes.
+        unsafe { device.post(qp, &behind) }
+    }
+
+    /// Posts a send with a heading in front.
+    ///
+    /// # Safety
+    /// As for [`Device::post`].
+    unsafe fn send(
+        &mut self,
+        device: &mut dyn Device,
+        qp: Qp,
+        work: &Work,
+        immediate: Option<u32>,
+    ) -> Result<()> {
+        let heading = match immediate {
+            Some(immediate) => IMMEDIATE | u64::from(immediate),
+            None => PLAIN,
+        };
+        let heading = self.out.write(self.sends.next(), heading);
+        let (local, count) = pieces(heading, work.local)?;
+        let message = Work {
+            operation: Operation::Send { immediate: None },
+            local: &local[..count],
+            ..*work
+        };
+        // SAFETY: the caller's promise; the heading stays unchanged until this request completes.
+        unsafe { device.post(qp, &message) }
     }
 }
 
@@ -170,16 +243,16 @@ impl Rail {
         }
     }
 
-    /// The pair to which a request was posted, if it has not been reset or destroyed since.
-    fn alive(&mut self, number: Number) -> Option<&mut Pair> {
+    /// The pair of a request, if it has not been reset or destroyed since.
+    fn alive(&mut self, number: WrNumber) -> Option<&mut Pair> {
         let pair = self.pairs.get_mut(number.queue as usize)?.as_mut()?;
         (pair.life == number.life).then_some(pair)
     }
 
-    /// What a completion of the device's is to whoever is above. None: nothing, for it has been told of.
+    /// Translates a completion of the device for the caller. None: it has been reported already.
     fn translate(&mut self, one: &Completion) -> Option<Completion> {
-        let number = Number::decode(one.id);
-        if number.kind == Kind::Send {
+        let number = WrNumber::decode(one.id);
+        if number.kind == QueueKind::Send {
             let sent = self.alive(number)?.sends.retire(number.slot)?;
             return Some(Completion {
                 id: sent.id,
@@ -188,7 +261,7 @@ impl Rail {
             });
         }
         let incoming = match number.kind {
-            Kind::Shared => self.shared.get_mut(number.queue as usize)?,
+            QueueKind::Shared => self.shared.get_mut(number.queue as usize)?,
             _ => self.alive(number)?.incoming.as_mut()?,
         };
         let id = incoming.receives.give_back(number.slot)?;
@@ -196,14 +269,14 @@ impl Rail {
             return Some(Completion { id, ..*one });
         }
         let heading = incoming.headings.read(number.slot);
-        let says = Some(heading as u32);
+        let immediate = Some(heading as u32);
         let behind = one.bytes.checked_sub(HEADING as u32);
         let (of, immediate, bytes) = match heading & KIND {
             PLAIN => (Completed::Receive, None, behind),
-            SAYS => (Completed::Receive, says, behind),
+            IMMEDIATE => (Completed::Receive, immediate, behind),
             WRITTEN => (
                 Completed::ReceiveWrite,
-                says,
+                immediate,
                 Some((heading & !KIND) >> 32).map(|len| len as u32),
             ),
             _ => (Completed::Receive, None, None),
@@ -227,7 +300,7 @@ impl Immediates {
         &mut **self.node.get_mut()
     }
 
-    /// The device in use, as it is and what has been made of it.
+    /// The current device and its state.
     fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
         let device = self.node.get_mut().rail(self.rail);
         (device, &mut self.rails[self.rail])
@@ -238,7 +311,7 @@ impl Immediates {
     }
 }
 
-/// The heading's piece, and those behind it.
+/// The slice of the heading, and those behind it.
 fn pieces(heading: Slice, behind: &[Slice]) -> Result<([Slice; PIECES], usize)> {
     let mut all = [heading; PIECES];
     let count = 1 + behind.len();
@@ -261,7 +334,7 @@ impl Device for Immediates {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        // SAFETY: what the caller has promised.
+        // SAFETY: the caller's promise.
         unsafe { self.device().register(address, len, access) }
     }
 
@@ -361,8 +434,8 @@ impl Device for Immediates {
             return Err(Error::Full);
         }
         let slot = pair.sends.next();
-        let number = Number {
-            kind: Kind::Send,
+        let number = WrNumber {
+            kind: QueueKind::Send,
             life: pair.life,
             queue: place as u32,
             slot,
@@ -372,61 +445,22 @@ impl Device for Immediates {
             id: number.encode(),
             ..*work
         };
-        let mut heading = [pair.out.slice(slot)];
         let of = match work.operation {
             Operation::Write {
                 to,
-                immediate: Some(says),
+                immediate: Some(immediate),
             } => {
-                let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
-                if len > LONGEST {
-                    return Err(Error::Invalid(format!(
-                        "queue pair {}: {len} bytes; valid are up to {LONGEST}",
-                        qp.0
-                    )));
-                }
-                heading[0] = pair.out.write(slot, WRITTEN | len << 32 | u64::from(says));
-                if len > 0 {
-                    let write = Work {
-                        operation: Operation::Write {
-                            to,
-                            immediate: None,
-                        },
-                        signaled: false,
-                        ..work
-                    };
-                    // SAFETY: what the caller has promised.
-                    unsafe { device.post(qp, &write)? };
-                }
-                let behind = Work {
-                    operation: Operation::Send { immediate: None },
-                    local: &heading,
-                    ..work
-                };
-                // SAFETY: a heading, which stays until this has completed.
-                unsafe { device.post(qp, &behind)? };
+                // SAFETY: the caller's promise for `work`.
+                unsafe { pair.write_with_immediate(device, qp, &work, to, immediate)? };
                 Completed::Write
             }
             Operation::Send { immediate } => {
-                let heading = pair.out.write(
-                    slot,
-                    match immediate {
-                        Some(says) => SAYS | u64::from(says),
-                        None => PLAIN,
-                    },
-                );
-                let (local, count) = pieces(heading, work.local)?;
-                let message = Work {
-                    operation: Operation::Send { immediate: None },
-                    local: &local[..count],
-                    ..work
-                };
-                // SAFETY: what the caller has promised, and a heading, which stays as above.
-                unsafe { device.post(qp, &message)? };
+                // SAFETY: the caller's promise for `work`.
+                unsafe { pair.send(device, qp, &work, immediate)? };
                 Completed::Send
             }
             operation => {
-                // SAFETY: what the caller has promised.
+                // SAFETY: the caller's promise for `work`.
                 unsafe { device.post(qp, &work)? };
                 match operation {
                     Operation::Write { .. } => Completed::Write,
@@ -451,15 +485,15 @@ impl Device for Immediates {
                         "queue pair {number}: it takes its receives from a shared queue"
                     ))
                 })?;
-                (Kind::Receive, place, pair.life, incoming)
+                (QueueKind::Receive, place, pair.life, incoming)
             }
             ReceiveQueue::Shared(srq) => {
                 let place = *rail.shared_places.get(&srq).ok_or_else(unknown)?;
-                (Kind::Shared, place, 0, &mut rail.shared[place])
+                (QueueKind::Shared, place, 0, &mut rail.shared[place])
             }
         };
         let slot = incoming.receives.take(id).ok_or(Error::Full)?;
-        let number = Number {
+        let number = WrNumber {
             kind,
             life,
             queue: place as u32,
@@ -503,5 +537,5 @@ impl Node for Immediates {
         self.node().wait(nanos)
     }
 
-    hand_on_to_node!();
+    crate::delegate_to_node!();
 }

@@ -1,136 +1,175 @@
-//! Verbs: what an RDMA device does for a program (InfiniBand Architecture Specification, volume 1, chapters 10 and 11).
+//! Verbs: the interface of RDMA devices (InfiniBand Architecture Specification, volume 1, chapters 10
+//! and 11).
 //!
-//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and a slow way to tell a peer
-//! something before there is a fast one. A [`Device`] registers memory, keeps queue pairs and completion queues, takes
-//! work requests and reports what became of them. Protocols are written against these traits only.
+//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and out-of-band
+//! messages for the time before a connection exists. A [`Device`] registers memory, keeps queue pairs
+//! and completion queues, executes work requests and reports their completions. Protocols are written
+//! against these two traits only. Crate `verbs` implements them for real devices, `model` for a modelled
+//! machine, `testdevice` for tests.
 
-mod check;
-pub mod compute_trace;
-pub mod config;
-#[cfg(feature = "counted")]
-pub mod counted;
+mod accounting;
+pub mod check;
 mod delegate;
 mod immediates;
-pub mod model;
-#[cfg(feature = "strict")]
-pub mod strict;
 mod types;
-pub mod verbs;
-mod wr_table;
+pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
+pub use accounting::{Accounting, Charges, Effort};
 pub use immediates::with_immediates;
 pub use types::*;
 
-/// A rank's place in a machine. It goes where its rank goes, to another thread too.
+/// A rank's place in a machine. It may move between threads with its rank.
+///
+/// A rank waits for a completion as follows:
+///
+/// ```
+/// use device::{Completion, Cq, Device, Node, Result};
+///
+/// fn next(node: &mut dyn Node, cq: Cq, into: &mut [Completion; 1]) -> Result<()> {
+///     while node.rail(0).poll(cq, into)? == 0 {
+///         node.wait(u64::MAX)?;
+///     }
+///     Ok(())
+/// }
+/// ```
 pub trait Node: Send {
-    /// How many devices there are: at least one, each a rail of its own.
+    /// The number of rails, each with a device: at least one.
     fn rails(&self) -> usize;
 
+    /// The device of a rail.
     fn rail(&mut self, rail: usize) -> &mut dyn Device;
 
-    /// Nanoseconds since some fixed moment.
+    /// Nanoseconds since a fixed moment.
     fn now(&mut self) -> u64;
 
-    /// Time is virtual: it passes by what the model says, and while all wait for nothing it stands still.
+    /// True if time is virtual: it passes as the model computes, and stands still while all ranks wait
+    /// for nothing.
     fn is_virtual(&self) -> bool {
         false
     }
 
-    /// Makes the writes of peers that have happened until now visible. To be called before a look at memory that peers
-    /// write to.
+    /// Makes all writes visible that peers have made until now. Call it before reading memory that
+    /// peers write to.
     fn sync_memory(&mut self);
 
-    /// Tells what the library does with the processor. On a real machine the work itself takes the time.
-    fn charge(&mut self, effort: Effort);
+    /// The account of this rank's processor. Only a node whose time is virtual has one.
+    fn accounting(&mut self) -> Option<&mut dyn Accounting> {
+        None
+    }
 
-    /// The program calls the library, and has computed for so many nanoseconds since it last came back from it. Only
-    /// virtual time has to be told.
-    fn enter(&mut self, _call: &'static str, _computed: u64) {}
-
-    /// The call goes back to the program.
-    fn leave(&mut self) {}
-
-    /// Nothing was found: lets time pass until something may have changed (a write, a completion, a word from a peer), at
-    /// most so many nanoseconds (`u64::MAX`: however long that takes). It may return early. Between two calls the rank
-    /// looks at all that it waits for, as the first may only have asked to be woken.
+    /// Lets time pass until something may have changed (a write, a completion, an out-of-band message),
+    /// at most `nanos` nanoseconds (`u64::MAX`: without limit). It may return early. Between two calls
+    /// the rank polls everything that it waits for: the first call may only have armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
-    /// From now on what arrives with a completion, and what peers tell, raises an event. Whoever wants to sleep calls this,
-    /// looks at everything once more, and sleeps until [`events`](Node::events) can be read. A plain write of a peer's
-    /// raises none.
+    /// Makes later completions and out-of-band messages raise an event. To sleep, a rank calls this,
+    /// polls everything once more, and waits until [`events`](Node::events) is readable. A plain RDMA
+    /// write of a peer raises no event.
     fn arm(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// What can be read once an event has been raised, for another thread to wait for: until the next `arm`. None if there
-    /// are no events.
+    /// A descriptor, for another thread to wait on, that is readable from an event until the next
+    /// `arm`. None if the node has no events.
     fn events(&mut self) -> Result<Option<OwnedFd>> {
         Ok(None)
     }
 
-    /// Tells a peer something by a slow way that needs no connection. It arrives in order, whole and once.
+    /// Sends an out-of-band message to `peer`. It needs no connection; it arrives in order, whole and
+    /// once.
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()>;
 
-    /// The next that a peer has told: who, and what.
+    /// Takes the next out-of-band message: its sender and its bytes.
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
-    /// What the devices have said of themselves since the last call, as that a port has gone down: for the error of a
-    /// request that fails.
+    /// Takes the reports of the devices since the last call, such as a port that went down. They explain
+    /// the error of a failed request.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// One RDMA device, one port of it.
+/// One port of an RDMA device.
+///
+/// A write of eight registered bytes to a peer, without a completion:
+///
+/// ```
+/// use device::{Device, Operation, Qp, Region, Remote, Result, Slice, Work};
+///
+/// fn write(device: &mut dyn Device, qp: Qp, own: &Region, to: Remote) -> Result<()> {
+///     let slice = Slice { address: own.address, len: 8, lkey: own.lkey };
+///     let work = Work {
+///         id: 1,
+///         operation: Operation::Write { to, immediate: None },
+///         local: &[slice],
+///         inline: false,
+///         signaled: false,
+///         to: None,
+///     };
+///     // SAFETY: the region is registered and stays as it is until the write is complete.
+///     unsafe { device.post(qp, &work) }
+/// }
+/// ```
 pub trait Device {
+    /// The properties of the device.
     fn attributes(&self) -> &Attributes;
 
     /// Gives the device access to memory.
     ///
     /// # Safety
-    /// The memory must stay until it is deregistered, and whoever shares it with the device must expect it to change.
+    /// The memory must stay valid until it is deregistered, and its other users must expect the device
+    /// to change it.
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region>;
 
-    /// Takes the access back. Work requests that still need it fail.
+    /// Ends the access of the device to a region. Work requests that still need it fail.
     fn deregister(&mut self, region: Region) -> Result<()>;
 
+    /// Creates a completion queue with room for `depth` completions.
     fn create_cq(&mut self, depth: usize) -> Result<Cq>;
 
+    /// Creates a shared receive queue with room for `depth` receives.
     fn create_srq(&mut self, depth: usize) -> Result<Srq>;
 
-    /// A queue pair in the state RESET. Receives may be posted to it. One for datagrams has receives of its own.
+    /// Creates a queue pair in the state RESET, to which receives may be posted. A datagram queue pair
+    /// has its own receive queue.
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
 
+    /// Destroys a queue pair. Its posted requests are forgotten.
     fn destroy_qp(&mut self, qp: Qp) -> Result<()>;
 
-    /// By what peers reach it.
+    /// The address of a queue pair, for its peer.
     fn address(&self, qp: Qp) -> Result<Address>;
 
-    /// Takes a queue pair from RESET to RTS (ready to send), tied to a peer's unless it is a datagram's. Some devices need
-    /// the other end for that: then it is on its way when this returns, and [`state`](Device::state) says when it is done,
-    /// or why it cannot be. It goes on by itself, whether this rank looks or not, and raises an event when it is done.
+    /// Takes a queue pair from RESET to RTS (ready to send), connected to `peer` unless it is a
+    /// datagram queue pair. Some devices need the peer's device for that: the state is then
+    /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or the
+    /// error. The connection proceeds without further calls and raises an event at its end.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
+    /// The state of a queue pair.
     fn state(&self, qp: Qp) -> Result<State>;
 
-    /// To ERROR (what is posted is flushed) or back to RESET (what is posted is forgotten).
+    /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests are
+    /// forgotten).
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
 
-    /// Posts work to the send queue. Inline payloads have been read when this returns.
+    /// Posts a work request to the send queue. An inline payload has been read when this returns.
     ///
     /// # Safety
-    /// The local memory of the request is registered, and as it must be until the request is complete.
+    /// The local memory of the request must be registered, and must stay unchanged (writes, sends) or
+    /// unused (reads, atomics) until the request is complete.
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
 
-    /// Posts a buffer for a message of a peer's. A datagram's payload begins where the buffer begins, and its completion
-    /// counts the payload: the 40 bytes of header that devices write in front go elsewhere.
+    /// Posts a buffer for a message of a peer. The payload of a datagram begins at the start of the
+    /// buffer, and its completion counts the payload only: the 40 bytes of header that devices write in
+    /// front go elsewhere.
     ///
     /// # Safety
-    /// As for `post`.
+    /// The memory must be registered, and must stay unused until the receive is complete.
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()>;
 
-    /// Takes completions, as many as there are and fit; how many.
+    /// Takes as many completions as are available and fit; returns their number.
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize>;
 }

@@ -1,52 +1,62 @@
-//! The words of verbs: regions, queues, work requests, completions, errors.
+//! The types of verbs: regions, queues, work requests, completions, errors.
 
 use std::fmt;
 
+/// The result of a verb.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a device can do.
+/// The properties of a device.
 #[derive(Clone, Debug)]
 pub struct Attributes {
-    /// As the system calls it, such as `mlx5_0` or `qdr rail 1`.
+    /// The system's name for the device, such as `mlx5_0` or `qdr rail 1`.
     pub name: String,
     /// The largest payload of a packet, in bytes.
     pub mtu: usize,
-    /// The largest payload that may stand in a work request, in bytes.
+    /// The largest inline payload, in bytes.
     pub inline: usize,
     /// The longest message, in bytes.
     pub longest: u64,
+    /// The order in which the bytes of a write become visible.
     pub placement: Placement,
-    /// Writes and sends can take a number along. Where they cannot, [`with_immediates`](crate::with_immediates) helps.
+    /// Writes and sends can carry an immediate. For devices without immediates,
+    /// [`with_immediates`](crate::with_immediates) emulates them.
     pub immediates: bool,
-    /// It has datagrams, and unreliable connections. Where it has not, there are reliable connections only.
+    /// The device has datagrams and unreliable connections. Without them it has reliable connections
+    /// only.
     pub datagrams: bool,
-    /// A request completes once the peer's device has answered, and fails if that does not for a while. Where it is not so
-    /// only a read's completion says anything of the peer, and a way that is dead says nothing.
+    /// A request completes once the peer's device has acknowledged it, and fails if no acknowledgement
+    /// comes for a while. If false, only the completion of a read proves that the peer can be reached,
+    /// and a dead path is not reported.
     pub answered: bool,
-    /// This host's processors do its work, so whoever spins keeps them from it.
+    /// The device is software that runs on this host's processors: a spinning rank slows it down.
     pub by_processor: bool,
 }
 
-/// How the bytes of one RDMA write become visible.
+/// The order in which the bytes of one RDMA write become visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// In the order of their addresses: the last byte says that all are there.
+    /// In address order: once the last byte is visible, all are.
     Ordered,
-    /// In any order: only a completion says that all are there.
+    /// In any order: only a completion says that all bytes are visible.
     Completion,
 }
 
-/// What a device may do with a region. It may always read it for requests of its own queue pairs.
+/// The accesses that a device may make to a region. It may always read the region for requests of its
+/// own queue pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Receives, and answers of reads and atomics, may be written to it.
+    /// Receives, and the results of reads and atomics, may be written to the region.
     pub local_write: bool,
+    /// Peers may write to the region.
     pub remote_write: bool,
+    /// Peers may read from the region.
     pub remote_read: bool,
+    /// Peers may change the region by atomics.
     pub remote_atomic: bool,
 }
 
 impl Access {
+    /// Every access.
     pub const ALL: Access = Access {
         local_write: true,
         remote_write: true,
@@ -58,131 +68,168 @@ impl Access {
 /// Registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
+    /// The address of its first byte.
     pub address: u64,
+    /// Its length, in bytes.
     pub len: u64,
-    /// For the owner's work requests.
+    /// The key for the owner's work requests.
     pub lkey: u32,
-    /// For those of peers.
+    /// The key for peers' work requests.
     pub rkey: u32,
 }
 
+/// The handle of a completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cq(pub u32);
 
+/// The handle of a shared receive queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Srq(pub u32);
 
+/// The handle of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Qp(pub u32);
 
+/// The service that a queue pair gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Reliable connection.
     Rc,
     /// Unreliable connection: writes and sends without acknowledgement.
     Uc,
-    /// Unreliable datagram: sends of at most one packet, to anybody.
+    /// Unreliable datagram: sends of at most one packet, to any address.
     Ud,
 }
 
+/// The properties of a queue pair to create.
 #[derive(Clone, Debug)]
 pub struct QpWanted {
+    /// The service.
     pub transport: Transport,
+    /// The completion queue of the send queue.
     pub send_cq: Cq,
+    /// The completion queue of the receive queue.
     pub receive_cq: Cq,
-    /// Takes receives from here rather than from a queue of its own.
+    /// The shared queue that receives are taken from. None: the queue pair has its own receive queue.
     pub srq: Option<Srq>,
-    /// Work requests that are posted and not yet complete, at most.
+    /// The most posted and incomplete work requests.
     pub sends: usize,
+    /// The most posted and incomplete receives, without a shared queue.
     pub receives: usize,
     /// The longest inline payload, in bytes.
     pub inline: usize,
 }
 
-/// Where a queue pair is: to be told to a peer.
+/// The address of a queue pair, which its owner sends to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The port: on InfiniBand its LID, elsewhere what the GID says.
+    /// The port: its LID on InfiniBand, otherwise a number made of its GID.
     pub port: u128,
+    /// The number of the queue pair at its device.
     pub qp: u32,
 }
 
+/// The state of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// New, or reset: receives may be posted.
     Reset,
-    /// Connecting, which needs the other end.
+    /// The connection is being made and still needs the peer's device. Sends may not be posted yet.
     Connecting,
     /// Ready to send.
     Rts,
+    /// Broken: everything posted is flushed.
     Error,
 }
 
-/// Where [`modify`](crate::Device::modify) takes a queue pair.
+/// The target of [`modify`](crate::Device::modify).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
+    /// The state ERROR.
     Error,
+    /// The state RESET.
     Reset,
 }
 
 /// A piece of registered local memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
+    /// The address of its first byte.
     pub address: u64,
+    /// Its length, in bytes.
     pub len: u32,
+    /// The local key of its region.
     pub lkey: u32,
 }
 
 /// A place in a peer's registered memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
+    /// The address in the peer's memory.
     pub address: u64,
+    /// The remote key of its region.
     pub rkey: u32,
 }
 
 /// A work request for a send queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// Comes back in the completion.
+    /// The caller's number, which the completion returns.
     pub id: u64,
+    /// The operation.
     pub operation: Operation,
-    /// Gathered from (writes, sends) or scattered to (reads, atomics).
+    /// The local memory: gathered from (writes, sends) or scattered to (reads, atomics).
     pub local: &'a [Slice],
-    /// The payload stands in the request; the keys of the slices do not matter.
+    /// The payload is inline; the keys of the slices do not matter.
     pub inline: bool,
-    /// Completes with a completion; otherwise only if it fails.
+    /// Success is reported by a completion. Failure always is.
     pub signaled: bool,
-    /// Whom a datagram is for.
+    /// The destination of a datagram.
     pub to: Option<Address>,
 }
 
+/// The operation of a work request.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
+    /// RDMA write.
     Write {
+        /// The destination.
         to: Remote,
+        /// An immediate, which consumes a receive at the peer.
         immediate: Option<u32>,
     },
+    /// RDMA read.
     Read {
+        /// The source.
         from: Remote,
     },
+    /// Send, which consumes a receive at the peer.
     Send {
+        /// An immediate for the peer's completion.
         immediate: Option<u32>,
     },
-    /// The old value goes to the local slice of eight bytes.
+    /// Atomic compare and swap. The old value goes to the local slice of eight bytes.
     CompareAndSwap {
+        /// The word at the peer.
         at: Remote,
+        /// The expected value.
         compare: u64,
+        /// The new value.
         swap: u64,
     },
+    /// Atomic fetch and add. The old value goes to the local slice of eight bytes.
     FetchAndAdd {
+        /// The word at the peer.
         at: Remote,
+        /// The summand.
         add: u64,
     },
 }
 
 impl Operation {
-    /// It takes an immediate along.
+    /// True if the operation carries an immediate.
     #[inline]
-    pub(crate) fn says(&self) -> bool {
+    pub fn has_immediate(&self) -> bool {
         let (Operation::Write { immediate, .. } | Operation::Send { immediate }) = self else {
             return false;
         };
@@ -190,53 +237,78 @@ impl Operation {
     }
 }
 
+/// A queue that receives are posted to.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiveQueue {
+    /// The receive queue of one queue pair.
     Own(Qp),
+    /// A shared receive queue.
     Shared(Srq),
 }
 
-/// What became of a work request or a receive.
+/// The report of the end of a work request or a receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
+    /// The caller's number of the request.
     pub id: u64,
+    /// The queue pair.
     pub qp: Qp,
+    /// Success, or the reason of the failure.
     pub status: Status,
+    /// The kind of request.
     pub of: Completed,
     /// Bytes received or read.
     pub bytes: u32,
+    /// The peer's immediate.
     pub immediate: Option<u32>,
 }
 
+/// The kind of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completed {
+    /// A send.
     Send,
+    /// An RDMA write.
     Write,
+    /// An RDMA read.
     Read,
+    /// An atomic operation.
     Atomic,
+    /// A receive consumed by a send.
     Receive,
-    /// A receive that an RDMA write with immediate has used up.
+    /// A receive consumed by an RDMA write with immediate.
     ReceiveWrite,
 }
 
-/// IBA 10.10.3: why a request failed.
+/// Success, or the reason of a failure (IBA vol. 1, 10.10.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// The request has succeeded.
     Success,
+    /// The local memory does not fit the message.
     LocalLength,
+    /// The queue pair could not execute the request.
     LocalQpOperation,
+    /// A local key does not allow the access.
     LocalProtection,
+    /// The queue pair was in the state ERROR.
     Flushed,
+    /// The peer's answer was invalid.
     BadResponse,
+    /// The peer's device rejected the request as invalid.
     RemoteInvalidRequest,
+    /// The remote key does not allow the access.
     RemoteAccess,
+    /// The peer's device could not execute the request.
     RemoteOperation,
+    /// The peer's device did not acknowledge, for all retries.
     RetryExceeded,
+    /// The peer had no receive posted, for all retries.
     RnrRetryExceeded,
 }
 
 impl Status {
-    /// As the specification and `ibv_wc_status_str` put it.
+    /// The words of the specification and of `ibv_wc_status_str`.
     pub fn words(self) -> &'static str {
         match self {
             Status::Success => "success",
@@ -254,31 +326,16 @@ impl Status {
     }
 }
 
-/// What the library does with the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    /// A send, from the call to the post.
-    Send,
-    /// An arrival, from noticing it to the program's return.
-    Receive,
-    /// A step of the protocol that no packet carries: a pointer or a grant that goes to the peer by itself.
-    Control,
-    /// Moving so many bytes from one place of memory to another.
-    Copy(usize),
-    /// A call that looks at little: a test, a reading of the clock.
-    Call,
-}
-
-/// Why a verb was refused.
+/// The reason why a verb was refused.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// What was asked for, and why that cannot be.
+    /// The call is invalid: the object, and the reason.
     Invalid(String),
     /// A queue is full: take completions first.
     Full,
-    /// All ranks wait and nothing is on its way. Only in virtual time.
+    /// All ranks wait and nothing is under way. Only in virtual time.
     Deadlock,
-    /// The operating system or the library below refused.
+    /// The operating system or a library refused.
     System(String),
 }
 
@@ -288,7 +345,7 @@ impl fmt::Display for Error {
             Error::Invalid(what) | Error::System(what) => f.write_str(what),
             Error::Full => f.write_str("the queue is full"),
             Error::Deadlock => f.write_str(
-                "deadlock: every rank waits, and nothing is on its way that could wake one",
+                "deadlock: every rank waits, and nothing is under way that could wake one",
             ),
         }
     }

@@ -1,48 +1,57 @@
-//! Which request a completion is about.
+//! The table of posted work requests, which finds the request of a completion.
 //!
-//! A device gives back a number of 64 bits that was posted with a request, and where the request has failed nothing else
-//! can be relied on: not even whether it was a send or a receive. So the number at the device is ours: it names a queue
-//! and a place in it, and the user's number waits there. That also tells which requests are over when one of them
-//! completes, as those before it asked for no completion.
+//! A device returns the 64-bit number that was posted with a request, and after a failure nothing
+//! else is reliable: not even whether the request was a send or a receive. The number at the device
+//! is therefore ours: it names a queue and a place in it, and the caller's number waits there. The
+//! place also tells which earlier, unsignaled requests a completion ends.
 
 use crate::Completed;
 
-/// What a request's number at the device says.
+/// The number of a request at the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
-    pub kind: Kind,
-    /// How often the queue pair had been reset: what was posted before is forgotten.
+pub struct WrNumber {
+    /// The kind of queue.
+    pub kind: QueueKind,
+    /// The number of resets of the queue pair before. Requests from before the last reset are
+    /// forgotten.
     pub life: u8,
-    /// The queue pair, or the shared receive queue.
+    /// The number of the queue pair, or of the shared receive queue.
     pub queue: u32,
+    /// The place in the queue.
     pub slot: u32,
 }
 
+/// The kind of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum QueueKind {
+    /// The send queue of a queue pair.
     Send = 0,
+    /// The receive queue of a queue pair.
     Receive = 1,
+    /// A shared receive queue.
     Shared = 2,
 }
 
-/// Queue pairs, or shared receive queues, that a device can have had.
+/// The most queue pairs, or shared receive queues, that a device creates in its life.
 pub const QUEUES: usize = 1 << 22;
 
-impl Number {
+impl WrNumber {
+    /// The 64 bits that are posted.
     #[inline]
     pub fn encode(self) -> u64 {
         let upper = (self.kind as u64) << 30 | u64::from(self.life) << 22 | u64::from(self.queue);
         upper << 32 | u64::from(self.slot)
     }
 
+    /// The number in a completion's 64 bits.
     #[inline]
-    pub fn decode(number: u64) -> Number {
+    pub fn decode(number: u64) -> WrNumber {
         let upper = number >> 32;
-        Number {
+        WrNumber {
             kind: match upper >> 30 {
-                0 => Kind::Send,
-                1 => Kind::Receive,
-                _ => Kind::Shared,
+                0 => QueueKind::Send,
+                1 => QueueKind::Receive,
+                _ => QueueKind::Shared,
             },
             life: (upper >> 22) as u8,
             queue: upper as u32 & (QUEUES as u32 - 1),
@@ -51,7 +60,7 @@ impl Number {
     }
 }
 
-/// What was posted to a send queue and has not been heard of. Such requests complete in order.
+/// The posted and incomplete requests of a send queue. They complete in order.
 pub struct Sends {
     places: Box<[Sent]>,
     /// The oldest, and the next to be posted.
@@ -60,15 +69,19 @@ pub struct Sends {
     depth: u32,
 }
 
+/// A posted request.
 #[derive(Clone, Copy)]
 pub struct Sent {
+    /// The caller's number.
     pub id: u64,
+    /// The kind of request.
     pub of: Completed,
-    /// What a read or an atomic brings.
+    /// The length of a read's or an atomic's result, in bytes.
     pub bytes: u32,
 }
 
 impl Sends {
+    /// An empty queue for `depth` requests.
     pub fn new(depth: usize) -> Sends {
         let none = Sent {
             id: 0,
@@ -89,25 +102,26 @@ impl Sends {
         &mut self.places[slot as usize & mask]
     }
 
+    /// True if no request may be posted.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next.wrapping_sub(self.first) >= self.depth
     }
 
-    /// The place that the next request would take.
+    /// The place of the next request.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// The next request has been posted.
+    /// Records that the next request has been posted.
     #[inline]
     pub fn post(&mut self, sent: Sent) {
         *self.at(self.next) = sent;
         self.next = self.next.wrapping_add(1);
     }
 
-    /// A request is over, and all before it. None: it was over before.
+    /// Ends a request and all before it. None: it had ended before.
     #[inline]
     pub fn retire(&mut self, slot: u32) -> Option<Sent> {
         if slot.wrapping_sub(self.first) >= self.next.wrapping_sub(self.first) {
@@ -117,18 +131,20 @@ impl Sends {
         Some(*self.at(slot))
     }
 
+    /// Forgets all requests.
     pub fn clear(&mut self) {
         (self.first, self.next) = (0, 0);
     }
 }
 
-/// The user's numbers of receives, which of a shared queue may be used up in any order.
+/// The caller's numbers of posted receives. Receives of a shared queue are consumed in any order.
 pub struct Receives {
     ids: Box<[u64]>,
     free: Vec<u32>,
 }
 
 impl Receives {
+    /// An empty queue for `depth` receives.
     pub fn new(depth: usize) -> Receives {
         let mut receives = Receives {
             ids: vec![0; depth].into(),
@@ -138,7 +154,7 @@ impl Receives {
         receives
     }
 
-    /// A place for a receive. None: all are taken.
+    /// Takes a place for a receive. None: the queue is full.
     #[inline]
     pub fn take(&mut self, id: u64) -> Option<u32> {
         let slot = self.free.pop()?;
@@ -146,7 +162,7 @@ impl Receives {
         Some(slot)
     }
 
-    /// The receive at this place is over: whose it was.
+    /// Ends the receive at a place; returns the caller's number.
     #[inline]
     pub fn give_back(&mut self, slot: u32) -> Option<u64> {
         let id = *self.ids.get(slot as usize)?;
@@ -154,6 +170,7 @@ impl Receives {
         Some(id)
     }
 
+    /// Forgets all receives.
     pub fn clear(&mut self) {
         self.free.clear();
         self.free.extend((0..self.ids.len() as u32).rev());
@@ -174,15 +191,15 @@ mod tests {
 
     #[test]
     fn a_number_says_what_was_put_into_it() {
-        for kind in [Kind::Send, Kind::Receive, Kind::Shared] {
+        for kind in [QueueKind::Send, QueueKind::Receive, QueueKind::Shared] {
             for (life, queue, slot) in [(0, 0, 0), (255, QUEUES as u32 - 1, u32::MAX), (7, 12, 3)] {
-                let number = Number {
+                let number = WrNumber {
                     kind,
                     life,
                     queue,
                     slot,
                 };
-                assert_eq!(Number::decode(number.encode()), number);
+                assert_eq!(WrNumber::decode(number.encode()), number);
             }
         }
     }

@@ -7,8 +7,10 @@ use ::fabric::catalogue::{Catalogue, Entry, Held, KINDS, Sheet};
 use ::fabric::explain::{Row, explain, total};
 use ::fabric::limits::{both_ways, limits, one_way};
 use ::fabric::{Bytes, Costs, Operation, System};
+use channel::rdma::PacketWrite;
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use model::explain::{Packet, message};
 use serde_json::{Map, Value, json};
 
 use crate::refuse;
@@ -338,9 +340,19 @@ enum What {
 }
 
 fn packet(costs: &Costs, size: Bytes, hops: u32) -> Result<Vec<Row>, String> {
-    let most = channel::rdma::explain::longest();
+    let most = PacketWrite::longest();
     match usize::try_from(size.0) {
-        Ok(len) if len <= most => Ok(channel::rdma::explain::explain(costs, len, hops)),
+        Ok(len) if len <= most => {
+            let PacketWrite {
+                len: written,
+                inline,
+            } = PacketWrite::of(len);
+            let packet = Packet {
+                len: written,
+                inline,
+            };
+            Ok(message(costs, len, packet, hops))
+        }
         _ => Err(format!(
             "--mpi explains messages that go in one packet, of up to {most} B; longer ones are agreed upon first and then moved \
              by RDMA read, as --operation read explains"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use device::model::{Faults, Outage};
+use model::{Faults, Outage};
 use serde::Deserialize;
 
 /// The keys of the file. Shares are of one: 0.001 is a thousandth.

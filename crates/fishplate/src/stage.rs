@@ -8,10 +8,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use device::compute_trace::Computing;
-use device::config::{Compute, Scene};
-use device::model::IntraHost;
-use device::model::trace::{self, Record};
+use model::IntraHost;
+use model::compute_trace::ComputeTrace;
+use model::config::{Compute, MachineConfig};
+use model::trace::{self, Record};
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
@@ -125,7 +125,7 @@ impl Arguments {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
         let system = crate::fabric::system(word)?;
-        let mut scene = Scene::new(&system, ranks, per_host, self.seed)
+        let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
@@ -136,7 +136,7 @@ impl Arguments {
         let program = words.join(" ").replace(char::is_control, "?");
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
-            How::None => Compute::Left,
+            How::None => Compute::Ignored,
             How::Measured(scale) => {
                 eprintln!(
                     "fishplate: --compute measured: what the program computes takes as long as it happens to take here, so \
@@ -173,10 +173,10 @@ impl Arguments {
     }
 }
 
-fn replayed(file: &Path, program: &str, ranks: usize) -> Result<Computing, String> {
+fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, String> {
     let wrong = |why: String| format!("--compute replay {}: {why}", file.display());
     let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
-    let computing = Computing::parse(&text).map_err(wrong)?;
+    let computing = ComputeTrace::parse(&text).map_err(wrong)?;
     computing.check(program, ranks).map_err(wrong)?;
     Ok(computing)
 }
@@ -196,7 +196,7 @@ impl Stage {
         }
         if let Some((output, program)) = self.record {
             let write = |to: &mut dyn Write| {
-                let kept = Computing::kept(&world, program, self.ranks);
+                let kept = ComputeTrace::kept(&world, program, self.ranks);
                 to.write_all(kept.map_err(io::Error::other)?.text().as_bytes())?;
                 Ok(None)
             };

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use datatype::{Buffer, Elements, Op, Predefined};
-use device::config::Scene;
+use model::config::MachineConfig;
 use mpi::Mode;
 use mpi::coll::{Reduction, Work};
 use mpi::comm::WORLD;
@@ -33,7 +33,7 @@ fn main() {
 
 fn ping_pong(keep: Keep) {
     const ROUNDS: usize = 500_000;
-    let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
     let start = Instant::now();
     let run = play(scene, Vec::new(), keep, |rank| {
         let peer = 1 - rank.rank() as i32;
@@ -60,7 +60,7 @@ fn ping_pong(keep: Keep) {
 }
 
 fn allreduce(ranks: usize, keep: Keep) {
-    let scene = Scene::new(&system("azure-hbv3"), ranks, 16, 1).unwrap();
+    let scene = MachineConfig::new(&system("azure-hbv3"), ranks, 16, 1).unwrap();
     let start = Instant::now();
     let run = play(scene, Vec::new(), keep, |rank| {
         let mut sum = 1u64.to_ne_bytes();

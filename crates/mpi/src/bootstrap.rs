@@ -1,106 +1,89 @@
-//! How a rank is tied to the others of its job, and the ways to them that come of it.
+//! The ties of a rank to the others of its job, and the settings of its transports.
 
-use std::os::fd::OwnedFd;
-
-use channel::Channels;
-use channel::rdma::{Config, Design, Rdma};
-use channel::shm::{Cores, LocalRanks, Segment, Shape, Shm};
-use device::Node;
-use knobs::{Knobs, RdmaDesign};
+use channel::rdma::{Config, Design};
+use channel::{Peers, Settings, WaitMode, WaitSettings};
+use knobs::{Knobs, RdmaDesign, SingleCopy, Wait};
 use pmi::{Control, Hosts, Job};
 
-use crate::{Class, Error, Result};
+use crate::p2p::protocol::Limits;
 
-/// What the rings into one rank may take of the memory of its host, and what a ring has in any case.
-const RINGS_BYTES: usize = 10 << 20;
-const RING_BYTES: usize = 384 << 10;
-
-/// How a rank is tied to the others of its job.
+/// The ties of a rank to the others of its job.
 pub struct Wiring {
-    pub rank: usize,
-    pub size: usize,
+    /// The means to reach the other ranks.
+    pub peers: Peers,
+    /// The host of each rank.
     pub hosts: Hosts,
-    /// The memory that the ranks of this host share, if they do.
-    pub segment: Option<OwnedFd>,
-    /// The rank's place in a machine with RDMA devices: by them it reaches those with whom it shares no memory.
-    pub node: Option<Box<dyn Node>>,
-    /// The line to the launcher, if there is one.
+    /// The connection to the launcher, if there is one.
     pub control: Option<Control>,
 }
 
 impl From<Job> for Wiring {
     fn from(job: Job) -> Wiring {
         Wiring {
-            rank: job.rank,
-            size: job.size,
+            peers: Peers {
+                rank: job.rank,
+                size: job.size,
+                local: job.hosts.beside(job.rank).collect(),
+                segment: Some(job.segment),
+                node: None,
+            },
             hosts: job.hosts,
-            segment: Some(job.segment),
-            node: None,
             control: Some(job.control),
         }
     }
 }
 
 impl Wiring {
-    /// One rank, with nobody to reach.
+    /// A rank without peers.
     pub(crate) fn alone() -> Wiring {
         Wiring {
-            rank: 0,
-            size: 1,
+            peers: Peers::none(),
             hosts: Hosts::one(1),
-            segment: None,
-            node: None,
             control: None,
         }
     }
+}
 
-    /// The ways to all peers.
-    pub(crate) fn channels(&mut self, knobs: &Knobs) -> Result<Channels> {
-        let (rank, size) = (self.rank, self.size);
-        let shm = match self.segment.take() {
-            Some(segment) => Some(self.join(segment, knobs)?),
-            None => None,
-        };
-        let rdma = match self.node.take() {
-            Some(node) => Some(Rdma::attach(node, rank, size, config(knobs))?),
-            None => None,
-        };
-        let reached = shm.as_ref().map_or(1, |shm| shm.places().here());
-        if reached < size && rdma.is_none() {
-            let detail = "there are ranks with which this one shares no memory, and it has no device to reach them by";
-            return Err(Error::new(Class::OTHER, detail));
-        }
-        Ok(Channels::of(rank, shm, rdma))
-    }
-
-    /// Joins the memory that the ranks of this host share.
-    fn join(&self, segment: OwnedFd, knobs: &Knobs) -> Result<Shm> {
-        let places = LocalRanks::some(self.hosts.beside(self.rank), self.size);
-        let share = (RINGS_BYTES / places.here()).max(RING_BYTES);
-        let shape = Shape::new(knobs.ring_slots, knobs.ring_bytes.0.min(share))?;
-        let segment = Segment::open(segment, shape)?;
-        let single_copy = knobs.single_copy != knobs::SingleCopy::Off;
-        let cores = Cores {
-            near: knobs.cores == knobs::Cores::Near,
-            past_cache: knobs.past_cache_limit.0,
-        };
-        Ok(Shm::attach(segment, self.rank, places, single_copy, cores)?)
+/// The bounds of protocols.
+pub(crate) fn limits(knobs: &Knobs) -> Limits {
+    Limits {
+        eager: knobs.eager_limit.0,
+        single_copy: knobs.single_copy_limit.0,
+        cooperative: knobs.together_limit.0,
+        unexpected: knobs.unexpected_limit.0,
+        rendezvous: knobs.rendezvous,
     }
 }
 
-/// The settings of the channel by RDMA.
-fn config(knobs: &Knobs) -> Config {
-    Config {
-        design: match knobs.rdma_design {
-            RdmaDesign::Basic => Design::Basic,
-            RdmaDesign::Piggyback => Design::Piggyback,
-            RdmaDesign::Pipeline => Design::Pipeline,
-            RdmaDesign::ZeroCopy => Design::ZeroCopy,
+/// The settings of the transports.
+pub(crate) fn transports(knobs: &Knobs) -> Settings {
+    Settings {
+        ring_slots: knobs.ring_slots,
+        ring_bytes: knobs.ring_bytes.0,
+        single_copy: knobs.single_copy != SingleCopy::Off,
+        near: knobs.cores == knobs::Cores::Near,
+        non_temporal_from: knobs.past_cache_limit.0,
+        rdma: Config {
+            design: match knobs.rdma_design {
+                RdmaDesign::Basic => Design::Basic,
+                RdmaDesign::Piggyback => Design::Piggyback,
+                RdmaDesign::Pipeline => Design::Pipeline,
+                RdmaDesign::ZeroCopy => Design::ZeroCopy,
+            },
+            ring_bytes: knobs.rdma_ring_bytes.0,
+            chunk: knobs.rdma_chunk.0,
+            credit: knobs.rdma_credit,
+            rings: knobs.rdma_rings,
+            gather: knobs.rdma_gather,
         },
-        ring_bytes: knobs.rdma_ring_bytes.0,
-        chunk: knobs.rdma_chunk.0,
-        credit: knobs.rdma_credit,
-        rings: knobs.rdma_rings,
-        gather: knobs.rdma_gather,
+        wait: WaitSettings {
+            mode: match knobs.wait {
+                Wait::Auto => WaitMode::Auto,
+                Wait::Spin => WaitMode::Spin,
+                Wait::Yield => WaitMode::Yield,
+                Wait::Sleep => WaitMode::Sleep,
+            },
+            spin_ns: knobs.spin.as_nanos() as u64,
+        },
     }
 }

@@ -7,7 +7,7 @@ impl State {
     /// One round. True if anything moved. Runs no function of the user's and never waits.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
-        if self.channels.has_nothing() && !self.messages.has_work() {
+        if self.router.has_nothing() && !self.messages.has_work() {
             return Ok(false);
         }
         self.round()
@@ -16,9 +16,9 @@ impl State {
     #[inline(never)]
     fn round(&mut self) -> Result<bool> {
         let State {
-            channels, messages, ..
+            router, messages, ..
         } = self;
-        let moved = messages.round(channels)?;
+        let moved = messages.round(router)?;
         self.moved += u64::from(moved);
         Ok(moved)
     }

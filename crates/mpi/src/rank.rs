@@ -1,30 +1,24 @@
 //! A rank: everything that one process of a job is to MPI.
 
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicUsize;
-
-use channel::Channels;
 use channel::lock::{Guard, RankLock};
-use channel::shm::Bell;
+use channel::{Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
-use knobs::{Knobs, Rendezvous};
+use knobs::Knobs;
 use pmi::{Control, Hosts};
 
 use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
-use crate::bootstrap::Wiring;
+use crate::bootstrap::{Wiring, limits, transports};
 use crate::buffered::AttachedBuffers;
-use crate::clock::Host;
 use crate::collective_buffers::CollectiveBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
-use crate::event_thread::Watcher;
 use crate::group::Groups;
 use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
 use crate::op::Ops;
-use crate::p2p::{Found, Limits, Messages, Mode, Short};
-use crate::policy::Policy;
+use crate::p2p::protocol::{self, Limits, Protocol};
+use crate::p2p::{FastPath, Found, Messages, Mode};
 use crate::request::RequestId;
 use crate::task::Tasks;
 use crate::types::Types;
@@ -33,16 +27,11 @@ use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {
     state: RankLock<State>,
-    pub host: Box<dyn Host>,
-    pub(crate) policy: Policy,
+    /// The one place where this rank waits.
+    pub(crate) waiter: Waiter,
     /// Algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
-    /// What peers ring when they write to this rank; none if it is alone.
-    pub(crate) bell: Option<Bell>,
-    /// Threads of this rank asleep on it.
-    pub(crate) sleepers: AtomicUsize,
-    /// Rings it for devices, once the rank has slept.
-    pub(crate) watcher: OnceLock<Watcher>,
+    limits: Limits,
     rank: usize,
     size: usize,
     hosts: Hosts,
@@ -50,7 +39,8 @@ pub struct Rank {
 
 /// What the rank's lock protects.
 pub struct State {
-    pub channels: Channels,
+    /// The transports to all peers.
+    pub router: Router,
     pub messages: Messages,
     pub tasks: Tasks,
     pub comms: Comms,
@@ -72,10 +62,8 @@ pub struct State {
     pub control: Option<Control>,
     /// The words of the last error of an operation that nobody was waiting in.
     pub last_error: Option<Error>,
-    /// Looks in a row that found nothing.
-    pub(crate) idle_looks: u32,
-    /// Whether and for how long receives may take the short way.
-    pub(crate) short: Short,
+    /// The allowance of receives that need no request.
+    pub(crate) fast_path: FastPath,
     /// Counts rounds of progress in which something moved.
     pub moved: u64,
     /// The next context that this rank makes up.
@@ -84,45 +72,18 @@ pub struct State {
 
 impl Rank {
     /// Joins the job, or is a job of its own.
-    pub fn new(job: Option<Wiring>, knobs: Knobs, host: Box<dyn Host>) -> Result<Rank> {
-        let mut job = job.unwrap_or_else(Wiring::alone);
-        let mut channels = job.channels(&knobs)?;
+    pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
         let Wiring {
-            rank,
-            size,
+            peers,
             hosts,
             control,
-            ..
-        } = job;
-        let near = knobs.cores == knobs::Cores::Near;
-        let limits = Limits {
-            whole: knobs.eager_limit.0.min(channels.least_piece()),
-            eager: knobs.eager_limit.0,
-            past_cache: match near {
-                true => usize::MAX,
-                false => knobs.past_cache_limit.0,
-            },
-            single_copy: knobs.single_copy_limit.0,
-            // Until it is known that each has a core to do so.
-            together: usize::MAX,
-            unexpected: knobs.unexpected_limit.0,
-            rendezvous: match knobs.rendezvous {
-                // A write is worked by whoever posts it, who has a processor at that time; the answer of a read by whoever
-                // is interrupted for it.
-                Rendezvous::Auto if channels.needs_processors() => Rendezvous::Write,
-                chosen => chosen,
-            },
-        };
-        let policy = match channels.waits_by_node() {
-            true => Policy::by_node(),
-            false => Policy::new(knobs.wait, knobs.spin.as_nanos() as u64),
-        };
-        let policy = match channels.node().is_some() {
-            true => policy.with_devices(channels.only_devices(), channels.needs_processors()),
-            false => policy,
-        };
+        } = job.unwrap_or_else(Wiring::alone);
+        let (rank, size) = (peers.rank, peers.size);
+        let settings = transports(&knobs);
+        let mut router = Router::build(peers, &settings)?;
+        let limits = limits(&knobs);
+        let waiter = Waiter::new(&mut router, &settings.wait);
         let algorithms = AlgorithmTable::new(&knobs.collectives)?;
-        let bell = channels.shm().map(|shm| shm.bell());
         let world = Core {
             context: 0,
             members: Members::All(size),
@@ -139,8 +100,8 @@ impl Rank {
             others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
-            messages: Messages::new(size, limits),
-            channels,
+            messages: Messages::new(&router, size, limits),
+            router,
             tasks: Tasks::default(),
             comms,
             groups: Groups::new(rank),
@@ -155,74 +116,46 @@ impl Rank {
             knobs,
             control,
             last_error: None,
-            idle_looks: 0,
-            short: Short::default(),
+            fast_path: FastPath::default(),
             moved: 0,
             next_context: 2,
         };
-        let rank = Rank {
+        Ok(Rank {
             state: RankLock::new(state),
-            host,
-            policy,
+            waiter,
             algorithms,
-            bell,
-            sleepers: AtomicUsize::new(0),
-            watcher: OnceLock::new(),
+            limits,
             rank,
             size,
             hosts,
-        };
-        rank.ask_for_cores();
-        Ok(rank)
-    }
-
-    /// Finds out whether each rank here has a core, if that is still open, and takes the ways of those who have one.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn ask_for_cores(&self) {
-        let mut state = self.lock();
-        let Some(each) = state.channels.has_core_each() else {
-            return;
-        };
-        let may_spin = each && !state.channels.needs_processors();
-        if may_spin {
-            state.messages.limits.together = state.knobs.together_limit.0;
-        }
-        self.policy.decide(each, may_spin);
+        })
     }
 
     /// Nanoseconds since some fixed moment, by the clock that this rank lives by.
     pub fn now(&self) -> u64 {
-        match self.policy.is_by_node() {
-            true => self.node_now(),
-            false => self.host.now(),
-        }
+        self.waiter.now(|| self.lock().router.device_now())
     }
 
-    #[cold]
-    fn node_now(&self) -> u64 {
-        let mut state = self.lock();
-        state.channels.node().map_or(0, |node| node.now())
-    }
-
-    /// The program makes a call, and has computed for so many nanoseconds before it.
+    /// The program makes a call, after `computed` nanoseconds of computing.
     pub fn enter(&self, call: &'static str, computed: u64) {
-        if let Some(node) = self.lock().channels.node() {
-            node.enter(call, computed);
-        }
+        self.lock().router.enter(call, computed);
     }
 
-    /// The call goes back to the program.
+    /// The call returns to the program.
     pub fn leave(&self) {
-        if let Some(node) = self.lock().channels.node() {
-            node.leave();
-        }
+        self.lock().router.leave_call();
+    }
+
+    /// The protocols for messages of all lengths to a peer: the length from which each is used, its name, and its estimated
+    /// cost there in nanoseconds.
+    pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
+        let capabilities = self.lock().router.capabilities(peer);
+        protocol::explain(&capabilities, &self.limits)
     }
 
     /// Time is virtual: the rank runs on a modelled machine.
     pub fn is_virtual(&self) -> bool {
-        let mut state = self.lock();
-        state.channels.node().is_some_and(|node| node.is_virtual())
+        self.lock().router.is_virtual()
     }
 
     /// This rank's number in the job.
@@ -252,7 +185,7 @@ impl Rank {
 
     /// Several threads may call from now on (`MPI_THREAD_MULTIPLE`).
     pub fn allow_threads(&self) {
-        self.lock().short = Short::default();
+        self.lock().fast_path = FastPath::default();
         self.state.allow_threads();
     }
 
@@ -324,7 +257,7 @@ impl Rank {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
             let sent = !state.messages.has_work() && state.buffered_sends_are_done();
-            Ok((sent && state.channels.close()?).then_some(()))
+            Ok((sent && state.router.close()?).then_some(()))
         })
     }
 
@@ -355,7 +288,7 @@ impl State {
             return Ok(self.messages.requests.done());
         }
         let State {
-            channels,
+            router,
             messages,
             comms,
             ..
@@ -372,7 +305,7 @@ impl State {
             source: core.rank as i32,
             tag,
         };
-        messages.send(channels, mode, buffer, peer, key)
+        messages.send(router, mode, buffer, peer, key)
     }
 
     /// Starts a receive.
@@ -393,20 +326,20 @@ impl State {
     #[inline(always)]
     fn receive_by_key(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
         let id = self.messages.receive(buffer, key)?;
-        if self.messages.tells_ahead() {
-            self.messages.tell_ahead(&mut self.channels, id, key)?;
+        if self.messages.announces() {
+            self.messages.announce(&mut self.router, id, key)?;
         }
         // A sender may wait to hear that its message has been matched.
-        self.messages.flush(&mut self.channels)?;
+        self.messages.flush(&mut self.router)?;
         Ok(id)
     }
 
     /// Begins to cancel an operation; it then completes, cancelled or not.
     pub fn cancel(&mut self, id: RequestId) -> Result<()> {
         let State {
-            channels, messages, ..
+            router, messages, ..
         } = self;
-        messages.cancel(channels, id)?;
+        messages.cancel(router, id)?;
         // A message to this very rank is taken back by three packets, and nobody else will move them.
         for _ in 0..3 {
             if !self.progress()? {

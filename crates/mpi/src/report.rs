@@ -55,7 +55,7 @@ impl State {
             // A launcher that is gone has nothing left to be told.
             let _ = control.status(&report);
         }
-        self.channels.leave();
+        self.router.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",
             report.sentence()

@@ -43,7 +43,7 @@ impl Operation {
 pub struct Send {
     pub buffer: Buffer,
     pub peer: usize,
-    pub envelope: Envelope,
+    pub(crate) envelope: Envelope,
     /// The peer has asked for the bytes as packets: they are on their way and the message cannot be taken back.
     pub streaming: bool,
     /// Bytes held of the room that the user attached for buffered sends.

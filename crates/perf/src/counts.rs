@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use anyhow::{Context, Result};
-use device::model::Traffic;
+use model::Traffic;
 use serde::{Deserialize, Serialize};
 
 use crate::end::End;

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow};
-use device::model::Faults;
-use device::{Device, verbs};
+use device::Device;
 use fabric::System;
+use model::Faults;
 use results::Console;
 
 pub use cli::Arguments;

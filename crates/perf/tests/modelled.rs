@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use device::model::{CALL, Faults};
 use fabric::catalogue::Catalogue;
 use fabric::explain::{explain, total};
 use fabric::limits::{both_ways, limits, one_way};
 use fabric::{Bytes, Costs, Operation, System};
+use model::{CALL, Faults};
 use perf::measure::{Found, Latency, Sample};
 use perf::plan::{Benchmark, Plan, Transport};
 use perf::stream::Stream;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use device::Placement;
-use device::strict::{Setup, nodes};
 use perf::link::{Link, Listener};
 use perf::measure::{Found, Sample};
 use perf::plan::{Benchmark, Plan, Transport};
 use perf::target::remote::run;
+use testdevice::strict::{Setup, nodes};
 
 const LONG: Duration = Duration::from_secs(60);
 

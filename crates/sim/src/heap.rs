@@ -2,25 +2,25 @@
 
 use crate::memory::{Shared, Vec};
 
-pub struct Heap<T> {
+pub(crate) struct Heap<T> {
     items: Vec<T>,
 }
 
 const CHILDREN: usize = 4;
 
 impl<T: Ord + Copy> Heap<T> {
-    pub fn new(memory: Shared) -> Heap<T> {
+    pub(crate) fn new(memory: Shared) -> Heap<T> {
         Heap {
             items: Vec::new_in(memory),
         }
     }
 
     #[inline]
-    pub fn peek(&self) -> Option<&T> {
+    pub(crate) fn peek(&self) -> Option<&T> {
         self.items.first()
     }
 
-    pub fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) {
         self.items.push(item);
         let items = &mut self.items[..];
         let mut at = items.len() - 1;
@@ -35,7 +35,7 @@ impl<T: Ord + Copy> Heap<T> {
         items[at] = item;
     }
 
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let last = self.items.pop()?;
         let items = &mut self.items[..];
         let Some(&first) = items.first() else {

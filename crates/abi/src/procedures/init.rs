@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::handle::Comm;
 use crate::state::{LIBRARY, Rank};
 use mpi::attributes::Holder;
-use mpi::{RealHost, comm};
+use mpi::comm;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -57,7 +57,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         .map_err(unusable)?
         .unzip();
     let watch = watch.flatten();
-    let rank = mpi::Rank::new(wiring, knobs, Box::new(RealHost::default()))?;
+    let rank = mpi::Rank::new(wiring, knobs)?;
     let in_virtual_time = rank.is_virtual();
     let levels = [
         MPI_THREAD_SINGLE,
@@ -104,7 +104,7 @@ pub fn finalize(call: &Running) -> Done {
         // A launcher that is gone has nothing left to be told.
         let _ = control.finalize();
     }
-    call.rank.lock().channels.leave();
+    call.rank.lock().router.leave();
     LIBRARY.stop();
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
-    let alone = mpi::Rank::new(None, knobs, Box::new(mpi::RealHost::default())).unwrap();
+    let alone = mpi::Rank::new(None, knobs).unwrap();
     // Tests run in threads.
     alone.allow_threads();
     Rank {

@@ -1,219 +1,317 @@
-//! Bulk transfers: a peer's exposed memory is read or written by the device, straight from or to memory of this rank's.
+//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this
+//! rank.
 //!
-//! Memory that several transfers need at once in the same way, as a buffer that is sent to many, is registered once: the last
-//! of them takes the access back.
+//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The
+//! transfers of one peer are posted in the order in which they were started.
 //!
-//! They go by a queue pair of their own, in the order in which they were started for a peer. A write may end with a
-//! notice: the peer hears of it when all its bytes are there.
-//!
-//! What must always hold: there is a receive for every notice that is expected. A number is given to a peer only where
-//! there is one more, it stands for one write, and the receive that this uses up is there again before the number is
-//! forgotten. So no notice waits for this rank to look.
+//! What must always hold: an expected notice stands for one write, and is forgotten only by the
+//! completion of that write or by `forget`. A notice that is not expected is a fault of the peer.
 
 use std::collections::{HashMap, VecDeque};
 
-use device::{Completion, Device, Operation, Qp, ReceiveQueue, Region, Remote, Slice, Srq};
+use device::{Operation, Remote, Slice};
 
-use super::Rdma;
-use crate::{Done, Exposed, Exposure, Fault, Head, Place, Result};
+use super::qp_link::PieceId;
+use crate::{Done, Head};
 
-/// Notices that are expected at once, at most.
-pub(super) const NOTICES: usize = 1024;
-/// The number of the receives that notices use up.
-pub(super) const NOTICE: u64 = u64::MAX;
-
-#[derive(Default)]
-pub(super) struct Bulk {
-    /// By number; those that are done are empty.
-    transfers: Vec<Option<Transfer>>,
-    free: Vec<usize>,
-    /// Transfers that have not been posted whole, by peer, in order.
-    waiting: HashMap<usize, VecDeque<usize>>,
-    pub(super) done: VecDeque<Done>,
-    /// Transfers under way.
-    started: usize,
-    /// Writes that peers will tell of, by number: who, and what for.
-    pub(super) expected: HashMap<u32, Done>,
-    /// Receives for notices.
-    pub(super) receives: usize,
-    pub(super) next_notice: u32,
-    /// Which peer has which queue pair.
-    peers: HashMap<Qp, usize>,
-    /// Memory that the device has access to, and for how many.
-    pub(super) exposed: HashMap<(u64, usize, Exposed), (Region, usize)>,
-}
-
-struct Transfer {
-    peer: usize,
-    way: Way,
-    local: Slice0,
-    far: Place,
-    len: usize,
-    posted: usize,
-    token: Head,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Way {
+/// The direction of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// From the peer's memory to this rank's.
     Read,
-    Write { notice: u32 },
+    /// From this rank's memory to the peer's. The notice reports the end to the peer.
+    Write { notice: Option<u32> },
 }
 
-/// The beginning of a local piece.
-#[derive(Clone, Copy)]
-struct Slice0 {
-    address: u64,
-    lkey: u32,
+/// A transfer, as it is asked for. The keys are those of `rail`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub peer: usize,
+    /// The rail that carries the transfer.
+    pub rail: usize,
+    pub direction: Direction,
+    /// The beginning of the memory of this rank.
+    pub local: LocalMemory,
+    /// The beginning of the memory of the peer.
+    pub remote: Remote,
+    pub len: usize,
+    /// Comes back when the transfer is complete.
+    pub token: Head,
 }
 
-impl Bulk {
-    pub fn peer_of(&self, qp: Qp) -> usize {
-        self.peers.get(&qp).copied().unwrap_or(usize::MAX)
-    }
+/// Memory of this rank, as work requests name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LocalMemory {
+    pub address: u64,
+    pub lkey: u32,
+}
 
-    pub fn belongs(&mut self, qp: Qp, peer: usize) {
-        self.peers.insert(qp, peer);
-    }
+/// A work request of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub id: PieceId,
+    pub operation: Operation,
+    pub local: Slice,
+}
 
-    /// May completions tell of something here?
+/// A transfer that has not completed.
+struct Unfinished {
+    transfer: Transfer,
+    /// Bytes that have been posted.
+    posted: usize,
+}
+
+/// A notice that a peer owes.
+struct ExpectedNotice {
+    /// The rail over which the peer writes.
+    rail: usize,
+    done: Done,
+}
+
+/// The transfers of one peer that are not posted to their end, in the order in which they were
+/// started. The endpoint keeps it for the engine.
+#[derive(Default)]
+pub(super) struct TransferQueue(VecDeque<usize>);
+
+/// The transfers of a rank.
+#[derive(Default)]
+pub(super) struct BulkEngine {
+    /// By number. Those that are complete are empty.
+    transfers: Vec<Option<Unfinished>>,
+    free: Vec<usize>,
+    done: VecDeque<Done>,
+    /// Transfers that have not completed.
+    started: usize,
+    expected: HashMap<u32, ExpectedNotice>,
+    next_notice: u32,
+}
+
+impl BulkEngine {
+    /// Completions may report something to this engine.
     #[inline(always)]
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.started > 0 || !self.expected.is_empty()
     }
-}
 
-pub(super) fn receive_notice(device: &mut dyn Device, srq: Srq) -> Result<()> {
-    // SAFETY: there is no memory in it.
-    unsafe { device.post_receive(ReceiveQueue::Shared(srq), NOTICE, &[])? };
-    Ok(())
-}
-
-impl Rdma {
-    /// A peer's write with a notice is whole.
-    pub(super) fn notice(&mut self, completion: &Completion) -> Result<()> {
-        receive_notice(self.node.rail(0), self.srq)?;
-        let peer = self.bulk.peers.get(&completion.qp).copied();
-        let (Some(peer), Some(notice)) = (peer, completion.immediate) else {
-            return Ok(());
-        };
-        match self.bulk.expected.remove(&notice) {
-            Some(done) if done.peer == peer => self.bulk.done.push_back(done),
-            _ => {
-                return Err(Fault::Broken {
-                    peer,
-                    what: format!("it has written by number {notice}, which was not given to it"),
-                }
-                .into());
-            }
-        }
-        Ok(())
-    }
-
-    /// A request of a transfer's is done, and all before it.
-    pub(super) fn transferred(&mut self, peer: usize, note: u64) -> Result<()> {
-        let (number, last) = ((note >> 1) as usize, note & 1 == 1);
-        if last && let Some(transfer) = self.bulk.transfers[number].take() {
-            self.bulk.free.push(number);
-            self.bulk.started -= 1;
-            self.bulk.done.push_back(Done {
-                peer,
-                token: transfer.token,
-            });
-        }
-        self.post_transfers(peer)
-    }
-
-    fn begin(&mut self, transfer: Transfer) -> Result<()> {
-        let peer = transfer.peer;
-        let number = self.bulk.free.pop().unwrap_or_else(|| {
-            self.bulk.transfers.push(None);
-            self.bulk.transfers.len() - 1
+    /// Starts a transfer, behind the earlier transfers of its peer, whose queue is `queue`.
+    pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: Transfer) {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.transfers.push(None);
+            self.transfers.len() - 1
         });
-        self.bulk.transfers[number] = Some(transfer);
-        self.bulk.started += 1;
-        self.bulk.waiting.entry(peer).or_default().push_back(number);
-        self.post_transfers(peer)
+        queue.0.push_back(number);
+        let posted = 0;
+        self.transfers[number] = Some(Unfinished { transfer, posted });
+        self.started += 1;
     }
 
-    /// Posts what there is room for.
-    pub(super) fn post_transfers(&mut self, to: usize) -> Result<()> {
-        let Rdma {
-            peers, node, bulk, ..
-        } = self;
-        let Some(peer) = peers[to].as_mut().filter(|peer| peer.ready) else {
-            return Ok(());
+    /// The next work request of a queue, of at most `longest` bytes. It stays the next one until it
+    /// is [`posted`](Self::posted).
+    #[inline]
+    pub(super) fn next_piece(&self, queue: &TransferQueue, longest: usize) -> Option<Piece> {
+        let number = *queue.0.front()?;
+        let Unfinished { transfer, posted } = self.unfinished(number);
+        let len = (transfer.len - posted).min(longest);
+        let last = posted + len == transfer.len;
+        let at = *posted as u64;
+        let remote = Remote {
+            address: transfer.remote.address + at,
+            ..transfer.remote
         };
-        let Some(waiting) = bulk.waiting.get_mut(&to) else {
-            return Ok(());
+        let operation = match transfer.direction {
+            Direction::Read => Operation::Read { from: remote },
+            Direction::Write { notice } => Operation::Write {
+                to: remote,
+                immediate: notice.filter(|_| last),
+            },
         };
-        let longest = node.rail(peer.bulk.rail).attributes().longest.min(1 << 30) as usize;
-        while let Some(&number) = waiting.front() {
-            let Some(transfer) = &mut bulk.transfers[number] else {
-                waiting.pop_front();
-                continue;
-            };
-            if !peer.bulk.has_room() {
-                return Ok(());
-            }
-            let piece = (transfer.len - transfer.posted).min(longest);
-            let last = transfer.posted + piece == transfer.len;
-            let at = transfer.posted as u64;
-            let far = Remote {
-                address: transfer.far.address + at,
-                rkey: transfer.far.key,
-            };
-            let operation = match transfer.way {
-                Way::Read => Operation::Read { from: far },
-                Way::Write { notice } => Operation::Write {
-                    to: far,
-                    immediate: last.then_some(notice),
-                },
-            };
-            let local = Slice {
+        Some(Piece {
+            id: PieceId {
+                rail: transfer.rail,
+                transfer: number,
+                last,
+            },
+            operation,
+            local: Slice {
                 address: transfer.local.address + at,
-                len: piece as u32,
+                len: len as u32,
                 lkey: transfer.local.lkey,
-            };
-            let note = (number as u64) << 1 | u64::from(last);
-            peer.bulk
-                .post(&mut **node, operation, &[local], false, last, note)?;
-            transfer.posted += piece;
-            if last {
-                waiting.pop_front();
-            }
+            },
+        })
+    }
+
+    /// The next work request of a queue has been posted.
+    pub(super) fn posted(&mut self, queue: &mut TransferQueue, piece: &Piece) {
+        let unfinished = self.transfers[piece.id.transfer].as_mut();
+        let unfinished = unfinished.expect("a transfer is complete only after its last piece");
+        unfinished.posted += piece.local.len as usize;
+        if piece.id.last {
+            let first = queue.0.pop_front();
+            debug_assert_eq!(first, Some(piece.id.transfer));
         }
-        Ok(())
+    }
+
+    /// A piece is complete, and with it every earlier piece on its rail to the same peer.
+    pub(super) fn completed(&mut self, peer: usize, piece: PieceId) {
+        let unfinished = self.unfinished(piece.transfer);
+        assert_eq!(
+            (unfinished.transfer.peer, unfinished.transfer.rail),
+            (peer, piece.rail),
+            "a completion of another connection's transfer"
+        );
+        if piece.last {
+            let token = unfinished.transfer.token;
+            self.transfers[piece.transfer] = None;
+            self.free.push(piece.transfer);
+            self.started -= 1;
+            self.done.push_back(Done { peer, token });
+        }
+    }
+
+    fn unfinished(&self, number: usize) -> &Unfinished {
+        let unfinished = self.transfers[number].as_ref();
+        unfinished.expect("a transfer is complete only after its last piece")
+    }
+
+    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with
+    /// the token.
+    pub(super) fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
+        let notice = self.next_notice;
+        self.next_notice = notice.wrapping_add(1);
+        let done = Done { peer, token };
+        let before = self.expected.insert(notice, ExpectedNotice { rail, done });
+        assert!(before.is_none(), "notice {notice} is expected already");
+        notice
+    }
+
+    /// A notice of `peer` has arrived over `rail`. False: it is not expected.
+    pub(super) fn notice(&mut self, rail: usize, peer: usize, notice: u32) -> bool {
+        match self.expected.remove(&notice) {
+            Some(expected) if expected.done.peer == peer && expected.rail == rail => {
+                self.done.push_back(expected.done);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Stops expecting a notice. Returns its rail. None: it has arrived.
+    pub(super) fn forget(&mut self, notice: u32) -> Option<usize> {
+        self.expected.remove(&notice).map(|expected| expected.rail)
+    }
+
+    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a
+    /// notice.
+    pub(super) fn next_done(&mut self) -> Option<Done> {
+        self.done.pop_front()
     }
 }
 
-impl Rdma {
-    pub(super) fn start(
-        &mut self,
-        peer: usize,
-        way: Way,
-        far: Place,
-        local: &Exposure,
-        len: usize,
-        token: Head,
-    ) -> Result<()> {
-        if self.peers[peer].is_none() {
-            return Err(Fault::Broken {
-                peer,
-                what: "a transfer without a connection".into(),
-            }
-            .into());
-        }
-        self.begin(Transfer {
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfer(peer: usize, direction: Direction, len: usize, token: u64) -> Transfer {
+        Transfer {
             peer,
-            way,
-            local: Slice0 {
-                address: local.address,
-                lkey: local.lkey,
+            rail: 1,
+            direction,
+            local: LocalMemory {
+                address: 1000,
+                lkey: 1,
             },
-            far,
+            remote: Remote {
+                address: 9000,
+                rkey: 2,
+            },
             len,
-            posted: 0,
-            token,
-        })
+            token: [token, 0, 0],
+        }
+    }
+
+    /// Posts one piece of at most 100 bytes.
+    fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
+        let piece = bulk.next_piece(queue, 100)?;
+        bulk.posted(queue, &piece);
+        Some(piece)
+    }
+
+    #[test]
+    fn a_transfer_is_cut_and_only_its_last_piece_gives_notice_and_ends_it() {
+        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
+        let notice = Some(77);
+        bulk.start(&mut queue, transfer(3, Direction::Write { notice }, 250, 5));
+        let pieces: Vec<Piece> = std::iter::from_fn(|| post(&mut bulk, &mut queue)).collect();
+        let shape = |piece: &Piece| {
+            let Operation::Write { to, immediate } = piece.operation else {
+                panic!("a write is asked for");
+            };
+            (piece.local.address, piece.local.len, to.address, immediate)
+        };
+        let shapes: Vec<_> = pieces.iter().map(shape).collect();
+        let expected = [
+            (1000, 100, 9000, None),
+            (1100, 100, 9100, None),
+            (1200, 50, 9200, Some(77)),
+        ];
+        assert_eq!(shapes, expected);
+        bulk.completed(3, pieces[0].id);
+        assert!(bulk.is_active() && bulk.next_done().is_none());
+        bulk.completed(3, pieces[2].id);
+        let done = Done {
+            peer: 3,
+            token: [5, 0, 0],
+        };
+        assert_eq!(bulk.next_done(), Some(done));
+        assert!(!bulk.is_active());
+    }
+
+    #[test]
+    fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
+        let mut bulk = BulkEngine::default();
+        let mut queues: [TransferQueue; 3] = Default::default();
+        for (peer, token) in [(1, 10), (2, 20), (1, 11)] {
+            let transfer = transfer(peer, Direction::Read, 60, token);
+            bulk.start(&mut queues[peer], transfer);
+        }
+        let ids = [2, 1, 1].map(|peer| post(&mut bulk, &mut queues[peer]).unwrap().id);
+        assert!(
+            queues
+                .iter_mut()
+                .all(|queue| post(&mut bulk, queue).is_none())
+        );
+        for (peer, id) in [(1, ids[1]), (1, ids[2]), (2, ids[0])] {
+            bulk.completed(peer, id);
+        }
+        let tokens: Vec<u64> = std::iter::from_fn(|| bulk.next_done())
+            .map(|done| done.token[0])
+            .collect();
+        assert_eq!(tokens, [10, 11, 20]);
+    }
+
+    #[test]
+    fn a_transfer_of_no_bytes_is_one_piece() {
+        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
+        bulk.start(&mut queue, transfer(1, Direction::Read, 0, 1));
+        let piece = post(&mut bulk, &mut queue).unwrap();
+        assert!(piece.id.last && piece.local.len == 0);
+    }
+
+    #[test]
+    fn a_notice_counts_once_and_only_from_its_peer_and_rail() {
+        let mut bulk = BulkEngine::default();
+        let expect = |bulk: &mut BulkEngine| bulk.expect(1, 4, [9; 3]);
+        let notice = expect(&mut bulk);
+        assert!(bulk.is_active());
+        assert!(bulk.notice(1, 4, notice) && !bulk.notice(1, 4, notice));
+        assert_eq!(bulk.next_done().unwrap().token, [9; 3]);
+        for (rail, peer) in [(0, 4), (1, 5)] {
+            let notice = expect(&mut bulk);
+            assert!(!bulk.notice(rail, peer, notice));
+        }
+        let notice = expect(&mut bulk);
+        assert_eq!(bulk.forget(notice), Some(1));
+        assert_eq!(bulk.forget(notice), None);
+        assert!(!bulk.notice(1, 4, notice) && bulk.next_done().is_none());
     }
 }

@@ -1,126 +1,94 @@
-//! Gathering: while the way is busy, or only slots are free that are meant for longer ones, short packets gather in one
-//! slot and leave in one write. It leaves when it is full, or when the way is free again, which every `get` looks for.
-
-use device::Effort;
+//! Coalescing: while the queue pair is busy, or only slots for longer packets are free, short
+//! packets gather in one slot and leave in one write. The slot leaves when it is full, or when the
+//! queue pair is free again; every `get` checks that.
 
 use super::Rdma;
-use super::layout::{self, Content, SUBHEAD, padded};
-use super::outbound::Gathering;
-use super::qp_link::{DEPTH, SIGNAL};
+use super::layout::{SUBHEAD, padded};
+use super::qp_link::SIGNAL;
 use crate::{Head, Put, Result};
 
-/// The way is busy from so many writes on that have not completed.
+/// Unfinished requests from which on a queue pair is busy.
 const BUSY: u32 = 2 * SIGNAL;
-/// The longest body that is gathered with others.
-const GATHERED: usize = 2048;
+/// The longest body that is coalesced.
+const LONGEST: usize = 2048;
 
 impl Rdma {
-    /// Does this packet go with others?
+    /// The next packet to `to`, of `len` bytes, is to be coalesced.
     #[inline(always)]
-    pub(super) fn should_gather(&mut self, to: usize, len: usize) -> Result<bool> {
-        if len > GATHERED || padded(len) + SUBHEAD > self.layout.max_body() {
+    pub(super) fn should_coalesce(&mut self, to: usize, len: usize) -> Result<bool> {
+        if len > LONGEST || padded(len) + SUBHEAD > self.layout.max_body() {
             return Ok(false);
         }
-        let peer = self.peer(to);
-        if peer.out.gathering.is_none() && peer.control.held() < BUSY && peer.out.fits_well(len) {
+        let endpoint = self.endpoints.of(to);
+        let held = endpoint.link().control.held();
+        if !endpoint.sender.is_coalescing() && held < BUSY && endpoint.sender.fits_well(len) {
             return Ok(false);
         }
-        self.begin_gathering(to, len)
+        self.find_coalescing(to, len)
     }
 
-    /// Is there a slot in which this packet can gather with others?
+    /// Finds or opens a slot in which a packet can be coalesced. False: the packet takes a slot of
+    /// its own, or none is free.
     #[inline(never)]
-    fn begin_gathering(&mut self, to: usize, len: usize) -> Result<bool> {
+    fn find_coalescing(&mut self, to: usize, len: usize) -> Result<bool> {
         self.poll()?;
-        let most = self.layout.max_body();
-        if let Some(gathering) = self.peer(to).out.gathering {
-            let room = self.layout.lanes()[gathering.place.lane].body();
-            let fits = gathering.len + SUBHEAD + padded(len) <= room;
-            let peer = self.peer(to);
-            if fits && (peer.control.held() >= BUSY / 2 || !peer.out.fits_well(len)) {
+        let endpoint = self.endpoints.of(to);
+        if endpoint.sender.is_coalescing() {
+            let held = endpoint.link().control.held();
+            let sender = &endpoint.sender;
+            if sender.coalescing_has_room(len) && (held >= BUSY / 2 || !sender.fits_well(len)) {
                 return Ok(true);
             }
-            self.close_gathering(to)?;
+            self.write_coalesced(to)?;
         }
-        self.hear_tail(to)?;
-        let peer = self.peer(to);
-        let is_free = peer.control.held() < BUSY && peer.out.fits_well(len);
-        if peer.out.gathering.is_some() || is_free {
+        self.read_tail(to)?;
+        let endpoint = self.endpoints.of(to);
+        let is_free = endpoint.link().control.held() < BUSY && endpoint.sender.fits_well(len);
+        if endpoint.sender.is_coalescing() || is_free {
             return Ok(false);
         }
+        let most = self.layout.max_body();
         let Some(place) = self.find(to, most)? else {
             return Ok(false);
         };
-        self.peer(to).out.gathering = Some(Gathering { place, len: 0 });
+        self.endpoints.of(to).sender.begin_coalescing(place);
         self.attention.deferred += 1;
         Ok(true)
     }
 
-    /// Adds a packet to those that are gathered already; there is room.
-    pub(super) fn gather(
+    /// Adds a packet to the open slot of coalesced packets, which has room.
+    pub(super) fn coalesce(
         &mut self,
         to: usize,
         head: Head,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Put {
-        let Rdma {
-            peers,
-            node,
-            layout,
-            ..
-        } = self;
-        let Some((peer, mut gathering)) = peers[to]
-            .as_mut()
-            .and_then(|peer| peer.out.gathering.map(|gathering| (peer, gathering)))
-        else {
-            return Put::Full;
-        };
-        let place = gathering.place;
-        let start = layout.lanes()[place.lane].start(place.slot);
-        let at = start + gathering.len;
-        let subhead = layout::subhead(head, len);
-        let block = &mut peer.staging().block;
-        block.bytes_mut(at, SUBHEAD).copy_from_slice(&subhead);
-        fill(block.bytes_mut(at + SUBHEAD, len));
-        node.charge(Effort::Send);
-        node.charge(Effort::Copy(SUBHEAD + len));
-        gathering.len += SUBHEAD + padded(len);
-        peer.out.gathering = Some(gathering);
-        match std::mem::take(&mut peer.out.lapped) {
+        let sender = &mut self.endpoints.of(to).sender;
+        match sender.coalesce(&mut *self.node, head, len, fill) {
             true => Put::AcceptedPollNow,
             false => Put::Accepted,
         }
     }
 
-    /// Posts what has been gathered, unless there is no room for it now.
-    pub(super) fn close_gathering(&mut self, to: usize) -> Result<()> {
-        let layout = self.layout;
-        let peer = self.peer(to);
-        if peer.control.held() + 1 >= DEPTH {
-            return Ok(());
+    /// Posts the slot of coalesced packets, if there is one, unless the send queue has no room for
+    /// it now.
+    pub(super) fn write_coalesced(&mut self, to: usize) -> Result<()> {
+        let written = self.endpoints.of(to).write_coalesced(&mut *self.node)?;
+        if written.is_some() {
+            self.attention.deferred -= 1;
         }
-        let Some(Gathering { place, len }) = peer.out.gathering.take() else {
-            return Ok(());
-        };
-        let lane = &layout.lanes()[place.lane];
-        let start = lane.start(place.slot);
-        let end = lane.end(place.slot);
-        let taken = peer.out.take(place);
-        peer.out.lapped |= taken.lap;
-        peer.finish_slot(end, [0; 3], Content::Packets, len, taken);
-        self.attention.deferred -= 1;
-        self.post(to, start..start + len, end, taken)
+        Ok(())
     }
 
-    /// Sends what waited for the way to become free.
+    /// Posts coalesced packets whose queue pair is free again.
     #[inline(never)]
     pub(super) fn send_deferred(&mut self) -> Result<()> {
-        for at in 0..self.ringed.len() {
-            let to = self.ringed[at];
-            let peer = self.peer(to);
-            if peer.out.gathering.is_some() && peer.control.held() < BUSY {
-                self.close_gathering(to)?;
+        for at in 0..self.endpoints.ringed().len() {
+            let to = self.endpoints.ringed()[at];
+            let endpoint = self.endpoints.of(to);
+            if endpoint.sender.is_coalescing() && endpoint.link().control.held() < BUSY {
+                self.write_coalesced(to)?;
             }
         }
         Ok(())

@@ -1,22 +1,25 @@
-//! Completions: what has become of requests, and what of it is somebody's business.
+//! Completions: what devices report, handed to the machine that it concerns.
 
-use device::{Completed, Completion, Cq, Qp, Status};
+use device::{Completed, Completion, Qp, Status};
 
-use super::qp_link::{self, QpRole};
-use super::srq_path::SHARED;
-use super::{Rdma, put};
+use super::put;
+use super::qp_link::{Note, QpRole};
+use super::srq_path::MessagePlace;
+use super::wr_id::{Subject, WrId};
+use super::{Rdma, broken};
 use crate::{Error, Fault, Result};
 
 /// Completions taken from a queue at once.
 const SOME: usize = 16;
 
-/// Receives of one peer that are used up and not yet posted again, at most.
+/// Receives of one link that are used up and not yet posted again, at most.
 pub(super) const LATE: u32 = 16;
 
-/// Where completions are taken to. It stays, for most looks find none and should not have to make it.
-pub(super) type Taken = Box<[Completion; SOME]>;
+/// The place that completions are taken to. It stays: most polls find none, and should not have to
+/// make it.
+pub(super) type PolledCompletions = Box<[Completion; SOME]>;
 
-pub(super) fn none_taken() -> Taken {
+pub(super) fn no_completions() -> PolledCompletions {
     let none = Completion {
         id: 0,
         qp: Qp(0),
@@ -29,127 +32,153 @@ pub(super) fn none_taken() -> Taken {
 }
 
 impl Rdma {
-    /// Takes all completions that there are.
+    /// Takes all completions of all rails.
     #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
-        for number in 0..self.cqs.len() {
-            let cq: Cq = self.cqs[number];
-            loop {
-                let count = self.node.rail(0).poll(cq, &mut *self.taken)?;
-                for at in 0..count {
-                    let completion = self.taken[at];
-                    self.completed(&completion)?;
-                }
-                if count < SOME {
-                    break;
+        for rail in 0..self.rails.len() {
+            for number in 0..self.rails[rail].cqs().len() {
+                let cq = self.rails[rail].cqs()[number];
+                loop {
+                    let count = self.node.rail(rail).poll(cq, &mut *self.polled)?;
+                    for at in 0..count {
+                        let completion = self.polled[at];
+                        self.completed(rail, &completion)?;
+                    }
+                    if count < SOME {
+                        break;
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn completed(&mut self, completion: &Completion) -> Result<()> {
-        if completion.of == Completed::ReceiveWrite && completion.id == super::bulk::NOTICE {
-            return self.notice(completion);
-        }
-        let is_shared = completion.id & SHARED != 0;
-        let (from, lane) = match is_shared {
-            true => (self.bulk.peer_of(completion.qp), QpRole::Control),
-            false => qp_link::of_id(completion.id),
-        };
-        let Some(Some(peer)) = self.peers.get(from) else {
-            return Ok(());
+    /// Handles a completion that a rail has reported.
+    fn completed(&mut self, rail: usize, completion: &Completion) -> Result<()> {
+        let id = WrId::decode(completion.id);
+        assert_eq!(id.rail, rail, "rail {rail} reports {id:?}");
+        let peer = match id.subject {
+            Subject::QueuePair { peer, .. } | Subject::EndpointBuffer { peer, .. } => peer,
+            Subject::PoolBuffer { .. } | Subject::Notice => self.rails[rail].peer_of(completion.qp),
         };
         if completion.status != Status::Success {
-            // A peer that has heard our last word may be gone, and some devices say so of receives that nothing will use.
-            if peer.said_bye {
+            // A peer that has heard our goodbye may be gone. Some devices then flush receives that
+            // nothing will use.
+            if self.endpoints.of(peer).connection.has_said_bye() {
                 return Ok(());
             }
-            return Err(self.lost(from, completion.status));
+            return Err(self.lost(peer, rail, completion.status));
         }
-        match (completion.of, lane) {
-            (Completed::Receive, _) => match completion.immediate {
-                Some(granted) => self.granted(from, granted, completion.id),
-                None => {
-                    self.shared.received(from, completion);
-                    Ok(())
-                }
-            },
-            (Completed::ReceiveWrite, _) => self.written(from, completion.immediate),
-            (_, QpRole::Control) => {
-                let peer = self.peer(from);
-                if completion.of == Completed::Read {
-                    peer.asked = None;
-                }
-                if let Some(note) = peer.control.completed() {
-                    if note & SHARED != 0 {
-                        self.shared.sent(note);
-                        return Ok(());
-                    }
-                    peer.out.heard_completed(note & !put::DATA);
-                    if note & put::DATA != 0 {
-                        return self.write_head(from);
-                    }
-                }
-                Ok(())
+        let place = match (completion.of, id.subject) {
+            (Completed::ReceiveWrite, Subject::Notice) => return self.notice(rail, completion),
+            (Completed::ReceiveWrite, _) => {
+                return self.written(peer, rail, completion.immediate);
             }
-            (_, QpRole::Bulk) => {
-                if let Some(note) = self.peer(from).bulk.completed() {
-                    self.transferred(from, note)?;
-                }
+            (Completed::Receive, Subject::PoolBuffer { buffer }) => MessagePlace::Pool(buffer),
+            (Completed::Receive, Subject::EndpointBuffer { buffer, .. }) => {
+                MessagePlace::Endpoint(buffer)
+            }
+            (Completed::Receive, _) => {
+                return Err(broken(peer, "a message to a queue pair for writes"));
+            }
+            (of, Subject::QueuePair { role, .. }) => {
+                return self.sent_request(peer, rail, role, of);
+            }
+            (of, subject) => panic!("a receive for {subject:?} completes as {of:?}"),
+        };
+        match completion.immediate {
+            Some(grant) => self.granted(peer, rail, place, grant),
+            None => {
+                let bytes = completion.bytes as usize;
+                self.srq_path.received(rail, peer, place, bytes);
                 Ok(())
             }
         }
     }
 
-    /// A write of a peer's is whole.
-    fn written(&mut self, from: usize, immediate: Option<u32>) -> Result<()> {
-        match immediate.filter(|_| self.peer(from).by_rings()) {
-            Some(put::PACKET) => self.peer(from).inbound.completion(),
+    /// A request of a send queue is complete, and every one before it.
+    fn sent_request(
+        &mut self,
+        peer: usize,
+        rail: usize,
+        role: QpRole,
+        of: Completed,
+    ) -> Result<()> {
+        let link = self.endpoints.of(peer).link_on(rail);
+        if of == Completed::Read && role == QpRole::Control {
+            link.probed = None;
+        }
+        match link.queue_pair_mut(role).completed() {
+            Some(Note::Ring(sequence)) => {
+                self.endpoints.of(peer).sender.heard_completed(sequence);
+                Ok(())
+            }
+            Some(Note::RingData(sequence)) => {
+                self.endpoints.of(peer).sender.heard_completed(sequence);
+                self.write_head_pointer(peer)
+            }
+            Some(Note::SendBuffer(number)) => {
+                self.srq_path.sent(number);
+                Ok(())
+            }
+            Some(Note::Piece(piece)) => self.transferred(peer, piece),
+            Some(Note::Grant) | None => Ok(()),
+        }
+    }
+
+    /// The data of a packet of the design `Basic` has been written: its head pointer follows.
+    fn write_head_pointer(&mut self, to: usize) -> Result<()> {
+        let endpoint = self.endpoints.of(to);
+        if endpoint.write_head_pointer(&mut *self.node)? {
+            self.attention.deferred -= 1;
+        }
+        Ok(())
+    }
+
+    /// A peer's write with an immediate is whole.
+    fn written(&mut self, from: usize, rail: usize, immediate: Option<u32>) -> Result<()> {
+        let endpoint = self.endpoints.of(from);
+        match immediate.filter(|_| endpoint.has_rings()) {
+            Some(put::PACKET) => endpoint.receiver.completion(),
             Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
             _ => {
-                return Err(Fault::Broken {
-                    peer: from,
-                    what: format!("a write that says {immediate:?}"),
-                }
-                .into());
+                let what = match immediate {
+                    Some(number) => format!("a write with the impossible immediate {number:#x}"),
+                    None => "a write that consumes a receive without an immediate".to_string(),
+                };
+                return Err(broken(from, what));
             }
         }
-        self.peer(from).receives_due += 1;
+        let link = self.endpoints.of(from).link_on(rail);
+        link.receives_due += 1;
+        let late = link.receives_due == LATE;
         self.attention.receives_due += 1;
-        match self.peer(from).receives_due == LATE {
+        match late {
             true => self.post_due(),
             false => Ok(()),
         }
     }
 
-    /// Posts the receives that have been used up. The packet that used up the last one is more urgent, and so is what is
-    /// said to it: so this comes behind a packet that leaves, or when there is nothing else to do.
+    /// Posts the receives that have been used up. The answer to the packet that used up the last
+    /// one is more urgent: so this follows a packet that leaves, or is done when there is nothing
+    /// else to do.
     #[inline(never)]
     pub(super) fn post_due(&mut self) -> Result<()> {
-        let Rdma {
-            peers,
-            node,
-            ringed,
-            attention,
-            ..
-        } = self;
-        attention.receives_due = 0;
-        for &at in &*ringed {
-            let Some(peer) = &mut peers[at] else { continue };
-            while peer.receives_due > 0 {
-                peer.control.post_receive(&mut **node)?;
-                peer.receives_due -= 1;
+        self.attention.receives_due = 0;
+        for at in 0..self.endpoints.ringed().len() {
+            let peer = self.endpoints.ringed()[at];
+            for link in self.endpoints.of(peer).links_mut() {
+                link.post_receives_due(&mut *self.node)?;
             }
         }
         Ok(())
     }
 
-    /// A request has failed, and with it the connection.
+    /// The error of a request that has failed on a rail, and with it the connection.
     #[cold]
-    pub(super) fn lost(&mut self, peer: usize, status: Status) -> Error {
-        let mut device = self.node.rail(0).attributes().name.clone();
-        // What the devices have said of themselves tells why, perhaps.
+    pub(super) fn lost(&mut self, peer: usize, rail: usize, status: Status) -> Error {
+        let mut device = self.node.rail(rail).attributes().name.clone();
+        // The devices' own notes may tell why.
         let notes = self.node.notes();
         if !notes.is_empty() {
             device = format!("{device} ({})", notes.join("; "));
@@ -164,9 +193,10 @@ impl Rdma {
     }
 }
 
+/// The advice for a request that failed with `status`.
 fn advice(status: Status) -> &'static str {
     match status {
-        // The second is what some devices say that find no way to the peer any more.
+        // The second is what some devices report that have no path to the peer any more.
         Status::RetryExceeded | Status::LocalQpOperation => {
             "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
         }

@@ -1,38 +1,47 @@
-//! What a user can choose of the channel. Both ends of a connection must have chosen alike.
+//! The user's choices for the RDMA transport. All ranks of a job must have the same.
 
-/// How packets and long messages go: the designs that "Design and Implementation of MPICH2 over InfiniBand with RDMA
-/// Support" (Liu and others, IPDPS 2004) compares.
+/// A design of the ring and of long messages: one of those that "Design and Implementation of
+/// MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004) compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Data, and once that has been written the head pointer, in two writes; the tail is written back after every
-    /// packet.
+    /// Two writes for each packet: the data, and the head pointer once the data has been written.
+    /// The tail is written back after every packet.
     Basic,
-    /// One write whose last word is the flag; the tail goes back lazily, and on what goes the other way anyhow.
+    /// One write for each packet, whose last word is the flag. The tail goes back lazily, and in
+    /// packets of the other direction.
     Piggyback,
-    /// The same with long bodies cut into chunks, so that one is copied while the one before it is written.
+    /// As `Piggyback`, with long bodies cut into chunks: one chunk is copied while the one before
+    /// it is written.
     Pipeline,
-    /// The same for short messages; long ones are moved between the users' buffers.
+    /// As `Pipeline` for short messages. Long messages go between the users' buffers without a
+    /// copy.
     ZeroCopy,
 }
 
 impl Design {
+    /// The number by which ranks compare their designs.
     pub fn number(self) -> u8 {
         self as u8
     }
 }
 
+/// The configuration of the RDMA transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// The design of the ring and of long messages.
     pub design: Design,
-    /// Memory of the ring from one peer. The packets to it are built in as much again.
+    /// The length of the ring from one peer. The packets to that peer are built in a block of equal
+    /// length.
     pub ring_bytes: usize,
-    /// The longest body of a packet, where long bodies are cut.
+    /// The longest body of a packet in the designs that cut long bodies.
     pub chunk: usize,
-    /// Free space is told when one part in so many of a lane has been consumed.
+    /// The receiver reports its tail when one part in `credit` of a size class has been consumed
+    /// since the last report.
     pub credit: usize,
-    /// Peers that get a ring of their own; the packets of others come into buffers that they share.
+    /// The number of peers with a ring. The packets of other peers come into buffers that they
+    /// share.
     pub rings: usize,
-    /// Are short packets gathered while the way is busy?
+    /// Short packets are coalesced while the queue pair is busy.
     pub gather: bool,
 }
 
@@ -50,7 +59,8 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn gathers(&self) -> bool {
+    /// Short packets are coalesced.
+    pub(super) fn coalesces(&self) -> bool {
         self.gather && self.design != Design::Basic
     }
 }

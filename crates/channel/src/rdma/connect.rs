@@ -1,375 +1,347 @@
-//! Making connections, and ending them.
+//! The driver of the handshake: it makes endpoints, connects them, and ends them.
 //!
-//! Whoever first has a packet tells the peer where its end is (`Hello`); the peer connects its own end, and says where
-//! that is and that it is ready. If both begin at once, each takes the other's hello for the answer to its own, and says
-//! `Ready` once its end is connected. So either may write as soon as it has heard that the other is ready. Where a device
-//! needs both ends to tie queue pairs, the peer answers at once, and both say `Ready` when that is done.
+//! The rank that first has a packet sends the addresses of its end (`Hello`). The peer connects its
+//! own end, and answers with its addresses and that it is ready. If both begin at once, each takes
+//! the other's hello for the answer to its own, and sends `Ready` when its end is connected. So
+//! either may write as soon as it has heard that the other is ready. Where a device needs both ends
+//! to connect queue pairs, the peer answers at once, and both send `Ready` when that is done.
+//!
+//! [`Connection`](super::connection::Connection) has the states.
 
-use device::{Access, Remote, State};
+use device::Access;
 
 use super::complete::LATE;
-use super::credit::{self, EMPTY, MOST, Window};
-use super::handshake::{Hello, Word};
+use super::connection::{Announced, Connection, Reply};
+use super::credit::{Credits, EMPTY, MOST};
+use super::endpoint::Endpoint;
+use super::handshake::{HandshakeMessage, Hello};
 use super::inbound::Inbound;
-use super::outbound::Outbound;
-use super::qp_link::{DEPTH, Link, QpRole, Queues};
+use super::link::{Link, LinkQueues};
+use super::qp_link::DEPTH;
+use super::rail_set::RailSet;
 use super::registered::Registered;
-use super::srq_path;
-use super::{Peer, RING, Rdma, bulk};
+use super::ring_receiver::RingReceiver;
+use super::ring_sender::RingSender;
+use super::{Design, RING, Rdma, broken, srq_path};
 use crate::{Fault, Result};
-
-/// Completions that one queue holds.
-const CQ_DEPTH: usize = 1 << 14;
-
-/// A peer whose hello has come.
-#[derive(Clone, Copy)]
-pub(super) struct Connecting {
-    peer: usize,
-    /// What it has said: it has memory for rings, its end is connected.
-    rings: bool,
-    ready: bool,
-    /// It has not heard our hello yet.
-    answer: bool,
-}
 
 impl Rdma {
     /// Begins a connection, or goes on with it.
     #[cold]
     #[inline(never)]
     pub(super) fn connect(&mut self, to: usize) -> Result<()> {
-        if self.peers[to].is_none() {
+        if self.endpoints.get(to).is_none() {
             self.open(to)?;
-            self.say_hello(to, false)?;
+            self.send_hello(to, false)?;
         }
         self.listen()
     }
 
-    /// Makes this rank's end.
+    /// Makes this rank's end of the connection to `to`.
     fn open(&mut self, to: usize) -> Result<()> {
-        let receives = self.receives();
-        let messages = MOST as usize + EMPTY;
-        let completions = 2 * DEPTH as usize + receives.max(messages);
-        let cq = self.cq_for(completions)?;
+        let rail = self.rail_for(to);
         let has_memory = self.rings < self.config.rings;
         self.rings += usize::from(has_memory);
-        let Rdma {
-            node,
-            shared,
-            layout,
-            ..
-        } = self;
-        let node = &mut **node;
-        let (packets, pool, size) = match has_memory {
-            true => {
-                let own = Queues {
-                    cq,
-                    srq: None,
-                    receives: receives.max(messages),
-                };
-                (own, 0, srq_path::fit(layout) as u32)
-            }
-            false => {
-                let (pool, srq, size) = shared.admit(node, layout)?;
-                let common = Queues {
-                    cq,
-                    srq: Some(srq),
-                    receives: 0,
-                };
-                (common, pool, size)
-            }
-        };
-        let notices = Queues {
-            cq,
-            srq: Some(self.srq),
-            receives: 0,
-        };
-        let control = Link::open(node, 0, to, QpRole::Control, packets)?;
-        let bulk = Link::open(node, 0, to, QpRole::Bulk, notices)?;
-        self.bulk.belongs(bulk.qp, to);
-        self.bulk.belongs(control.qp, to);
+        let (link, pool, window) = self.open_link(to, rail, has_memory)?;
         let access = Access {
             remote_write: true,
             local_write: true,
             ..Access::default()
         };
         let memory = match has_memory {
-            true => Some(Registered::new(
-                node.rail(0),
-                srq_path::room(layout),
-                access,
-            )?),
+            true => {
+                let (rails, bytes) = (RailSet::only(rail), srq_path::room(&self.layout));
+                Some(Registered::new(&mut *self.node, rails, bytes, access)?)
+            }
             false => None,
         };
-        self.peers[to] = Some(Box::new(Peer {
-            ready: false,
-            receives_due: 0,
-            said_bye: false,
-            heard_bye: false,
-            asked: None,
-            control,
-            bulk,
-            out: Outbound::new(self.layout),
-            inbound: Inbound::new(self.layout, RING, self.config.credit, self.by_completion),
-            window: Window::new(size),
-            allowed: 0,
+        let basic = self.config.design == Design::Basic;
+        let by_completion = link.by_completion();
+        let inbound = Inbound::new(self.layout, RING, self.config.credit, by_completion);
+        let endpoint = Endpoint::new(
+            Box::new([link]),
+            RingSender::new(self.layout, basic),
+            RingReceiver::new(inbound, memory, basic),
+            Credits::new(window),
             pool,
-            memory,
-            staging: None,
-            remote: None,
-        }));
-        self.known.push(to);
+        );
+        self.endpoints.add(to, endpoint);
         self.attention.connecting += 1;
         Ok(())
     }
 
-    /// Writes with immediate that may have come from one peer since this rank last looked, at most. Packets: one a slot,
-    /// for none is used again before its packet has been taken. Tails: each says of one more of our packets that it was
-    /// taken, and none leaves before we have looked. And while a connection ends, a tail behind any of these may ask for a
-    /// completion. Some that are used up may not have been posted again.
-    fn receives(&self) -> usize {
-        if self.by_completion {
-            4 * self.layout.slots() + LATE as usize
-        } else {
-            0
-        }
-    }
-
-    /// A completion queue that can hold so many more.
-    fn cq_for(&mut self, completions: usize) -> Result<device::Cq> {
-        self.reserved += completions;
-        match self.cqs.last() {
-            Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
-            _ => {
-                self.reserved = completions + bulk::NOTICES;
-                let cq = self.node.rail(0).create_cq(CQ_DEPTH.max(self.reserved))?;
-                self.cqs.push(cq);
-                Ok(cq)
+    /// Opens the link to `to` on a rail. Returns it with the number of the pool that its messages
+    /// come into, and the number of messages that may come at once to begin with.
+    fn open_link(
+        &mut self,
+        to: usize,
+        rail: usize,
+        has_memory: bool,
+    ) -> Result<(Link, usize, u32)> {
+        let receives = self.receives(rail);
+        let messages = MOST as usize + EMPTY;
+        let node = &mut *self.node;
+        let rail = &mut self.rails[rail];
+        let completions = 2 * DEPTH as usize + receives.max(messages);
+        let cq = rail.cq_for(node, completions)?;
+        let (number, pool, receives, window) = match has_memory {
+            true => {
+                let window = srq_path::fit(&self.layout) as u32;
+                (0, None, receives.max(messages), window)
             }
+            false => {
+                let (number, srq, window) = rail.admit(node, &self.layout)?;
+                self.srq_path.activate();
+                (number, Some(srq), 0, window)
+            }
+        };
+        let queues = LinkQueues {
+            cq,
+            pool,
+            receives,
+            notices: rail.notice_srq(),
+        };
+        let link = Link::open(node, rail, to, &queues)?;
+        rail.belongs(link.bulk.qp(), to);
+        rail.belongs(link.control.qp(), to);
+        Ok((link, number, window))
+    }
+
+    /// The receives without memory of one link on a rail: the number of writes with immediate that
+    /// may arrive between two polls of this rank.
+    ///
+    /// Packets: one for each slot, because no slot is used again before its packet is consumed.
+    /// Tails: each reports one more packet of this rank as consumed, and this rank sends none
+    /// before it polls. While a connection ends, a tail behind any of these may ask for a
+    /// completion. `LATE` receives may be used up and not posted again.
+    fn receives(&self, rail: usize) -> usize {
+        match self.rails[rail].by_completion() {
+            true => 4 * self.layout.slots() + LATE as usize,
+            false => 0,
         }
     }
 
-    fn say_hello(&mut self, to: usize, ready: bool) -> Result<()> {
+    fn send_hello(&mut self, to: usize, ready: bool) -> Result<()> {
         let Rdma {
-            peers,
+            endpoints,
             node,
             config,
             ..
         } = self;
-        let Some(peer) = &peers[to] else {
-            return Ok(());
-        };
-        let memory = peer.memory.as_ref().map(|memory| memory.region);
+        let endpoint = endpoints.of(to);
+        let keys = endpoint.memory_keys().copied().unwrap_or_default();
+        let links = endpoint.links().iter();
+        let memory = endpoint.receiver.memory();
         let hello = Hello {
             config: *config,
             ready,
-            rings: peer.memory.is_some(),
-            credits: peer.window.size,
-            address: memory.map_or(0, |region| region.address),
-            rkey: memory.map_or(0, |region| region.rkey),
-            control: peer.control.address(&mut **node)?,
-            bulk: peer.bulk.address(&mut **node)?,
+            rings: memory.is_some(),
+            credits: endpoint.credits.window.size(),
+            address: memory.map_or(0, |memory| memory.address()),
+            links: links
+                .map(|link| link.address(&mut **node, keys.rkey(link.rail())))
+                .collect::<Result<_>>()?,
         };
-        Ok(node.oob_send(to, &Word::Hello(Box::new(hello)).encode())?)
+        let message = HandshakeMessage::Hello(Box::new(hello));
+        Ok(node.oob_send(to, &message.encode())?)
     }
 
-    /// Hears what peers have told.
+    /// Takes the handshake messages that have come, and goes on with the connections that a device
+    /// makes.
     pub(super) fn listen(&mut self) -> Result<()> {
-        for connecting in std::mem::take(&mut self.attention.in_progress) {
-            self.go_on(connecting)?;
+        for peer in std::mem::take(&mut self.attention.in_progress) {
+            self.go_on(peer)?;
         }
         while let Some((from, bytes)) = self.node.oob_recv()? {
-            let heard = Word::decode(&bytes, &self.config).and_then(|word| match from {
-                _ if from < self.peers.len() && from != self.rank => Ok(word),
-                _ => Err("it is no peer".to_string()),
-            });
-            match heard {
-                Ok(word) => self.hear(from, word)?,
-                Err(what) => return Err(Fault::Broken { peer: from, what }.into()),
-            }
-        }
-        Ok(())
-    }
-
-    fn hear(&mut self, from: usize, word: Word) -> Result<()> {
-        let twice = |what: &str| {
-            Fault::Broken {
-                peer: from,
-                what: what.to_string(),
-            }
-            .into()
-        };
-        match word {
-            Word::Hello(hello) => {
-                let answer = self.peers[from].is_none();
-                if answer {
-                    self.open(from)?;
-                }
-                if self.peer(from).remote.is_some() {
-                    return Err(twice("it said hello twice"));
-                }
-                self.tie(from, &hello)?;
-                self.go_on(Connecting {
-                    peer: from,
-                    rings: hello.rings,
-                    ready: hello.ready,
-                    answer,
-                })
-            }
-            Word::Ready if self.peers[from].is_some() => {
-                let mut connecting = self.attention.in_progress.iter_mut();
-                match connecting.find(|connecting| connecting.peer == from) {
-                    Some(connecting) => {
-                        connecting.ready = true;
-                        Ok(())
-                    }
-                    None => self.now_ready(from),
-                }
-            }
-            Word::Bye if self.peers[from].is_some() => {
-                self.peer(from).heard_bye = true;
-                Ok(())
-            }
-            Word::Ready | Word::Bye => Err(twice("it speaks of a connection that was not made")),
-        }
-    }
-
-    /// Ties this end to the peer's, or begins to.
-    fn tie(&mut self, to: usize, hello: &Hello) -> Result<()> {
-        let Rdma { peers, node, .. } = self;
-        let Some(peer) = &mut peers[to] else {
-            return Ok(());
-        };
-        for (link, address) in [(&peer.control, hello.control), (&peer.bulk, hello.bulk)] {
-            node.rail(link.rail).connect(link.qp, Some(address))?;
-        }
-        peer.allowed = credit::heard(0, 0, hello.credits).ok_or_else(|| Fault::Broken {
-            peer: to,
-            what: format!("it lets {} messages come", hello.credits),
-        })?;
-        peer.remote = Some(Remote {
-            address: hello.address,
-            rkey: hello.rkey,
-        });
-        Ok(())
-    }
-
-    /// Tells the peer that this end is connected, once it is.
-    fn go_on(&mut self, connecting: Connecting) -> Result<()> {
-        let Connecting {
-            peer,
-            rings,
-            ready,
-            answer,
-        } = connecting;
-        if !self.is_tied(peer)? {
-            if answer {
-                self.say_hello(peer, false)?;
-            }
-            let waits = Connecting {
-                answer: false,
-                ..connecting
+            let is_peer = from < self.endpoints.ranks() && from != self.rank;
+            let message = match is_peer {
+                true => HandshakeMessage::decode(&bytes, &self.config),
+                false => Err("it is not a peer of this rank".to_string()),
             };
-            self.attention.in_progress.push(waits);
-            return Ok(());
+            match message {
+                Ok(message) => self.hear(from, message)?,
+                Err(what) => return Err(broken(from, what)),
+            }
         }
-        self.furnish(peer, rings)?;
-        match answer {
-            true => self.say_hello(peer, true)?,
-            false => self.node.oob_send(peer, &Word::Ready.encode())?,
+        Ok(())
+    }
+
+    fn hear(&mut self, from: usize, message: HandshakeMessage) -> Result<()> {
+        let known = self.endpoints.get(from).is_some();
+        match message {
+            HandshakeMessage::Hello(hello) => self.hear_hello(from, &hello),
+            HandshakeMessage::Ready if known => self.peer_ready(from),
+            HandshakeMessage::Bye if known => {
+                let connection = &mut self.endpoints.of(from).connection;
+                connection.hear_bye().map_err(|what| broken(from, what))
+            }
+            HandshakeMessage::Ready | HandshakeMessage::Bye => {
+                Err(broken(from, "it sent a handshake message before its hello"))
+            }
         }
-        match ready {
+    }
+
+    fn hear_hello(&mut self, from: usize, hello: &Hello) -> Result<()> {
+        let answer = self.endpoints.get(from).is_none();
+        if answer {
+            self.open(from)?;
+        }
+        let announced = Announced {
+            rings: hello.rings,
+            ready: hello.ready,
+            answer,
+        };
+        let connection = &mut self.endpoints.of(from).connection;
+        connection
+            .hello(announced)
+            .map_err(|what| broken(from, what))?;
+        self.connect_links(from, hello)?;
+        self.go_on(from)
+    }
+
+    /// Connects the queue pairs of this end to the peer's, or begins to.
+    fn connect_links(&mut self, to: usize, hello: &Hello) -> Result<()> {
+        let Rdma {
+            endpoints, node, ..
+        } = self;
+        let endpoint = endpoints.of(to);
+        let theirs: Vec<usize> = hello.links.iter().map(|link| link.rail).collect();
+        let ours: Vec<usize> = endpoint.rails().collect();
+        if theirs != ours {
+            let what = format!(
+                "it connects on rails {theirs:?}, we on rails {ours:?}: give all ranks the same devices"
+            );
+            return Err(broken(to, what));
+        }
+        for (link, address) in endpoint.links_mut().iter_mut().zip(&hello.links) {
+            link.connect(&mut **node, address)?;
+        }
+        let grant = endpoint.credits.grant(0, hello.credits);
+        let grant = grant.ok_or_else(|| {
+            let what = format!("its hello grants {} messages", hello.credits);
+            broken(to, what)
+        })?;
+        endpoint.credits.accept(grant);
+        endpoint.sender.learn_remote(hello.address);
+        Ok(())
+    }
+
+    /// Goes on with a connection whose queue pairs the device connects. When it is done, the peer
+    /// is told.
+    fn go_on(&mut self, peer: usize) -> Result<()> {
+        let Rdma {
+            endpoints, node, ..
+        } = self;
+        let endpoint = endpoints.of(peer);
+        for link in endpoint.links() {
+            let is_connecting = link.is_connecting(&mut **node);
+            if is_connecting.map_err(|why| Fault::Unreachable { peer, why })? {
+                if self.endpoints.of(peer).connection.waits_for_device() {
+                    self.send_hello(peer, false)?;
+                }
+                self.attention.in_progress.push(peer);
+                return Ok(());
+            }
+        }
+        let Connection::Connecting(announced) = endpoint.connection else {
+            unreachable!("rank {peer} is not being connected");
+        };
+        self.prepare_for_writes(peer, announced.rings)?;
+        let connection = &mut self.endpoints.of(peer).connection;
+        let reply = connection.connected();
+        let is_ready = connection.is_ready();
+        match reply {
+            Reply::Hello => self.send_hello(peer, true)?,
+            Reply::Ready => {
+                let message = HandshakeMessage::Ready.encode();
+                self.node.oob_send(peer, &message)?;
+            }
+        }
+        match is_ready {
             true => self.now_ready(peer),
             false => Ok(()),
         }
     }
 
-    fn is_tied(&mut self, to: usize) -> Result<bool> {
-        let Rdma { peers, node, .. } = self;
-        let Some(peer) = &peers[to] else {
-            return Ok(false);
-        };
-        for link in [&peer.control, &peer.bulk] {
-            let state = node.rail(link.rail).state(link.qp);
-            let why = |why| Fault::Unreachable { peer: to, why };
-            if state.map_err(why)? == State::Connecting {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Makes what a peer needs who may write.
-    fn furnish(&mut self, to: usize, rings: bool) -> Result<()> {
-        let receives = self.receives();
+    /// Makes what this end needs before the peer may write: staging memory and receives.
+    fn prepare_for_writes(&mut self, to: usize, peer_has_memory: bool) -> Result<()> {
         let Rdma {
-            peers,
+            endpoints,
             node,
             layout,
-            shared,
-            ringed,
+            srq_path,
             ..
         } = self;
-        let Some(peer) = &mut peers[to] else {
+        let endpoint = endpoints.of(to);
+        let rail = endpoint.link().rail();
+        if !endpoint.receiver.has_memory() {
             return Ok(());
-        };
-        match (&peer.memory, rings) {
-            (Some(_), true) => {
-                let access = Access::default();
-                ringed.push(to);
-                peer.staging = Some(Registered::new(node.rail(0), layout.bytes, access)?);
-                for _ in 0..receives {
-                    peer.control.post_receive(&mut **node)?;
-                }
-            }
-            (Some(memory), false) => shared.adopt(&mut **node, layout, &peer.control, memory)?,
-            (None, _) => {}
+        }
+        if !peer_has_memory {
+            srq_path.activate();
+            return endpoint.adopt_memory(&mut **node, layout, to);
+        }
+        let rails = RailSet::only(rail);
+        let staging = Registered::new(&mut **node, rails, layout.bytes, Access::default())?;
+        endpoint.sender.begin_ring(staging);
+        endpoints.has_rings_now(to);
+        for _ in 0..self.receives(rail) {
+            let link = self.endpoints.of(to).link();
+            link.control.post_receive(&mut *self.node)?;
         }
         Ok(())
     }
 
-    /// The peer's end is connected: it has said so, or written to us.
-    pub(super) fn now_ready(&mut self, peer: usize) -> Result<()> {
-        if !std::mem::replace(&mut self.peer(peer).ready, true) {
-            self.attention.connecting -= 1;
-            self.post_transfers(peer)?;
+    /// The peer's end is connected: the peer has said so, or has written to this rank.
+    #[inline]
+    pub(super) fn peer_ready(&mut self, peer: usize) -> Result<()> {
+        match self.endpoints.of(peer).connection.peer_ready() {
+            Ok(true) => self.now_ready(peer),
+            Ok(false) => Ok(()),
+            Err(what) => Err(broken(peer, what)),
         }
-        Ok(())
     }
 
-    /// All that was put is in the peers' memory, and they have been told so far as they must be. To be called again until
-    /// it says true; only then may this end go away.
-    pub fn close(&mut self) -> Result<bool> {
+    /// The connection has become ready.
+    fn now_ready(&mut self, peer: usize) -> Result<()> {
+        self.attention.connecting -= 1;
+        self.post_transfers(peer)
+    }
+
+    /// Ends all connections. True: every packet that was put is in its peer's memory, and every
+    /// peer has been told what it must know. The caller repeats the call until then. Only after
+    /// that may this end be dropped.
+    pub(super) fn end_connections(&mut self) -> Result<bool> {
         self.listen()?;
         self.poll()?;
         let mut all = true;
-        for at in 0..self.known.len() {
-            let to = self.known[at];
-            if !self.peer(to).ready {
+        for at in 0..self.endpoints.known().len() {
+            let to = self.endpoints.known()[at];
+            if !self.endpoints.of(to).connection.is_ready() {
                 all = false;
                 continue;
             }
-            if self.peer(to).out.gathering.is_some() {
-                self.close_gathering(to)?;
+            self.write_coalesced(to)?;
+            if !self.endpoints.of(to).connection.has_said_bye() && self.is_settled(to)? {
+                self.endpoints.of(to).connection.say_bye();
+                let message = HandshakeMessage::Bye.encode();
+                self.node.oob_send(to, &message)?;
             }
-            if !self.peer(to).said_bye && self.is_settled(to)? {
-                self.peer(to).said_bye = true;
-                self.node.oob_send(to, &Word::Bye.encode())?;
-            }
-            all &= self.peer(to).said_bye && self.peer(to).heard_bye;
+            all &= self.endpoints.of(to).connection == Connection::Closed;
         }
         Ok(all)
     }
 
-    /// Every request to this peer is known to be done. Asks for what is needed to know it.
+    /// Every request to this peer is known to be complete. Where no expected completion will tell,
+    /// this asks for one.
     fn is_settled(&mut self, to: usize) -> Result<bool> {
-        let peer = self.peer(to);
-        let idle = peer.control.held() == 0 && peer.bulk.held() == 0;
-        if idle || !peer.control.untold() {
-            let out = &peer.out;
-            return Ok(idle && out.gathering.is_none() && out.head_due.is_none());
+        let endpoint = self.endpoints.of(to);
+        let idle = endpoint.links().iter().all(|link| link.is_idle());
+        if idle || !endpoint.link().control.has_unreported() {
+            return Ok(idle && endpoint.sender.is_clear());
         }
-        // A request that asks for a completion says of those before it that they are done.
-        self.send_tail(to, true)?;
+        // A completion reports every earlier request too.
+        endpoint.write_tail(&mut *self.node, true)?;
         Ok(false)
     }
 }

@@ -1,81 +1,139 @@
-//! How many messages may be on their way to a rank: so many as it has granted, so none ever meets a queue without a
-//! receive, also where nobody looks at it for seconds.
+//! Credits: the messages that a peer without a ring may send. A rank grants no more messages than
+//! it has posted receives for, so none ever meets a queue without a receive, even while the
+//! receiving rank computes for seconds.
 //!
-//! A grant is a number: up to which message of this connection the peer may send. It travels in all packets of the
-//! other way, and where none goes, in a message of its own, an empty one, which takes a receive like any other.
+//! A grant is a number: the last message of the connection that the peer may send. It travels in
+//! every packet of the other direction. Where none goes, it travels in a grant-only message, which
+//! consumes a receive like any other.
 //!
 //! What must always hold, at the receiver:
-//! - a grant ends at most `size` messages after the last one that has been taken, and there are `size` receives for it;
-//! - at most one empty message is under way, and there is one more receive for it: the next goes only once the peer has
-//!   sent a message that it could not know to be allowed before the last, so that has been heard and its receive is there
-//!   again. Nothing comes to a stand by that: a peer that has sent all it may has shown that it heard.
+//! - a grant ends at most `size` messages after the last one that was consumed, and `size` receives
+//!   are posted for it;
+//! - at most one grant-only message is in flight, and one extra receive is reserved for it. The
+//!   next is sent only after the peer has used credit from it, which proves that it arrived and
+//!   that its receive is posted again. No deadlock: a peer that has used all its credit has thereby
+//!   shown that it received the last grant.
 
-/// Messages under way from one peer, at most: others need buffers too.
+/// Messages in flight from one peer, at most: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
-/// Receives for empty messages.
+/// Receives for grant-only messages of one peer.
 pub(super) const EMPTY: usize = 1;
 
-/// What a rank has granted to a peer.
+/// The credits of one connection, in both directions.
+#[derive(Debug)]
+pub(super) struct Credits {
+    /// The credits that this rank grants to the peer.
+    pub window: Window,
+    /// The last message that the peer allows this rank to send.
+    allowed: u64,
+}
+
+impl Credits {
+    /// The credits of a connection whose peer has a first window of `size` messages, and which has
+    /// granted nothing yet.
+    pub(super) fn new(size: u32) -> Credits {
+        Credits {
+            window: Window::new(size),
+            allowed: 0,
+        }
+    }
+
+    /// The last message that the peer allows this rank to send.
+    pub(super) fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// The peer grants messages up to the one with the lower half `lower`. `last` is the last
+    /// message that this rank has sent. None: no peer can grant that.
+    pub(super) fn grant(&self, last: u64, lower: u32) -> Option<Grant> {
+        allowed_now(self.allowed, last, lower).map(Grant)
+    }
+
+    /// Makes use of a grant.
+    pub(super) fn accept(&mut self, grant: Grant) {
+        self.allowed = grant.0;
+    }
+}
+
+/// A grant of the peer that has been checked.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Grant(u64);
+
+/// The credits that a rank grants to one peer.
 #[derive(Debug)]
 pub(super) struct Window {
-    pub size: u32,
-    /// The peer may send up to here.
+    size: u32,
+    /// The last message that the peer may send.
     granted: u64,
-    /// The same, as it has been told.
+    /// The last message that the peer may send, as far as it has been told.
     told: u64,
-    /// What it had been told before the empty message that it may not have heard.
-    under_way: Option<u64>,
-    /// It stands among those that may be owed a message.
+    /// `told` as it was before the grant-only message that may still be in flight.
+    in_flight: Option<u64>,
+    /// The peer is on the list of those that may be owed a grant-only message.
     pub listed: bool,
 }
 
 impl Window {
-    /// What the peer is told with the hello.
-    pub fn new(size: u32) -> Window {
+    /// A window of `size` messages, which the hello grants.
+    pub(super) fn new(size: u32) -> Window {
         Window {
             size,
             granted: size.into(),
             told: size.into(),
-            under_way: None,
+            in_flight: None,
             listed: false,
         }
     }
 
-    pub fn granted(&self) -> u64 {
+    /// The number of messages that may be in flight.
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Changes the number of messages that may be in flight. Grants that were given stay.
+    pub(super) fn resize(&mut self, size: u32) {
+        self.size = size;
+    }
+
+    /// The last message that the peer may send.
+    pub(super) fn granted(&self) -> u64 {
         self.granted
     }
 
-    /// Message `taken` has been taken and its receive is there again. The window has the size that it is to have.
-    pub fn taken(&mut self, taken: u64) {
-        self.granted = self.granted.max(taken + u64::from(self.size));
-        if self.under_way.is_some_and(|before| taken > before) {
-            self.under_way = None;
+    /// Message number `consumed` has been consumed, its receive is posted again, and the window has
+    /// its new size.
+    pub(super) fn consumed(&mut self, consumed: u64) {
+        self.granted = self.granted.max(consumed + u64::from(self.size));
+        if self.in_flight.is_some_and(|before| consumed > before) {
+            self.in_flight = None;
         }
     }
 
-    /// What a packet of the other way says.
-    pub fn tell(&mut self) -> u32 {
+    /// The grant for a packet of the other direction.
+    pub(super) fn tell(&mut self) -> u32 {
         self.told = self.granted;
         self.granted as u32
     }
 
-    /// The peer should be told, if need be by an empty message.
-    pub fn owes(&self) -> bool {
-        self.under_way.is_none() && (self.granted - self.told) * 2 >= u64::from(self.size)
+    /// The peer should be told of its grants, by a grant-only message if no packet goes to it.
+    pub(super) fn owes(&self) -> bool {
+        self.in_flight.is_none() && (self.granted - self.told) * 2 >= u64::from(self.size)
     }
 
-    /// What an empty message says.
-    pub fn tell_alone(&mut self) -> u32 {
-        self.under_way = Some(self.told);
+    /// The grant for a grant-only message.
+    pub(super) fn tell_alone(&mut self) -> u32 {
+        self.in_flight = Some(self.told);
         self.tell()
     }
 }
 
-/// Up to which message this rank may send, as a peer says by the lower half of the number. None: it cannot say that.
-pub(super) fn heard(granted: u64, last: u64, lower: u32) -> Option<u64> {
-    let ahead = lower.wrapping_sub(granted as u32) as i32;
-    let now = granted.checked_add_signed(ahead.into())?;
-    (now <= last + u64::from(MOST)).then_some(now.max(granted))
+/// The last message that this rank may send after it has heard the lower half of a grant, where it
+/// was `allowed` before and message `last` is the last that was sent. None: no peer can grant that.
+fn allowed_now(allowed: u64, last: u64, lower: u32) -> Option<u64> {
+    let ahead = lower.wrapping_sub(allowed as u32) as i32;
+    let now = allowed.checked_add_signed(ahead.into())?;
+    (now <= last + u64::from(MOST)).then_some(now.max(allowed))
 }
 
 #[cfg(test)]
@@ -84,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// A receiver that now and then looks, takes or talks by itself, and a sender that sends all it may.
+    /// A receiver that consumes and grants at random, and a sender that sends all it may.
     #[test]
     fn nothing_meets_a_queue_without_a_receive_and_nothing_stands_still() {
         let mut random = 1u64;
@@ -94,47 +152,48 @@ mod tests {
         };
         for size in 1..=MOST {
             let mut window = Window::new(size);
-            let (mut may, mut sent, mut taken) = (u64::from(size), 0, 0);
-            // What is on its way back: what it says, and whether it is an empty message.
+            let (mut may, mut sent, mut consumed) = (u64::from(size), 0, 0);
+            // Grants in flight, and whether each is a grant-only message.
             let mut back: VecDeque<(u32, bool)> = VecDeque::new();
             for _ in 0..20_000 {
                 match below(5) {
                     0 if sent < may => sent += 1,
-                    1 if taken < sent => {
-                        taken += 1;
+                    1 if consumed < sent => {
+                        consumed += 1;
                         // Windows change while they are in use.
-                        window.size = (window.size + below(2) as u32).min(size);
-                        if below(4) == 0 && window.size > 1 {
-                            window.size -= 1;
+                        window.resize((window.size() + below(2) as u32).min(size));
+                        if below(4) == 0 && window.size() > 1 {
+                            window.resize(window.size() - 1);
                         }
-                        window.taken(taken);
+                        window.consumed(consumed);
                     }
                     2 if window.owes() => back.push_back((window.tell_alone(), true)),
                     3 if below(9) == 0 => back.push_back((window.tell(), false)),
                     _ => {
                         if let Some((says, _)) = back.pop_front() {
-                            may = heard(may, sent, says).unwrap();
+                            may = allowed_now(may, sent, says).unwrap();
                         }
                     }
                 }
                 assert!(
-                    sent - taken <= u64::from(size) && window.granted() <= taken + u64::from(size)
+                    sent - consumed <= u64::from(size)
+                        && window.granted() <= consumed + u64::from(size)
                 );
                 assert!(back.iter().filter(|(_, empty)| *empty).count() <= EMPTY);
-                let moves = sent < may || taken < sent || window.owes() || !back.is_empty();
+                let moves = sent < may || consumed < sent || window.owes() || !back.is_empty();
                 assert!(moves, "{window:?}");
             }
-            assert!(taken > 1000, "{taken}");
+            assert!(consumed > 1000, "{consumed}");
         }
     }
 
     #[test]
     fn what_a_peer_cannot_grant_is_not_believed() {
-        assert_eq!(heard(5, 3, 4), Some(5), "old news");
-        assert_eq!(heard(5, 3, 3 + MOST), Some(u64::from(3 + MOST)));
-        assert_eq!(heard(5, 3, 4 + MOST), None);
-        assert_eq!(heard(2, 2, u32::MAX), None);
+        assert_eq!(allowed_now(5, 3, 4), Some(5), "an old grant");
+        assert_eq!(allowed_now(5, 3, 3 + MOST), Some(u64::from(3 + MOST)));
+        assert_eq!(allowed_now(5, 3, 4 + MOST), None);
+        assert_eq!(allowed_now(2, 2, u32::MAX), None);
         let later = u64::from(u32::MAX);
-        assert_eq!(heard(later, later, 3), Some(later + 4));
+        assert_eq!(allowed_now(later, later, 3), Some(later + 4));
     }
 }

@@ -1,12 +1,12 @@
-//! Whatever may be sent finds a receive, also at a rank that looks at nothing: on the devices of these tests a request that
-//! meets none ends its connection.
+//! Every request that may be sent finds a receive, even at a rank that does not poll. On the
+//! devices of these tests a request that meets none ends its connection.
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
-use crate::{Channel, Exposed, OneSided, Put, suite};
+use crate::{Exposed, NotifiedWrite, Put, Transport, ZeroCopy, suite};
 
-/// A rank that has connected to all others and looks at nothing: how many packets each then gets rid of, and that all of
-/// them come in the end. A request that met no receive would end its connection.
+/// A rank that has connected to all others does not poll. The others send all that they may, and
+/// everything arrives in the end. A request that met no receive would end its connection.
 #[test]
 fn a_rank_that_computes_breaks_nobody() {
     for setup in setups() {
@@ -27,7 +27,7 @@ fn a_rank_that_computes_breaks_nobody() {
                 })
                 .unwrap();
             };
-            // Some talk much and their windows grow, and some send one packet only.
+            // Some ranks send much, so that their windows grow. Others send one packet only.
             for round in 0..3 {
                 for (at, other) in others.iter_mut().enumerate() {
                     let rank = at + 1;
@@ -85,26 +85,29 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
         let ours = [7u8; 64];
         let mut theirs = [0u8; 64];
         let from = a
-            .expose(ours.as_ptr() as u64, ours.len(), Exposed::ToRead)
+            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+            .unwrap()
             .unwrap();
         let to = b
-            .expose(theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite)
+            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
+            .unwrap()
             .unwrap();
         for round in 0..2u64 {
             let mut notices = Vec::new();
             while let Some(notice) = b.expect(0, [round, notices.len() as u64, 0]).unwrap() {
                 notices.push(notice);
             }
-            assert_eq!(notices.len(), bulk::NOTICES);
-            // One is taken back, and another given.
-            b.forget(notices.pop().unwrap());
+            assert_eq!(notices.len(), rail::NOTICES);
+            // One notice is taken back, and another one given.
+            b.forget(0, notices.pop().unwrap());
             let last = b.expect(0, [round, notices.len() as u64, 0]).unwrap();
             notices.push(last.unwrap());
             for &notice in &notices {
-                a.start_write(1, &from, to.place(), 64, [0; 3], notice)
+                let _ = a
+                    .write_notified(1, &from, &to.key(), 64, notice, [0; 3])
                     .unwrap();
             }
-            // The writer alone looks: nothing waits for the other.
+            // Only the writer polls: nothing waits for the other rank.
             let mut written = 0;
             for _ in 0..100_000 {
                 suite::take(&mut a, |_, _, _| ()).unwrap();
@@ -131,7 +134,7 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
     }
 }
 
-/// Puts until there is no room, and looks at nothing.
+/// Puts packets until there is no room, and does not poll.
 fn fill_up(from: &mut Rdma, to: usize, sent: &mut u64) {
     let mut full = 0;
     while full < 50 {
@@ -159,10 +162,10 @@ fn both_ways_may_be_full() {
             put(&mut a, &mut b, [0, 0, 0]);
             let (mut sent, mut heard) = ([1u64, 0], [0u64, 0]);
             let look = |rank: &mut Rdma, heard: &mut u64| {
-                rank.get(|_, head, _| {
+                Transport::poll(rank, |_, head, _| {
                     assert_eq!(head[0], *heard);
                     *heard += 1;
-                    // So every packet may be told of by itself.
+                    // So that every packet may cause a tail of its own.
                     More::Enough
                 })
                 .unwrap();
@@ -172,7 +175,7 @@ fn both_ways_may_be_full() {
                 for _ in 0..1000 {
                     look(&mut b, &mut heard[0]);
                 }
-                // The other looks at nothing, while all comes that may come.
+                // The other rank does not poll while everything comes that may come.
                 fill_up(&mut b, 0, &mut sent[1]);
                 fill_up(&mut a, 1, &mut sent[0]);
                 for _ in 0..100_000 {

@@ -1,168 +1,231 @@
-//! What ranks tell each other before there is a connection, by a slow way: a few bytes that need no connection.
+//! The messages of the handshake, which ranks exchange out of band.
 
 use device::Address;
 
 use super::config::Config;
+use super::rail_set::RailSet;
 
-/// Changes whenever the ring or these words do.
-const VERSION: u8 = 3;
+/// The version of the ring's layout and of these messages.
+const VERSION: u8 = 4;
 
-/// What a rank tells a peer.
+/// Bits of the flags of a hello.
+const READY: u8 = 1;
+const RINGS: u8 = 2;
+
+/// A message of the handshake.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Word {
-    /// Here is my end.
+pub(super) enum HandshakeMessage {
+    /// The sender's end of the connection.
     Hello(Box<Hello>),
-    /// My end is connected to yours: you may write.
+    /// The sender's end is connected: the receiver may write to it.
     Ready,
-    /// All that I have written is where it belongs, and I will write no more.
+    /// Every write of the sender has completed, and no other follows.
     Bye,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hello {
+/// One end of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hello {
     pub config: Config,
-    /// My end is connected to yours already.
+    /// This end is connected already.
     pub ready: bool,
-    /// There is memory for rings. Unless both ends have it, packets go as messages.
+    /// This end has memory for rings. Unless both ends have it, packets travel as messages.
     pub rings: bool,
-    /// So many messages may come to me before I say more.
+    /// Messages that may come to this end before it grants more.
     pub credits: u32,
-    /// Of the memory that the peer writes to.
+    /// The address of the memory that the peer writes to: the same on every rail.
     pub address: u64,
+    /// One entry for each rail of the connection, in ascending order of rails.
+    pub links: Vec<LinkAddress>,
+}
+
+/// The part of a hello that belongs to one rail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LinkAddress {
+    pub rail: usize,
+    /// The key of the memory that the peer writes to.
     pub rkey: u32,
     pub control: Address,
     pub bulk: Address,
 }
 
-impl Word {
-    pub fn encode(&self) -> Vec<u8> {
+impl Hello {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let flags = (u8::from(self.ready) * READY) | (u8::from(self.rings) * RINGS);
+        let rails = self.links.iter();
+        let rails = rails.fold(RailSet::default(), |set, link| set.with(link.rail));
+        bytes.extend([self.config.design.number(), flags, rails.mask()]);
+        for size in [self.config.ring_bytes, self.config.chunk] {
+            bytes.extend((size as u64).to_le_bytes());
+        }
+        bytes.extend(self.address.to_le_bytes());
+        bytes.extend(self.credits.to_le_bytes());
+        for link in &self.links {
+            bytes.extend(link.rkey.to_le_bytes());
+            for address in [link.control, link.bulk] {
+                bytes.extend(address.port.to_le_bytes());
+                bytes.extend(address.qp.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode(bytes: &mut &[u8], ours: &Config) -> Result<Hello, String> {
+        let design = u8::from_le_bytes(take(bytes)?);
+        let flags = u8::from_le_bytes(take(bytes)?);
+        let rails = RailSet::of_mask(u8::from_le_bytes(take(bytes)?));
+        let theirs = [
+            u64::from_le_bytes(take(bytes)?),
+            u64::from_le_bytes(take(bytes)?),
+        ];
+        let wanted = [ours.ring_bytes as u64, ours.chunk as u64];
+        if (design, theirs) != (ours.design.number(), wanted) {
+            return Err(format!(
+                "it has rings of {} bytes, chunks of {} and design {design}, we have {} and {} and design {}: \
+                 give all ranks the same FISHPLATE_RDMA_* settings",
+                theirs[0],
+                theirs[1],
+                wanted[0],
+                wanted[1],
+                ours.design.number(),
+            ));
+        }
+        let address = u64::from_le_bytes(take(bytes)?);
+        let credits = u32::from_le_bytes(take(bytes)?);
+        let mut link = |rail| -> Result<LinkAddress, String> {
+            Ok(LinkAddress {
+                rail,
+                rkey: u32::from_le_bytes(take(bytes)?),
+                control: queue_pair(bytes)?,
+                bulk: queue_pair(bytes)?,
+            })
+        };
+        Ok(Hello {
+            config: *ours,
+            ready: flags & READY != 0,
+            rings: flags & RINGS != 0,
+            credits,
+            address,
+            links: rails.iter().map(&mut link).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl HandshakeMessage {
+    /// The bytes that travel. A hello over one rail has 77.
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {
-            Word::Ready => bytes.push(1),
-            Word::Bye => bytes.push(2),
-            Word::Hello(hello) => {
-                bytes.extend([
-                    0,
-                    hello.config.design.number(),
-                    hello.ready.into(),
-                    hello.rings.into(),
-                ]);
-                for size in [hello.config.ring_bytes, hello.config.chunk] {
-                    bytes.extend((size as u64).to_le_bytes());
-                }
-                bytes.extend(hello.address.to_le_bytes());
-                bytes.extend(hello.rkey.to_le_bytes());
-                bytes.extend(hello.credits.to_le_bytes());
-                for end in [hello.control, hello.bulk] {
-                    bytes.extend(end.port.to_le_bytes());
-                    bytes.extend(end.qp.to_le_bytes());
-                }
+            HandshakeMessage::Hello(hello) => {
+                bytes.push(0);
+                hello.encode(&mut bytes);
             }
+            HandshakeMessage::Ready => bytes.push(1),
+            HandshakeMessage::Bye => bytes.push(2),
         }
         bytes
     }
 
-    /// What a peer has told, given our own choices. An error says what is wrong with it.
-    pub fn decode(bytes: &[u8], ours: &Config) -> Result<Word, String> {
+    /// The message that a peer has sent, given this rank's configuration. An error says what is
+    /// wrong with it.
+    pub(super) fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
         let mut rest = bytes;
-        let version = number::<1>(&mut rest)? as u8;
+        let version = u8::from_le_bytes(take(&mut rest)?);
         if version != VERSION {
             return Err(format!(
                 "its version of the channel is {version}, ours {VERSION}"
             ));
         }
-        let word = match number::<1>(&mut rest)? {
-            1 => Word::Ready,
-            2 => Word::Bye,
-            0 => {
-                let design = number::<1>(&mut rest)? as u8;
-                let ready = number::<1>(&mut rest)? == 1;
-                let rings = number::<1>(&mut rest)? == 1;
-                let theirs = [number::<8>(&mut rest)?, number::<8>(&mut rest)?];
-                let wanted = [ours.ring_bytes as u128, ours.chunk as u128];
-                if (design, theirs) != (ours.design.number(), wanted) {
-                    return Err(format!(
-                        "it has rings of {} bytes, chunks of {} and design {design}, we have {} and {} and design {}: \
-                         give all ranks the same FISHPLATE_RDMA_* settings",
-                        theirs[0],
-                        theirs[1],
-                        wanted[0],
-                        wanted[1],
-                        ours.design.number(),
-                    ));
-                }
-                let (address, rkey) = (
-                    number::<8>(&mut rest)? as u64,
-                    number::<4>(&mut rest)? as u32,
-                );
-                let credits = number::<4>(&mut rest)? as u32;
-                let mut end = || -> Result<Address, String> {
-                    Ok(Address {
-                        port: number::<16>(&mut rest)?,
-                        qp: number::<4>(&mut rest)? as u32,
-                    })
-                };
-                Word::Hello(Box::new(Hello {
-                    config: *ours,
-                    ready,
-                    rings,
-                    credits,
-                    address,
-                    rkey,
-                    control: end()?,
-                    bulk: end()?,
-                }))
-            }
-            other => return Err(format!("a word of kind {other}")),
+        let message = match u8::from_le_bytes(take(&mut rest)?) {
+            0 => HandshakeMessage::Hello(Box::new(Hello::decode(&mut rest, ours)?)),
+            1 => HandshakeMessage::Ready,
+            2 => HandshakeMessage::Bye,
+            other => return Err(format!("a handshake message of unknown kind {other}")),
         };
         match rest {
-            [] => Ok(word),
-            _ => Err(format!("{} bytes too many in a word", rest.len())),
+            [] => Ok(message),
+            _ => Err(format!(
+                "a handshake message with {} surplus bytes",
+                rest.len()
+            )),
         }
     }
 }
 
-/// The next number of `N` bytes.
-fn number<const N: usize>(from: &mut &[u8]) -> Result<u128, String> {
+fn queue_pair(from: &mut &[u8]) -> Result<Address, String> {
+    Ok(Address {
+        port: u128::from_le_bytes(take(from)?),
+        qp: u32::from_le_bytes(take(from)?),
+    })
+}
+
+/// The next `N` bytes.
+fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], String> {
     let (bytes, rest) = from
-        .split_at_checked(N)
-        .ok_or_else(|| "a word that is too short".to_string())?;
+        .split_first_chunk()
+        .ok_or_else(|| "a handshake message that is too short".to_string())?;
     *from = rest;
-    Ok(bytes
-        .iter()
-        .rev()
-        .fold(0, |number, byte| number << 8 | u128::from(*byte)))
+    Ok(*bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_come_back_as_they_were() {
-        let ours = Config::default();
-        let end = |port, qp| Address { port, qp };
-        let hello = Hello {
-            config: ours,
+    fn hello(rails: &[usize]) -> Hello {
+        let address = |port, qp| Address { port, qp };
+        let link = |&rail: &usize| LinkAddress {
+            rail,
+            rkey: u32::MAX - rail as u32,
+            control: address(u128::MAX - 3, 17),
+            bulk: address(rail as u128, u32::MAX),
+        };
+        Hello {
+            config: Config::default(),
             ready: true,
             rings: false,
             credits: 5,
             address: 1 << 60,
-            rkey: u32::MAX,
-            control: end(u128::MAX - 3, 17),
-            bulk: end(1, u32::MAX),
-        };
-        for word in [Word::Hello(Box::new(hello)), Word::Ready, Word::Bye] {
-            assert_eq!(Word::decode(&word.encode(), &ours), Ok(word));
+            links: rails.iter().map(link).collect(),
         }
-        let other = Config { chunk: 7, ..ours };
-        let error = Word::decode(&Word::Hello(Box::new(hello)).encode(), &other).unwrap_err();
+    }
+
+    #[test]
+    fn messages_come_back_as_they_were() {
+        let ours = Config::default();
+        let hellos = [&[0][..], &[3], &[0, 1, 7]].map(hello);
+        let hellos = hellos.map(|hello| HandshakeMessage::Hello(Box::new(hello)));
+        for message in hellos
+            .into_iter()
+            .chain([HandshakeMessage::Ready, HandshakeMessage::Bye])
+        {
+            let bytes = message.encode();
+            assert_eq!(HandshakeMessage::decode(&bytes, &ours), Ok(message));
+            for len in 0..bytes.len() {
+                assert!(HandshakeMessage::decode(&bytes[..len], &ours).is_err());
+            }
+            assert!(HandshakeMessage::decode(&[&bytes[..], &[0]].concat(), &ours).is_err());
+        }
+        assert!(HandshakeMessage::decode(&[VERSION, 9], &ours).is_err());
+        assert!(HandshakeMessage::decode(&[VERSION + 1, 1], &ours).is_err());
+    }
+
+    #[test]
+    fn ranks_with_other_settings_are_told_which() {
+        let hello = HandshakeMessage::Hello(Box::new(hello(&[0])));
+        let other = Config {
+            chunk: 7,
+            ..Config::default()
+        };
+        let error = HandshakeMessage::decode(&hello.encode(), &other).unwrap_err();
         assert!(
             error.contains("chunks of 16384") && error.contains("FISHPLATE_RDMA"),
             "{error}"
         );
-        assert!(Word::decode(&[VERSION, 9], &ours).is_err());
-        assert!(Word::decode(&[VERSION, 0, 1], &ours).is_err());
-        assert!(Word::decode(&[], &ours).is_err());
+    }
+
+    #[test]
+    fn a_hello_over_one_rail_has_the_length_that_figures_were_taken_with() {
+        let hello = HandshakeMessage::Hello(Box::new(hello(&[0])));
+        assert_eq!(hello.encode().len(), 77);
     }
 }

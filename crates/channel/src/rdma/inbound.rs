@@ -1,109 +1,136 @@
-//! The receiver's end of a ring: where the next packet will be.
+//! The receiver's account of the slots of a ring: where the next packet will be.
 
-use super::layout::{Content, Info, Layout, SIZE_CLASSES, TRAILER, WORD, padded, subpacket};
-use super::outbound::Place;
+use super::layout::{
+    Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, padded, subpacket,
+};
+use super::outbound::SlotPlace;
 use super::registered::Block;
 use crate::Head;
 
-pub struct Inbound {
+/// The slots of the ring from one peer.
+pub(super) struct Inbound {
     layout: Layout,
-    /// Where the ring begins in its block.
+    /// The offset of the ring in its block.
     base: usize,
-    /// Sequence number of the last packet taken.
-    taken: u64,
+    /// Sequence number of the last packet that was consumed.
+    consumed: u64,
     next: [u32; SIZE_CLASSES],
-    /// Packets taken from each lane since the sender was last told.
+    /// Packets consumed from each size class since the last report of the tail.
     since: [u32; SIZE_CLASSES],
-    /// One part in so many of a lane is told about.
+    /// The tail is due when one part in `credit` of a size class has been consumed.
     credit: u32,
-    /// The sender should be told.
-    pub owes: bool,
-    /// Only a completion tells that a packet is whole: how many have been told of.
-    told: Option<u64>,
-    /// In the middle of a slot with several packets: where it is, its length, where the next one begins.
-    within: Option<(Place, Info, usize)>,
+    tail_due: bool,
+    /// The number of packets that completions have reported, where only completions tell that a
+    /// packet is whole.
+    reported: Option<u64>,
+    /// The packet to read next, if it is not the first of its slot.
+    within: Option<Coalesced>,
 }
 
-/// A packet that is here.
-pub struct Arrived {
+/// A packet in a slot of several.
+#[derive(Clone, Copy)]
+struct Coalesced {
+    place: SlotPlace,
+    info: SlotInfo,
+    /// The offset of the packet in the block.
+    at: usize,
+}
+
+/// A packet that has arrived.
+pub(super) struct Arrived {
     pub head: Head,
-    /// Where its body lies in the block.
+    /// The place of the body in the block.
     pub body: std::ops::Range<usize>,
-    /// The sender has taken so many packets, lower half.
+    /// The lower half of the number of packets that the sender has consumed.
     pub tail: u32,
-    /// To be given back when the packet has been looked at.
-    slot: Option<Place>,
-    next: Option<(Place, Info, usize)>,
+    /// The slot to be given back when the packet has been handled.
+    slot: Option<SlotPlace>,
+    next: Option<Coalesced>,
 }
 
-/// What a peer wrote that cannot be.
-pub type Nonsense = String;
+/// An account of ring contents that no correct peer writes.
+pub(super) type Nonsense = String;
 
 impl Inbound {
-    pub fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
+    pub(super) fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
         Inbound {
             layout,
             base,
-            taken: 0,
+            consumed: 0,
             next: [0; SIZE_CLASSES],
             since: [0; SIZE_CLASSES],
             credit: credit.max(1) as u32,
-            owes: false,
-            told: by_completion.then_some(0),
+            tail_due: false,
+            reported: by_completion.then_some(0),
             within: None,
         }
     }
 
-    /// Sequence number of the last packet taken.
-    pub fn taken(&self) -> u64 {
-        self.taken
+    /// Sequence number of the last packet that was consumed.
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumed
     }
 
-    /// A completion says that one more packet is here.
-    pub fn completion(&mut self) {
-        if let Some(told) = &mut self.told {
-            *told += 1;
+    /// A completion reports that one more packet is whole.
+    pub(super) fn completion(&mut self) {
+        if let Some(reported) = &mut self.reported {
+            *reported += 1;
         }
     }
 
-    /// The number of packets taken, which the sender will hear now.
+    /// The sender should hear the tail soon.
     #[inline(always)]
-    pub fn tell(&mut self) -> u64 {
-        self.owes = false;
-        self.since = [0; SIZE_CLASSES];
-        self.taken
+    pub(super) fn tail_due(&self) -> bool {
+        self.tail_due
     }
 
-    /// Looks for the next packet.
+    /// Makes the tail due.
+    pub(super) fn demand_tail(&mut self) {
+        self.tail_due = true;
+    }
+
+    /// The number of packets that were consumed, which is sent to the sender now.
     #[inline(always)]
-    pub fn look(&mut self, block: &Block) -> Result<Option<Arrived>, Nonsense> {
+    pub(super) fn report_tail(&mut self) -> u64 {
+        self.tail_due = false;
+        self.since = [0; SIZE_CLASSES];
+        self.consumed
+    }
+
+    /// The next packet, if it has arrived.
+    #[inline(always)]
+    pub(super) fn poll(&mut self, block: &Block) -> Result<Option<Arrived>, Nonsense> {
         if self.within.is_some() {
             return self.next_within(block);
         }
-        if self.told == Some(self.taken) {
+        if self.reported == Some(self.consumed) {
             return Ok(None);
         }
-        let expected = self.taken + 1;
-        for (number, lane) in self.layout.lanes().iter().enumerate() {
+        let expected = self.consumed + 1;
+        for (number, class) in self.layout.classes().iter().enumerate() {
             let slot = self.next[number];
-            let end = self.base + lane.end(slot);
+            let end = self.base + class.end(slot);
             if block.load(end - WORD) == expected {
-                return self.open(block, Place { lane: number, slot }).map(Some);
+                let place = SlotPlace {
+                    class: number,
+                    slot,
+                };
+                return self.open(block, place).map(Some);
             }
         }
-        match self.told {
+        match self.reported {
             None => self.check_nothing(block, expected),
-            Some(told) => Err(format!(
-                "a completion says that {told} packets have come, but number {expected} is not there"
+            Some(reported) => Err(format!(
+                "completions report {reported} packets, but packet {expected} is not there"
             )),
         }
     }
 
-    /// No flag may be from further ahead than the ring is long.
+    /// Checks that no flag is further ahead than the ring is long.
     #[inline(always)]
     fn check_nothing(&self, block: &Block, expected: u64) -> Result<Option<Arrived>, Nonsense> {
-        for (number, lane) in self.layout.lanes().iter().enumerate() {
-            let flag = block.load(self.base + lane.end(self.next[number]) - WORD);
+        for (number, class) in self.layout.classes().iter().enumerate() {
+            let flag = block.load(self.base + class.end(self.next[number]) - WORD);
             if flag > expected + self.layout.slots() as u64 {
                 return Err(format!("packet {flag} where {expected} is the next"));
             }
@@ -112,18 +139,18 @@ impl Inbound {
     }
 
     #[inline(always)]
-    fn open(&mut self, block: &Block, place: Place) -> Result<Arrived, Nonsense> {
-        let lane = &self.layout.lanes()[place.lane];
-        let trailer = self.base + lane.end(place.slot) - TRAILER;
+    fn open(&mut self, block: &Block, place: SlotPlace) -> Result<Arrived, Nonsense> {
+        let class = &self.layout.classes()[place.class];
+        let trailer = self.base + class.end(place.slot) - TRAILER;
         let word = block.load(trailer + 3 * WORD);
-        let info = Info::decode(word)
-            .filter(|info| padded(info.len as usize) <= lane.body())
-            .ok_or_else(|| format!("a packet that says {word:#x} of itself"))?;
-        if info.content == Content::Packets {
+        let info = SlotInfo::decode(word)
+            .filter(|info| padded(info.len as usize) <= class.body())
+            .ok_or_else(|| format!("a packet with the impossible info {word:#x}"))?;
+        if info.content == SlotContent::Coalesced {
             let at = trailer - padded(info.len as usize);
-            self.within = Some((place, info, at));
+            self.within = Some(Coalesced { place, info, at });
             let first = self.next_within(block)?;
-            return first.ok_or_else(|| "a slot of no packets".to_string());
+            return first.ok_or_else(|| "a slot of coalesced packets without a packet".to_string());
         }
         let body = trailer - padded(info.len as usize);
         Ok(Arrived {
@@ -137,28 +164,36 @@ impl Inbound {
 
     #[inline(never)]
     fn next_within(&mut self, block: &Block) -> Result<Option<Arrived>, Nonsense> {
-        let Some((place, info, at)) = self.within else {
+        let Some(Coalesced { place, info, at }) = self.within else {
             return Ok(None);
         };
-        let trailer = self.base + self.layout.lanes()[place.lane].end(place.slot) - TRAILER;
+        let trailer = self.base + self.layout.classes()[place.class].end(place.slot) - TRAILER;
         let content = block.bytes(at, trailer - at);
         let (head, body, next) = subpacket(content, 0)
-            .ok_or_else(|| format!("{} bytes that are no packet", content.len()))?;
-        let more = at + next < trailer;
+            .ok_or_else(|| format!("{} bytes of coalesced packets that are none", content.len()))?;
+        let at_next = at + next;
+        let more = at_next < trailer;
         Ok(Some(Arrived {
             head,
             body: at + body.start..at + body.end,
             tail: info.tail,
             slot: (!more).then_some(place),
-            next: more.then_some((place, info, at + next)),
+            next: more.then_some(Coalesced {
+                place,
+                info,
+                at: at_next,
+            }),
         }))
     }
 
-    /// A packet has come as a message: it must be the next one, and one that the peer may send.
-    pub fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
-        let expected = self.taken + 1;
+    /// Checks the number of a packet that has come as a message: it must be the next one, and one
+    /// that was granted.
+    pub(super) fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
+        let expected = self.consumed + 1;
         if sequence > granted {
-            return Err(format!("packet {sequence} where it may send {granted}"));
+            return Err(format!(
+                "packet {sequence}, where packets up to {granted} were granted"
+            ));
         }
         if sequence != expected {
             return Err(format!("packet {sequence} where {expected} is the next"));
@@ -166,21 +201,71 @@ impl Inbound {
         Ok(())
     }
 
-    /// That packet has been looked at.
-    pub fn take_message(&mut self) {
-        self.taken += 1;
+    /// The packet of the next message has been handled.
+    pub(super) fn consume_message(&mut self) {
+        self.consumed += 1;
     }
 
-    /// The packet has been looked at.
+    /// The packet has been handled.
     #[inline(always)]
-    pub fn take(&mut self, arrived: Arrived) {
+    pub(super) fn consume(&mut self, arrived: Arrived) {
         self.within = arrived.next;
         if let Some(place) = arrived.slot {
-            let lane = &self.layout.lanes()[place.lane];
-            self.taken += 1;
-            self.next[place.lane] = lane.after(place.slot);
-            self.since[place.lane] += 1;
-            self.owes |= self.since[place.lane] * self.credit >= lane.count;
+            let class = &self.layout.classes()[place.class];
+            self.consumed += 1;
+            self.next[place.class] = class.after(place.slot);
+            self.since[place.class] += 1;
+            self.tail_due |= self.since[place.class] * self.credit >= class.count;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::*;
+
+    /// Writes packet `sequence`, without a body, where the ring of `layout` has slot `slot` of the
+    /// small class.
+    fn write(block: &Block, layout: &Layout, slot: u32, sequence: u64) {
+        let info = SlotInfo {
+            content: SlotContent::Packet,
+            len: 0,
+            tail: 0,
+        };
+        let end = layout.classes()[0].end(slot);
+        block.store(end - 2 * WORD, info.encode());
+        block.store(end - WORD, sequence);
+    }
+
+    #[test]
+    fn the_tail_is_due_after_a_part_of_the_ring() {
+        let layout = Layout::of(&Config::default());
+        let block = Block::new(layout.bytes);
+        let mut inbound = Inbound::new(layout, 0, 4, false);
+        let part = layout.classes()[0].count.div_ceil(4);
+        for number in 0..part {
+            assert!(!inbound.tail_due() && inbound.poll(&block).unwrap().is_none());
+            write(&block, &layout, number, u64::from(number) + 1);
+            let arrived = inbound.poll(&block).unwrap().unwrap();
+            inbound.consume(arrived);
+        }
+        assert!(inbound.tail_due());
+        assert_eq!(inbound.report_tail(), u64::from(part));
+        assert!(!inbound.tail_due());
+    }
+
+    #[test]
+    fn a_packet_counts_as_here_only_after_its_completion_where_that_is_the_rule() {
+        let layout = Layout::of(&Config::default());
+        let block = Block::new(layout.bytes);
+        let mut inbound = Inbound::new(layout, 0, 4, true);
+        write(&block, &layout, 0, 1);
+        assert!(inbound.poll(&block).unwrap().is_none());
+        inbound.completion();
+        let arrived = inbound.poll(&block).unwrap().unwrap();
+        inbound.consume(arrived);
+        inbound.completion();
+        assert!(inbound.poll(&block).is_err(), "the second is not there");
     }
 }

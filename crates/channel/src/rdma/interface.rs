@@ -1,18 +1,49 @@
 //! The interface of the layer above, as the RDMA transport implements it.
 
-use device::{Access, Region};
+use std::ops::Range;
 
-use super::bulk::{NOTICES, Way, receive_notice};
-use super::{BUSY_LOOKS, IDLE_LOOKS, Rdma};
-use crate::piece_counter::PieceCounter;
+use super::bulk::Direction;
+use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
+use crate::zero_copy::Origin;
 use crate::{
-    Channel, CopyResult, Done, End, Exposed, Exposure, Head, More, OneSided, Place, Put, Result,
+    Capabilities, CostHints, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
+use datatype::Buffer;
 
-impl Channel for Rdma {
+/// Additional time of a read where a processor must be interrupted for the answer, in nanoseconds.
+const INTERRUPT_NS: u64 = 10_000;
+
+impl Transport for Rdma {
     #[inline]
-    fn max_body(&self, _peer: usize) -> usize {
+    fn longest_packet(&self, _peer: usize) -> usize {
         self.layout.max_body()
+    }
+
+    fn capabilities(&mut self, peer: usize) -> Capabilities {
+        let by_processor = self.needs_processors();
+        let zero_copy = ZeroCopyCapabilities {
+            read: true,
+            notified_write: true,
+            synchronous: false,
+            scattered: false,
+        };
+        Capabilities {
+            transport: "RDMA",
+            longest_packet: self.longest_packet(peer),
+            piece: self.longest_packet(peer),
+            pipelined: false,
+            zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
+            cooperative: false,
+            push: false,
+            cost: CostHints {
+                latency_ns: 1500,
+                read_answer_ns: if by_processor { INTERRUPT_NS } else { 0 },
+                expose_ns: 1000,
+                packet_ps_per_byte: 500,
+                zero_copy_ps_per_byte: 300,
+            },
+        }
     }
 
     fn put(
@@ -25,15 +56,15 @@ impl Channel for Rdma {
         self.put_packet(peer, head, len, fill)
     }
 
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+    fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         self.node.sync_memory();
         self.attend()?;
         let mut packets = 0;
-        for at in 0..self.ringed.len() {
-            packets += self.drain(self.ringed[at], &mut handler)?;
+        for at in 0..self.endpoints.ringed().len() {
+            packets += self.drain(self.endpoints.ringed()[at], &mut handler)?;
         }
-        if self.shared.is_active() {
-            packets += self.drain_shared(&mut handler)?;
+        if self.srq_path.is_active() {
+            packets += self.drain_messages(&mut handler)?;
         }
         if packets > 0 {
             self.probes.rest();
@@ -41,122 +72,111 @@ impl Channel for Rdma {
             self.post_due()?;
         }
         let attention = &mut self.attention;
-        attention.looks = attention.looks.wrapping_add(1);
-        let every = if packets > 0 { BUSY_LOOKS } else { IDLE_LOOKS };
-        if attention.looks.is_multiple_of(every) || attention.all && packets == 0 {
+        attention.polls = attention.polls.wrapping_add(1);
+        let every = if packets > 0 { BUSY_POLLS } else { IDLE_POLLS };
+        if attention.polls.is_multiple_of(every) || attention.all && packets == 0 {
             self.attend_to_all()?;
         }
         Ok(packets)
     }
 
-    fn read(&mut self, _peer: usize, _address: u64, _into: &mut [u8]) -> Result<CopyResult> {
-        Ok(CopyResult::Refused)
-    }
-
-    fn write(&mut self, _peer: usize, _address: u64, _from: &[u8]) -> Result<CopyResult> {
-        Ok(CopyResult::Refused)
-    }
-
-    fn share(&self, _peer: usize, _end: End) -> Option<&PieceCounter> {
-        None
-    }
-
-    fn can_read(&mut self, _peer: usize) -> bool {
-        false
+    fn close(&mut self) -> Result<bool> {
+        self.end_connections()
     }
 }
 
-impl OneSided for Rdma {
-    fn expose(&mut self, address: u64, len: usize, exposed: Exposed) -> Result<Exposure> {
-        let exposure = |region: Region| Exposure {
-            address,
-            len: len as u64,
-            lkey: region.lkey,
-            rkey: region.rkey,
-            exposed,
+impl ZeroCopy for Rdma {
+    fn expose(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let Some((address, whole)) = buffer.as_dense() else {
+            return Ok(None);
         };
-        if let Some((region, users)) = self.bulk.exposed.get_mut(&(address, len, exposed)) {
-            *users += 1;
-            return Ok(exposure(*region));
+        if len == 0 || len > whole {
+            return Ok(None);
         }
-        let access = match exposed {
-            Exposed::ToRead => Access {
-                remote_read: true,
-                ..Access::default()
-            },
-            Exposed::ToWrite => Access {
-                local_write: true,
-                remote_write: true,
-                ..Access::default()
-            },
+        let keys = match self.expose_range((address as u64, len, exposed)) {
+            Ok(keys) => keys,
+            // What cannot be registered (too much locked memory, a mapped file) can be copied.
+            Err(error) if matches!(error.fault(), Fault::Device(_)) => return Ok(None),
+            Err(error) => return Err(error),
         };
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: by the rule of `expose`, the memory stays until `retract`, and nobody minds that it changes.
-        let region = unsafe { self.node.rail(0).register(base, len, access)? };
-        self.bulk
-            .exposed
-            .insert((address, len, exposed), (region, 1));
-        Ok(exposure(region))
+        let (rkeys, rails) = keys.rkeys();
+        Ok(Some(Exposure {
+            buffer: buffer.clone(),
+            len,
+            exposed,
+            key: RemoteKey::new(address as u64, &rkeys[..rails]),
+            origin: Origin::Rdma,
+        }))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        let key = (exposure.address, exposure.len as usize, exposure.exposed);
-        let Some((region, users)) = self.bulk.exposed.get_mut(&key) else {
-            return Ok(());
-        };
-        *users -= 1;
-        if *users > 0 {
-            return Ok(());
-        }
-        let region = *region;
-        self.bulk.exposed.remove(&key);
-        Ok(self.node.rail(0).deregister(region)?)
+        self.retract_range((exposure.key.address, exposure.len, exposure.exposed))
     }
 
-    fn start_read(
+    fn read(
         &mut self,
         peer: usize,
-        from: Place,
+        from: &RemoteKey,
         to: &Exposure,
-        len: usize,
+        range: Range<usize>,
         token: Head,
-    ) -> Result<()> {
-        assert!(len as u64 <= to.len && to.exposed == Exposed::ToWrite);
-        self.start(peer, Way::Read, from, to, len, token)
+    ) -> Result<Transfer> {
+        assert!(range.start == 0 && range.end <= to.len && to.exposed == Exposed::ToWrite);
+        self.start(peer, Direction::Read, from, to, range.end, token)
     }
 
-    fn start_write(
+    fn write(
         &mut self,
         peer: usize,
         from: &Exposure,
-        to: Place,
-        len: usize,
+        to: &RemoteKey,
+        range: Range<usize>,
         token: Head,
-        notice: u32,
-    ) -> Result<()> {
-        assert!(len as u64 <= from.len);
-        self.start(peer, Way::Write { notice }, to, from, len, token)
-    }
-
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
-        if self.bulk.expected.len() == NOTICES {
-            return Ok(None);
-        }
-        if self.bulk.expected.len() == self.bulk.receives {
-            receive_notice(self.node.rail(0), self.srq)?;
-            self.bulk.receives += 1;
-        }
-        let notice = self.bulk.next_notice;
-        self.bulk.next_notice = notice.wrapping_add(1);
-        self.bulk.expected.insert(notice, Done { peer, token });
-        Ok(Some(notice))
-    }
-
-    fn forget(&mut self, notice: u32) {
-        self.bulk.expected.remove(&notice);
+    ) -> Result<Transfer> {
+        assert!(range.start == 0 && range.end <= from.len);
+        let direction = Direction::Write { notice: None };
+        self.start(peer, direction, to, from, range.end, token)
     }
 
     fn done(&mut self) -> Option<Done> {
-        self.bulk.done.pop_front()
+        self.bulk.next_done()
+    }
+}
+
+impl NotifiedWrite for Rdma {
+    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+        self.expect_notice(peer, token)
+    }
+
+    fn forget(&mut self, _peer: usize, notice: u32) {
+        self.forget_notice(notice);
+    }
+
+    fn write_notified(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        len: usize,
+        notice: u32,
+        token: Head,
+    ) -> Result<Transfer> {
+        assert!(len <= from.len);
+        let notice = Some(notice);
+        self.start(peer, Direction::Write { notice }, to, from, len, token)
+    }
+
+    fn packets_sent(&self, peer: usize) -> u64 {
+        self.sent(peer)
+    }
+
+    fn packets_received(&self, peer: usize) -> u64 {
+        self.taken(peer)
     }
 }

@@ -1,74 +1,84 @@
-//! Where packets lie in a ring: the arithmetic that both ends share.
+//! The layout of a ring: the arithmetic that both ends share.
 //!
-//! A ring has a few *lanes*, each a row of slots of one size: small ones for the many short packets, large ones for
-//! the few long ones. A packet takes the next slot of the smallest lane that it fits into (of a larger one if that is
-//! full), and stands in it *right-aligned*: body, then the trailer, whose last word is the flag.
+//! A ring has a few *size classes*, each a row of slots of one size: small slots for the many short
+//! packets, large slots for the few long ones. A packet takes the next slot of the smallest size
+//! class that it fits into, or of a larger class if that one is full. It stands in the slot
+//! *right-aligned*: body, then the trailer, whose last word is the flag.
 //!
 //! ```text
 //! slot:  | unused | body, padded to words | head: 3 words | info | flag |
 //! ```
 //!
 //! What must always hold:
-//! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written; it is the packet's
-//!   sequence number, of which no two are the same: so no stale byte can look like a new packet and nothing is zeroed;
+//! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It
+//!   is the packet's sequence number, and no two packets have the same: no stale byte can look like
+//!   a new packet, and nothing is zeroed;
 //! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
 
 use super::config::{Config, Design};
 use crate::Head;
 
-/// Head, info and flag.
-pub const TRAILER: usize = 40;
-pub const WORD: usize = 8;
+/// Bytes of a trailer: head, info and flag.
+pub(super) const TRAILER: usize = 40;
+/// Bytes of a word.
+pub(super) const WORD: usize = 8;
 const LINE: usize = 64;
 const SMALL_SLOT: usize = 256;
 const MEDIUM_SLOT: usize = 4096 + LINE;
 const MIDDLE_SLOT: usize = 2048 + LINE;
-/// The most lanes that a ring has.
-pub const SIZE_CLASSES: usize = 3;
+/// The number of size classes of a ring, at most.
+pub(super) const SIZE_CLASSES: usize = 3;
 
+/// A row of slots of equal size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SizeClass {
-    /// Of the first slot, in bytes from the beginning of the ring.
+pub(super) struct SizeClass {
+    /// The offset of the first slot, in bytes from the beginning of the ring.
     offset: usize,
     /// Bytes of a slot.
     slot: usize,
+    /// The number of slots.
     pub count: u32,
 }
 
 impl SizeClass {
-    /// Where the slot ends.
+    /// The offset of the end of a slot.
     #[inline(always)]
-    pub fn end(&self, slot: u32) -> usize {
+    pub(super) fn end(&self, slot: u32) -> usize {
         self.offset + (slot as usize + 1) * self.slot
     }
 
-    pub fn start(&self, slot: u32) -> usize {
+    /// The offset of the beginning of a slot.
+    pub(super) fn start(&self, slot: u32) -> usize {
         self.offset + slot as usize * self.slot
     }
 
-    /// The longest body.
+    /// The longest body that a slot takes.
     #[inline(always)]
-    pub fn body(&self) -> usize {
+    pub(super) fn body(&self) -> usize {
         self.slot - TRAILER
     }
 
+    /// The slot after `slot`.
     #[inline(always)]
-    pub fn after(&self, slot: u32) -> u32 {
+    pub(super) fn after(&self, slot: u32) -> u32 {
         if slot + 1 == self.count { 0 } else { slot + 1 }
     }
 }
 
+/// The size classes of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    lanes: [SizeClass; SIZE_CLASSES],
+pub(super) struct Layout {
+    classes: [SizeClass; SIZE_CLASSES],
     used: usize,
+    /// The length of the ring.
     pub bytes: usize,
 }
 
 impl Layout {
-    pub fn of(config: &Config) -> Layout {
+    /// The layout that a configuration asks for.
+    pub(super) fn of(config: &Config) -> Layout {
         let mut layout = Layout {
-            lanes: [SizeClass::default(); SIZE_CLASSES],
+            classes: [SizeClass::default(); SIZE_CLASSES],
             used: 0,
             bytes: 0,
         };
@@ -76,7 +86,7 @@ impl Layout {
         layout.add(SMALL_SLOT, (ring / 8 / SMALL_SLOT).clamp(4, 256));
         match config.design {
             Design::Basic | Design::Piggyback => {
-                // A long body is one put, as long as the ring allows.
+                // A long body travels in one write, as long as the ring allows.
                 layout.add(MEDIUM_SLOT, ring / 8 / MEDIUM_SLOT);
                 layout.add((ring - layout.bytes) / LINE * LINE, 1);
             }
@@ -95,7 +105,7 @@ impl Layout {
 
     fn add(&mut self, slot: usize, count: usize) {
         if count > 0 {
-            self.lanes[self.used] = SizeClass {
+            self.classes[self.used] = SizeClass {
                 offset: self.bytes,
                 slot,
                 count: count as u32,
@@ -105,56 +115,63 @@ impl Layout {
         }
     }
 
+    /// The size classes, the smallest first.
     #[inline(always)]
-    pub fn lanes(&self) -> &[SizeClass] {
-        &self.lanes[..self.used]
+    pub(super) fn classes(&self) -> &[SizeClass] {
+        &self.classes[..self.used]
     }
 
-    /// The longest body that any slot takes.
+    /// The longest body that a slot of any class takes.
     #[inline]
-    pub fn max_body(&self) -> usize {
-        self.lanes[self.used - 1].body()
+    pub(super) fn max_body(&self) -> usize {
+        self.classes[self.used - 1].body()
     }
 
-    /// Slots of all lanes.
-    pub fn slots(&self) -> usize {
-        self.lanes().iter().map(|lane| lane.count as usize).sum()
+    /// The number of slots of all classes.
+    pub(super) fn slots(&self) -> usize {
+        self.classes()
+            .iter()
+            .map(|class| class.count as usize)
+            .sum()
     }
 }
 
-/// What is in a slot.
+/// The contents of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub(super) enum SlotContent {
+    /// One packet.
     Packet = 1,
-    /// Several packets, each behind a head of its own.
-    Packets = 2,
+    /// Several coalesced packets, each behind its own subhead.
+    Coalesced = 2,
 }
 
-/// The word between head and flag: what is in the slot, how long it is, and how many packets of the other way have been
-/// taken (the lower half of that number).
+/// The word between head and flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
-    pub content: Content,
+pub(super) struct SlotInfo {
+    pub content: SlotContent,
+    /// The length of the contents in bytes.
     pub len: u32,
+    /// The lower half of the number of packets that the sender has consumed from the ring of the
+    /// other direction. In a message: of the number of the last message that it grants.
     pub tail: u32,
 }
 
 const LEN_BITS: u32 = 28;
 
-impl Info {
+impl SlotInfo {
     #[inline(always)]
-    pub fn encode(self) -> u64 {
+    pub(super) fn encode(self) -> u64 {
         u64::from(self.tail) << 32 | (self.content as u64) << LEN_BITS | u64::from(self.len)
     }
 
     #[inline(always)]
-    pub fn decode(word: u64) -> Option<Info> {
+    pub(super) fn decode(word: u64) -> Option<SlotInfo> {
         let content = match word >> LEN_BITS & 15 {
-            1 => Content::Packet,
-            2 => Content::Packets,
+            1 => SlotContent::Packet,
+            2 => SlotContent::Coalesced,
             _ => return None,
         };
-        Some(Info {
+        Some(SlotInfo {
             content,
             len: word as u32 & ((1 << LEN_BITS) - 1),
             tail: (word >> 32) as u32,
@@ -162,16 +179,17 @@ impl Info {
     }
 }
 
-/// Room that a body takes.
+/// The room that a body of `len` bytes takes.
 #[inline(always)]
-pub fn padded(len: usize) -> usize {
+pub(super) fn padded(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Head and length of a packet among several in a slot.
-pub const SUBHEAD: usize = 4 * WORD;
+/// Bytes of a subhead.
+pub(super) const SUBHEAD: usize = 4 * WORD;
 
-pub fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
+/// The length and the head of a coalesced packet.
+pub(super) fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
     let mut bytes = [0; SUBHEAD];
     for (to, word) in bytes
         .chunks_exact_mut(WORD)
@@ -182,8 +200,12 @@ pub fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
     bytes
 }
 
-/// The packet at `at` among several: its head, where its body lies, and where the next packet begins.
-pub fn subpacket(content: &[u8], at: usize) -> Option<(Head, std::ops::Range<usize>, usize)> {
+/// The packet at `at` in a slot of coalesced packets: its head, the place of its body, and the
+/// beginning of the next packet.
+pub(super) fn subpacket(
+    content: &[u8],
+    at: usize,
+) -> Option<(Head, std::ops::Range<usize>, usize)> {
     let bytes = content.get(at..at.checked_add(SUBHEAD)?)?;
     let word =
         |number: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[number * WORD + i]));
@@ -200,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_lie_beside_each_other_and_slots_end_on_lines() {
+    fn size_classes_lie_beside_each_other_and_slots_end_on_lines() {
         for design in [
             Design::Basic,
             Design::Piggyback,
@@ -217,15 +239,15 @@ mod tests {
                 };
                 let layout = Layout::of(&config);
                 let mut next = 0;
-                for lane in layout.lanes() {
-                    assert_eq!(lane.start(0), next);
-                    assert!(lane.end(0).is_multiple_of(LINE) && lane.slot.is_multiple_of(LINE));
-                    next = lane.end(lane.count - 1);
+                for class in layout.classes() {
+                    assert_eq!(class.start(0), next);
+                    assert!(class.end(0).is_multiple_of(LINE) && class.slot.is_multiple_of(LINE));
+                    next = class.end(class.count - 1);
                 }
                 assert!(next == layout.bytes && next <= ring_bytes, "{layout:?}");
                 assert!(
                     layout
-                        .lanes()
+                        .classes()
                         .windows(2)
                         .all(|two| two[0].slot < two[1].slot)
                 );
@@ -234,16 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_words_comes_back() {
-        for content in [Content::Packet, Content::Packets] {
-            let info = Info {
+    fn infos_and_subheads_come_back_as_they_were() {
+        for content in [SlotContent::Packet, SlotContent::Coalesced] {
+            let info = SlotInfo {
                 content,
                 len: (1 << LEN_BITS) - 1,
                 tail: u32::MAX - 1,
             };
-            assert_eq!(Info::decode(info.encode()), Some(info));
+            assert_eq!(SlotInfo::decode(info.encode()), Some(info));
         }
-        assert_eq!(Info::decode(0), None);
+        assert_eq!(SlotInfo::decode(0), None);
         let mut content = subhead([1, 2, 3], 5).to_vec();
         content.extend(b"hello\0\0\0");
         content.extend(subhead([4, 5, 6], 0));

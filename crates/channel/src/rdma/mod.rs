@@ -1,138 +1,144 @@
-//! The channel of ranks that reach each other by RDMA: a ring in each receiver's registered memory, written by its
-//! sender (`layout` says how), over whatever device the rank's [`Node`] has.
+//! The RDMA transport: a ring in each receiver's registered memory, written by its sender, over the
+//! devices of the rank's [`Node`]. `layout` describes the ring.
 //!
-//! A connection is made when a rank first puts a packet for a peer: both ends tell each other, by the node's slow way,
-//! where their queue pairs and rings are. Each pair of ranks then has two queue pairs, one for packets and one for
-//! bulk transfers, so that a short packet never waits behind a long transfer.
+//! A connection is made when a rank first puts a packet for a peer: both ends exchange the
+//! addresses of their queue pairs and rings out of band. Each pair of ranks then has two queue
+//! pairs, one for packets and one for zero-copy transfers, so that a short packet never waits
+//! behind a long transfer.
 //!
-//! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is used. A rank keeps rings
-//! with its first `rings` peers; with others it exchanges messages from and to buffers that they share (`shared`), so
-//! each of 10,000 peers costs two queue pairs and 2.7 buffers of the longest packet (44 KiB), and not two rings.
+//! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is
+//! used. A rank keeps rings with its first `rings` peers. With others it exchanges messages from
+//! and to buffers that they share (`srq_path`): each of 10,000 peers then costs two queue pairs and
+//! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
-//! What must always hold, besides what the channel promises:
+//! [`Rdma`] is a composition of machines with private state:
+//! - `rail`: a device port with its queues and registrations; `rails`: the choice of rails;
+//! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
+//!   `ring_receiver`, `credit` and a `link` for each rail;
+//! - `bulk`: the account of zero-copy transfers;
+//! - `probe`: the schedule of probes.
+//!
+//! What must always hold, besides the promises of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
-//! - memory is written to, or given back, only when no request that needs it is under way;
-//! - nothing leaves that takes a receive at the peer unless there is one (`credit`, `bulk`, and `receives` of `connect`): a
-//!   peer that computes, and looks at nothing, never makes a device retry;
-//! - a request that fails ends the connection, and the error names peer, device and what to check: it is never retried
-//!   quietly, for what the device could not deliver in all its retries is lost.
+//! - memory is written to, or given back, only when no request that needs it is posted;
+//! - no request that consumes a receive leaves without a receive for it at the peer (`credit`,
+//!   `transfers`, and `receives` of `connect`): a peer that computes and does not poll never makes
+//!   a device retry;
+//! - every number that comes back from a device names its rail (`wr_id`), and means something on
+//!   that rail only;
+//! - a request that fails ends the connection, and the error names peer, device and what to check.
+//!   It is not retried, for what the device could not deliver in all its retries is lost.
 
 mod bulk;
 mod coalesce;
 mod complete;
 mod config;
 mod connect;
+mod connection;
 mod credit;
-pub mod explain;
+mod endpoint;
 mod handshake;
 mod inbound;
 mod interface;
 mod layout;
+mod link;
+mod messages;
 mod outbound;
+mod packet_write;
 mod pool;
 mod probe;
 mod put;
 mod qp_link;
+mod rail;
+mod rail_set;
+mod rails;
 mod registered;
+mod ring_receiver;
+mod ring_sender;
 mod srq_path;
+mod transfers;
+mod wr_id;
 
-use device::{Cq, Effort, Node, Placement, Remote, Srq};
+use device::Node;
 
-use crate::{Fault, Head, More, Result};
-use bulk::Bulk;
-use complete::{Taken, none_taken};
+use crate::{Error, Fault, Head, More, Result};
+use bulk::BulkEngine;
+use complete::{PolledCompletions, no_completions};
 pub use config::{Config, Design};
-use credit::Window;
-use inbound::Inbound;
+use endpoint::{Endpoint, Endpoints};
 use layout::Layout;
-use outbound::Outbound;
+pub use packet_write::PacketWrite;
 use probe::Probes;
-use qp_link::Link;
-use registered::Registered;
-use srq_path::Shared;
+use put::{PACKET, TAILS, TOO_MANY};
+use rail::Rail;
+use rail_set::{MAX_RAILS, RailSet};
+use rails::RailPolicy;
+use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;
-/// Looks from one look at completions and words of peers to the next, while there is nothing in the rings and while
-/// there is.
-const IDLE_LOOKS: u32 = 64;
-const BUSY_LOOKS: u32 = 256;
+/// Polls of the rings from one poll of completions and handshake messages to the next, while the
+/// rings are empty.
+const IDLE_POLLS: u32 = 64;
+/// As `IDLE_POLLS`, while the rings are not empty.
+const BUSY_POLLS: u32 = 256;
 
+/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
+/// rank, and the ring.
+const TAIL: usize = 0;
+const OWN: usize = 8;
+const RING: usize = 64;
+
+/// The RDMA transport of one rank.
 pub struct Rdma {
     rank: usize,
     node: Box<dyn Node>,
     config: Config,
     layout: Layout,
-    /// Only completions tell that a write is whole.
+    rails: Box<[Rail]>,
+    policy: RailPolicy,
+    /// Packets may arrive that only completions report.
     by_completion: bool,
-    cqs: Vec<Cq>,
-    /// Completions that the last of them may have to hold.
-    reserved: usize,
-    srq: Srq,
-    peers: Vec<Option<Box<Peer>>>,
-    /// Peers with which there is memory for rings.
+    endpoints: Endpoints,
+    /// Peers for which this rank has memory for rings.
     rings: usize,
-    /// Peers with a connection, or the beginning of one.
-    known: Vec<usize>,
-    /// Those whose packets come by rings.
-    ringed: Vec<usize>,
-    bulk: Bulk,
-    shared: Shared,
-    taken: Taken,
+    bulk: BulkEngine,
+    srq_path: SrqPath,
+    polled: PolledCompletions,
     attention: Attention,
     probes: Probes,
 }
 
-/// What a rank has to look at besides its rings.
+/// The events that a rank has to poll for besides its rings.
 #[derive(Default)]
 struct Attention {
-    looks: u32,
-    /// Connections under way.
+    /// Polls of the rings so far.
+    polls: u32,
+    /// Connections that are not ready.
     connecting: usize,
-    /// Of these, whose queue pairs the device is connecting.
-    in_progress: Vec<connect::Connecting>,
-    /// Peers with something that goes out once a completion has come.
+    /// Peers whose queue pairs a device is connecting.
+    in_progress: Vec<usize>,
+    /// Writes that wait for a completion: coalesced packets and head pointers.
     deferred: usize,
     /// Receives that are to be posted again.
     receives_due: u32,
-    /// Look at everything next time.
+    /// The next poll covers everything.
     all: bool,
 }
 
-struct Peer {
-    /// Its end is connected: it may be written to.
-    ready: bool,
-    /// Receives for its writes that are used up and not posted again.
-    receives_due: u32,
-    said_bye: bool,
-    heard_bye: bool,
-    /// Since when a read waits that shows whether the peer can be reached.
-    asked: Option<u64>,
-    control: Link,
-    bulk: Link,
-    out: Outbound,
-    inbound: Inbound,
-    /// What the peer may send by messages, and up to which message this rank may.
-    window: Window,
-    allowed: u64,
-    /// Where the receives for its messages are, if not in `memory`.
-    pool: usize,
-    /// The word that the peer writes its tail to, a word of our own, and the ring that the peer writes to; if this end has
-    /// memory for rings with this peer. If the peer has none, its messages come into it.
-    memory: Option<Registered>,
-    /// Where packets for the peer's ring are built, if both ends have memory for rings.
-    staging: Option<Registered>,
-    /// The peer's memory.
-    remote: Option<Remote>,
-}
-
-/// Where things lie in the memory for a peer.
-const TAIL: usize = 0;
-const OWN: usize = 8;
-const RING: usize = 64;
-
 impl Rdma {
+    /// The transport of rank `rank` of `ranks` ranks, over the rails of `node`.
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
+        Rdma::attach_with(node, rank, ranks, config, RailPolicy::First)
+    }
+
+    fn attach_with(
+        node: Box<dyn Node>,
+        rank: usize,
+        ranks: usize,
+        config: Config,
+        policy: RailPolicy,
+    ) -> Result<Rdma> {
         let mut node = device::with_immediates(node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
@@ -140,23 +146,22 @@ impl Rdma {
             ))
             .into());
         }
-        let device = node.rail(0);
-        let by_completion = device.attributes().placement == Placement::Completion;
-        let srq = device.create_srq(bulk::NOTICES)?;
+        let count = node.rails().min(MAX_RAILS);
+        let in_use = policy.in_use(count);
+        let rails: Box<[Rail]> = (0..count)
+            .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
+            .collect::<Result<_>>()?;
         Ok(Rdma {
             rank,
             layout: Layout::of(&config),
-            by_completion,
-            cqs: Vec::new(),
-            reserved: 0,
-            srq,
-            peers: (0..ranks).map(|_| None).collect(),
+            by_completion: in_use.iter().any(|rail| rails[rail].by_completion()),
+            rails,
+            policy,
+            endpoints: Endpoints::new(ranks),
             rings: 0,
-            known: Vec::new(),
-            ringed: Vec::new(),
-            bulk: Bulk::default(),
-            shared: Shared::default(),
-            taken: none_taken(),
+            bulk: BulkEngine::default(),
+            srq_path: SrqPath::default(),
+            polled: no_completions(),
             attention: Attention::default(),
             probes: Probes::default(),
             config,
@@ -164,62 +169,79 @@ impl Rdma {
         })
     }
 
+    /// The rank of this end.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
+    /// The user's choices.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
+    /// The rank's place in its machine.
     pub fn node(&mut self) -> &mut dyn Node {
         &mut *self.node
     }
 
-    /// Nothing was found: lets time pass until something may have changed, at most so many nanoseconds.
+    /// The rail of the endpoint to `peer`.
+    fn rail_for(&self, peer: usize) -> usize {
+        self.policy.rail_for(self.rank, peer, self.rails.len())
+    }
+
+    /// The rails that endpoints of this rank may use.
+    fn rails_in_use(&self) -> RailSet {
+        self.policy.in_use(self.rails.len())
+    }
+
+    /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
+    /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
         self.attention.all = true;
-        self.tell_grants()?;
+        self.send_grants()?;
         if !self.node.is_virtual() {
             self.probe()?;
         }
         Ok(self.node.wait(nanos)?)
     }
 
-    /// Transfers are under way, ours or those that peers will tell of.
+    /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
+    pub fn needs_processors(&self) -> bool {
+        let mut in_use = self.rails_in_use().iter();
+        in_use.any(|rail| self.rails[rail].by_processor())
+    }
+
+    /// Zero-copy transfers of this rank are under way, or notices of peers are expected.
     #[inline(always)]
     pub fn is_moving(&self) -> bool {
         self.bulk.is_active()
     }
 
-    /// How many packets have left for a peer, at most: that which is gathering counts.
+    /// The number of packets that have left for a peer, at most: a slot of coalesced packets counts
+    /// as one.
     pub fn sent(&self, peer: usize) -> u64 {
-        self.peers[peer].as_ref().map_or(0, |peer| {
-            peer.out.last + u64::from(peer.out.gathering.is_some())
+        self.endpoints.get(peer).map_or(0, |endpoint| {
+            endpoint.sender.last() + u64::from(endpoint.sender.is_coalescing())
         })
     }
 
-    /// How many of a peer's packets have been handed on, counted as the peer counts them.
+    /// The number of a peer's packets that have been handed on, as the peer counts them.
     pub fn taken(&self, peer: usize) -> u64 {
-        let peer = self.peers[peer].as_ref();
-        peer.map_or(0, |peer| peer.inbound.taken())
+        let endpoint = self.endpoints.get(peer);
+        endpoint.map_or(0, |endpoint| endpoint.receiver.consumed())
     }
 
-    /// The next look is at everything, and what comes after it raises an event. False: packets may come without one.
+    /// Asks the devices for events. The next poll covers everything, and what comes after it raises
+    /// an event. False: packets may come without one.
     pub fn arm(&mut self) -> Result<bool> {
         self.attention.all = true;
-        self.tell_grants()?;
+        self.send_grants()?;
         self.probe()?;
         self.node.arm()?;
         Ok(self.by_completion)
     }
 
-    #[inline(always)]
-    fn peer(&mut self, peer: usize) -> &mut Peer {
-        self.peers[peer].as_mut().expect("a peer with a connection")
-    }
-
-    /// What must be known before the rings are looked at.
+    /// Does what must be done before the rings are polled.
     #[inline]
     fn attend(&mut self) -> Result<()> {
         if self.attention.connecting > 0 {
@@ -228,7 +250,7 @@ impl Rdma {
         if self.by_completion
             || self.attention.deferred > 0
             || self.bulk.is_active()
-            || self.shared.is_active()
+            || self.srq_path.is_active()
         {
             self.poll()?;
         }
@@ -238,7 +260,8 @@ impl Rdma {
         Ok(())
     }
 
-    /// What is looked at now and then: whether a new peer has spoken, whether a request has failed.
+    /// Does what need be done only now and then: hears new peers, and finds requests that have
+    /// failed.
     #[inline(never)]
     fn attend_to_all(&mut self) -> Result<()> {
         self.attention.all = false;
@@ -246,79 +269,60 @@ impl Rdma {
         self.poll()
     }
 
-    /// Takes packets of one peer.
+    /// Takes packets of one peer out of its ring.
     #[inline]
     fn drain(
         &mut self,
         from: usize,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
-        let nonsense = |what| Fault::Broken { peer: from, what }.into();
-        let Rdma { peers, node, .. } = self;
-        let Some(peer) = &mut peers[from] else {
-            return Ok(0);
-        };
-        let Peer {
-            memory: Some(Registered { block, .. }),
-            inbound,
-            out,
-            ready,
-            ..
-        } = &mut **peer
-        else {
-            return Ok(0);
-        };
-        let mut packets = 0;
-        while packets < BATCH {
-            let Some(arrived) = inbound.look(block).map_err(nonsense)? else {
-                break;
-            };
-            if !out.heard_tail(arrived.tail) {
-                return Err(nonsense(put::TOO_MANY.into()));
-            }
-            packets += 1;
-            let body = arrived.body.clone();
-            if !body.is_empty() {
-                node.charge(Effort::Copy(body.len()));
-            }
-            let more = handler(from, arrived.head, block.bytes(body.start, body.len()));
-            node.charge(Effort::Receive);
-            inbound.take(arrived);
-            if self.config.design == Design::Basic {
-                inbound.owes = true;
-            }
-            if more == More::Enough {
-                break;
-            }
+        let Rdma {
+            endpoints, node, ..
+        } = self;
+        let endpoint = endpoints.of(from);
+        let Endpoint {
+            receiver, sender, ..
+        } = endpoint;
+        let packets = receiver
+            .drain(sender, &mut **node, from, handler)
+            .map_err(|what| broken(from, what))?;
+        let (is_due, is_ready) = (receiver.tail_due(), endpoint.connection.is_ready());
+        if packets > 0 && !is_ready {
+            self.peer_ready(from)?;
         }
-        let (owes, ready) = (inbound.owes, *ready);
-        if packets > 0 && !ready {
-            self.now_ready(from)?;
-        }
-        if owes {
-            self.send_tail(from, false)?;
+        if is_due {
+            self.endpoints.of(from).write_tail(&mut *self.node, false)?;
         }
         Ok(packets)
     }
 }
 
+/// The error of a peer that breaks the protocol.
+#[cold]
+fn broken(peer: usize, what: impl Into<String>) -> Error {
+    let what = what.into();
+    Fault::Broken { peer, what }.into()
+}
+
 impl Drop for Rdma {
     fn drop(&mut self) {
-        for peer in self.peers.iter_mut().filter_map(|peer| peer.take()) {
-            let device = self.node.rail(peer.control.rail);
-            // What the device says to this no longer matters; first the queue pairs, so that nothing writes any more.
-            let _ = device.destroy_qp(peer.control.qp);
-            let _ = device.destroy_qp(peer.bulk.qp);
-            for memory in peer.memory.into_iter().chain(peer.staging) {
-                memory.end(device);
-            }
+        let node = &mut *self.node;
+        for endpoint in self.endpoints.drain() {
+            endpoint.end(node);
         }
-        self.shared.end(&mut *self.node);
+        for rail in &mut self.rails {
+            rail.end(node);
+        }
+        self.srq_path.end(node);
     }
 }
 
 #[cfg(test)]
 mod full_tests;
+#[cfg(test)]
+mod rail_tests;
+#[cfg(test)]
+mod ring_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

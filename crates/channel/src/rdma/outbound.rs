@@ -1,141 +1,148 @@
-//! The sender's end of a ring: which slot the next packet takes.
+//! The sender's account of the slots of a ring.
 //!
-//! What must always hold: a slot is written again only once the receiver has taken what was in it *and* its write has
-//! completed, for until then the device may still read it.
+//! What must always hold: a slot is written again only once the receiver has consumed its last
+//! packet *and* the write of that packet has completed. Until then the device may still read the
+//! slot.
 
 use super::layout::{Layout, SIZE_CLASSES};
 
 /// The bits of a tail that travel.
-pub const TAIL_BITS: u32 = u32::MAX >> 1;
+pub(super) const TAIL_BITS: u32 = u32::MAX >> 1;
 
-/// A slot that the next packet may take.
+/// A slot of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub lane: usize,
+pub(super) struct SlotPlace {
+    /// The size class.
+    pub class: usize,
+    /// The number of the slot in its class.
     pub slot: u32,
 }
 
-/// Packets that are gathered in a slot and have not been posted.
-#[derive(Clone, Copy, Debug)]
-pub struct Gathering {
-    pub place: Place,
-    /// Bytes so far.
-    pub len: usize,
-}
-
-pub struct Outbound {
+/// The slots of the ring to one peer.
+pub(super) struct Outbound {
     layout: Layout,
-    /// Sequence number of the last packet posted.
-    pub last: u64,
-    /// The receiver has taken all up to here.
+    /// Sequence number of the last packet.
+    last: u64,
+    /// The receiver has consumed every packet up to this one.
     tail: u64,
-    /// The writes of all up to here have completed.
+    /// The writes of every packet up to this one have completed.
     completed: u64,
-    turns: [Turn; SIZE_CLASSES],
-    pub gathering: Option<Gathering>,
-    /// What was gathered has ended a lap, and the sender has not been told.
-    pub lapped: bool,
-    /// A head pointer that is written once the data before it has been: of which packet, and where.
-    pub head_due: Option<(u64, usize)>,
+    classes: [ClassSlots; SIZE_CLASSES],
 }
 
+/// The slots of one size class.
 #[derive(Default)]
-struct Turn {
+struct ClassSlots {
+    /// The slot of the next packet.
     next: u32,
-    /// What is, or was, in each slot.
+    /// The sequence number of the last packet in each slot.
     packets: Box<[u64]>,
     since_signal: u32,
 }
 
+/// The slot of a packet, claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClaimedSlot {
+    /// The sequence number of the packet.
+    pub sequence: u64,
+    /// The write of the packet asks for a completion.
+    pub signaled: bool,
+    /// The packet is in the last slot of its class.
+    pub lap: bool,
+}
+
 impl Outbound {
-    pub fn new(layout: Layout) -> Outbound {
-        let mut turns: [Turn; SIZE_CLASSES] = Default::default();
-        for (turn, lane) in turns.iter_mut().zip(layout.lanes()) {
-            turn.packets = vec![0; lane.count as usize].into();
+    pub(super) fn new(layout: Layout) -> Outbound {
+        let mut classes: [ClassSlots; SIZE_CLASSES] = Default::default();
+        for (slots, class) in classes.iter_mut().zip(layout.classes()) {
+            slots.packets = vec![0; class.count as usize].into();
         }
         Outbound {
             layout,
             last: 0,
             tail: 0,
             completed: 0,
-            turns,
-            gathering: None,
-            lapped: false,
-            head_due: None,
+            classes,
         }
     }
 
-    /// The smallest slot that a body of `len` bytes fits into and that is free. Nothing is taken yet.
+    /// Sequence number of the last packet.
     #[inline(always)]
-    pub fn find(&self, len: usize) -> Option<Place> {
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The sequence number of the next packet, which goes as a message and takes no slot.
+    pub(super) fn claim_message(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// The smallest free slot that takes a body of `len` bytes. The slot stays free.
+    #[inline(always)]
+    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
         let free = self.tail.min(self.completed);
-        let lanes = self.layout.lanes().iter().zip(&self.turns).enumerate();
-        for (lane, (shape, turn)) in lanes {
-            if len <= shape.body() && turn.packets[turn.next as usize] <= free {
-                return Some(Place {
-                    lane,
-                    slot: turn.next,
+        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();
+        for (number, (class, slots)) in classes {
+            if len <= class.body() && slots.packets[slots.next as usize] <= free {
+                return Some(SlotPlace {
+                    class: number,
+                    slot: slots.next,
                 });
             }
         }
         None
     }
 
-    /// Is a slot free of the size that is meant for such a body?
+    /// A slot is free in the size class that is meant for a body of `len` bytes.
     #[inline(always)]
-    pub fn fits_well(&self, len: usize) -> bool {
-        let lanes = self.layout.lanes().iter().zip(&self.turns);
-        let mut fits = lanes.filter(|(shape, _)| len <= shape.body());
+    pub(super) fn fits_well(&self, len: usize) -> bool {
+        let classes = self.layout.classes().iter().zip(&self.classes);
+        let mut fits = classes.filter(|(class, _)| len <= class.body());
         let free = self.tail.min(self.completed);
         fits.next()
-            .is_some_and(|(_, turn)| turn.packets[turn.next as usize] <= free)
+            .is_some_and(|(_, slots)| slots.packets[slots.next as usize] <= free)
     }
 
-    /// The next packet takes this slot: its sequence number, whether it should ask for a completion, and whether the
-    /// lane has been gone round.
+    /// Claims a free slot, which `find` has returned, for the next packet.
     #[inline(always)]
-    pub fn take(&mut self, place: Place) -> Taken {
-        let shape = &self.layout.lanes()[place.lane];
-        let turn = &mut self.turns[place.lane];
+    pub(super) fn claim(&mut self, place: SlotPlace) -> ClaimedSlot {
+        let class = &self.layout.classes()[place.class];
+        let slots = &mut self.classes[place.class];
         self.last += 1;
-        turn.packets[place.slot as usize] = self.last;
-        turn.next = shape.after(place.slot);
-        turn.since_signal += 1;
-        let signaled = turn.since_signal * 4 >= shape.count;
+        slots.packets[place.slot as usize] = self.last;
+        slots.next = class.after(place.slot);
+        slots.since_signal += 1;
+        let signaled = slots.since_signal * 4 >= class.count;
         if signaled {
-            turn.since_signal = 0;
+            slots.since_signal = 0;
         }
-        Taken {
+        ClaimedSlot {
             sequence: self.last,
             signaled,
-            lap: turn.next == 0,
+            lap: slots.next == 0,
         }
     }
 
-    /// The receiver says, by the lower bits of the number, how many packets it has taken. False: it cannot have.
+    /// The receiver reports, by the lower bits of the number, how many packets it has consumed.
+    /// False: that is impossible.
     #[inline(always)]
-    pub fn heard_tail(&mut self, lower: u32) -> bool {
+    pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         let ahead = lower.wrapping_sub(self.tail as u32) & TAIL_BITS;
-        let taken = self.tail + u64::from(ahead);
-        // An old word may be read after a newer one that came with a packet.
+        let consumed = self.tail + u64::from(ahead);
+        // The tail in memory may be older than one that came with a packet.
         let old = ahead > TAIL_BITS / 2;
-        if !old && taken <= self.last {
-            self.tail = taken;
+        if !old && consumed <= self.last {
+            self.tail = consumed;
         }
-        old || taken <= self.last
+        old || consumed <= self.last
     }
 
+    /// The writes of every packet up to `sequence` have completed.
     #[inline(always)]
-    pub fn heard_completed(&mut self, sequence: u64) {
+    pub(super) fn heard_completed(&mut self, sequence: u64) {
         self.completed = self.completed.max(sequence);
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    pub sequence: u64,
-    pub signaled: bool,
-    pub lap: bool,
 }
 
 #[cfg(test)]
@@ -144,25 +151,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_free_only_when_taken_and_written() {
+    fn a_slot_is_free_only_when_consumed_and_written() {
         let layout = Layout::of(&Config::default());
         let mut out = Outbound::new(layout);
         let most = layout.max_body();
-        let large = layout.lanes()[2].count as u64;
+        let large = layout.classes()[2].count as u64;
         for sequence in 1..=large {
             let place = out.find(most).unwrap();
-            assert_eq!(out.take(place).sequence, sequence);
+            assert_eq!(out.claim(place).sequence, sequence);
         }
         assert_eq!(out.find(most), None);
-        // A short one still has room, in the small lane.
-        assert_eq!(out.find(10), Some(Place { lane: 0, slot: 0 }));
+        // A short packet still finds room in the small class.
+        assert_eq!(out.find(10), Some(SlotPlace { class: 0, slot: 0 }));
         assert!(out.heard_tail(1));
         assert_eq!(out.find(most), None);
         out.heard_completed(4);
-        assert_eq!(out.find(most), Some(Place { lane: 2, slot: 0 }));
-        out.take(out.find(most).unwrap());
+        assert_eq!(out.find(most), Some(SlotPlace { class: 2, slot: 0 }));
+        out.claim(out.find(most).unwrap());
         assert_eq!(out.find(most), None);
-        assert!(out.heard_tail(0), "old news");
-        assert!(!out.heard_tail(1000), "news that cannot be");
+        assert!(out.heard_tail(0), "an old tail");
+        assert!(!out.heard_tail(1000), "an impossible tail");
     }
 }

@@ -1,8 +1,10 @@
-//! A pool of receives: the buffers of one shared receive queue, into which the messages of so many connections come.
+//! A pool of receives: the buffers of one shared receive queue, which several connections on one
+//! rail use.
 //!
-//! What must always hold: the windows of its connections and the empty messages that may come from them are together no
-//! more than its receives. Each has its own for one message and one empty one; the rest is lent to windows that are in use,
-//! and comes back, one with each message that is taken, while others need it.
+//! What must always hold: the windows of the pool's connections and the grant-only messages that
+//! may come from them are together no more than its receives. Each connection has a receive for one
+//! message and one grant-only message. The rest is lent to windows that are in use. While other
+//! connections need it, each consumed message returns one lent receive.
 
 use std::ops::Range;
 
@@ -10,42 +12,46 @@ use device::{Access, Node, ReceiveQueue, Srq};
 
 use super::credit::{EMPTY, MOST};
 use super::layout::{Layout, TRAILER, padded};
+use super::rail_set::RailSet;
 use super::registered::Registered;
-use super::srq_path::SHARED;
+use super::wr_id::{Subject, WrId};
 use crate::Result;
 
-/// Messages that a new peer may send at once, while few are in use.
+/// Messages that a new peer may send at once, while few receives are lent.
 const EAGER: u32 = 4;
 
-/// Bytes of a buffer, and how many there are for so many bytes of a ring.
+/// The size of a buffer in bytes, and the number of buffers of a pool, for a ring of this layout.
 pub(super) fn shape(layout: &Layout) -> (usize, usize) {
     let buffer = (padded(layout.max_body()) + TRAILER).next_multiple_of(64);
     (buffer, (8 * layout.bytes / buffer).clamp(16, 512))
 }
 
-/// Receives that some connections share.
+/// Receives that several connections on one rail share.
 pub(super) struct Pool {
-    pub srq: Srq,
-    pub memory: Registered,
+    rail: usize,
+    srq: Srq,
+    memory: Registered,
     buffer: usize,
     room: usize,
-    /// Receives beyond those that each connection has for itself: how many, and how many are in no window.
+    /// Receives beyond those that each connection has for itself.
     extra: u32,
+    /// Extra receives that no window holds.
     spare: u32,
 }
 
 impl Pool {
-    pub fn new(node: &mut dyn Node, layout: &Layout) -> Result<Pool> {
+    pub(super) fn new(node: &mut dyn Node, rail: usize, layout: &Layout) -> Result<Pool> {
         let (buffer, count) = shape(layout);
         let access = Access {
             local_write: true,
             ..Access::default()
         };
-        let memory = Registered::new(node.rail(0), buffer * count, access)?;
+        let memory = Registered::new(node, RailSet::only(rail), buffer * count, access)?;
         let room = (count - count / 4) / (1 + EMPTY);
         let extra = (count - room * (1 + EMPTY)) as u32;
         let pool = Pool {
-            srq: node.rail(0).create_srq(count)?,
+            rail,
+            srq: node.rail(rail).create_srq(count)?,
             memory,
             buffer,
             room,
@@ -58,15 +64,20 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Connections that there is still room for.
-    pub fn room(&self) -> usize {
+    /// The number of further connections that the pool has room for.
+    pub(super) fn room(&self) -> usize {
         self.room
     }
 
-    /// One more connection: how many messages may come from it at once to begin with.
-    pub fn admit(&mut self) -> u32 {
+    pub(super) fn srq(&self) -> Srq {
+        self.srq
+    }
+
+    /// Admits a connection. Returns its first window: the number of messages that may come from it
+    /// at once.
+    pub(super) fn admit(&mut self) -> u32 {
         self.room -= 1;
-        // What some do not use others may need.
+        // Half of the extra receives stay for windows that grow.
         let more = match self.spare * 2 > self.extra {
             true => self.spare.min(EAGER - 1),
             false => 0,
@@ -75,24 +86,35 @@ impl Pool {
         1 + more
     }
 
-    pub fn place(&self, number: usize) -> Range<usize> {
+    /// The memory that contains buffer `number`, and where the buffer lies in it.
+    pub(super) fn buffer(&self, number: usize) -> (&Registered, Range<usize>) {
+        (&self.memory, self.place(number))
+    }
+
+    fn place(&self, number: usize) -> Range<usize> {
         number * self.buffer..(number + 1) * self.buffer
     }
 
-    pub fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
-        let into = [self.memory.slice(self.place(number))];
+    /// Posts buffer `number` to the shared receive queue.
+    pub(super) fn post(&self, node: &mut dyn Node, number: usize) -> Result<()> {
+        let into = [self.memory.slice(self.rail, self.place(number))];
         let queue = ReceiveQueue::Shared(self.srq);
-        // SAFETY: the memory stays until the queue pairs are gone, and is looked at only between a completion and the
-        // next post.
+        let id = WrId {
+            rail: self.rail,
+            subject: Subject::PoolBuffer { buffer: number },
+        };
+        // SAFETY: the memory stays until the queue pairs are gone, and is read only between a
+        // completion and the next post.
         unsafe {
-            node.rail(0)
-                .post_receive(queue, SHARED | number as u64, &into)?
+            node.rail(self.rail)
+                .post_receive(queue, id.encode(), &into)?
         };
         Ok(())
     }
 
-    /// The size of a window whose peer is sending: it grows while receives are spare, and shrinks while others need them.
-    pub fn resize(&mut self, size: u32) -> u32 {
+    /// The new size of a window of `size` whose peer is sending: it grows while receives are spare,
+    /// and shrinks while other windows need them.
+    pub(super) fn resize(&mut self, size: u32) -> u32 {
         match self.spare {
             0 if size > 1 => {
                 self.spare += 1;
@@ -104,5 +126,10 @@ impl Pool {
             }
             _ => size,
         }
+    }
+
+    /// Deregisters the buffers.
+    pub(super) fn end(self, node: &mut dyn Node) {
+        self.memory.end(node);
     }
 }

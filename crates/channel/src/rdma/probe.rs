@@ -1,84 +1,116 @@
-//! Whether peers can still be reached. A rank that only waits posts nothing, so its device would never tell it that the way
-//! to a peer is gone: from some time of waiting on it writes nothing to one peer after the other, and hears whether that
-//! arrived. Nothing of the peer's is used up by it, and a peer that computes need not look. Where a device does not wait
-//! for answers to writes it reads nothing instead, and waits for the answer itself.
+//! Probes: requests that show whether peers can still be reached.
+//!
+//! A rank that only waits posts nothing, so its device would never report that the path to a peer
+//! is gone. After some time of waiting it therefore writes zero bytes to one peer after the other,
+//! and learns whether that arrived. A probe consumes nothing of the peer's, and a peer that
+//! computes need not poll. Where a device completes writes before the peer's device has answered,
+//! the probe is a read of zero bytes, and this rank itself limits the time for the answer.
 
 use device::{Operation, Status};
 
 use super::Rdma;
+use super::qp_link::Note;
 use crate::Result;
 
-/// How long a rank has to have waited, and from one peer to the next, in nanoseconds.
+/// The time of waiting after which probes begin, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
+/// The time from one probe to the next, in nanoseconds.
 const EVERY: u64 = 100_000_000;
-/// How long an answer may take.
+/// The longest time that an answer may take, in nanoseconds.
 const ANSWER: u64 = 5_000_000_000;
 
+/// The schedule of probes.
 #[derive(Default)]
 pub(super) struct Probes {
-    /// Since when no packet has come, as far as a waiting rank has looked.
+    /// The time since which no packet has come, as far as a waiting rank has polled.
     since: Option<u64>,
     last: u64,
-    /// Whose turn it is, among those who are known.
+    /// The position, among the known peers, of the peer that was probed last.
     turn: usize,
 }
 
 impl Probes {
     /// A packet has come.
     #[inline(always)]
-    pub fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         self.since = None;
+    }
+
+    /// The position, among `known` peers, of the peer to be probed at time `now`. None: nobody is
+    /// to be probed.
+    fn next(&mut self, now: u64, known: usize) -> Option<usize> {
+        let since = *self.since.get_or_insert(now);
+        if now < since + PATIENCE || now < self.last + EVERY || known == 0 {
+            return None;
+        }
+        self.last = now;
+        self.turn = (self.turn + 1) % known;
+        Some(self.turn)
     }
 }
 
 impl Rdma {
-    /// To be called whenever the rank is about to sleep.
+    /// Probes the next peer, if it is time. To be called whenever the rank is about to sleep.
     pub(super) fn probe(&mut self) -> Result<()> {
         let now = self.node.now();
-        let probes = &mut self.probes;
-        let since = *probes.since.get_or_insert(now);
-        if now < since + PATIENCE || now < probes.last + EVERY || self.known.is_empty() {
+        let known = self.endpoints.known().len();
+        let Some(turn) = self.probes.next(now, known) else {
             return Ok(());
-        }
-        probes.last = now;
-        probes.turn = (probes.turn + 1) % self.known.len();
-        let to = self.known[probes.turn];
-        if self
-            .peer(to)
-            .asked
-            .is_some_and(|asked| now > asked + ANSWER)
-        {
-            // The answer may be here already, after a long time of computing.
+        };
+        let to = self.endpoints.known()[turn];
+        let probed = self.endpoints.of(to).link().probed;
+        if probed.is_some_and(|probed| now > probed + ANSWER) {
+            // After a long time of computing the answer may be here already.
             self.poll()?;
-            if self.peer(to).asked.is_some() && !self.peer(to).said_bye {
-                return Err(self.lost(to, Status::RetryExceeded));
+            let endpoint = self.endpoints.of(to);
+            let link = endpoint.link();
+            if link.probed.is_some() && !endpoint.connection.has_said_bye() {
+                let rail = link.rail();
+                return Err(self.lost(to, rail, Status::RetryExceeded));
             }
         }
-        let Rdma { peers, node, .. } = self;
-        let Some(peer) = &mut peers[to] else {
-            return Ok(());
-        };
-        // A completion that is to come will tell; and a peer that has heard our last word may be gone.
-        let answered = node.rail(peer.control.rail).attributes().answered;
+        let endpoint = self.endpoints.of(to);
+        let answered = self.rails[endpoint.link().rail()].answered();
+        let memory = endpoint.sender.remote_memory(endpoint.link());
+        let note = Note::Ring(endpoint.sender.last());
+        let may_write = endpoint.connection.may_write();
+        let link = endpoint.link_mut();
+        // An expected completion would report the loss of the path.
         let is_quiet = match answered {
-            true => !peer.control.awaits() && !peer.bulk.awaits(),
-            false => peer.asked.is_none(),
+            true => !link.control.awaits() && !link.bulk.awaits(),
+            false => link.probed.is_none(),
         };
-        match peer.remote {
-            Some(remote) if peer.ready && !peer.said_bye && is_quiet && peer.control.has_room() => {
-                let nothing = match answered {
-                    true => Operation::Write {
-                        to: remote,
-                        immediate: None,
-                    },
-                    false => Operation::Read { from: remote },
-                };
-                peer.asked = (!answered).then_some(now);
-                let note = peer.out.last;
-                peer.control
-                    .post(&mut **node, nothing, &[], false, true, note)
-            }
-            _ => Ok(()),
+        if !may_write || !is_quiet || !link.control.has_room() {
+            return Ok(());
         }
+        let operation = match answered {
+            true => Operation::Write {
+                to: memory,
+                immediate: None,
+            },
+            false => Operation::Read { from: memory },
+        };
+        link.probed = (!answered).then_some(now);
+        link.control
+            .post(&mut *self.node, operation, &[], false, true, note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_probed_in_turn_and_only_after_some_patience() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.next(10, 3), None);
+        assert_eq!(probes.next(10 + PATIENCE - 1, 3), None);
+        let begin = 10 + PATIENCE;
+        let turns = (0..4).map(|number| probes.next(begin + number * EVERY, 3));
+        assert_eq!(turns.collect::<Vec<_>>(), [1, 2, 0, 1].map(Some));
+        assert_eq!(probes.next(begin + 3 * EVERY + 1, 3), None, "too soon");
+        probes.rest();
+        assert_eq!(probes.next(begin + 9 * EVERY, 3), None, "a packet has come");
+        assert_eq!(Probes::default().next(2 * PATIENCE, 0), None);
     }
 }

@@ -1,8 +1,9 @@
-//! A queue pair to one peer, and the account of its send queue.
+//! A queue pair to one peer on one rail, with the account of its send queue.
 //!
-//! Only some requests ask for a completion; one that comes says that all before it are done too. What must always
-//! hold: no more requests are posted than the queue holds, and the last of any `SIGNAL` in a row asks for a completion,
-//! so that room is never lost.
+//! Only some requests ask for a completion. A completion also reports the completion of every
+//! request before it. What must always hold: no more requests are posted than the queue holds, and
+//! the last of any `SIGNAL` requests in a row asks for a completion, so that every place in the
+//! queue is given back.
 
 use std::collections::VecDeque;
 
@@ -10,76 +11,93 @@ use device::{
     Address, Cq, Node, Operation, Qp, QpWanted, ReceiveQueue, Slice, Srq, Transport, Work,
 };
 
+use super::wr_id::{Subject, WrId};
 use crate::Result;
 
-/// Requests from one completion to the next.
-pub const SIGNAL: u32 = 8;
-/// Requests that are posted and not known to be done, at most.
-pub const DEPTH: u32 = 128;
+/// Requests from one completion to the next, at most.
+pub(super) const SIGNAL: u32 = 8;
+/// Requests of a send queue that are posted and not known to be complete, at most.
+pub(super) const DEPTH: u32 = 128;
 
-/// The longest request that takes its payload along, where the device can.
-pub const INLINE: usize = 256;
+/// The longest request whose payload travels inline, where the device allows it.
+pub(super) const INLINE: usize = 256;
 
-/// What a queue pair is for. In the number of each of its requests, so that completions find their way.
+/// The use of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QpRole {
+pub(super) enum QpRole {
+    /// Packets, tails and grants.
     Control = 0,
+    /// Zero-copy transfers.
     Bulk = 1,
 }
 
-/// What a completion is about.
-pub fn id(peer: usize, lane: QpRole) -> u64 {
-    (peer as u64) << 1 | lane as u64
+/// The meaning of a completion in a send queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Every ring slot up to this sequence number has been written to the peer.
+    Ring(u64),
+    /// As `Ring`, and the data of the next packet (design `Basic`) is written: its head pointer may
+    /// follow.
+    RingData(u64),
+    /// The message in this send buffer has left.
+    SendBuffer(usize),
+    /// A grant has left. Nothing waits for it.
+    Grant,
+    /// A piece of a bulk transfer is complete.
+    Piece(PieceId),
 }
 
-pub fn of_id(id: u64) -> (usize, QpRole) {
-    let lane = if id & 1 == 0 {
-        QpRole::Control
-    } else {
-        QpRole::Bulk
-    };
-    ((id >> 1) as usize, lane)
-}
-
-pub struct Link {
+/// The name of a posted piece of a bulk transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PieceId {
+    /// The rail that carries the piece.
     pub rail: usize,
-    pub qp: Qp,
+    /// The number of the transfer.
+    pub transfer: usize,
+    /// No piece of the transfer follows.
+    pub last: bool,
+}
+
+/// A queue pair of an endpoint.
+pub(super) struct QpLink {
+    rail: usize,
+    qp: Qp,
     id: u64,
     inline: usize,
     held: u32,
     since_signal: u32,
-    /// For each completion to come: how many requests are done with it, and what the last of them was.
-    signals: VecDeque<(u32, u64)>,
+    /// For each expected completion: the number of requests that it reports, and its meaning.
+    signals: VecDeque<(u32, Note)>,
 }
 
-/// Where the completions of a queue pair come from.
+/// The queues that a queue pair uses.
 #[derive(Clone, Copy)]
-pub struct Queues {
+pub(super) struct Queues {
     pub cq: Cq,
     pub srq: Option<Srq>,
-    /// Receives of its own.
+    /// The depth of the queue pair's private receive queue.
     pub receives: usize,
 }
 
-/// What is written where.
-pub struct Write<'a> {
+/// A write to the peer's memory for this rank.
+pub(super) struct RingWrite<'a> {
     pub from: &'a [Slice],
     pub to: device::Remote,
     pub immediate: Option<u32>,
     /// Ask for a completion.
     pub signaled: bool,
-    /// What the completion says is done.
-    pub note: u64,
+    pub note: Note,
 }
 
-impl Link {
-    pub fn open(
+impl QpLink {
+    /// Creates the queue pair of `role` to `peer` on `rail`.
+    pub(super) fn open(
         node: &mut dyn Node,
         rail: usize,
         peer: usize,
-        lane: QpRole,
+        role: QpRole,
         queues: Queues,
-    ) -> Result<Link> {
+    ) -> Result<QpLink> {
         let device = node.rail(rail);
         let inline = device.attributes().inline.min(INLINE);
         let wanted = QpWanted {
@@ -91,10 +109,11 @@ impl Link {
             receives: queues.receives,
             inline,
         };
-        Ok(Link {
+        let subject = Subject::QueuePair { peer, role };
+        Ok(QpLink {
             rail,
             qp: device.create_qp(&wanted)?,
-            id: id(peer, lane),
+            id: WrId { rail, subject }.encode(),
             inline,
             held: 0,
             since_signal: 0,
@@ -102,38 +121,46 @@ impl Link {
         })
     }
 
-    pub fn takes_inline(&self, len: usize) -> bool {
+    /// The queue pair's number on its rail.
+    pub(super) fn qp(&self) -> Qp {
+        self.qp
+    }
+
+    /// A request of `len` bytes travels inline.
+    pub(super) fn takes_inline(&self, len: usize) -> bool {
         len <= self.inline
     }
 
-    pub fn address(&self, node: &mut dyn Node) -> Result<Address> {
+    /// The address by which the peer reaches this queue pair.
+    pub(super) fn address(&self, node: &mut dyn Node) -> Result<Address> {
         Ok(node.rail(self.rail).address(self.qp)?)
     }
 
-    /// Requests that are posted and not known to be done.
+    /// Requests that are posted and not known to be complete.
     #[inline(always)]
-    pub fn held(&self) -> u32 {
+    pub(super) fn held(&self) -> u32 {
         self.held
     }
 
     #[inline(always)]
-    pub fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.held < DEPTH
     }
 
-    /// A completion is to come, or an error instead.
-    pub fn awaits(&self) -> bool {
+    /// A completion, or an error in its place, is expected.
+    pub(super) fn awaits(&self) -> bool {
         !self.signals.is_empty()
     }
 
-    /// Requests of which no completion will tell.
-    pub fn untold(&self) -> bool {
+    /// Requests are posted whose completion no expected completion reports.
+    pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0
     }
 
-    /// Posts a write. The memory is the ring's own, which stays as long as the queue pair.
+    /// Posts a write from memory of the endpoint, which stays registered as long as the queue pair
+    /// exists.
     #[inline]
-    pub fn write(&mut self, node: &mut dyn Node, write: &Write) -> Result<()> {
+    pub(super) fn write(&mut self, node: &mut dyn Node, write: &RingWrite) -> Result<()> {
         let len: usize = write.from.iter().map(|slice| slice.len as usize).sum();
         let operation = Operation::Write {
             to: write.to,
@@ -149,15 +176,15 @@ impl Link {
         )
     }
 
-    /// Posts a request. Its local memory must be registered, and stay so until it is complete.
-    pub fn post(
+    /// Posts a request. Its local memory must stay registered until the request completes.
+    pub(super) fn post(
         &mut self,
         node: &mut dyn Node,
         operation: Operation,
         local: &[Slice],
         inline: bool,
         signaled: bool,
-        note: u64,
+        note: Note,
     ) -> Result<()> {
         assert!(self.has_room());
         let signaled = signaled || self.since_signal + 1 >= SIGNAL;
@@ -169,8 +196,8 @@ impl Link {
             signaled,
             to: None,
         };
-        // SAFETY: the slices lie in the ring's own memory, or in memory that the layer above has exposed and keeps until
-        // it hears that the request is done.
+        // SAFETY: the slices lie in memory of the endpoint, or in memory that the layer above has
+        // exposed and keeps until the transfer is reported complete.
         unsafe { node.rail(self.rail).post(self.qp, &work)? };
         self.held += 1;
         self.since_signal += 1;
@@ -181,29 +208,46 @@ impl Link {
         Ok(())
     }
 
-    /// A completion has come: what is done with it.
-    pub fn completed(&mut self) -> Option<u64> {
+    /// Takes account of a completion of the send queue. Returns its meaning.
+    pub(super) fn completed(&mut self) -> Option<Note> {
         let (requests, note) = self.signals.pop_front()?;
         self.held -= requests;
         Some(note)
     }
 
-    /// Lets one more message come, into this memory.
-    pub fn post_buffer(&self, node: &mut dyn Node, id: u64, into: Slice) -> Result<()> {
+    /// Posts a receive of a message into a buffer of the endpoint.
+    pub(super) fn post_buffer(
+        &self,
+        node: &mut dyn Node,
+        peer: usize,
+        buffer: usize,
+        into: Slice,
+    ) -> Result<()> {
+        let subject = Subject::EndpointBuffer { peer, buffer };
+        let id = WrId {
+            rail: self.rail,
+            subject,
+        };
         let queue = ReceiveQueue::Own(self.qp);
-        // SAFETY: the memory stays until the queue pair is gone, and is looked at only between a completion and the next
-        // post.
-        unsafe { node.rail(self.rail).post_receive(queue, id, &[into])? };
+        // SAFETY: the memory stays until the queue pair is gone, and is read only between a
+        // completion and the next post.
+        unsafe {
+            node.rail(self.rail)
+                .post_receive(queue, id.encode(), &[into])?
+        };
         Ok(())
     }
 
-    /// Lets one more write with immediate come, or one more message.
-    pub fn post_receive(&self, node: &mut dyn Node) -> Result<()> {
-        // SAFETY: there is no memory in it.
-        unsafe {
-            node.rail(self.rail)
-                .post_receive(ReceiveQueue::Own(self.qp), self.id, &[])?
-        };
+    /// Posts a receive without memory, for a write with immediate.
+    pub(super) fn post_receive(&self, node: &mut dyn Node) -> Result<()> {
+        let queue = ReceiveQueue::Own(self.qp);
+        // SAFETY: the receive has no memory.
+        unsafe { node.rail(self.rail).post_receive(queue, self.id, &[])? };
         Ok(())
+    }
+
+    /// Destroys the queue pair. A device's error no longer matters.
+    pub(super) fn close(&self, node: &mut dyn Node) {
+        let _ = node.rail(self.rail).destroy_qp(self.qp);
     }
 }

@@ -1,17 +1,19 @@
-//! Memory that a device writes to while we look.
+//! Memory that devices access while this rank does: the rings, and the buffers of messages.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use device::{Access, Device, Region, Slice};
+use device::{Access, Node, Region, Slice};
 
+use super::rail_set::{KeyPair, RailKeys, RailSet};
 use crate::Result;
 
 const PAGE: usize = 4096;
 
-/// Bytes at an address that stays. Who may be inside when is a matter of the ring's protocol.
-pub struct Block {
+/// Page-aligned bytes at an address that does not change. The ring's protocol decides who may
+/// access which bytes when.
+pub(super) struct Block {
     base: *mut u8,
     layout: Layout,
 }
@@ -20,14 +22,14 @@ pub struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    pub fn new(bytes: usize) -> Block {
+    pub(super) fn new(bytes: usize) -> Block {
         assert!(bytes > 0);
         let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
             .expect("a size that memory can have");
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // Pages of the system's: zeroes that take no memory until they are written to, which most of a ring never is.
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // Anonymous pages: zeroes that take no memory until they are written to. Most of a ring
+        // never is. SAFETY: a new mapping at an address that the kernel chooses.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -47,11 +49,11 @@ impl Block {
         }
     }
 
-    pub fn base(&self) -> *mut u8 {
+    pub(super) fn base(&self) -> *mut u8 {
         self.base
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.layout.size()
     }
 
@@ -69,68 +71,106 @@ impl Block {
         unsafe { &*self.at(offset, 8).cast() }
     }
 
-    /// A word that the peer's device may write at this moment.
+    /// Reads a word that the peer's device may be writing.
     #[inline(always)]
-    pub fn load(&self, offset: usize) -> u64 {
+    pub(super) fn load(&self, offset: usize) -> u64 {
         self.word(offset).load(Ordering::Acquire)
     }
 
-    /// A word of our own that our device may read at this moment.
+    /// Writes a word that this rank's device may be reading.
     #[inline(always)]
-    pub fn store(&self, offset: usize, value: u64) {
+    pub(super) fn store(&self, offset: usize, value: u64) {
         self.word(offset).store(value, Ordering::Release);
     }
 
-    /// Bytes that nobody writes to: a packet that has come and has not been let go.
+    /// Bytes that no device writes to: a packet that has arrived and is not released.
     #[inline(always)]
-    pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
-        // SAFETY: in bounds; the peer writes here only once it has been told that the packet was taken.
+    pub(super) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+        // SAFETY: in bounds; the peer writes here only after it has learned that the packet is
+        // consumed.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
     }
 
-    /// Bytes that nobody else looks at: the place of a packet that has not been posted.
+    /// Bytes that no device reads: the place of a packet that is not posted.
     #[inline(always)]
-    pub fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
-        // SAFETY: in bounds; the device reads a slot between post and completion only, and we write to it at no such time.
+    pub(super) fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
+        // SAFETY: in bounds; the device reads a slot only between post and completion, and this
+        // rank does not write to it then.
         unsafe { std::slice::from_raw_parts_mut(self.at(offset, len), len) }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout. The owner has taken the devices' access back.
+        // SAFETY: mapped with this layout. The owner has deregistered the block.
         unsafe { libc::munmap(self.base.cast(), self.layout.size()) };
     }
 }
 
-/// A block that a device has access to.
-pub struct Registered {
+/// A block that is registered on one or several rails.
+pub(super) struct Registered {
     pub block: Block,
-    pub region: Region,
+    pub keys: RailKeys,
 }
 
 impl Registered {
-    pub fn new(device: &mut dyn Device, bytes: usize, access: Access) -> Result<Registered> {
-        let block = Block::new(bytes);
-        // SAFETY: the block stays until it is deregistered, and what the peer writes to is read as atomics, or not at all
-        // while it may be written to.
-        let region = unsafe { device.register(block.base(), block.len(), access)? };
-        Ok(Registered { block, region })
+    /// A new block of `bytes` bytes, registered on each of `rails`.
+    pub(super) fn new(
+        node: &mut dyn Node,
+        rails: RailSet,
+        bytes: usize,
+        access: Access,
+    ) -> Result<Registered> {
+        let mut registered = Registered {
+            block: Block::new(bytes),
+            keys: RailKeys::default(),
+        };
+        for rail in rails.iter() {
+            let block = &registered.block;
+            // SAFETY: the block stays until it is deregistered. What the peer writes to is read as
+            // atomics, or not at all while it may be written to.
+            let region = unsafe { node.rail(rail).register(block.base(), block.len(), access) };
+            match region {
+                Ok(Region { lkey, rkey, .. }) => {
+                    registered.keys.insert(rail, KeyPair { lkey, rkey });
+                }
+                Err(error) => {
+                    registered.end(node);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(registered)
     }
 
-    /// A piece of it.
+    /// The address of the block, as work requests and peers use it.
     #[inline(always)]
-    pub fn slice(&self, range: Range<usize>) -> Slice {
+    pub(super) fn address(&self) -> u64 {
+        self.block.base() as u64
+    }
+
+    /// A piece of the block, for a work request on `rail`.
+    #[inline(always)]
+    pub(super) fn slice(&self, rail: usize, range: Range<usize>) -> Slice {
         Slice {
-            address: self.region.address + range.start as u64,
+            address: self.address() + range.start as u64,
             len: range.len() as u32,
-            lkey: self.region.lkey,
+            lkey: self.keys.on(rail).lkey,
         }
     }
 
-    /// The queue pairs that used it are gone.
-    pub fn end(self, device: &mut dyn Device) {
-        // What the device says to this no longer matters.
-        let _ = device.deregister(self.region);
+    /// Deregisters and frees the block. The queue pairs that used it are gone.
+    pub(super) fn end(self, node: &mut dyn Node) {
+        for rail in self.keys.rails().iter() {
+            let KeyPair { lkey, rkey } = self.keys.on(rail);
+            let region = Region {
+                address: self.address(),
+                len: self.block.len() as u64,
+                lkey,
+                rkey,
+            };
+            // A device's error no longer matters.
+            let _ = node.rail(rail).deregister(region);
+        }
     }
 }

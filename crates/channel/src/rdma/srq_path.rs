@@ -1,134 +1,150 @@
-//! Peers without rings. A rank has memory for rings with so many peers; with all others, and with peers that have none for
-//! it, packets go as messages. They leave from buffers that all these peers share, and come into such: pools of them,
-//! each a shared receive queue for so many connections, made as connections come. Where there is memory for a ring, but
-//! the peer has none, messages come into that.
+//! The path of packets to and from peers without rings: each packet is a message.
 //!
-//! How many messages may come from a peer is granted to it (`credit`). Every connection has a receive for one message and
-//! one for an empty one, and those that are in use share the rest of their pool.
+//! A rank has memory for rings with a bounded number of peers. With all others, and with peers that
+//! have none for it, packets go as messages. They leave from send buffers that all these peers
+//! share. They come into a pool of buffers, a shared receive queue of several connections, made as
+//! connections come. Where this end has memory for a ring but the peer has none, messages come into
+//! that memory.
 //!
-//! A packet is a slot's content and trailer, without a slot. What must always hold:
-//! - a pool has as many receives as its connections have windows and empty messages, and a window grows only by a receive
-//!   that nobody else was promised: no message ever meets a queue without one;
-//! - a buffer is given back to its queue only once its packet has been taken, and before that is granted again; it is
-//!   written again only once its message has completed.
+//! Each peer is granted a number of messages ([`Credits`](super::credit::Credits)). Every
+//! connection has a receive for one message and one grant-only message, and connections in use
+//! share the other receives of their pool.
+//!
+//! A message is a slot's contents and trailer. What must always hold:
+//! - a pool has as many receives as its connections have windows and grant-only messages, and a
+//!   window grows only by a receive that no other window holds: no message ever meets a queue
+//!   without a receive;
+//! - a buffer is posted again only after its packet was consumed, and before it is granted again.
+//!   It is written again only after its message has completed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use device::{Access, Completion, Effort, Node, Operation, Slice, Srq};
+use device::{Access, Node};
 
-use super::credit::{self, EMPTY, MOST};
-use super::layout::{Content, Info, Layout, TRAILER, WORD, padded};
-use super::pool::{Pool, shape};
-use super::qp_link::Link;
-use super::registered::{Block, Registered};
-use super::{Peer, RING, Rdma};
-use crate::{Fault, Head, More, Put, Result};
+use super::RING;
+use super::credit::{EMPTY, MOST};
+use super::endpoint::Endpoint;
+use super::layout::Layout;
+use super::pool::shape;
+use super::rail::Rail;
+use super::rail_set::RailSet;
+use super::registered::Registered;
+use crate::Result;
 
-/// Marks the numbers of receives, and the notes of sends.
-pub(super) const SHARED: u64 = 1 << 62;
-/// Marks the numbers of receives into memory for a ring.
-const OWN: u64 = 1 << 61;
-/// The note of empty messages: nothing waits for them.
-const GRANT: u64 = 0;
-
-const GRANTS: &str = "it lets us send more messages than any rank lets come";
-
+/// The messages of a rank.
 #[derive(Default)]
-pub(super) struct Shared {
-    pools: Vec<Pool>,
-    outward: Option<Outward>,
-    /// Messages that have come and have not been taken.
-    arrived: VecDeque<Message>,
-    /// Peers that may have to be told of their grants by empty messages.
+pub(super) struct SrqPath {
+    send_buffers: Option<SendBuffers>,
+    /// Messages that have arrived and are not consumed.
+    arrived: VecDeque<ArrivedMessage>,
+    /// Peers that may be owed a grant-only message.
     owed: Vec<usize>,
     active: bool,
 }
 
+/// A message that has arrived.
 #[derive(Clone, Copy)]
-struct Message {
-    from: usize,
-    /// Of the buffer that it is in, with the mark of where that is.
-    number: u64,
-    len: usize,
+pub(super) struct ArrivedMessage {
+    pub from: usize,
+    /// The rail over which it came.
+    pub rail: usize,
+    pub place: MessagePlace,
+    pub bytes: usize,
 }
 
-struct Outward {
-    memory: Registered,
+/// The place of a message that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MessagePlace {
+    /// A buffer in the memory for the peer's ring.
+    Endpoint(usize),
+    /// A buffer of the endpoint's pool.
+    Pool(usize),
+}
+
+/// The buffers from which messages leave.
+pub(super) struct SendBuffers {
+    pub memory: Registered,
+    /// Bytes of a buffer.
     buffer: usize,
     free: Vec<usize>,
 }
 
-/// Bytes of the memory for a ring. If need be, messages fit into it.
+/// Bytes of the memory for a ring. It is large enough for the messages of one peer.
 pub(super) fn room(layout: &Layout) -> usize {
     RING + layout.bytes.max((1 + EMPTY) * shape(layout).0)
 }
 
-/// Messages that may come into the memory for a ring.
+/// The number of messages that may come into the memory for a ring.
 pub(super) fn fit(layout: &Layout) -> usize {
     ((room(layout) - RING) / shape(layout).0 - EMPTY).min(MOST as usize)
 }
 
-impl Shared {
-    /// May a completion tell of a packet here?
+impl SrqPath {
+    /// Completions may report messages.
     #[inline(always)]
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Lets messages of a peer that has no memory for rings come into the memory for its ring.
-    pub fn adopt(
-        &mut self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        control: &Link,
-        memory: &Registered,
-    ) -> Result<()> {
+    /// From now on messages may come.
+    pub(super) fn activate(&mut self) {
         self.active = true;
-        for number in 0..fit(layout) + EMPTY {
-            let place = own_place(layout, number);
-            control.post_buffer(node, SHARED | OWN | number as u64, memory.slice(place))?;
-        }
-        Ok(())
     }
 
-    /// A connection without memory for rings: the pool from which its messages take their receives, the queue of that, and
-    /// how many messages may come at once to begin with.
-    pub fn admit(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<(usize, Srq, u32)> {
-        if self.pools.last().is_none_or(|pool| pool.room() == 0) {
-            self.pools.push(Pool::new(node, layout)?);
-            self.active = true;
-        }
-        let number = self.pools.len() - 1;
-        let pool = &mut self.pools[number];
-        let size = pool.admit();
-        Ok((number, pool.srq, size))
+    /// Takes the next message that has arrived.
+    pub(super) fn next_arrived(&mut self) -> Option<ArrivedMessage> {
+        self.arrived.pop_front()
     }
 
-    /// A message has come.
-    pub fn received(&mut self, from: usize, completion: &Completion) {
-        self.arrived.push_back(Message {
+    /// `peer` may be owed a grant-only message. Each peer is listed once.
+    pub(super) fn owe(&mut self, peer: usize) {
+        self.owed.push(peer);
+    }
+
+    /// Peers may be owed grant-only messages.
+    pub(super) fn has_owed(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
+    /// Keeps on the list of those who may be owed a grant-only message the peers for which `keep`
+    /// says so.
+    pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        self.owed.retain(|&peer| keep(peer));
+    }
+
+    /// A message has arrived.
+    pub(super) fn received(&mut self, rail: usize, from: usize, place: MessagePlace, bytes: usize) {
+        self.arrived.push_back(ArrivedMessage {
             from,
-            number: completion.id & !SHARED,
-            len: completion.bytes as usize,
+            rail,
+            place,
+            bytes,
         });
     }
 
-    /// The message that left from this buffer is complete.
-    pub fn sent(&mut self, number: u64) {
-        if let Some(outward) = &mut self.outward {
-            outward.free.push((number & !SHARED) as usize);
-        }
+    /// The message in this send buffer has left.
+    pub(super) fn sent(&mut self, number: usize) {
+        let buffers = self.send_buffers.as_mut();
+        let buffers = buffers.expect("a message leaves from a send buffer");
+        buffers.free.push(number);
     }
 
-    fn outward(&mut self, node: &mut dyn Node, layout: &Layout) -> Result<&mut Outward> {
-        match &mut self.outward {
-            Some(outward) => Ok(outward),
+    /// The send buffers, registered on `rails` when they are first needed.
+    pub(super) fn send_buffers(
+        &mut self,
+        node: &mut dyn Node,
+        rails: RailSet,
+        layout: &Layout,
+    ) -> Result<&mut SendBuffers> {
+        match &mut self.send_buffers {
+            Some(buffers) => Ok(buffers),
             none => {
                 let (buffer, count) = shape(layout);
-                let memory = Registered::new(node.rail(0), buffer * count, Access::default())?;
+                let access = Access::default();
+                let memory = Registered::new(node, rails, buffer * count, access)?;
                 let free = (0..count).collect();
-                Ok(none.insert(Outward {
+                Ok(none.insert(SendBuffers {
                     memory,
                     buffer,
                     free,
@@ -137,260 +153,99 @@ impl Shared {
         }
     }
 
-    /// Takes the devices' access back.
-    pub fn end(&mut self, node: &mut dyn Node) {
-        let pools = self.pools.drain(..).map(|pool| pool.memory);
-        let outward = self.outward.take().map(|outward| outward.memory);
-        for memory in pools.chain(outward) {
-            memory.end(node.rail(0));
+    /// Deregisters the send buffers.
+    pub(super) fn end(&mut self, node: &mut dyn Node) {
+        if let Some(buffers) = self.send_buffers.take() {
+            buffers.memory.end(node);
         }
     }
 }
 
-impl Rdma {
-    /// Sends a packet to a peer that keeps no ring for this rank.
-    pub(super) fn send_packet(
-        &mut self,
-        to: usize,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<Put> {
-        let Rdma {
-            node,
-            layout,
-            shared,
-            ..
-        } = self;
-        let nothing_free = shared.outward(&mut **node, layout)?.free.is_empty();
-        if nothing_free || !self.peer(to).may_send() {
-            self.poll()?;
-        }
-        let Rdma {
-            peers,
-            node,
-            layout,
-            shared,
-            ..
-        } = self;
-        let outward = shared.outward(&mut **node, layout)?;
-        let Some(peer) = peers[to].as_mut().filter(|peer| peer.may_send()) else {
-            return Ok(Put::Full);
-        };
-        let Some(number) = outward.free.pop() else {
-            return Ok(Put::Full);
-        };
-        let start = number * outward.buffer;
-        let end = start + padded(len) + TRAILER;
-        fill(outward.memory.block.bytes_mut(start, len));
-        node.charge(Effort::Send);
-        if len > 0 {
-            node.charge(Effort::Copy(len));
-        }
-        peer.out.last += 1;
-        let info = Info {
-            content: Content::Packet,
-            len: len as u32,
-            tail: peer.window.tell(),
-        };
-        let words = [head[0], head[1], head[2], info.encode(), peer.out.last];
-        for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
-            outward.memory.block.store(at, word);
-        }
-        let local: [Slice; 1] = [outward.memory.slice(start..end)];
-        let operation = Operation::Send { immediate: None };
-        let inline = peer.control.takes_inline(end - start);
-        let note = SHARED | number as u64;
-        peer.control
-            .post(&mut **node, operation, &local, inline, true, note)?;
-        Ok(match peer.out.last == peer.allowed {
-            true => Put::AcceptedPollNow,
-            false => Put::Accepted,
-        })
+impl SendBuffers {
+    /// Every buffer holds a message that has not left.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.free.is_empty()
     }
 
-    /// Takes packets of peers without a ring.
-    #[inline(never)]
-    pub(super) fn drain_shared(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if !self.shared.owed.is_empty() {
-            self.tell_grants()?;
-        }
-        let mut packets = 0;
-        while packets < super::BATCH {
-            let Rdma {
-                peers,
-                node,
-                shared,
-                layout,
-                ..
-            } = self;
-            let Some(message) = shared.arrived.pop_front() else {
-                break;
-            };
-            let from = message.from;
-            let Some(peer) = &mut peers[from] else { break };
-            let Some((memory, place)) = peer.buffer(&shared.pools, layout, message.number) else {
-                break;
-            };
-            let nonsense = |what| Fault::Broken { peer: from, what };
-            let packet = read(&memory.block, place.start, message.len).map_err(nonsense)?;
-            let allowed = credit::heard(peer.allowed, peer.out.last, packet.tail);
-            let allowed = allowed.ok_or_else(|| nonsense(GRANTS.into()))?;
-            let granted = peer.window.granted();
-            peer.inbound
-                .check_message(packet.sequence, granted)
-                .map_err(nonsense)?;
-            packets += 1;
-            if packet.len > 0 {
-                node.charge(Effort::Copy(packet.len));
-            }
-            let body = memory.block.bytes(place.start, packet.len);
-            let more = handler(from, packet.head, body);
-            node.charge(Effort::Receive);
-            peer.allowed = allowed;
-            peer.post_again(&mut **node, &shared.pools, layout, message.number)?;
-            if message.number & OWN == 0 {
-                peer.window.size = shared.pools[peer.pool].resize(peer.window.size);
-            }
-            peer.inbound.take_message();
-            peer.window.taken(packet.sequence);
-            if peer.window.owes() && !std::mem::replace(&mut peer.window.listed, true) {
-                shared.owed.push(from);
-            }
-            self.now_ready(from)?;
-            if more == More::Enough {
-                break;
-            }
-        }
-        Ok(packets)
-    }
-
-    /// Tells peers what they may send, by empty messages, where no packet has told them since their messages were taken.
-    /// This comes a look later than that, for an answer may be on its way.
-    pub(super) fn tell_grants(&mut self) -> Result<()> {
-        let Rdma {
-            peers,
-            node,
-            shared,
-            ..
-        } = self;
-        let mut failed = Ok(());
-        shared.owed.retain(|&to| {
-            let Some(peer) = &mut peers[to] else {
-                return false;
-            };
-            let owes = peer.window.owes() && !peer.said_bye;
-            if owes && !(peer.ready && peer.control.has_room()) {
-                return true;
-            }
-            peer.window.listed = false;
-            if owes && failed.is_ok() {
-                node.charge(Effort::Control);
-                let immediate = Some(peer.window.tell_alone());
-                let operation = Operation::Send { immediate };
-                let link = &mut peer.control;
-                failed = link.post(&mut **node, operation, &[], false, true, GRANT);
-            }
-            false
-        });
-        failed
-    }
-
-    /// A peer says by an empty message what we may send.
-    pub(super) fn granted(&mut self, from: usize, granted: u32, id: u64) -> Result<()> {
-        let Rdma {
-            peers,
-            node,
-            shared,
-            layout,
-            ..
-        } = self;
-        let Some(peer) = &mut peers[from] else {
-            return Ok(());
-        };
-        peer.allowed =
-            credit::heard(peer.allowed, peer.out.last, granted).ok_or_else(|| Fault::Broken {
-                peer: from,
-                what: GRANTS.into(),
-            })?;
-        peer.post_again(&mut **node, &shared.pools, layout, id & !SHARED)
+    /// Claims a free buffer. Returns its number and its offset in the memory.
+    pub(super) fn claim(&mut self) -> Option<(usize, usize)> {
+        let number = self.free.pop()?;
+        Some((number, number * self.buffer))
     }
 }
 
-impl Peer {
-    /// May a message go to this peer?
-    fn may_send(&self) -> bool {
-        // One place in the queue stays free for an empty message, and others need buffers too.
-        self.out.last < self.allowed && self.control.held() < 2 * MOST
+impl Endpoint {
+    /// A message may go to this peer.
+    pub(super) fn may_send_message(&self) -> bool {
+        // One place in the queue stays free for a grant-only message, and other peers need buffers
+        // too.
+        self.sender.last() < self.credits.allowed() && self.link().control.held() < 2 * MOST
     }
 
-    /// Where a message of this peer's is, by its number.
-    fn buffer<'a>(
-        &'a self,
-        pools: &'a [Pool],
-        layout: &Layout,
-        number: u64,
-    ) -> Option<(&'a Registered, Range<usize>)> {
-        let at = (number & !OWN) as usize;
-        match number & OWN != 0 {
-            true => Some((self.memory.as_ref()?, own_place(layout, at))),
-            false => {
-                let pool = pools.get(self.pool)?;
-                Some((&pool.memory, pool.place(at)))
-            }
-        }
-    }
-
-    /// Gives a buffer back to its queue.
-    fn post_again(
+    /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
+    /// its ring.
+    pub(super) fn adopt_memory(
         &self,
         node: &mut dyn Node,
-        pools: &[Pool],
         layout: &Layout,
-        number: u64,
+        peer: usize,
     ) -> Result<()> {
-        match (number & OWN != 0, self.buffer(pools, layout, number)) {
-            (true, Some((memory, place))) => {
-                self.control
-                    .post_buffer(node, SHARED | number, memory.slice(place))
+        for buffer in 0..fit(layout) + EMPTY {
+            self.post_in_memory(node, layout, peer, buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Posts a receive into a buffer in the memory for the peer's ring.
+    fn post_in_memory(
+        &self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        buffer: usize,
+    ) -> Result<()> {
+        let memory = self.receiver.memory();
+        let memory = memory.expect("messages come into memory for a ring only where there is some");
+        let link = self.link();
+        let into = memory.slice(link.rail(), memory_buffer(layout, buffer));
+        link.control.post_buffer(node, peer, buffer, into)
+    }
+
+    /// The memory of a message that has come over `rail`, and the message's place in it.
+    pub(super) fn message<'a>(
+        &'a self,
+        rail: &'a Rail,
+        layout: &Layout,
+        place: MessagePlace,
+    ) -> (&'a Registered, Range<usize>) {
+        match place {
+            MessagePlace::Pool(buffer) => rail.pool(self.pool).buffer(buffer),
+            MessagePlace::Endpoint(buffer) => {
+                let memory = self.receiver.memory();
+                let memory = memory.expect("a message came into memory that is there");
+                (memory, memory_buffer(layout, buffer))
             }
-            (false, Some(_)) => pools[self.pool].post(node, number as usize),
-            (_, None) => Ok(()),
+        }
+    }
+
+    /// Posts the receive of a message again.
+    pub(super) fn post_again(
+        &self,
+        node: &mut dyn Node,
+        rail: &Rail,
+        layout: &Layout,
+        peer: usize,
+        place: MessagePlace,
+    ) -> Result<()> {
+        match place {
+            MessagePlace::Pool(buffer) => rail.pool(self.pool).post(node, buffer),
+            MessagePlace::Endpoint(buffer) => self.post_in_memory(node, layout, peer, buffer),
         }
     }
 }
 
-/// Where the buffers in the memory for a ring are.
-fn own_place(layout: &Layout, number: usize) -> Range<usize> {
+/// The place of a buffer in the memory for a ring.
+fn memory_buffer(layout: &Layout, number: usize) -> Range<usize> {
     let buffer = shape(layout).0;
     RING + number * buffer..RING + (number + 1) * buffer
-}
-
-struct Packet {
-    head: Head,
-    len: usize,
-    /// What the peer grants.
-    tail: u32,
-    sequence: u64,
-}
-
-/// The packet in a buffer.
-fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<Packet, String> {
-    let trailer = bytes
-        .checked_sub(TRAILER)
-        .filter(|at| at.is_multiple_of(WORD))
-        .ok_or_else(|| format!("a message of {bytes} bytes"))?;
-    let word = |number: usize| block.load(start + trailer + number * WORD);
-    let info = Info::decode(word(3))
-        .filter(|info| info.content == Content::Packet && padded(info.len as usize) == trailer)
-        .ok_or_else(|| format!("a packet that says {:#x} of itself", word(3)))?;
-    Ok(Packet {
-        head: [word(0), word(1), word(2)],
-        len: info.len as usize,
-        tail: info.tail,
-        sequence: word(4),
-    })
 }

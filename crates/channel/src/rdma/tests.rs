@@ -1,9 +1,11 @@
-//! The promises of the channel over a device in this process, with all designs and both kinds of placement.
+//! The promises of a transport, kept over the strict device, with all designs and both kinds of
+//! placement.
 
-use device::strict::{self, Setup};
+use device::Placement;
+use testdevice::strict::{self, Setup};
 
 use super::*;
-use crate::{Channel, Put, suite};
+use crate::{Put, Transport, suite};
 
 pub(super) const DESIGNS: [Design; 4] = [
     Design::Basic,
@@ -12,7 +14,7 @@ pub(super) const DESIGNS: [Design; 4] = [
     Design::ZeroCopy,
 ];
 
-/// Nodes on which nothing waits for a receive: what meets none ends the connection.
+/// Nodes on which a request that meets no receive ends its connection.
 fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let setup = Setup {
         patient: false,
@@ -21,6 +23,7 @@ fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     strict::nodes(ranks, &setup)
 }
 
+/// The transports of `ranks` ranks.
 pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
     let nodes = nodes(ranks, setup).into_iter().enumerate();
     nodes
@@ -28,10 +31,11 @@ pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
         .collect()
 }
 
+/// The kinds of device.
 pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {
-        // The last is as on iWARP.
+        // The last kind is like iWARP.
         [(false, false), (true, false), (true, true)].map(|(delays, plain)| Setup {
             placement,
             delays,
@@ -70,11 +74,12 @@ fn it_keeps_the_promises_of_a_channel() {
     }
 }
 
+/// The transports of two ranks.
 pub(super) fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
     suite::pair(&|ranks| all(ranks, config, setup))
 }
 
-/// Both ends look until the first has put a packet with this head.
+/// Polls both ends until the first has put a packet with this head.
 pub(super) fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
     for _ in 0..10_000 {
         if a.put(1, head, 0, |_| ()).unwrap() != Put::Full {
@@ -107,8 +112,8 @@ fn a_peer_that_is_gone_is_named_with_what_to_check() {
 }
 
 #[test]
-fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
-    // Peers with memory of theirs to write to or read from, and without.
+fn a_rank_that_only_waits_hears_in_the_end_that_a_peer_is_gone() {
+    // With and without memory of the peer to write to or read from.
     for (answered, rings) in [(true, 64), (false, 64), (false, 0)] {
         let setup = Setup {
             answered,
@@ -129,7 +134,7 @@ fn who_only_waits_hears_in_the_end_that_the_way_is_gone() {
             if let Err(error) = waited {
                 break error;
             }
-            // Long enough for it to have asked, and been answered.
+            // Long enough for a probe and its answer.
             if began.elapsed().as_millis() > 1_300 {
                 peer = None;
             }
@@ -145,20 +150,20 @@ fn what_a_peer_writes_is_not_believed() {
         let (mut a, mut b) = two(Config::default(), &Setup::default());
         put(&mut a, &mut b, [1, 0, 0]);
         suite::take(&mut b, |_, _, _| ()).unwrap();
-        spoil(&b, b.peers[0].as_ref().unwrap().block());
+        spoil(&b, b.endpoints.get(0).unwrap().receiver.block());
         let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
         error.to_string()
     };
-    // The second slot of the small lane ends here.
-    let end = |b: &Rdma| RING + b.layout.lanes()[0].end(1);
+    // The end of the second slot of the small class.
+    let end = |b: &Rdma| RING + b.layout.classes()[0].end(1);
     let from_nowhere = fails(&|b, block| block.store(end(b) - layout::WORD, 1 << 20));
     assert!(
         from_nowhere.contains("rank 0") && from_nowhere.contains("1048576"),
         "{from_nowhere}"
     );
     let too_long = fails(&|b, block| {
-        let info = layout::Info {
-            content: layout::Content::Packet,
+        let info = layout::SlotInfo {
+            content: layout::SlotContent::Packet,
             len: 217,
             tail: 0,
         };
@@ -166,12 +171,12 @@ fn what_a_peer_writes_is_not_believed() {
         block.store(end(b) - layout::WORD, 2);
     });
     assert!(
-        too_long.contains("says of itself") || too_long.contains("rank 0"),
+        too_long.contains("rank 0") && too_long.contains("impossible info"),
         "{too_long}"
     );
     let in_advance = fails(&|b, block| {
-        let info = layout::Info {
-            content: layout::Content::Packet,
+        let info = layout::SlotInfo {
+            content: layout::SlotContent::Packet,
             len: 0,
             tail: 5,
         };
@@ -179,7 +184,7 @@ fn what_a_peer_writes_is_not_believed() {
         block.store(end(b) - layout::WORD, 2);
     });
     assert!(
-        in_advance.contains("taken packets that were not sent"),
+        in_advance.contains("consumed packets that were not sent"),
         "{in_advance}"
     );
 }
@@ -203,7 +208,7 @@ fn ranks_with_other_settings_are_told_apart() {
 }
 
 #[test]
-fn short_packets_gather_while_the_way_is_busy() {
+fn short_packets_are_coalesced_while_the_queue_pair_is_busy() {
     let setup = Setup::default();
     for (gather, fewer) in [(true, true), (false, false)] {
         let config = Config {
@@ -231,7 +236,7 @@ fn short_packets_gather_while_the_way_is_busy() {
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
         assert_eq!(heard, sent);
-        let writes = a.peer(1).out.last;
+        let writes = a.endpoints.of(1).sender.last();
         assert_eq!(
             writes < sent / 4,
             fewer,
@@ -241,40 +246,51 @@ fn short_packets_gather_while_the_way_is_busy() {
 }
 
 #[test]
+fn it_keeps_the_promises_of_zero_copy() {
+    for setup in setups() {
+        let (mut a, mut b) = two(Config::default(), &setup);
+        put(&mut a, &mut b, [1, 0, 0]);
+        suite::zero_copy_promises(a, b);
+    }
+}
+
+#[test]
 fn memory_is_registered_once_for_all_that_need_it_now() {
-    use crate::{Exposed, OneSided};
+    use crate::{Exposed, ZeroCopy};
     for setup in setups() {
         let (mut a, mut b) = two(Config::default(), &setup);
         put(&mut a, &mut b, [1, 0, 0]);
         let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
         let expose = |b: &mut Rdma| {
-            b.expose(theirs.as_ptr() as u64, theirs.len(), Exposed::ToRead)
+            b.expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
+                .unwrap()
                 .unwrap()
         };
         let (one, other) = (expose(&mut b), expose(&mut b));
-        assert_eq!(one.place(), other.place());
+        assert_eq!(one.key(), other.key());
         b.retract(one).unwrap();
         let to = a
-            .expose(ours.as_mut_ptr() as u64, ours.len(), Exposed::ToWrite)
+            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
+            .unwrap()
             .unwrap();
-        a.start_read(1, other.place(), &to, 5000, [0; 3]).unwrap();
+        let _ = a.read(1, &other.key(), &to, 0..5000, [0; 3]).unwrap();
         while a.done().is_none() {
             suite::take(&mut b, |_, _, _| ()).unwrap();
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
         assert_eq!(ours, theirs);
-        let key = other.place().key;
+        let key = other.key();
         b.retract(other).unwrap();
         a.retract(to).unwrap();
         let later = expose(&mut b);
-        assert_ne!(later.place().key, key, "the access had not ended");
+        assert_ne!(later.key(), key, "the access had not ended");
         b.retract(later).unwrap();
     }
 }
 
 #[test]
 fn memory_is_read_and_written_and_both_ends_hear_of_it() {
-    use crate::{Done, Exposed, OneSided};
+    use crate::{Done, Exposed, NotifiedWrite, RemoteKey, ZeroCopy};
     for setup in setups() {
         let (mut a, mut b) = two(Config::default(), &setup);
         put(&mut a, &mut b, [1, 0, 0]);
@@ -291,13 +307,14 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             panic!("it is never done");
         };
         let from = b
-            .expose(theirs.as_ptr() as u64, theirs.len(), Exposed::ToRead)
+            .expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
+            .unwrap()
             .unwrap();
         let to = a
-            .expose(ours.as_mut_ptr() as u64, ours.len(), Exposed::ToWrite)
+            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
+            .unwrap()
             .unwrap();
-        a.start_read(1, from.place(), &to, 300_000, [7, 8, 9])
-            .unwrap();
+        let _ = a.read(1, &from.key(), &to, 0..300_000, [7, 8, 9]).unwrap();
         let done = Done {
             peer: 1,
             token: [7, 8, 9],
@@ -309,13 +326,16 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
 
         ours.reverse();
         let from = a
-            .expose(ours.as_ptr() as u64, ours.len(), Exposed::ToRead)
+            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+            .unwrap()
             .unwrap();
         let to = b
-            .expose(theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite)
+            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
+            .unwrap()
             .unwrap();
         let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();
-        a.start_write(1, &from, to.place(), 300_000, [1, 2, 3], notice)
+        let _ = a
+            .write_notified(1, &from, &to.key(), 300_000, notice, [1, 2, 3])
             .unwrap();
         assert_eq!(
             wait(&mut a, &mut b),
@@ -334,12 +354,9 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         assert_eq!(ours, theirs);
         b.retract(to).unwrap();
 
-        // Memory that is exposed no longer is out of reach, and so is the connection then.
-        let gone = crate::Place {
-            address: theirs.as_ptr() as u64,
-            key: 77,
-        };
-        a.start_write(1, &from, gone, 8, [0; 3], 0).unwrap();
+        // Memory that is no longer exposed is out of reach, and the attempt ends the connection.
+        let gone = RemoteKey::new(theirs.as_ptr() as u64, &[77]);
+        let _ = a.write_notified(1, &from, &gone, 8, 0, [0; 3]).unwrap();
         let error = (0..10_000).find_map(|_| suite::take(&mut a, |_, _, _| ()).err());
         let words = error.unwrap().to_string();
         assert!(words.contains("remote access error"), "{words}");
@@ -391,12 +408,17 @@ fn a_rank_with_rings_talks_to_one_without() {
     }
 }
 
-/// Bytes of registered memory for peers, and how many of them have rings.
+/// The bytes of registered memory for rings, and the number of peers with rings.
 fn cost(rank: &Rdma) -> (usize, usize) {
-    let peers = rank.peers.iter().flatten();
-    let memory = peers.flat_map(|peer| peer.memory.iter().chain(&peer.staging));
-    let rings = rank.peers.iter().flatten().filter(|peer| peer.by_rings());
-    (memory.map(|memory| memory.block.len()).sum(), rings.count())
+    let peers = rank.endpoints.known().iter();
+    let endpoints: Vec<&Endpoint> = peers.filter_map(|&peer| rank.endpoints.get(peer)).collect();
+    let memory = endpoints.iter().flat_map(|endpoint| {
+        let staging = endpoint.sender.staging_memory();
+        endpoint.receiver.memory().into_iter().chain(staging)
+    });
+    let bytes = memory.map(|memory| memory.block.len()).sum();
+    let rings = endpoints.iter().filter(|endpoint| endpoint.has_rings());
+    (bytes, rings.count())
 }
 
 #[test]
@@ -422,7 +444,7 @@ fn memory_does_not_grow_with_the_number_of_peers() {
         let (bytes, rings) = cost(&hub[0]);
         assert_eq!(rings, 4);
         assert!(bytes <= 4 * (2 * config.ring_bytes + 2 * 4096), "{bytes}");
-        // Those that came late have memory, but the hub has none for them.
+        // The late ranks have memory for rings with the hub, but the hub has none for them.
         assert_eq!(cost(&others[0]).1, 1);
         assert_eq!(cost(&others[ranks - 2]).1, 0);
     }

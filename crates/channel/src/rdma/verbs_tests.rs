@@ -1,14 +1,15 @@
-//! The promises of the channel over real devices of this host: the first, and the one that FISHPLATE_TEST_PEER names.
+//! The promises of a transport, kept over real devices of this host: the first one, and the one
+//! that FISHPLATE_TEST_PEER names.
 
 use std::sync::{Arc, Mutex};
 
 use device::Device;
-use device::verbs::{self, Directory, VerbsNode};
+use verbs::{Directory, VerbsNode};
 
 use super::*;
 use crate::suite;
 
-/// A board that all ranks see.
+/// A directory that all ranks share.
 struct Board {
     cards: Arc<Mutex<Vec<Option<Vec<u8>>>>>,
     rank: usize,
@@ -25,7 +26,7 @@ impl Directory for Board {
     }
 }
 
-/// Ranks that take turns on the two devices.
+/// The transports of `ranks` ranks, which use the two devices alternately.
 fn all(ranks: usize, config: Config) -> Vec<Rdma> {
     let cards = Arc::new(Mutex::new(vec![None; ranks]));
     let first = verbs::open("").unwrap()[0].attributes().name.clone();

@@ -50,7 +50,7 @@ impl CacheDistance {
 
     /// From what size on bodies go past the cache.
     #[inline]
-    pub fn past_cache(&self) -> usize {
+    pub fn non_temporal_from(&self) -> usize {
         match self.near {
             true => usize::MAX,
             false => self.limit,
@@ -112,10 +112,10 @@ mod tests {
             true
         };
         for _ in 0..SURE * BETWEEN {
-            assert_eq!(reach.past_cache(), usize::MAX);
+            assert_eq!(reach.non_temporal_from(), usize::MAX);
             reach.look(slowly);
         }
-        assert_eq!(reach.past_cache(), LIMIT);
+        assert_eq!(reach.non_temporal_from(), LIMIT);
         for _ in 0..SURE * BETWEEN_LONG {
             assert!(!reach.is_near());
             reach.look_for_long(|| true);

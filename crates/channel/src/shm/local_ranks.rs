@@ -40,7 +40,7 @@ impl LocalRanks {
     }
 
     /// Ranks here.
-    pub fn here(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ranks.len()
     }
 

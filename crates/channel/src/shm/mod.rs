@@ -17,10 +17,18 @@ pub use collective_buffer::{BODY, CollectiveBuffer, LANES, SLOTS};
 pub use local_ranks::LocalRanks;
 pub use segment::{Bell, Segment, Shape};
 
+use std::ops::Range;
+
+use datatype::Buffer;
+
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
-use crate::{Channel, CopyResult, End, Error, Fault, First, Head, More, Put, Result};
+use crate::zero_copy::Origin;
+use crate::{
+    Capabilities, CostHints, Done, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+};
 use affinity::CoreAssignment;
 use cache_distance::{ASKED, CacheDistance};
 use segment::{BoardRef, SharedRing};
@@ -30,6 +38,16 @@ use single_copy::SingleCopy;
 const HOT: usize = 4;
 /// Packets taken from one ring before the next gets its turn.
 const BATCH: usize = 32;
+/// Length of the pieces of a message in several packets, in bytes.
+const PIECE: usize = 16 << 10;
+/// Cost estimates of two ranks of one host.
+const COST: CostHints = CostHints {
+    latency_ns: 200,
+    read_answer_ns: 0,
+    expose_ns: 0,
+    packet_ps_per_byte: 125,
+    zero_copy_ps_per_byte: 100,
+};
 /// What whoever names a peer has made sure of.
 const HERE: &str = "a peer that shares memory";
 
@@ -37,7 +55,7 @@ pub struct Shm {
     rank: usize,
     /// Where in the memory this rank is, and where its peers are.
     place: usize,
-    places: LocalRanks,
+    local: LocalRanks,
     segment: Segment,
     board: BoardRef,
     outbound: Box<Senders>,
@@ -57,7 +75,7 @@ pub struct Cores {
     /// They share a cache.
     pub near: bool,
     /// If they do not, bodies go past the cache from this size on.
-    pub past_cache: usize,
+    pub non_temporal_from: usize,
 }
 
 /// The ways to all peers, by their ranks.
@@ -91,12 +109,12 @@ impl Shm {
     pub fn attach(
         segment: Segment,
         rank: usize,
-        places: LocalRanks,
+        local: LocalRanks,
         single_copy: bool,
         cores: Cores,
     ) -> Result<Shm> {
-        let here = places.here();
-        let Some(place) = places.of(rank).filter(|_| here == segment.ranks) else {
+        let here = local.count();
+        let Some(place) = local.of(rank).filter(|_| here == segment.ranks) else {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} should be one of {here} that share memory, and the memory is for {}: what the launcher says and \
                  the memory do not belong together",
@@ -105,12 +123,12 @@ impl Shm {
             .into());
         };
         crate::sync::join_heavy_fences();
-        let single_copy = SingleCopy::new(&segment, place, places.job(), single_copy);
+        let single_copy = SingleCopy::new(&segment, place, local.job(), single_copy);
         Ok(Shm {
             rank,
             place,
             board: segment.board_ref(place),
-            outbound: (0..places.job()).map(|_| None).collect(),
+            outbound: (0..local.job()).map(|_| None).collect(),
             inbound: Vec::new(),
             next_cold: HOT,
             arrivals_seen: 0,
@@ -119,7 +137,7 @@ impl Shm {
             cores,
             crowd: CoreAssignment::join(&segment.board(place).affinity, here),
             segment,
-            places,
+            local,
         })
     }
 
@@ -127,9 +145,31 @@ impl Shm {
         self.rank
     }
 
-    /// Who shares this memory.
-    pub fn places(&self) -> &LocalRanks {
-        &self.places
+    /// The ranks that share this memory.
+    pub fn local(&self) -> &LocalRanks {
+        &self.local
+    }
+
+    /// Length of the pieces of a message in several packets: the receiver copies one while the sender writes the next.
+    pub(crate) fn piece(&self) -> usize {
+        self.segment.shape.arenas().max_body().min(PIECE)
+    }
+
+    fn single_copy_works(&mut self, peer: usize) -> bool {
+        let board = self.segment.board(self.local.of(peer).expect(HERE));
+        self.single_copy.works(peer, board)
+    }
+
+    /// The piece counter of messages between this rank, at `end`, and a peer. It lies in the ring by which the message's
+    /// sender sends.
+    pub(crate) fn piece_counter(&self, peer: usize, end: End) -> Option<&PieceCounter> {
+        match end {
+            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().share()),
+            End::Receiver => {
+                let inbound = self.inbound.iter().find(|inbound| inbound.peer == peer)?;
+                Some(inbound.ring.memory().share())
+            }
+        }
     }
 
     /// Where this rank is in it.
@@ -147,7 +187,7 @@ impl Shm {
     /// Does this rank share memory with that one?
     #[inline(always)]
     pub fn reaches(&self, peer: usize) -> bool {
-        self.places.of(peer).is_some()
+        self.local.of(peer).is_some()
     }
 
     /// The way to a peer, once there is one.
@@ -168,13 +208,13 @@ impl Shm {
 
     /// From what size on the next body to a peer, which has so many bytes, is best written past the cache.
     #[inline]
-    pub(crate) fn past_cache(&mut self, peer: usize, len: usize) -> usize {
-        let first = CacheDistance::new(self.cores.near, self.cores.past_cache);
-        self.reach(peer, len).unwrap_or(&first).past_cache()
+    pub(crate) fn non_temporal_from(&mut self, peer: usize, len: usize) -> usize {
+        let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
+        self.reach(peer, len).unwrap_or(&first).non_temporal_from()
     }
 
     /// Is the next long message to a peer best moved through the ring, as among cores that are near?
-    pub(crate) fn offers_near(&self, peer: usize) -> bool {
+    pub(crate) fn is_near(&self, peer: usize) -> bool {
         match self.outbound.get(peer) {
             Some(Some(to)) => to.reach.is_near(),
             _ => self.cores.near,
@@ -182,7 +222,7 @@ impl Shm {
     }
 
     /// A peer has just opened the share of a long message that goes to it, with this generation.
-    pub(crate) fn has_opened(&mut self, peer: usize, generation: u32) {
+    pub(crate) fn joins(&mut self, peer: usize, generation: u32) {
         if let Some(to) = self.outbound(peer) {
             let share = to.ring.memory().share();
             to.reach.look_for_long(|| share.is_of(generation));
@@ -192,6 +232,19 @@ impl Shm {
     /// This rank's own doorbell, to sleep on.
     pub fn bell(&self) -> Bell {
         self.segment.bell(self.place)
+    }
+
+    /// Smallest vector of a collective operation to write with non-temporal stores, in bytes.
+    pub fn non_temporal_vectors_from(&self) -> usize {
+        match self.cores.near {
+            true => usize::MAX,
+            false => self.cores.non_temporal_from,
+        }
+    }
+
+    /// Rings this rank's own doorbell.
+    pub(crate) fn ring_own(&self) {
+        self.board.doorbell.ring();
     }
 
     /// Nothing has arrived at this moment.
@@ -212,7 +265,7 @@ impl Shm {
             while new != 0 {
                 let place = word * 64 + new.trailing_zeros() as usize;
                 new &= new - 1;
-                let Some(peer) = self.places.rank(place) else {
+                let Some(peer) = self.local.rank(place) else {
                     return Err(Fault::Broken {
                         peer: place,
                         what: "it calls itself a rank beyond the last".into(),
@@ -246,14 +299,33 @@ fn connect(
     let arrivals = &segment.board(to).arrivals;
     arrivals.fetch_add(1, Ordering::AcqRel);
     let bell = segment.bell(to);
-    let reach = CacheDistance::new(cores.near, cores.past_cache);
+    let reach = CacheDistance::new(cores.near, cores.non_temporal_from);
     Ok(Box::new(Outbound { ring, bell, reach }))
 }
 
-impl Channel for Shm {
+impl Transport for Shm {
     #[inline]
-    fn max_body(&self, _peer: usize) -> usize {
+    fn longest_packet(&self, _peer: usize) -> usize {
         self.segment.shape.arenas().max_body()
+    }
+
+    fn capabilities(&mut self, peer: usize) -> Capabilities {
+        let single_copy = self.single_copy_works(peer);
+        Capabilities {
+            transport: "shared memory",
+            longest_packet: self.longest_packet(peer),
+            piece: self.piece(),
+            pipelined: true,
+            zero_copy: single_copy.then_some(ZeroCopyCapabilities {
+                read: true,
+                notified_write: false,
+                synchronous: true,
+                scattered: true,
+            }),
+            cooperative: single_copy,
+            push: self.is_near(peer),
+            cost: COST,
+        }
     }
 
     #[inline(always)]
@@ -269,7 +341,7 @@ impl Channel for Shm {
             none => none.insert(connect(
                 &self.segment,
                 self.place,
-                self.places.of(peer),
+                self.local.of(peer),
                 self.cores,
             )?),
         };
@@ -277,7 +349,7 @@ impl Channel for Shm {
     }
 
     #[inline(always)]
-    fn get(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+    fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         let arrivals = self.board.arrivals.load(Ordering::Acquire);
         if arrivals != self.arrivals_seen {
             self.accept(arrivals)?;
@@ -298,30 +370,105 @@ impl Channel for Shm {
         Ok(packets)
     }
 
-    fn read(&mut self, peer: usize, address: u64, into: &mut [u8]) -> Result<CopyResult> {
-        let board = self.segment.board(self.places.of(peer).expect(HERE));
-        self.single_copy.read(peer, board, address, into)
+    fn close(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+/// Bytes held in between when the local buffer of a single copy is scattered.
+const UNPACK_BYTES: usize = 64 << 10;
+
+impl ZeroCopy for Shm {
+    fn expose(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
+        Ok(Some(Exposure {
+            buffer: buffer.clone(),
+            len,
+            exposed,
+            key: RemoteKey::new(address, &[]),
+            origin: Origin::Shm,
+        }))
     }
 
-    fn write(&mut self, peer: usize, address: u64, from: &[u8]) -> Result<CopyResult> {
-        let board = self.segment.board(self.places.of(peer).expect(HERE));
-        self.single_copy.write(peer, board, address, from)
+    fn retract(&mut self, _exposure: Exposure) -> Result<()> {
+        Ok(())
     }
 
-    /// It lies in the ring by which the message's sender sends.
-    fn share(&self, peer: usize, end: End) -> Option<&PieceCounter> {
-        match end {
-            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().share()),
-            End::Receiver => {
-                let inbound = self.inbound.iter().find(|inbound| inbound.peer == peer)?;
-                Some(inbound.ring.memory().share())
-            }
+    fn read(
+        &mut self,
+        peer: usize,
+        from: &RemoteKey,
+        to: &Exposure,
+        range: Range<usize>,
+        _token: Head,
+    ) -> Result<Transfer> {
+        let (start, len) = (range.start, range.len());
+        let mut copy = |position: usize, room: &mut [u8]| {
+            let board = self.segment.board(self.local.of(peer).expect(HERE));
+            self.single_copy
+                .read(peer, board, from.address + position as u64, room)
+        };
+        let dense = to
+            .buffer
+            .with_dense_mut(start, len, |room| copy(start, room));
+        if let Some(answer) = dense {
+            return Ok(answer);
         }
+        let mut room = vec![0; len.min(UNPACK_BYTES)];
+        let mut done = 0;
+        while done < len {
+            let piece = room.len().min(len - done);
+            let copied = copy(start + done, &mut room[..piece]);
+            if copied != Transfer::Done {
+                return Ok(copied);
+            }
+            done += to.buffer.unpack(start + done, &room[..piece]);
+        }
+        Ok(Transfer::Done)
     }
 
-    fn can_read(&mut self, peer: usize) -> bool {
-        let board = self.segment.board(self.places.of(peer).expect(HERE));
-        self.single_copy.works(peer, board)
+    fn write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        range: Range<usize>,
+        _token: Head,
+    ) -> Result<Transfer> {
+        let (start, len) = (range.start, range.len());
+        let mut copy = |position: usize, bytes: &[u8]| {
+            let board = self.segment.board(self.local.of(peer).expect(HERE));
+            self.single_copy
+                .write(peer, board, to.address + position as u64, bytes)
+        };
+        let dense = from
+            .buffer
+            .with_dense(start, len, |bytes| copy(start, bytes));
+        if let Some(answer) = dense {
+            return Ok(answer);
+        }
+        let mut room = vec![0; len.min(UNPACK_BYTES)];
+        let mut done = 0;
+        while done < len {
+            let piece = room.len().min(len - done);
+            from.buffer.pack(start + done, &mut room[..piece]);
+            let copied = copy(start + done, &room[..piece]);
+            if copied != Transfer::Done {
+                return Ok(copied);
+            }
+            done += piece;
+        }
+        Ok(Transfer::Done)
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        None
     }
 }
 

@@ -7,8 +7,8 @@
 use std::io;
 
 use super::segment::{Board, Segment};
+use crate::Transfer;
 use crate::sync::Ordering;
-use crate::{CopyResult, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
@@ -59,6 +59,10 @@ impl SingleCopy {
 
     pub fn works(&mut self, peer: usize, board: &Board) -> bool {
         if self.standing[peer] == Standing::Unknown {
+            if board.pid.load(Ordering::Acquire) == 0 {
+                // The peer has not joined the memory yet: it can be asked later.
+                return self.allowed;
+            }
             self.standing[peer] = if self.allowed && probe(board) {
                 Standing::Works
             } else {
@@ -68,42 +72,30 @@ impl SingleCopy {
         self.standing[peer] == Standing::Works
     }
 
-    pub fn read(
-        &mut self,
-        peer: usize,
-        board: &Board,
-        address: u64,
-        into: &mut [u8],
-    ) -> Result<CopyResult> {
+    pub fn read(&mut self, peer: usize, board: &Board, address: u64, into: &mut [u8]) -> Transfer {
         if !self.works(peer, board) {
-            return Ok(CopyResult::Refused);
+            return Transfer::Refused;
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = read_process(pid, address, into);
-        Ok(self.judge(peer, done))
+        self.judge(peer, done)
     }
 
-    pub fn write(
-        &mut self,
-        peer: usize,
-        board: &Board,
-        address: u64,
-        from: &[u8],
-    ) -> Result<CopyResult> {
+    pub fn write(&mut self, peer: usize, board: &Board, address: u64, from: &[u8]) -> Transfer {
         if !self.works(peer, board) {
-            return Ok(CopyResult::Refused);
+            return Transfer::Refused;
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = write_process(pid, address, from);
-        Ok(self.judge(peer, done))
+        self.judge(peer, done)
     }
 
-    fn judge(&mut self, peer: usize, done: io::Result<()>) -> CopyResult {
+    fn judge(&mut self, peer: usize, done: io::Result<()>) -> Transfer {
         match done {
-            Ok(()) => CopyResult::Done,
+            Ok(()) => Transfer::Done,
             Err(_) => {
                 self.standing[peer] = Standing::Refused;
-                CopyResult::Refused
+                Transfer::Refused
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::suite::take;
 
 const FAR: Cores = Cores {
     near: false,
-    past_cache: 1024,
+    non_temporal_from: 1024,
 };
 
 fn pair(shape: Shape) -> (Shm, Shm) {
@@ -87,25 +87,25 @@ fn ranks_with_other_rings_are_told_apart() {
 }
 
 #[test]
-fn single_copy_reads_the_peer_or_says_no() {
+fn it_keeps_the_promises_of_zero_copy() {
     let shape = Shape::new(8, 8 << 10).unwrap();
-    let (_a, mut b) = pair(shape);
-    let source: Vec<u8> = (0..100_000).map(|i| (i % 251) as u8).collect();
-    let mut target = vec![0; source.len()];
-    match b.read(0, source.as_ptr() as u64, &mut target).unwrap() {
-        CopyResult::Done => assert_eq!(source, target),
-        CopyResult::Refused => assert!(!b.can_read(0)),
+    let (a, mut b) = pair(shape);
+    match b.capabilities(0).zero_copy {
+        Some(zero_copy) => {
+            assert!(zero_copy.read && zero_copy.synchronous);
+            crate::suite::zero_copy_promises(a, b);
+        }
+        None => println!("this machine does not let a process read another one's memory"),
     }
+}
+
+#[test]
+fn a_rank_that_may_not_copy_says_so() {
+    let shape = Shape::new(8, 8 << 10).unwrap();
     let fd = Segment::create(1).unwrap();
-    let mut never = Shm::attach(
-        Segment::open(fd, shape).unwrap(),
-        0,
-        LocalRanks::all(1),
-        false,
-        FAR,
-    )
-    .unwrap();
-    assert!(!never.can_read(0));
+    let segment = Segment::open(fd, shape).unwrap();
+    let mut never = Shm::attach(segment, 0, LocalRanks::all(1), false, FAR).unwrap();
+    assert_eq!(never.capabilities(0).zero_copy, None);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The RDMA devices of this host: what each is, which would be used, and why not the rest.
 
 use device::Placement;
-use device::verbs::{Choice, Gid, GidKind, Listed, choose, list};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
+use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
 use crate::settings::wrap;
 
@@ -280,7 +280,7 @@ fn or_dash(words: Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use device::verbs::{Rate, Surroundings};
+    use verbs::{Rate, Surroundings};
 
     use super::*;
 

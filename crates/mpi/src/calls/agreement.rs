@@ -135,7 +135,7 @@ impl Agreement {
         let state = &mut *self.rank.lock();
         state
             .messages
-            .send_owned(&mut state.channels, peer, key, bytes)
+            .send_owned(&mut state.router, peer, key, bytes)
     }
 
     async fn complete(&self, request: RequestId) -> Result<()> {

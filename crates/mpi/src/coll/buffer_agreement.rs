@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use channel::Channels;
+use channel::Router;
 use channel::shm::Shm;
 use datatype::{Op, Predefined};
 
@@ -27,7 +27,7 @@ impl Rank {
         let (free, round) = {
             let state = &mut *self.lock();
             let members = &state.comms.get(comm)?.core.members;
-            match places(&state.channels, members) {
+            match places(&state.router, members) {
                 Some(_) => state.collective_buffers.offer(),
                 None => (0, 0),
             }
@@ -36,14 +36,13 @@ impl Rank {
         let State {
             comms,
             collective_buffers,
-            channels,
+            router,
             ..
         } = &mut *self.lock();
         collective_buffers.end_offer(free);
         let (free, round) = agreed?;
         let entry = comms.get_mut(comm)?;
-        let Some((shm, places)) = places(channels, &entry.core.members).filter(|_| free != 0)
-        else {
+        let Some((shm, places)) = places(router, &entry.core.members).filter(|_| free != 0) else {
             entry.buffer.put_off();
             return Ok(());
         };
@@ -60,9 +59,9 @@ impl Rank {
 }
 
 /// The memory that the members share and their places in it; `None` if they do not all share one.
-fn places<'a>(channels: &'a Channels, members: &Members) -> Option<(&'a Shm, Members)> {
-    let shm = channels.shm()?;
-    let place = |member| Some(shm.places().of(member)? as u32);
+fn places<'a>(router: &'a Router, members: &Members) -> Option<(&'a Shm, Members)> {
+    let shm = router.shared_memory()?;
+    let place = |member| Some(shm.local().of(member)? as u32);
     let places: Option<Vec<u32>> = members.iter().map(place).collect();
     Some((shm, places?.into()))
 }

@@ -110,9 +110,9 @@ impl<'a> Call<'a> {
     fn start_send(&self, state: &mut State, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
         let peer = self.world(to)?;
         let State {
-            messages, channels, ..
+            messages, router, ..
         } = state;
-        let id = messages.send(channels, Mode::Standard, &buffer, peer, self.key(self.me()))?;
+        let id = messages.send(router, Mode::Standard, &buffer, peer, self.key(self.me()))?;
         let request = (id != messages.requests.done()).then_some(id);
         Ok(Pending {
             rank: self.rank,
@@ -126,10 +126,10 @@ impl<'a> Call<'a> {
     fn start_receive(&self, state: &mut State, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
         let expected = Some(buffer.len() as u64);
         let State {
-            messages, channels, ..
+            messages, router, ..
         } = state;
         let id = messages.receive(buffer, self.key(from))?;
-        messages.flush(channels)?;
+        messages.flush(router)?;
         Ok(Pending {
             rank: self.rank,
             request: Some(id),

@@ -50,14 +50,14 @@ impl SmallCall<'_> {
     #[inline(always)]
     fn repeat(&self, mut step: impl FnMut(&mut Round) -> Result<bool>) -> Result<()> {
         self.rank.wait_until(self.waiting, |state| {
-            let past_cache = state.messages.limits.past_cache;
-            let State {
-                comms, channels, ..
-            } = state;
+            let State { comms, router, .. } = state;
             let entry = comms.get_mut(self.comm)?;
-            let (CommBuffer::Ready(buffer), Some(shm)) = (&mut entry.buffer, channels.shm()) else {
+            let (CommBuffer::Ready(buffer), Some(shm)) =
+                (&mut entry.buffer, router.shared_memory())
+            else {
                 return Err(gone());
             };
+            let past_cache = shm.non_temporal_vectors_from();
             let over = step(&mut Round {
                 buffer,
                 shm,

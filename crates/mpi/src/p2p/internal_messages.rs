@@ -3,38 +3,36 @@
 //! They need no receive: they wait among the unexpected messages until somebody takes them, and wake tasks when they
 //! come. Each piece fits a packet.
 
-use channel::{Channel, Channels};
+use channel::{Router, Transport};
 
 use super::{Body, Messages};
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Envelope, Kind};
+use crate::packet::{Eager, Envelope};
 use crate::request::{Operation, RequestId};
 
 impl Messages {
     /// Sends a copy of `bytes`; the request completes when the channel has taken all of it.
     pub fn send_owned(
         &mut self,
-        channels: &mut Channels,
+        router: &mut Router,
         peer: usize,
         key: Key,
         bytes: &[u8],
     ) -> Result<RequestId> {
         let last = self.requests.add(Operation::NOBODYS)?;
-        let mut pieces = bytes.chunks(channels.max_body(peer)).peekable();
+        let mut pieces = bytes.chunks(router.longest_packet(peer)).peekable();
         while let Some(piece) = pieces.next() {
-            let token = if pieces.peek().is_none() { last.0 } else { 0 };
-            self.queue_short(
-                peer,
-                Envelope {
-                    kind: Kind::Eager,
-                    key,
-                    token,
-                },
-                piece,
-            );
+            let completes = pieces.peek().is_none().then_some(last);
+            let envelope = Envelope {
+                kind: Eager::Whole.into(),
+                key,
+                token: 0,
+            };
+            self.send_queue
+                .push_last(peer, envelope, piece.into(), completes);
         }
-        self.flush(channels)?;
+        self.flush(router)?;
         Ok(last)
     }
 

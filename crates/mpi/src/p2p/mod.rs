@@ -1,189 +1,133 @@
 //! Point-to-point communication (MPI 5.0 §3).
 //!
-//! A short message travels at once (*eager*), in one packet, or through shared memory in several that nothing comes
-//! between; a long one stays with its sender, who offers it (*rendezvous*), and the receiver fetches it: it reads the
-//! sender's memory where it can, and otherwise asks for it in packets.
+//! A message leaves at once (*eager*), or its sender keeps and announces it (*rendezvous*); `protocol` chooses. The state
+//! is a composition of machines, each with its own file, its own invariants and its own tests: the send queue, arrivals,
+//! transfers, rendezvous, announced receives, deferred actions. [`Messages`] connects them.
 
+mod arrivals;
+mod cooperative_copy;
+mod deferred;
 mod handlers;
 mod internal_messages;
+mod message;
 #[cfg(test)]
 mod nonsense_tests;
 mod probe;
-mod rdma;
+pub(crate) mod protocol;
 mod ready_to_receive;
 mod receive;
 mod recv_fast_path;
 mod rendezvous;
 mod send;
 mod send_queue;
+mod transfers;
 
-use std::collections::{HashMap, VecDeque};
+use channel::{Exposed, Head, Router, Transport, ZeroCopy};
 
-use channel::{Channel, Channels};
+use arrivals::Arrivals;
+use deferred::Deferred;
+pub use message::{Body, Bytes, Message};
 pub use probe::{Claimed, Found};
-use rdma::Transfer;
-pub(crate) use recv_fast_path::Short;
-use rendezvous::{Chore, Fetch};
-pub use send_queue::Peer;
+use protocol::{Case, Limits, Protocol, choose};
+use ready_to_receive::{AnnouncedReceives, Announcer};
+pub(crate) use recv_fast_path::FastPath;
+use rendezvous::Fetches;
+use send_queue::{MessageSource, SendQueue};
+use transfers::{Stage, Transfers};
 
-use crate::Result;
 use crate::matching::{Posted, Unexpected};
-use crate::request::Requests;
+use crate::packet::{Offer, encode};
+use crate::request::{RequestId, Requests, Send};
+use crate::{Result, Status};
 
 /// How a send completes (MPI 5.0 §3.4). Buffered sends are standard sends from a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
+    /// Completes when the buffer can be reused.
     Standard,
+    /// Completes at once.
     Buffered,
+    /// Completes after the match.
     Synchronous,
+    /// The receive is posted already.
     Ready,
 }
 
-/// Everything that messages of this rank need, whatever communicator they belong to.
+/// All messages of this rank, whatever their communicator.
 pub struct Messages {
+    /// The requests of this rank.
     pub requests: Requests,
     posted: Posted,
     unexpected: Unexpected<Message>,
-    /// What is known of each peer beyond "nothing special".
-    peers: Vec<Option<Box<Peer>>>,
-    /// Peers with packets that found no room yet.
-    waiting: VecDeque<usize>,
-    /// Offers that have met their receive and can be fetched.
-    fetches: VecDeque<Fetch>,
-    /// What else is to be done for long messages, ours and others'.
-    chores: VecDeque<Chore>,
-    /// Buffers that a device has access to, by their request.
-    transfers: HashMap<u32, Transfer>,
-    /// Which receives are told to their senders ahead.
-    ahead: ready_to_receive::Receiver,
-    pub(crate) limits: Limits,
-    /// A packet that made no sense ends the job at the next opportunity.
+    send_queue: SendQueue,
+    arrivals: Arrivals,
+    fetches: Fetches,
+    transfers: Transfers,
+    deferred: Deferred,
+    announcer: Announcer,
+    announced: AnnouncedReceives,
+    limits: Limits,
+    /// The first violation of the protocol by a peer. It ends the job at the next progress.
     pub broken: Option<crate::Error>,
 }
 
-/// Where protocols change, from the knobs.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest message that is sent at once in one packet, in bytes.
-    pub whole: usize,
-    /// The longest one that is sent at once to a rank that shares memory, in pieces.
-    pub eager: usize,
-    /// From this length on what all ranks share is written past the cache.
-    pub past_cache: usize,
-    /// From this length on a message is fetched by a single copy where that is allowed.
-    pub single_copy: usize,
-    /// From this length on its sender helps.
-    pub together: usize,
-    /// Unexpected bytes from one peer beyond which it is told to send headers only.
-    pub unexpected: usize,
-    /// Who moves a long message over RDMA.
-    pub rendezvous: knobs::Rendezvous,
+/// The machines that the send queue needs while it sends.
+struct Sources<'a> {
+    requests: &'a mut Requests,
+    transfers: &'a mut Transfers,
+    deferred: &'a mut Deferred,
+    announcer: &'a mut Announcer,
+    limits: &'a Limits,
 }
 
-/// A message that no receive has asked for yet.
-pub struct Message {
-    pub peer: usize,
-    pub body: Body,
-}
-
-pub enum Body {
-    /// The message is here. `sync`: the sender's request that wants to hear of the match.
-    Here { bytes: Bytes, sync: Option<u32> },
-    /// The sender has it still: its request, and what it offers.
-    Offered {
-        request: u32,
-        offer: crate::packet::Offer,
-    },
-}
-
-impl Body {
-    pub fn bytes(&self) -> usize {
-        match self {
-            Body::Here { bytes, .. } => bytes.len(),
-            Body::Offered { offer, .. } => offer.len as usize,
-        }
-    }
-}
-
-/// The bytes of a message that waits: the short ones, which are the many, need no memory of their own.
-pub enum Bytes {
-    Short { len: u8, bytes: [u8; SHORT] },
-    Long(Box<[u8]>),
-}
-
-const SHORT: usize = 32;
-
-impl From<&[u8]> for Bytes {
-    #[inline]
-    fn from(from: &[u8]) -> Bytes {
-        if from.len() > SHORT {
-            return Bytes::Long(from.into());
-        }
-        let mut bytes = [0; SHORT];
-        bytes[..from.len()].copy_from_slice(from);
-        Bytes::Short {
-            len: from.len() as u8,
-            bytes,
-        }
-    }
-}
-
-impl From<Bytes> for Box<[u8]> {
-    fn from(bytes: Bytes) -> Box<[u8]> {
-        match bytes {
-            Bytes::Short { .. } => (*bytes).into(),
-            Bytes::Long(bytes) => bytes,
-        }
-    }
-}
-
-impl std::ops::Deref for Bytes {
-    type Target = [u8];
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Short { len, bytes } => &bytes[..*len as usize],
-            Bytes::Long(bytes) => bytes,
-        }
-    }
+/// The token of a transfer: its request.
+fn token_of(id: RequestId) -> Head {
+    [id.0.into(), 0, 0]
 }
 
 impl Messages {
-    pub fn new(ranks: usize, limits: Limits) -> Messages {
+    /// The messages of a rank with these peers.
+    pub fn new(router: &Router, ranks: usize, limits: Limits) -> Messages {
+        let whole = |peer| limits.whole(router.piece(peer));
         Messages {
             requests: Requests::default(),
             posted: Posted::default(),
             unexpected: Unexpected::default(),
-            peers: std::iter::repeat_with(|| None).take(ranks).collect(),
-            waiting: VecDeque::new(),
-            fetches: VecDeque::new(),
-            chores: VecDeque::new(),
-            transfers: HashMap::new(),
-            ahead: ready_to_receive::Receiver::default(),
+            send_queue: SendQueue::new((0..ranks).map(whole)),
+            arrivals: Arrivals::new(ranks),
+            fetches: Fetches::default(),
+            transfers: Transfers::default(),
+            deferred: Deferred::default(),
+            announcer: Announcer::default(),
+            announced: AnnouncedReceives::default(),
             limits,
             broken: None,
         }
     }
 
-    /// Is there anything that can be moved without a packet from outside?
+    /// Something can be moved without a packet from outside.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        !self.waiting.is_empty() || !self.fetches.is_empty() || !self.chores.is_empty()
+        self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
     }
 
-    /// Takes what has arrived, moves long messages, sends what waits for room. True if anything moved.
+    /// Takes what has arrived, advances announced messages, and sends what waits for room. True if anything moved.
     #[inline(always)]
-    pub fn round(&mut self, channels: &mut Channels) -> Result<bool> {
-        let packets = channels.get(
+    pub fn round(&mut self, router: &mut Router) -> Result<bool> {
+        let mut arrived = router.poll(
             #[inline(always)]
             |peer, head, body| self.on_packet(peer, head, body),
         )?;
-        let moved = packets > 0 || self.has_work();
+        while let Some(done) = router.done() {
+            arrived += 1;
+            self.transfer_done(&done);
+        }
+        let moved = arrived > 0 || self.has_work();
         if moved {
-            let fetched = self.fetch(channels)?;
-            let flushed = self.flush(channels)?;
-            if packets == 0 && channels.waits_by_node() {
-                // Whoever waits for room lets time pass.
+            let fetched = self.advance(router)?;
+            let flushed = self.flush(router)?;
+            if arrived == 0 && router.waits_through_node() {
+                // A rank that waits for room lets time pass.
                 return Ok(fetched || flushed);
             }
             if let Some(error) = self.broken.take() {
@@ -193,7 +137,113 @@ impl Messages {
         Ok(moved)
     }
 
+    /// Sends what there is room for. True if anything left.
+    #[inline]
+    pub fn flush(&mut self, router: &mut Router) -> Result<bool> {
+        if !self.send_queue.is_waiting() {
+            return Ok(false);
+        }
+        let (queue, mut sources) = self.parts();
+        queue.flush(router, &mut sources)
+    }
+
+    /// The messages that no receive has matched.
     pub fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
         self.unexpected.iter()
+    }
+
+    fn parts(&mut self) -> (&mut SendQueue, Sources<'_>) {
+        let sources = Sources {
+            requests: &mut self.requests,
+            transfers: &mut self.transfers,
+            deferred: &mut self.deferred,
+            announcer: &mut self.announcer,
+            limits: &self.limits,
+        };
+        (&mut self.send_queue, sources)
+    }
+}
+
+impl Sources<'_> {
+    /// A request is complete, or its message takes another path: its buffer is its owner's again.
+    fn release(&mut self, id: RequestId) {
+        if self.transfers.is_empty() {
+            return;
+        }
+        let Some(transfer) = self.transfers.end(id) else {
+            return;
+        };
+        if let Stage::Announced { notice, .. } = transfer.stage {
+            self.announcer.closed();
+            let peer = transfer.peer;
+            self.deferred
+                .push(deferred::Action::Forget { peer, notice });
+        }
+        self.deferred.retract(transfer.exposure);
+    }
+
+    /// The announcement of a message: its length, and the key by which the receiver can read it.
+    fn offer(&mut self, router: &mut Router, peer: usize, request: RequestId) -> Result<Offer> {
+        let Some(send) = self.requests.send_mut(request) else {
+            unreachable!("only a send is announced")
+        };
+        let buffer = &send.buffer;
+        let one_run = buffer.as_dense().is_some();
+        let capabilities = router.capabilities(peer);
+        let case = Case {
+            // The decision to announce has been made.
+            headers_only: true,
+            one_run: [one_run, true],
+            ..Case::of_sender(buffer.len(), &capabilities, self.limits)
+        };
+        let protocol = choose(&case);
+        let mut offer = Offer {
+            len: buffer.len() as u64,
+            push: protocol == Protocol::CooperativeCopy && capabilities.push,
+            one_run,
+            key: channel::RemoteKey::NONE,
+        };
+        if matches!(
+            protocol,
+            Protocol::ReadRendezvous | Protocol::CooperativeCopy
+        ) {
+            if let Some(transfer) = self.transfers.get(request) {
+                offer.key = transfer.exposure.key();
+            } else if let Some(exposure) =
+                router.expose(peer, buffer, buffer.len(), Exposed::ToRead)?
+            {
+                offer.key = exposure.key();
+                if exposure.is_held() {
+                    self.transfers
+                        .begin(peer, request, exposure, Stage::Offered);
+                }
+            }
+        }
+        Ok(offer)
+    }
+}
+
+impl MessageSource for Sources<'_> {
+    fn send(&mut self, request: RequestId) -> Option<&mut Send> {
+        self.requests.send_mut(request)
+    }
+
+    fn announce(
+        &mut self,
+        router: &mut Router,
+        peer: usize,
+        request: RequestId,
+    ) -> Result<Vec<u8>> {
+        Ok(encode(&self.offer(router, peer, request)?))
+    }
+
+    fn sent(&mut self, request: RequestId) {
+        // The message may have been about to be announced.
+        self.release(request);
+        self.requests.complete(request, Status::EMPTY);
+    }
+
+    fn left(&mut self, request: RequestId) {
+        self.requests.complete(request, Status::EMPTY);
     }
 }

@@ -2,30 +2,31 @@
 
 use proptest::prelude::*;
 
-use super::{Limits, Messages};
+use channel::Router;
+
+use super::Messages;
+use super::protocol::Limits;
 use crate::matching::Key;
-use crate::packet::{Envelope, Invitation, Kind};
+use crate::packet::{Control, Cooperative, Eager, Envelope, Kind};
 
 const PEER: usize = 1;
 
 fn messages() -> Messages {
     let limits = Limits {
-        whole: 16 << 10,
         eager: 128 << 10,
-        past_cache: 1024,
         single_copy: 128 << 10,
-        together: 128 << 10,
+        cooperative: 128 << 10,
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
     };
-    Messages::new(2, limits)
+    Messages::new(&Router::alone(), 2, limits)
 }
 
 /// What is wrong after these packets.
 fn after(packets: &[(Kind, u32, &[u8])]) -> String {
     let mut messages = messages();
     for &(kind, token, body) in packets {
-        let _ = messages.on_packet(PEER, Envelope::about(kind, token).encode(), body);
+        let _ = messages.on_packet(PEER, Control::about(kind, token).encode(), body);
     }
     messages
         .broken
@@ -36,27 +37,33 @@ fn after(packets: &[(Kind, u32, &[u8])]) -> String {
 fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
     for (packets, what) in [
         (
-            &[(Kind::Piece, 0, &[1; 8][..])][..],
+            &[(Kind::Eager(Eager::NextPiece), 0, &[1; 8][..])][..],
             "a piece of no message",
         ),
         (
-            &[(Kind::EagerPieces, 4, &[1; 8])],
-            "more bytes than it announced",
-        ),
-        (
-            &[(Kind::EagerPieces, 10, &[1; 8]), (Kind::Piece, 0, &[1; 8])],
+            &[(Kind::Eager(Eager::FirstPiece), 4, &[1; 8])],
             "more bytes than it announced",
         ),
         (
             &[
-                (Kind::EagerPieces, 10, &[1; 8]),
-                (Kind::EagerPieces, 10, &[1; 8]),
+                (Kind::Eager(Eager::FirstPiece), 10, &[1; 8]),
+                (Kind::Eager(Eager::NextPiece), 0, &[1; 8]),
+            ],
+            "more bytes than it announced",
+        ),
+        (
+            &[
+                (Kind::Eager(Eager::FirstPiece), 10, &[1; 8]),
+                (Kind::Eager(Eager::FirstPiece), 10, &[1; 8]),
             ],
             "amid the pieces of another",
         ),
-        (&[(Kind::Pushed, 0, &[1; 8])], "that it was not asked for"),
         (
-            &[(Kind::Invite, 0, &[0; Invitation::BYTES])],
+            &[(Kind::Cooperative(Cooperative::Pushed), 0, &[1; 8])],
+            "that it was not asked for",
+        ),
+        (
+            &[(Kind::Cooperative(Cooperative::Invite), 0, &[0; 32])],
             "an invitation that cannot be read",
         ),
     ] {
@@ -71,8 +78,11 @@ fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
 #[test]
 fn a_message_in_pieces_that_is_whole_is_kept() {
     let mut messages = messages();
-    for (kind, token, body) in [(Kind::EagerPieces, 10, 8), (Kind::Piece, 0, 2)] {
-        let _ = messages.on_packet(PEER, Envelope::about(kind, token).encode(), &[1; 8][..body]);
+    for (kind, token, body) in [
+        (Kind::Eager(Eager::FirstPiece), 10, 8),
+        (Kind::Eager(Eager::NextPiece), 0, 2),
+    ] {
+        let _ = messages.on_packet(PEER, Control::about(kind, token).encode(), &[1; 8][..body]);
     }
     let kept: Vec<_> = messages
         .unexpected()
@@ -86,14 +96,14 @@ proptest! {
     #[test]
     fn no_packet_ends_this_rank(
         packets in prop::collection::vec(
-            (0u8..24, 0u32..4, any::<i32>(), prop::collection::vec(any::<u8>(), 0..64)),
+            (any::<u8>(), 0u32..4, any::<i32>(), prop::collection::vec(any::<u8>(), 0..64)),
             0..20,
         ),
     ) {
         let mut messages = messages();
         for (kind, token, tag, body) in packets {
             let key = Key { context: 0, source: 0, tag };
-            let mut head = Envelope { kind: Kind::Eager, key, token }.encode();
+            let mut head = Envelope { kind: Kind::Eager(Eager::Whole), key, token }.encode();
             head[0] = head[0] & !0xff | u64::from(kind);
             let _ = messages.on_packet(PEER, head, &body);
         }

@@ -1,6 +1,6 @@
 //! Looking at messages before they are received (MPI 5.0 §3.8), and taking operations back.
 
-use channel::Channels;
+use channel::Router;
 
 use super::{Message, Messages};
 use crate::matching::Key;
@@ -77,7 +77,7 @@ impl State {
         let id = self
             .messages
             .receive_message(buffer, found.key, found.message)?;
-        self.messages.flush(&mut self.channels)?;
+        self.messages.flush(&mut self.router)?;
         Ok(id)
     }
 }
@@ -107,17 +107,17 @@ impl Messages {
     }
 
     /// Begins to cancel a send or a receive; it then completes, cancelled or not (MPI 5.0 §3.8.4).
-    pub fn cancel(&mut self, channels: &mut Channels, id: RequestId) -> Result<()> {
+    pub fn cancel(&mut self, router: &mut Router, id: RequestId) -> Result<()> {
         let request = self.requests.valid(id)?;
         if request.status.is_some() {
             return Ok(());
         }
         match &request.operation {
-            Operation::Send(_) => self.cancel_send(channels, id)?,
+            Operation::Send(_) => self.cancel_send(router, id)?,
             Operation::Receive(_) => self.cancel_receive(id),
             Operation::Persistent(persistent) => {
                 if let Some(active) = persistent.active {
-                    self.cancel(channels, active)?;
+                    self.cancel(router, active)?;
                 }
             }
             Operation::Collective { .. } | Operation::Generalized => {}

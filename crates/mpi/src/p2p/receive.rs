@@ -2,20 +2,13 @@
 
 use datatype::Buffer;
 
+use super::arrivals::{Coming, Room};
 use super::{Body, Bytes, Message, Messages};
+use crate::comm::AGREEMENT;
 use crate::matching::Key;
-use crate::packet::{Contents, Envelope, Kind};
+use crate::packet::{Contents, Flow, Rendezvous};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Class, Result, Status};
-
-/// A message that is coming in pieces.
-pub(super) struct Coming {
-    key: Key,
-    /// Bytes that are still to come.
-    left: usize,
-    /// The receive that it is for, or else what is here of it.
-    to: std::result::Result<RequestId, Vec<u8>>,
-}
 
 impl Messages {
     /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
@@ -69,18 +62,19 @@ impl Messages {
             Body::Here { bytes, sync } => {
                 self.let_go(message.peer, bytes.len());
                 if let Some(request) = sync {
-                    self.queue_short(message.peer, Envelope::about(Kind::Finished, request), &[]);
+                    self.send_queue
+                        .push_control(message.peer, Rendezvous::Finished, request);
                 }
                 self.deliver(id, sent, Contents::kept(&bytes));
             }
-            Body::Offered { request, offer } => self.accept(id, message.peer, sent, request, offer),
+            Body::Offered(announcement) => self.accept(id, message.peer, sent, announcement),
         }
     }
 
     /// A whole message has met its receive.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: RequestId, sent: Key, body: Contents) {
-        self.met_otherwise(id, 2);
+        self.met_otherwise(id);
         self.requests.complete_receive(
             id,
             #[inline(always)]
@@ -95,7 +89,7 @@ impl Messages {
     pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: Contents) {
         let to = self.posted.take(&key).map(RequestId);
         if let Some(id) = to {
-            self.met_otherwise(id, 2);
+            self.met_otherwise(id);
             if let Some(receive) = self.requests.receive_mut(id) {
                 (receive.key, receive.announced) = (key, announced);
             }
@@ -105,7 +99,7 @@ impl Messages {
             left: announced,
             to: to.ok_or(Vec::new()),
         };
-        if self.peer(peer).coming.replace(coming).is_some() {
+        if !self.arrivals.set_coming(peer, coming) {
             self.nonsense(peer, "a message amid the pieces of another");
         }
         self.go_on(peer, piece);
@@ -113,7 +107,7 @@ impl Messages {
 
     /// The next piece of it. A receive that meets it before it is whole waits for the rest.
     pub(super) fn go_on(&mut self, peer: usize, piece: Contents) {
-        let Some(mut coming) = self.peer(peer).coming.take() else {
+        let Some(mut coming) = self.arrivals.take_coming(peer) else {
             return self.nonsense(peer, "a piece of no message");
         };
         let Some(left) = coming.left.checked_sub(piece.bytes.len()) else {
@@ -134,7 +128,7 @@ impl Messages {
                     self.meet(peer, key, bytes);
                 }
             }
-            coming => self.peer(peer).coming = Some(coming),
+            coming => _ = self.arrivals.set_coming(peer, coming),
         }
     }
 
@@ -147,13 +141,6 @@ impl Messages {
                 self.keep(peer, key, Body::Here { bytes, sync: None });
             }
         }
-    }
-
-    /// Is a message of this peer here in part?
-    #[inline]
-    pub(super) fn is_coming(&self, peer: usize) -> bool {
-        let peer = self.peers[peer].as_ref();
-        peer.is_some_and(|peer| peer.coming.is_some())
     }
 
     /// The next piece of a message that comes in packets.
@@ -179,6 +166,36 @@ impl Messages {
             self.requests.complete(id, status);
         }
         Ok(())
+    }
+
+    /// Keeps a message without a receive, and bounds the bytes of its peer.
+    pub(super) fn keep(&mut self, peer: usize, key: Key, body: Body) {
+        if let Body::Here { bytes, .. } = &body {
+            let room = self
+                .arrivals
+                .hold(peer, bytes.len(), self.limits.unexpected);
+            self.report_room(peer, room);
+        }
+        if key.context & AGREEMENT != 0 {
+            // The task that waits for it has posted no receive that could complete.
+            self.requests.completions += 1;
+        }
+        self.unexpected.add(key, Message { peer, body });
+    }
+
+    /// An unexpected message of a peer has been received.
+    pub(super) fn let_go(&mut self, peer: usize, bytes: usize) {
+        let room = self.arrivals.let_go(peer, bytes, self.limits.unexpected);
+        self.report_room(peer, room);
+    }
+
+    fn report_room(&mut self, peer: usize, room: Option<Room>) {
+        let kind = match room {
+            None => return,
+            Some(Room::Exhausted) => Flow::HeadersOnly,
+            Some(Room::Regained) => Flow::BodiesAllowed,
+        };
+        self.send_queue.push_control(peer, kind, 0);
     }
 
     /// Takes back a receive that has not been matched.

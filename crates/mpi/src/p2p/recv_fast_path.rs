@@ -1,9 +1,8 @@
-//! A blocking receive that is looked for right here, without a request: the short way for a message that is here
-//! already or comes soon.
+//! The fast path of a blocking receive: it polls for its message right here, without a request.
 //!
-//! While it looks, the receive is posted behind all others, so what it takes and in which order is what a posted
-//! request would take. It looks at the first packet of a ring only; whatever else has come is progress's affair. If the
-//! message is long, or does not come, the receive becomes a request.
+//! While it polls, the receive stands behind all posted receives, so it takes the messages that a posted request would take,
+//! in the same order. It peeks at the first packet of a ring only; everything else is left to progress. If the message is
+//! long, or does not come, the receive becomes a request.
 
 use channel::{First, Head};
 use datatype::Buffer;
@@ -15,22 +14,16 @@ use crate::packet::{Contents, Envelope};
 use crate::rank::{Rank, State};
 use crate::{Result, Status};
 
-/// Looks before the receive becomes a request: a few microseconds.
-const LOOKS: u32 = 1024;
-/// The same where ranks share cores, so that there is no point in looking long.
-const LOOKS_IN_A_CROWD: u32 = 16;
-/// After so many looks there is a round of progress,
-const LOOKS_PER_ROUND: u32 = 64;
-/// and after so many receives that found their message with their first looks.
-const SHORT_RECEIVES: u32 = 256;
+/// Receives that may find their message with their first polls before there is a round of progress.
+const FAST_RECEIVES: u32 = 256;
 
-/// Receives that are done with their first looks, without anything else being looked at.
+/// The allowance of receives that end with their first polls, without a round of progress.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Short {
-    /// How many there may be until there is a round of progress.
+pub(crate) struct FastPath {
+    /// Number of such receives until the next round of progress.
     left: u32,
-    /// How often each looks.
-    looks: u32,
+    /// Polls of each.
+    polls: u32,
 }
 
 impl State {
@@ -38,12 +31,13 @@ impl State {
     /// answers in a ping-pong: so nothing is called here, and nothing stands between the look that finds it and the return.
     #[inline(always)]
     pub fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
-        if self.short.left == 0 || !self.tasks.is_empty() || self.messages.unexpected.is_some() {
+        if self.fast_path.left == 0 || !self.tasks.is_empty() || self.messages.unexpected.is_some()
+        {
             return Ok(None);
         }
-        self.short.left -= 1;
-        for _ in 0..self.short.looks {
-            match self.look_here(buffer, key)? {
+        self.fast_path.left -= 1;
+        for _ in 0..self.fast_path.polls {
+            match self.poll_first(buffer, key)? {
                 First::Taken(status) => return Ok(Some(status)),
                 First::Other => return Ok(None),
                 First::Nothing => std::hint::spin_loop(),
@@ -62,23 +56,22 @@ impl Rank {
         buffer: &Buffer,
         key: &Key,
     ) -> Result<Option<Status>> {
-        if self.threads() || !state.tasks.is_empty() || state.channels.only_devices() {
+        if self.threads() || !state.tasks.is_empty() || !state.router.can_peek() {
             // Somebody else could complete the receive, or wait for something meanwhile; or there is no ring to look at.
             return Ok(None);
         }
-        let crowd = self.policy.is_crowded();
-        state.short = Short {
-            left: SHORT_RECEIVES,
-            looks: if crowd { 1 } else { LOOKS_PER_ROUND },
+        let polls = self.waiter.polls();
+        state.fast_path = FastPath {
+            left: FAST_RECEIVES,
+            polls: polls.first,
         };
-        let looks = if crowd { LOOKS_IN_A_CROWD } else { LOOKS };
         let mut round = true;
-        for look in 1..=looks {
+        for poll in 1..=polls.all {
             // Before the round, too: what a probe has shown must not be taken back by its sender now.
             if state.messages.unexpected.is_some() {
                 break;
             }
-            match state.look_here(buffer, key)? {
+            match state.poll_first(buffer, key)? {
                 First::Taken(status) => {
                     if round {
                         state.progress()?;
@@ -90,7 +83,7 @@ impl Rank {
                 First::Nothing => {}
             }
             let moved = round && state.progress()?;
-            round = !moved && look.is_multiple_of(LOOKS_PER_ROUND);
+            round = !moved && poll.is_multiple_of(polls.per_round);
         }
         Ok(None)
     }
@@ -99,11 +92,11 @@ impl Rank {
 impl State {
     /// One look for a whole message that `key` takes.
     #[inline(always)]
-    fn look_here(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
+    fn poll_first(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
         let State {
-            channels, messages, ..
+            router, messages, ..
         } = self;
-        Ok(channels.get_first_if(
+        Ok(router.first_if(
             #[inline(always)]
             |head| messages.is_for(head, key),
             #[inline(always)]
@@ -120,6 +113,6 @@ impl Messages {
     #[inline(always)]
     fn is_for(&self, head: Head, key: &Key) -> bool {
         let sent = Envelope::key(head);
-        Envelope::is_eager(head) && key.takes(&sent) && !self.posted.has(&sent)
+        Envelope::is_whole(head) && key.takes(&sent) && !self.posted.has(&sent)
     }
 }

@@ -1,463 +1,437 @@
-//! Moving a message that its sender has offered: the receiver reads it from the sender's memory, in pieces, so that
-//! packets are looked at in between.
+//! Rendezvous: messages that their sender has announced and keeps until a receive matches.
 //!
-//! From some length on the sender is asked to help: it writes pieces while the receiver reads others, each taking the
-//! next one that nobody has (`channel::share`). Where cores share a cache the sender's pieces come through the ring, which
-//! two cores do faster than one can copy, and the receiver reads only while none come. Where memory may not be read, the
-//! receiver asks for packets instead.
+//! By *read*, the announcement carries a key to the message; the receiver reads and reports the end. By *write*, the
+//! receiver answers with a key to its buffer; the sender writes, and a notice ends the write. By *packets*, the receiver
+//! asks for the message as packets. `protocol` chooses among them, and among cooperative copies.
+//!
+//! What must always hold: an announced message ends by exactly one of these; where one turns out to be impossible, another
+//! takes its place, and packets always work.
 
-use std::ops::Range;
+use std::collections::VecDeque;
 
-use channel::{Channel, Channels, CopyResult, End, Exposure, OneSided, Put};
-use datatype::Buffer;
+use channel::{
+    Capabilities, Done, End, Exposed, Exposure, NotifiedWrite, Router, Transfer, Transport,
+    ZeroCopy,
+};
 
 use super::Messages;
-use super::rdma::Write;
-use super::ready_to_receive::Word;
+use super::cooperative_copy::{CooperativeCopy, Copied};
+use super::deferred::Action;
+use super::message::Announcement;
+use super::protocol::{Case, Protocol, choose};
 use super::receive::received;
-use super::send::fill;
+use super::token_of;
+use super::transfers::{Stage, WriteBack};
 use crate::matching::Key;
-use crate::packet::{Contents, Envelope, Invitation, Kind, Offer};
+use crate::packet::{Body as _, ClearToSend, Control, Offer, Rendezvous, Target, encode};
 use crate::request::RequestId;
-use crate::{Class, Error, Result};
+use crate::{Result, Status};
 
-/// How much of a message is moved before packets are looked at again.
-const PIECE: usize = 128 << 10;
-/// The smallest piece of a message that two move together, and the one that goes through the ring.
-const LEAST_PIECE: usize = 32 << 10;
-/// How many pieces a sender takes at once to put them into the ring.
-const RUN: u32 = 8;
-/// How many looks a receiver waits for the sender's next piece before it reads one itself: some tens of microseconds.
-const PATIENCE: u32 = 512;
-/// How much is held in between when the receiver's buffer is not in one piece.
-const UNPACK_BYTES: usize = 64 << 10;
+/// Bytes that a synchronous copy moves before packets are polled again.
+pub(super) const STEP: usize = 128 << 10;
 
-/// An offer that has met its receive.
+/// The announced messages that have met their receive, in order.
+#[derive(Default)]
+pub(super) struct Fetches {
+    queue: VecDeque<Fetch>,
+}
+
+/// An announced message that has met its receive.
 pub(super) struct Fetch {
     pub(super) peer: usize,
     pub(super) receive: RequestId,
     /// The sender's request.
     pub(super) sender: u32,
     pub(super) offer: Offer,
-    together: Option<Together>,
+    method: Method,
 }
 
-/// A message that sender and receiver move together.
-#[derive(Clone, Copy)]
-struct Together {
-    generation: u32,
-    pieces: u32,
-    piece: usize,
-    /// How many the receiver reads at once.
-    run: u32,
-    /// How many are here, where they come through the ring and only the receiver knows.
-    here: Option<u32>,
-    /// Looks without one before the receiver takes pieces itself; none if it does so at once.
-    patience: u32,
+/// The progress of a fetch.
+enum Method {
+    Undecided,
+    /// This rank copies, step by step, into the exposed buffer.
+    Steps(Exposure),
+    /// Both ranks copy.
+    Together(CooperativeCopy),
 }
 
-/// What a long message needs besides its fetching.
-pub(super) enum Chore {
-    Help(Help),
-    Write(Write),
-    /// What a peer has told ahead, or revokes.
-    Hear(usize, Word),
-    /// A number by which nobody will tell of a write.
-    Forget(u32),
-    /// The device's access to a buffer ends.
-    Retract(Exposure),
+impl Fetches {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The cooperative copy into a receive's buffer.
+    pub(super) fn cooperative(&mut self, receive: RequestId) -> Option<&mut CooperativeCopy> {
+        let fetch = self
+            .queue
+            .iter_mut()
+            .find(|fetch| fetch.receive == receive)?;
+        match &mut fetch.method {
+            Method::Together(copy) => Some(copy),
+            Method::Undecided | Method::Steps(_) => None,
+        }
+    }
+
+    /// The first fetch waits for pieces that its sender pushes.
+    fn is_patient(&mut self) -> bool {
+        match self.queue.front_mut().map(|fetch| &mut fetch.method) {
+            Some(Method::Together(copy)) => copy.waits(),
+            _ => false,
+        }
+    }
 }
 
-/// An invitation that this rank, the sender, has accepted.
-pub(super) struct Help {
-    peer: usize,
-    request: RequestId,
-    invitation: Invitation,
-    /// Pieces that have been taken and found no room in the ring yet; none at first.
-    taken: Option<Range<u32>>,
-}
-
-/// What a step of a fetch came to.
-enum Step {
-    /// So many bytes are here now, counted from the beginning.
-    Here(usize),
-    /// Nothing to do for us: the sender still writes its last piece.
-    Waiting,
-    Refused,
-}
-
+// The receiver's end.
 impl Messages {
-    /// An offer has met its receive: fetch it.
+    /// An announced message has met its receive: it will be fetched.
     pub(super) fn accept(
         &mut self,
         id: RequestId,
         peer: usize,
         sent: Key,
-        request: u32,
-        offer: Offer,
+        announcement: Announcement,
     ) {
-        self.met_otherwise(id, 2);
+        self.met_otherwise(id);
         let Some(receive) = self.requests.receive_mut(id) else {
             return;
         };
         receive.key = sent;
-        receive.announced = offer.len as usize;
-        self.fetches.push_back(Fetch {
+        receive.announced = announcement.offer.len as usize;
+        self.fetches.queue.push_back(Fetch {
             peer,
             receive: id,
-            sender: request,
-            offer,
-            together: None,
+            sender: announcement.request,
+            offer: announcement.offer,
+            method: Method::Undecided,
         });
     }
 
-    /// Moves the next piece of the next offered message. True if anything moved.
+    /// Performs the deferred actions, and moves the next step of the next fetch. True if anything moved.
     #[inline]
-    pub fn fetch(&mut self, channels: &mut Channels) -> Result<bool> {
-        if self.fetches.is_empty() && self.chores.is_empty() {
+    pub(super) fn advance(&mut self, router: &mut Router) -> Result<bool> {
+        if self.fetches.is_empty() && self.deferred.is_empty() {
             return Ok(false);
         }
-        self.next_chore(channels)?;
-        let next = self.fetches.front_mut();
-        match next.and_then(|fetch| fetch.together.as_mut()) {
-            Some(together) if together.patience > 0 => {
-                together.patience -= 1;
-                std::hint::spin_loop();
-                Ok(true)
-            }
-            _ => self.fetch_next(channels),
+        self.act(router)?;
+        if self.fetches.is_patient() {
+            std::hint::spin_loop();
+            return Ok(true);
         }
+        self.fetch_next(router)
     }
 
     #[inline(never)]
-    fn fetch_next(&mut self, channels: &mut Channels) -> Result<bool> {
-        let Some(mut fetch) = self.fetches.pop_front() else {
+    fn fetch_next(&mut self, router: &mut Router) -> Result<bool> {
+        let Some(mut fetch) = self.fetches.queue.pop_front() else {
             return Ok(true);
         };
         let Some(receive) = self.requests.receive_mut(fetch.receive) else {
             return Ok(true);
         };
         let wanted = receive.announced.min(receive.buffer.len());
-        let arrived = receive.arrived;
-        let buffer = receive.buffer.clone();
-        if wanted > 0 && self.fetch_by_rdma(channels, &fetch, &buffer, wanted)? {
+        if wanted == 0 {
+            self.fetched(&fetch, 0);
             return Ok(true);
         }
-        let single = fetch.offer.address != 0
-            && wanted >= self.limits.single_copy
-            && channels.can_read(fetch.peer);
-        if single && fetch.together.is_none() && arrived == 0 {
-            fetch.together = self.invite(channels, &fetch, &buffer, wanted)?;
-            if fetch.together.is_some() {
-                self.fetches.push_front(fetch);
-                return Ok(true);
-            }
-        }
-        let step = match &mut fetch.together {
-            _ if wanted == 0 => Step::Here(0),
-            Some(together) => {
-                read_together(channels, fetch.peer, fetch.offer, &buffer, wanted, together)?
-            }
-            None if single => read_alone(channels, &fetch, &buffer, arrived, wanted)?,
-            None => Step::Refused,
-        };
-        let Some(receive) = self.requests.receive_mut(fetch.receive) else {
+        if matches!(fetch.method, Method::Undecided) && !self.decide(router, &mut fetch, wanted)? {
             return Ok(true);
-        };
-        match step {
-            Step::Here(bytes) if bytes == wanted => {
-                receive.arrived = bytes;
-                let status = received(&receive.buffer, receive.key, receive.announced);
-                self.queue_short(
-                    fetch.peer,
-                    Envelope::about(Kind::Finished, fetch.sender),
-                    &[],
-                );
-                self.requests.complete(fetch.receive, status);
+        }
+        match &mut fetch.method {
+            Method::Undecided => self.ask_for_packets(&fetch),
+            Method::Steps(exposure) => {
+                let arrived = self
+                    .requests
+                    .receive_mut(fetch.receive)
+                    .map_or(0, |it| it.arrived);
+                let end = wanted.min(arrived + STEP);
+                let token = token_of(fetch.receive);
+                let key = &fetch.offer.key;
+                match router.read(fetch.peer, key, exposure, arrived..end, token)? {
+                    Transfer::Done if end == wanted => {
+                        self.fetched(&fetch, wanted);
+                        self.end_steps(fetch);
+                    }
+                    Transfer::Done | Transfer::Started => {
+                        if let Some(receive) = self.requests.receive_mut(fetch.receive) {
+                            receive.arrived = end;
+                        }
+                        self.fetches.queue.push_front(fetch);
+                    }
+                    Transfer::Refused => {
+                        self.ask_for_packets(&fetch);
+                        self.end_steps(fetch);
+                    }
+                }
             }
-            Step::Here(bytes) => {
-                receive.arrived = bytes;
-                self.fetches.push_front(fetch);
-            }
-            Step::Waiting => self.fetches.push_front(fetch),
-            Step::Refused => {
-                receive.arrived = 0;
-                let body = fetch.receive.0.to_ne_bytes();
-                self.queue_short(
-                    fetch.peer,
-                    Envelope::about(Kind::ClearToSend, fetch.sender),
-                    &body,
-                );
-            }
+            Method::Together(copy) => match copy.advance(router, fetch.peer, &fetch.offer.key)? {
+                Copied::All => self.fetched(&fetch, wanted),
+                Copied::Some => self.fetches.queue.push_front(fetch),
+            },
         }
         Ok(true)
     }
 
-    /// Asks the sender to help with a message that is worth it.
-    fn invite(
-        &mut self,
-        channels: &mut Channels,
-        fetch: &Fetch,
-        buffer: &Buffer,
-        wanted: usize,
-    ) -> Result<Option<Together>> {
-        let Some((address, _)) = buffer.as_dense().filter(|_| wanted >= self.limits.together)
-        else {
-            return Ok(None);
+    /// Chooses a protocol for a fetch and begins it. False: the transfer or the sender does the rest.
+    fn decide(&mut self, router: &mut Router, fetch: &mut Fetch, wanted: usize) -> Result<bool> {
+        let (peer, id) = (fetch.peer, fetch.receive);
+        let capabilities = router.capabilities(peer);
+        let Some(receive) = self.requests.receive_mut(id) else {
+            return Ok(false);
         };
-        let Some(share) = channels.share(fetch.peer, End::Receiver) else {
-            return Ok(None);
+        let buffer = receive.buffer.clone();
+        let limits = self.limits;
+        let mut case = Case {
+            end: End::Receiver,
+            one_run: [fetch.offer.one_run, buffer.as_dense().is_some()],
+            readable: !fetch.offer.key.is_none(),
+            ..Case::of_sender(wanted, &capabilities, &limits)
         };
-        let push = fetch.offer.near && LEAST_PIECE <= channels.max_body(fetch.peer);
-        let (piece, run) = match push {
-            true => (LEAST_PIECE, (PIECE / LEAST_PIECE) as u32),
-            false => {
-                let quarter = (wanted / 4).next_multiple_of(4096);
-                (quarter.clamp(LEAST_PIECE, PIECE), 1)
+        let alone = Capabilities {
+            cooperative: false,
+            ..capabilities
+        };
+        let synchronous = capabilities
+            .zero_copy
+            .is_some_and(|zero_copy| zero_copy.synchronous);
+        loop {
+            let protocol = choose(&case);
+            if protocol == Protocol::CooperativeCopy {
+                let begun =
+                    CooperativeCopy::begin(router, peer, id, &buffer, wanted, fetch.offer.push)?;
+                if let Some((copy, invitation)) = begun {
+                    let head = Control::about(crate::packet::Cooperative::Invite, fetch.sender);
+                    self.send_queue.push(peer, head, encode(&invitation));
+                    fetch.method = Method::Together(copy);
+                    self.flush(router)?;
+                    // The sender begins while this rank returns here.
+                    return Ok(self.put_back(fetch));
+                }
+                case.peer = &alone;
+                continue;
             }
-        };
-        let together = Together {
-            generation: share.open(),
-            pieces: wanted.div_ceil(piece) as u32,
-            piece,
-            run,
-            here: push.then_some(0),
-            patience: if push { PATIENCE } else { 0 },
-        };
-        let invitation = Invitation {
-            address: address as u64,
-            len: wanted as u64,
-            generation: together.generation,
-            piece: piece as u32,
-            push: push.then_some(fetch.receive.0),
-        };
-        self.queue_short(
-            fetch.peer,
-            Envelope::about(Kind::Invite, fetch.sender),
-            &invitation.encode(),
-        );
-        self.flush(channels)?;
-        Ok(Some(together))
+            if !matches!(
+                protocol,
+                Protocol::ReadRendezvous | Protocol::WriteRendezvous
+            ) {
+                return Ok(true);
+            }
+            let Some(exposure) = router.expose(peer, &buffer, wanted, Exposed::ToWrite)? else {
+                case.exposable = false;
+                continue;
+            };
+            if protocol == Protocol::WriteRendezvous {
+                if self.ask_for_write(router, fetch, exposure, wanted)? {
+                    return Ok(false);
+                }
+                case.exposable = false;
+                continue;
+            }
+            if synchronous {
+                fetch.method = Method::Steps(exposure);
+                return Ok(true);
+            }
+            let _started =
+                router.read(peer, &fetch.offer.key, &exposure, 0..wanted, token_of(id))?;
+            let sender = fetch.sender;
+            self.transfers
+                .begin(peer, id, exposure, Stage::Reading { sender });
+            return Ok(false);
+        }
     }
 
-    /// This rank offered a message, and its receiver would like help.
-    pub(super) fn accept_invitation(
+    /// Continues a fetch at the next progress. The answer is false, for `decide`.
+    fn put_back(&mut self, fetch: &mut Fetch) -> bool {
+        let fetch = Fetch {
+            method: std::mem::replace(&mut fetch.method, Method::Undecided),
+            ..*fetch
+        };
+        self.fetches.queue.push_front(fetch);
+        false
+    }
+
+    /// Asks the sender to write to the exposed buffer. False: no further write can be awaited now.
+    fn ask_for_write(
         &mut self,
-        peer: usize,
-        request: RequestId,
-        invitation: Invitation,
-    ) {
-        self.chores.push_back(Chore::Help(Help {
+        router: &mut Router,
+        fetch: &Fetch,
+        exposure: Exposure,
+        wanted: usize,
+    ) -> Result<bool> {
+        let (peer, id) = (fetch.peer, fetch.receive);
+        let Some(notice) = router.expect(peer, token_of(id))? else {
+            router.retract(exposure)?;
+            return Ok(false);
+        };
+        let target = Target {
+            len: wanted as u64,
+            notice,
+            receive: id.0,
+            key: exposure.key(),
+        };
+        self.transfers.begin(peer, id, exposure, Stage::Expecting);
+        let head = Control::about(Rendezvous::ClearToWrite, fetch.sender);
+        self.send_queue.push(peer, head, encode(&target));
+        Ok(true)
+    }
+
+    fn ask_for_packets(&mut self, fetch: &Fetch) {
+        if let Some(receive) = self.requests.receive_mut(fetch.receive) {
+            receive.arrived = 0;
+        }
+        let body = ClearToSend {
+            receive: fetch.receive.0,
+        };
+        let head = Control::about(Rendezvous::ClearToSend, fetch.sender);
+        self.send_queue.push(fetch.peer, head, encode(&body));
+    }
+
+    /// The message is here.
+    fn fetched(&mut self, fetch: &Fetch, bytes: usize) {
+        let Some(receive) = self.requests.receive_mut(fetch.receive) else {
+            return;
+        };
+        receive.arrived = bytes;
+        let status = received(&receive.buffer, receive.key, receive.announced);
+        self.send_queue
+            .push_control(fetch.peer, Rendezvous::Finished, fetch.sender);
+        self.requests.complete(fetch.receive, status);
+    }
+
+    fn end_steps(&mut self, fetch: Fetch) {
+        if let Method::Steps(exposure) = fetch.method {
+            self.deferred.retract(exposure);
+        }
+    }
+}
+
+// Both ends.
+impl Messages {
+    /// Performs the deferred actions: all that take no time, and one step of a cooperative copy.
+    fn act(&mut self, router: &mut Router) -> Result<()> {
+        while let Some(action) = self.deferred.next() {
+            match action {
+                Action::Help(help) => return self.help(router, help),
+                Action::Write(write) => self.write(router, &write)?,
+                Action::Rtr(peer, message) => self.hear_rtr(router, peer, &message),
+                Action::Forget { peer, notice } => router.forget(peer, notice),
+                Action::Retract(exposure) => router.retract(exposure)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a message of this rank's to its receiver's buffer.
+    fn write(&mut self, router: &mut Router, write: &WriteBack) -> Result<()> {
+        let WriteBack {
             peer,
             request,
-            invitation,
-            taken: None,
-        }));
-    }
-
-    /// Does everything that takes no time, and one piece of what does.
-    fn next_chore(&mut self, channels: &mut Channels) -> Result<()> {
-        while let Some(chore) = self.chores.pop_front() {
-            match chore {
-                Chore::Help(help) => return self.help(channels, help),
-                Chore::Write(write) => self.write_by_rdma(channels, &write)?,
-                Chore::Hear(peer, word) => self.hear_ahead(channels, peer, &word)?,
-                Chore::Forget(notice) => {
-                    if let Some(rdma) = channels.rdma_mut() {
-                        rdma.forget(notice);
-                    }
-                }
-                Chore::Retract(exposure) => {
-                    if let Some(rdma) = channels.rdma_mut() {
-                        rdma.retract(exposure)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves the next piece of a message of ours.
-    fn help(&mut self, channels: &mut Channels, mut help: Help) -> Result<()> {
-        let Invitation {
-            address,
-            len,
-            generation,
-            piece,
-            push,
-        } = help.invitation;
-        let (piece, len) = (piece as usize, len as usize);
-        let peer = help.peer;
-        if push.is_some() && piece > channels.max_body(peer) {
-            self.nonsense(peer, "an invitation to send pieces that no packet can hold");
+            target,
+        } = *write;
+        let len = target.len as usize;
+        let Some(send) = self.requests.send_mut(request) else {
             return Ok(());
-        }
-        let buffer = match self.requests.send_mut(help.request) {
-            // A message that is complete needs no help, and a receiver that cannot be written to gets none.
-            Some(send) if send.buffer.len() >= len && channels.can_read(peer) => {
-                send.buffer.clone()
-            }
-            _ => return Ok(()),
         };
-        let most = if push.is_some() { RUN } else { 1 };
-        if help.taken.is_none() {
-            channels.has_opened(peer, generation);
-        }
-        let mut taken = match help.taken.take() {
-            Some(run) if !run.is_empty() => run,
-            _ => {
-                let pieces = len.div_ceil(piece) as u32;
-                let share = channels.share(peer, End::Sender);
-                match share.and_then(|share| share.claim(generation, pieces, most)) {
-                    Some(run) => run,
-                    None => return Ok(()),
-                }
+        let buffer = send.buffer.clone();
+        match router.expose(peer, &buffer, len, Exposed::ToRead)? {
+            Some(exposure) => {
+                let (key, notice) = (&target.key, target.notice);
+                let token = token_of(request);
+                let _started = router.write_notified(peer, &exposure, key, len, notice, token)?;
+                self.transfers
+                    .begin(peer, request, exposure, Stage::Writing);
             }
-        };
-        while !taken.is_empty() {
-            let at = taken.start;
-            let position = at as usize * piece;
-            let bytes = piece.min(len - position);
-            if let Some(receive) = push {
-                let mut envelope = Envelope::about(Kind::Pushed, receive);
-                envelope.key.tag = at as i32;
-                let past = channels.past_cache(peer, bytes);
-                let put = channels.put(peer, envelope.encode(), bytes, |room| {
-                    fill(past, &buffer, position, room)
-                })?;
-                if put == Put::Full {
-                    break;
-                }
-            } else {
-                let written = buffer.with_dense(position, bytes, |bytes| {
-                    channels.write(peer, address + position as u64, bytes)
-                });
-                match written {
-                    Some(Ok(CopyResult::Done)) => {}
-                    Some(Err(error)) => return Err(error.into()),
-                    Some(Ok(CopyResult::Refused)) | None => return Err(lost(peer, bytes)),
-                }
-                if let Some(share) = channels.share(peer, End::Sender) {
-                    share.moved(1);
-                }
-            }
-            taken.start += 1;
+            None => self.send_queue.push_stream(peer, request, target.receive),
         }
-        help.taken = Some(taken);
-        self.chores.push_front(Chore::Help(help));
         Ok(())
     }
 
-    /// A piece has come through the ring.
-    pub(super) fn take_pushed(
+    /// A device has completed a transfer, or a peer's write has ended.
+    pub(super) fn transfer_done(&mut self, done: &Done) {
+        let id = RequestId(done.token[0] as u32);
+        if !self.written_early(done.peer, id) && !self.transferred(done.peer, id) {
+            self.nonsense(done.peer, "the end of a transfer that was not begun");
+        }
+    }
+
+    /// The transfer of a request is complete. False: there is none with this peer.
+    pub(super) fn transferred(&mut self, peer: usize, id: RequestId) -> bool {
+        match self.transfers.end(id) {
+            Some(transfer) if transfer.peer == peer => {
+                if let Stage::Reading { sender } = transfer.stage {
+                    self.send_queue
+                        .push_control(peer, Rendezvous::Finished, sender);
+                }
+                self.deferred.retract(transfer.exposure);
+            }
+            _ => return false,
+        }
+        let status = match self.requests.receive_mut(id) {
+            Some(receive) => received(&receive.buffer, receive.key, receive.announced),
+            None => Status::EMPTY,
+        };
+        self.requests.complete(id, status);
+        true
+    }
+
+    /// A packet about an announced message.
+    pub(super) fn on_rendezvous(
         &mut self,
-        id: RequestId,
-        at: usize,
-        body: Contents,
+        kind: Rendezvous,
+        peer: usize,
+        key: Key,
+        request: RequestId,
+        body: crate::packet::Contents,
     ) -> std::result::Result<(), &'static str> {
-        let fetch = self.fetches.iter_mut().find(|fetch| fetch.receive == id);
-        let together = fetch.and_then(|fetch| fetch.together.as_mut());
-        let (Some(together), Some(receive)) = (together, self.requests.receive_mut(id)) else {
-            return Err("a piece of a message that it was not asked for");
-        };
-        let wanted = receive.announced.min(receive.buffer.len());
-        if together.here.is_none()
-            || at >= together.pieces as usize
-            || body.bytes.len() != together.piece.min(wanted - at * together.piece)
-        {
-            return Err("a piece that its message does not have");
+        match kind {
+            Rendezvous::RequestToSend => {
+                let offer =
+                    Offer::decode(body.bytes).ok_or("an announcement that cannot be read")?;
+                let request = request.0;
+                let announcement = Announcement { request, offer };
+                match self.posted.take(&key) {
+                    Some(receive) => {
+                        self.was_early(peer, key, &offer);
+                        self.accept(RequestId(receive), peer, key, announcement);
+                    }
+                    None => self.keep(peer, key, super::Body::Offered(announcement)),
+                }
+            }
+            Rendezvous::ClearToSend => {
+                let clear = ClearToSend::decode(body.bytes);
+                match (clear, self.requests.send_mut(request)) {
+                    (Some(ClearToSend { receive }), Some(send)) if send.peer == peer => {
+                        send.streaming = true;
+                        self.send_queue.push_stream(peer, request, receive);
+                    }
+                    _ => return Err("a clear-to-send for a message that was not announced"),
+                }
+            }
+            Rendezvous::ClearToWrite => {
+                let target = Target::decode(body.bytes);
+                match (target, self.requests.send_mut(request)) {
+                    (Some(target), Some(send))
+                        if send.peer == peer && target.len <= send.buffer.len() as u64 =>
+                    {
+                        send.streaming = true;
+                        self.deferred.push(Action::Write(WriteBack {
+                            peer,
+                            request,
+                            target,
+                        }));
+                    }
+                    _ => return Err("a clear-to-write for a message that was not announced"),
+                }
+            }
+            Rendezvous::Data => self.take_piece(request, body)?,
+            Rendezvous::Finished => match self.requests.send_mut(request) {
+                Some(send) if send.peer == peer => {
+                    self.release(request);
+                    self.requests.complete(request, Status::EMPTY);
+                }
+                _ => return Err("the end of a message that was not sent to it"),
+            },
         }
-        body.unpack(&receive.buffer, at * together.piece);
-        let here = together.here.map_or(0, |here| here + 1);
-        together.here = Some(here);
-        together.patience = if here < together.pieces { PATIENCE } else { 0 };
         Ok(())
     }
-}
-
-/// The receiver's next pieces of a message that the sender moves too.
-fn read_together(
-    channels: &mut Channels,
-    peer: usize,
-    offer: Offer,
-    buffer: &Buffer,
-    wanted: usize,
-    together: &mut Together,
-) -> Result<Step> {
-    let share = channels.share(peer, End::Receiver);
-    let is_complete = match together.here {
-        Some(here) => here == together.pieces,
-        None => share.is_some_and(|share| share.is_complete(together.pieces)),
-    };
-    if is_complete {
-        return Ok(Step::Here(wanted));
-    }
-    let piece = together.piece;
-    let claimed =
-        share.and_then(|share| share.claim(together.generation, together.pieces, together.run));
-    if let Some(run) = claimed {
-        let position = run.start as usize * piece;
-        let bytes = (run.len() * piece).min(wanted - position);
-        let read = read_into(buffer, position, bytes, |position, room| {
-            channels.read(peer, offer.address + position as u64, room)
-        })?;
-        if read == CopyResult::Refused {
-            return Err(lost(peer, bytes));
-        }
-        match (&mut together.here, channels.share(peer, End::Receiver)) {
-            (Some(here), _) => *here += run.len() as u32,
-            (None, Some(share)) => share.moved(run.len() as u32),
-            (None, None) => {}
-        }
-    }
-    Ok(Step::Waiting)
-}
-
-fn read_alone(
-    channels: &mut Channels,
-    fetch: &Fetch,
-    buffer: &Buffer,
-    arrived: usize,
-    wanted: usize,
-) -> Result<Step> {
-    let piece = (wanted - arrived).min(PIECE);
-    let read = read_into(buffer, arrived, piece, |position, room| {
-        channels.read(fetch.peer, fetch.offer.address + position as u64, room)
-    })?;
-    Ok(match read {
-        CopyResult::Done => Step::Here(arrived + piece),
-        CopyResult::Refused => Step::Refused,
-    })
-}
-
-/// Reads bytes `position..position + len` of a message to where they belong in `buffer`.
-fn read_into(
-    buffer: &Buffer,
-    position: usize,
-    len: usize,
-    mut read: impl FnMut(usize, &mut [u8]) -> channel::Result<CopyResult>,
-) -> Result<CopyResult> {
-    if let Some(answer) = buffer.with_dense_mut(position, len, |room| read(position, room)) {
-        return Ok(answer?);
-    }
-    let mut room = vec![0; len.min(UNPACK_BYTES)];
-    let mut done = 0;
-    while done < len {
-        let piece = room.len().min(len - done);
-        if read(position + done, &mut room[..piece])? == CopyResult::Refused {
-            return Ok(CopyResult::Refused);
-        }
-        done += buffer.unpack(position + done, &room[..piece]);
-    }
-    Ok(CopyResult::Done)
-}
-
-/// A piece that was taken cannot be given back, so a system that changes its mind in between breaks the message.
-#[cold]
-fn lost(peer: usize, bytes: usize) -> Error {
-    let detail = format!(
-        "{bytes} bytes of a message exchanged with rank {peer} could not be copied between the two processes, though \
-         the system allowed it before: set FISHPLATE_SINGLE_COPY=off"
-    );
-    Error::new(Class::OTHER, detail)
 }

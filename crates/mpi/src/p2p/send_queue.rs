@@ -1,49 +1,62 @@
-//! Packets that found no room in the channel, and long messages on their way in pieces.
+//! The send queue: packets that found no room, and messages on their way in several packets.
+//!
+//! What must always hold:
+//! - packets to one peer leave in the order in which they were queued;
+//! - a message in eager pieces leaves with nothing between its pieces; pieces of announced messages leave behind the queue,
+//!   because their order against other messages does not matter.
 
 use std::collections::VecDeque;
 
-use channel::{Channel, Channels, Put};
+use channel::{Head, Put, Router, Transport};
 
-use super::receive::Coming;
-use super::send::{fill, head};
-use super::{Messages, ready_to_receive};
-use crate::packet::{Envelope, Kind};
-use crate::request::RequestId;
-use crate::{Result, Status};
+use crate::Result;
+use crate::packet::{Control, Eager, Envelope, Kind, Rendezvous};
+use crate::request::{RequestId, Send};
 
-/// What is special about a peer.
-#[derive(Default)]
-pub struct Peer {
-    /// Packets in the order in which they must leave.
-    queue: VecDeque<Outgoing>,
-    /// Messages that leave in pieces, behind the queue: their order against messages of their own does not matter.
-    streams: VecDeque<Stream>,
-    /// Why messages to it are more than put, by [`Mark`].
-    marks: u8,
-    /// Unexpected bytes of the peer that we hold, and whether we told it to stop.
-    pub held: usize,
-    pub told: bool,
-    /// A message of the peer that is coming in pieces.
-    pub(super) coming: Option<Coming>,
-    /// Where the peer wants messages, once it has told any ahead.
-    pub(super) sender: Option<Box<ready_to_receive::Sender>>,
+/// The packets that wait, and the peers that need more than a `put`.
+pub(super) struct SendQueue {
+    peers: Vec<Entry>,
+    /// Peers with queued packets.
+    waiting: VecDeque<usize>,
 }
 
-/// What is special about messages to a peer.
+/// A peer, as a short send sees it.
+struct Entry {
+    /// Longest message that is sent in one packet, in bytes.
+    whole: usize,
+    /// `None`: nothing is queued, and no state is set.
+    special: Option<Box<Special>>,
+}
+
+#[derive(Default)]
+struct Special {
+    /// Packets in the order in which they must leave.
+    queue: VecDeque<Outgoing>,
+    /// Announced messages that leave in pieces, behind the queue.
+    streams: VecDeque<Stream>,
+    /// The states that are set, as bits of [`PeerState`].
+    states: u8,
+}
+
+/// A reason why messages to a peer are more than put.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-pub enum Mark {
-    /// The peer has no room for our unexpected bytes: offer everything.
+pub(super) enum PeerState {
+    /// The peer has no room for unexpected bytes: announce every message.
     HeadersOnly = 1,
-    /// It tells where it wants messages, before they are offered.
-    Tells = 2,
+    /// The peer has announced buffers.
+    HasRtrs = 2,
 }
 
 enum Outgoing {
-    /// A short packet with a body of its own.
-    Short { envelope: Envelope, body: Box<[u8]> },
-    /// An eager message still in the user's buffer, from `position` on.
-    Eager { request: RequestId, position: usize },
+    /// A packet with a body of its own, and the request that is complete when the packet has left.
+    Packet {
+        head: Head,
+        body: Box<[u8]>,
+        completes: Option<RequestId>,
+    },
+    /// An eager message in the user's buffer, from `position` on.
+    Message { request: RequestId, position: usize },
 }
 
 struct Stream {
@@ -53,24 +66,38 @@ struct Stream {
     position: usize,
 }
 
-impl Peer {
+/// The messages that the queue sends, as their owner keeps them.
+pub(super) trait MessageSource {
+    /// The send of a request; `None` if it is gone.
+    fn send(&mut self, request: RequestId) -> Option<&mut Send>;
+    /// The body of the announcement of a message, which may expose the message.
+    fn announce(&mut self, router: &mut Router, peer: usize, request: RequestId)
+    -> Result<Vec<u8>>;
+    /// A message has left whole, and its send is complete.
+    fn sent(&mut self, request: RequestId);
+    /// The last packet of an operation of the library has left.
+    fn left(&mut self, request: RequestId);
+}
+
+/// The progress of one queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flushed {
+    /// The peer has no more room.
+    Full,
+    /// This rank should poll before it sends more.
+    PollNow,
+    /// The queue is empty.
+    Empty,
+}
+
+impl Special {
+    fn is(&self, state: PeerState) -> bool {
+        self.states & state as u8 != 0
+    }
+
     #[inline(always)]
-    pub fn is_clear(&self) -> bool {
-        self.queue.is_empty() && self.marks & Mark::HeadersOnly as u8 == 0
-    }
-
-    pub fn is(&self, mark: Mark) -> bool {
-        self.marks & mark as u8 != 0
-    }
-
-    pub fn mark(&mut self, mark: Mark, on: bool) {
-        self.marks = self.marks & !(mark as u8) | if on { mark as u8 } else { 0 };
-    }
-
-    /// And nothing is known of it beyond that.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.queue.is_empty() && self.marks == 0
+    fn is_clear(&self) -> bool {
+        self.queue.is_empty() && !self.is(PeerState::HeadersOnly)
     }
 
     fn is_idle(&self) -> bool {
@@ -78,218 +105,439 @@ impl Peer {
     }
 }
 
-impl Messages {
-    /// Nothing stands in the way of a packet to this peer.
+impl SendQueue {
+    /// The queues to peers, of which each takes messages of up to this length in one packet.
+    pub(super) fn new(whole: impl Iterator<Item = usize>) -> SendQueue {
+        let entry = |whole| Entry {
+            whole,
+            special: None,
+        };
+        SendQueue {
+            peers: whole.map(entry).collect(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// A message of `len` bytes to this peer is one put.
     #[inline(always)]
+    pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {
+        let entry = &self.peers[peer];
+        let plain = |special: &Special| special.queue.is_empty() && special.states == 0;
+        len <= entry.whole && entry.special.as_deref().is_none_or(plain)
+    }
+
+    /// Longest message to this peer that is sent in one packet, in bytes.
+    pub(super) fn whole(&self, peer: usize) -> usize {
+        self.peers[peer].whole
+    }
+
+    /// No packet is queued for this peer, and it has room for unexpected bytes.
     pub(super) fn is_clear(&self, peer: usize) -> bool {
-        self.peers[peer].as_ref().is_none_or(|peer| peer.is_clear())
+        let special = self.peers[peer].special.as_deref();
+        special.is_none_or(|special| special.is_clear())
     }
 
-    /// The same, and the peer has not told where it wants messages.
+    pub(super) fn is(&self, peer: usize, state: PeerState) -> bool {
+        let special = self.peers[peer].special.as_deref();
+        special.is_some_and(|special| special.is(state))
+    }
+
+    pub(super) fn set(&mut self, peer: usize, state: PeerState, on: bool) {
+        let special = self.peers[peer].special.get_or_insert_default();
+        special.states = special.states & !(state as u8) | if on { state as u8 } else { 0 };
+    }
+
+    /// Packets wait for room.
     #[inline(always)]
-    pub(super) fn is_plain(&self, peer: usize) -> bool {
-        self.peers[peer].as_ref().is_none_or(|peer| peer.is_plain())
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
-    /// The peer has told where it wants messages.
-    pub(super) fn is_tracked(&self, peer: usize) -> bool {
-        let peer = self.peers[peer].as_ref();
-        peer.is_some_and(|peer| peer.is(Mark::Tells))
+    /// Adds a packet. It leaves with the next progress, after all that was queued before.
+    pub(super) fn push(&mut self, peer: usize, head: impl Into<Head>, body: Vec<u8>) {
+        self.push_last(peer, head, body.into(), None);
     }
 
-    pub(super) fn peer(&mut self, peer: usize) -> &mut Peer {
-        self.peers[peer].get_or_insert_default()
+    /// Adds a control packet about a request, without a body.
+    pub(super) fn push_control(&mut self, peer: usize, kind: impl Into<Kind>, token: u32) {
+        self.push(peer, Control::about(kind, token), Vec::new());
     }
 
-    fn queue(&mut self, peer: usize, outgoing: Outgoing) {
-        if self.peer(peer).is_idle() {
-            self.waiting.push_back(peer);
-        }
-        self.peer(peer).queue.push_back(outgoing);
+    /// Adds a packet that ends an operation of the library.
+    pub(super) fn push_last(
+        &mut self,
+        peer: usize,
+        head: impl Into<Head>,
+        body: Box<[u8]>,
+        completes: Option<RequestId>,
+    ) {
+        let head = head.into();
+        self.special(peer).queue.push_back(Outgoing::Packet {
+            head,
+            body,
+            completes,
+        });
     }
 
-    /// Queues a short packet; it leaves with the next progress, after all that was queued before.
-    pub(super) fn queue_short(&mut self, peer: usize, envelope: Envelope, body: &[u8]) {
-        self.queue(
-            peer,
-            Outgoing::Short {
-                envelope,
-                body: body.into(),
-            },
-        );
-    }
-
-    pub(super) fn queue_eager(&mut self, peer: usize, request: RequestId) {
+    /// Adds an eager message.
+    pub(super) fn push_message(&mut self, peer: usize, request: RequestId) {
         let position = 0;
-        self.queue(peer, Outgoing::Eager { request, position });
+        let outgoing = Outgoing::Message { request, position };
+        self.special(peer).queue.push_back(outgoing);
     }
 
-    pub(super) fn queue_stream(&mut self, peer: usize, request: RequestId, receive: u32) {
-        if self.peer(peer).is_idle() {
-            self.waiting.push_back(peer);
-        }
-        self.peer(peer).streams.push_back(Stream {
+    /// Adds an announced message that its receiver asked for as packets.
+    pub(super) fn push_stream(&mut self, peer: usize, request: RequestId, receive: u32) {
+        self.special(peer).streams.push_back(Stream {
             request,
             receive,
             position: 0,
         });
     }
 
-    /// Takes a queued eager message back before anything of it has left.
-    pub(super) fn unqueue_eager(&mut self, peer: usize, request: RequestId) -> bool {
-        let queue = &mut self.peer(peer).queue;
-        let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Eager { request: queued, position: 0 } if *queued == request);
-        let found = queue.iter().position(is_it);
-        found.map(|at| queue.remove(at)).is_some()
-    }
-
-    /// Sends what there is room for. True if anything left.
-    #[inline]
-    pub fn flush(&mut self, channels: &mut Channels) -> Result<bool> {
-        if self.waiting.is_empty() {
-            Ok(false)
-        } else {
-            self.flush_waiting(channels)
+    /// The queue of a peer that gets something queued.
+    fn special(&mut self, peer: usize) -> &mut Special {
+        let special = self.peers[peer].special.get_or_insert_default();
+        if special.is_idle() {
+            self.waiting.push_back(peer);
         }
+        special
     }
 
+    /// Takes a queued eager message back. False: part of it has left, or it was not queued.
+    pub(super) fn withdraw(&mut self, peer: usize, request: RequestId) -> bool {
+        let Some(special) = &mut self.peers[peer].special else {
+            return false;
+        };
+        let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Message { request: queued, position: 0 } if *queued == request);
+        let found = special.queue.iter().position(is_it);
+        found.map(|at| special.queue.remove(at)).is_some()
+    }
+
+    /// Sends as much as there is room for. True if a packet left.
     #[inline(never)]
-    fn flush_waiting(&mut self, channels: &mut Channels) -> Result<bool> {
+    pub(super) fn flush(
+        &mut self,
+        router: &mut Router,
+        source: &mut impl MessageSource,
+    ) -> Result<bool> {
         let mut moved = false;
         for _ in 0..self.waiting.len() {
-            let Some(at) = self.waiting.pop_front() else {
+            let Some(peer) = self.waiting.pop_front() else {
                 break;
             };
-            let Some(mut peer) = self.peers[at].take() else {
+            let Some(special) = &mut self.peers[peer].special else {
                 continue;
             };
-            let sent = self.flush_peer(channels, at, &mut peer);
-            if !peer.is_idle() {
-                self.waiting.push_back(at);
+            let flushed = special.flush(router, source, peer, &mut moved);
+            if !special.is_idle() {
+                self.waiting.push_back(peer);
             }
-            self.peers[at] = Some(peer);
-            moved |= sent?;
+            flushed?;
         }
         Ok(moved)
     }
+}
 
-    /// At most a lap: then it is time to hear whether the peer has enough. `peer` is out of the table meanwhile, so nothing
-    /// called from here may queue for it.
-    fn flush_peer(&mut self, channels: &mut Channels, at: usize, peer: &mut Peer) -> Result<bool> {
-        let mut moved = false;
-        while let Some(next) = peer.queue.front_mut() {
-            let put = match next {
-                Outgoing::Short { envelope, body } => {
-                    let put = channels.put(at, envelope.encode(), body.len(), |room| {
-                        room.copy_from_slice(body)
-                    })?;
-                    // The end of a message of the library's own.
-                    if put != Put::Full && envelope.kind == Kind::Eager && envelope.token != 0 {
-                        self.requests
-                            .complete(RequestId(envelope.token), Status::EMPTY);
+impl Special {
+    /// Sends at most as many packets as fill the ring once: then it is time to hear whether the peer has enough.
+    fn flush(
+        &mut self,
+        router: &mut Router,
+        source: &mut impl MessageSource,
+        peer: usize,
+        moved: &mut bool,
+    ) -> Result<()> {
+        match self.flush_queue(router, source, peer, moved)? {
+            Flushed::Empty => self.flush_streams(router, source, peer, moved),
+            Flushed::Full | Flushed::PollNow => Ok(()),
+        }
+    }
+
+    fn flush_queue(
+        &mut self,
+        router: &mut Router,
+        source: &mut impl MessageSource,
+        peer: usize,
+        moved: &mut bool,
+    ) -> Result<Flushed> {
+        let headers_only = self.is(PeerState::HeadersOnly);
+        while let Some(next) = self.queue.front_mut() {
+            let (put, whole) = match next {
+                Outgoing::Packet {
+                    head,
+                    body,
+                    completes,
+                } => {
+                    let put =
+                        router.put(peer, *head, body.len(), |room| room.copy_from_slice(body))?;
+                    if put != Put::Full
+                        && let Some(request) = completes
+                    {
+                        source.left(*request);
                     }
-                    put
+                    (put, true)
                 }
-                Outgoing::Eager { request, position } => {
-                    let request = *request;
-                    let Some(send) = self.requests.send_mut(request) else {
-                        peer.queue.pop_front();
+                Outgoing::Message { request, position } => {
+                    let Some(send) = source.send(*request) else {
+                        self.queue.pop_front();
                         continue;
                     };
-                    if *position == 0 && peer.marks & Mark::HeadersOnly as u8 != 0 {
-                        let envelope = Envelope {
-                            kind: Kind::RequestToSend,
-                            ..send.envelope
-                        };
-                        let buffer = send.buffer.clone();
-                        let offer = self.offer(channels, at, request, &buffer)?.encode();
-                        let put = channels.put(at, envelope.encode(), offer.len(), |room| {
-                            room.copy_from_slice(&offer);
-                        })?;
-                        // If there is no room, the peer may have some for the message itself by the time there is.
-                        if put != Put::Full
-                            && let Some(send) = self.requests.send_mut(request)
-                        {
-                            send.envelope.kind = Kind::RequestToSend;
+                    match send.envelope.kind {
+                        _ if *position == 0 && headers_only => {
+                            (put_announcement(router, source, peer, *request)?, true)
                         }
-                        put
-                    } else if send.envelope.kind == Kind::EagerPieces {
-                        let (len, mut envelope) = (send.buffer.len(), send.envelope);
-                        match *position {
-                            0 => envelope.token = len as u32,
-                            _ => envelope.kind = Kind::Piece,
+                        Kind::Eager(Eager::FirstPiece) => {
+                            put_piece(router, source, peer, *request, position)?
                         }
-                        let left = len - *position;
-                        let piece = left.min(channels.piece(at));
-                        let past = channels.past_cache(at, piece);
-                        let put = channels.put(at, head(&envelope, past), piece, |room| {
-                            fill(past, &send.buffer, *position, room)
-                        })?;
-                        if put != Put::Full && piece < left {
-                            *position += piece;
-                            moved = true;
-                            match put {
-                                Put::AcceptedPollNow => return Ok(moved),
-                                _ => continue,
-                            }
-                        }
-                        if put != Put::Full {
-                            self.release(request);
-                            self.requests.complete(request, Status::EMPTY);
-                        }
-                        put
-                    } else {
-                        let buffer = &send.buffer;
-                        let past = channels.past_cache(at, buffer.len());
-                        let put =
-                            channels.put(at, head(&send.envelope, past), buffer.len(), |room| {
-                                fill(past, buffer, 0, room)
-                            })?;
-                        if put != Put::Full && send.envelope.kind == Kind::Eager {
-                            // It may have been about to be offered.
-                            self.release(request);
-                            self.requests.complete(request, Status::EMPTY);
-                        }
-                        put
+                        _ => (put_message(router, source, peer, *request)?, true),
                     }
                 }
             };
             if put == Put::Full {
-                return Ok(moved);
+                return Ok(Flushed::Full);
             }
-            peer.queue.pop_front();
-            moved = true;
+            *moved = true;
+            if whole {
+                self.queue.pop_front();
+            }
             if put == Put::AcceptedPollNow {
-                return Ok(moved);
+                return Ok(Flushed::PollNow);
             }
         }
-        while let Some(stream) = peer.streams.front_mut() {
-            let Some(send) = self.requests.send_mut(stream.request) else {
-                peer.streams.pop_front();
+        Ok(Flushed::Empty)
+    }
+
+    fn flush_streams(
+        &mut self,
+        router: &mut Router,
+        source: &mut impl MessageSource,
+        peer: usize,
+        moved: &mut bool,
+    ) -> Result<()> {
+        while let Some(stream) = self.streams.front_mut() {
+            let Some(send) = source.send(stream.request) else {
+                self.streams.pop_front();
                 continue;
             };
             let left = send.buffer.len() - stream.position;
-            let piece = left.min(channels.piece(at));
-            let envelope = Envelope::about(Kind::Data, stream.receive);
-            let past = channels.past_cache(at, piece);
-            let put = channels.put(at, envelope.encode(), piece, |room| {
-                fill(past, &send.buffer, stream.position, room)
+            let piece = left.min(router.piece(peer));
+            let head = Control::about(Rendezvous::Data, stream.receive).encode();
+            let stores = router.stores(peer, piece);
+            let put = router.put(peer, head, piece, |room| {
+                stores.fill(&send.buffer, stream.position, room)
             })?;
             if put == Put::Full {
-                return Ok(moved);
+                return Ok(());
             }
-            moved = true;
+            *moved = true;
             stream.position += piece;
             if piece == left {
                 let done = stream.request;
-                peer.streams.pop_front();
-                self.release(done);
-                self.requests.complete(done, Status::EMPTY);
+                self.streams.pop_front();
+                source.sent(done);
             }
             if put == Put::AcceptedPollNow {
-                return Ok(moved);
+                return Ok(());
             }
         }
-        Ok(moved)
+        Ok(())
+    }
+}
+
+/// Announces a queued message, because its receiver has no room for it.
+fn put_announcement(
+    router: &mut Router,
+    source: &mut impl MessageSource,
+    peer: usize,
+    request: RequestId,
+) -> Result<Put> {
+    let body = source.announce(router, peer, request)?;
+    let Some(send) = source.send(request) else {
+        return Ok(Put::Accepted);
+    };
+    let kind = Kind::Rendezvous(Rendezvous::RequestToSend);
+    let envelope = Envelope {
+        kind,
+        ..send.envelope
+    };
+    let put = router.put(peer, envelope.encode(), body.len(), |room| {
+        room.copy_from_slice(&body);
+    })?;
+    // If there is no room, the peer may have some for the message itself by the time there is.
+    if put != Put::Full {
+        send.envelope.kind = kind;
+    }
+    Ok(put)
+}
+
+/// Sends the next piece of an eager message. The second answer: it was the last one.
+fn put_piece(
+    router: &mut Router,
+    source: &mut impl MessageSource,
+    peer: usize,
+    request: RequestId,
+    position: &mut usize,
+) -> Result<(Put, bool)> {
+    let Some(send) = source.send(request) else {
+        return Ok((Put::Accepted, true));
+    };
+    let (len, mut envelope) = (send.buffer.len(), send.envelope);
+    match *position {
+        0 => envelope.token = len as u32,
+        _ => envelope.kind = Eager::NextPiece.into(),
+    }
+    let left = len - *position;
+    let piece = left.min(router.piece(peer));
+    let stores = router.stores(peer, piece);
+    let head = envelope.encode_for(stores.copy_out());
+    let put = router.put(peer, head, piece, |room| {
+        stores.fill(&send.buffer, *position, room)
+    })?;
+    let is_last = piece == left;
+    if put != Put::Full {
+        *position += piece;
+        if is_last {
+            source.sent(request);
+        }
+    }
+    Ok((put, is_last))
+}
+
+/// Sends a whole eager message.
+fn put_message(
+    router: &mut Router,
+    source: &mut impl MessageSource,
+    peer: usize,
+    request: RequestId,
+) -> Result<Put> {
+    let Some(send) = source.send(request) else {
+        return Ok(Put::Accepted);
+    };
+    let (buffer, envelope) = (&send.buffer, send.envelope);
+    let stores = router.stores(peer, buffer.len());
+    let head = envelope.encode_for(stores.copy_out());
+    let put = router.put(peer, head, buffer.len(), |room| {
+        stores.fill(buffer, 0, room)
+    })?;
+    if put != Put::Full && envelope.kind == Kind::Eager(Eager::Whole) {
+        source.sent(request);
+    }
+    Ok(put)
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::More;
+    use datatype::{Pool, Predefined};
+
+    use super::*;
+    use crate::matching::Key;
+
+    /// One message of a test, and the calls of the queue.
+    struct One {
+        send: Send,
+        sent: usize,
+    }
+
+    impl MessageSource for One {
+        fn send(&mut self, request: RequestId) -> Option<&mut Send> {
+            (request == RequestId(1)).then_some(&mut self.send)
+        }
+
+        fn announce(&mut self, _: &mut Router, _: usize, _: RequestId) -> Result<Vec<u8>> {
+            Ok(b"offer".to_vec())
+        }
+
+        fn sent(&mut self, _: RequestId) {
+            self.sent += 1;
+        }
+
+        fn left(&mut self, _: RequestId) {}
+    }
+
+    fn message(bytes: &[u8]) -> One {
+        let elements = Pool::default().elements(bytes.len(), &Predefined::BYTE.into());
+        let buffer = elements.unwrap().buffer();
+        buffer.unpack(0, bytes);
+        let key = Key {
+            context: 3,
+            source: 0,
+            tag: 4,
+        };
+        let envelope = Envelope {
+            kind: Eager::Whole.into(),
+            key,
+            token: 1,
+        };
+        let send = Send {
+            buffer,
+            peer: 0,
+            envelope,
+            streaming: false,
+            buffered: 0,
+            cancelling: false,
+        };
+        One { send, sent: 0 }
+    }
+
+    fn arrived(router: &mut Router) -> Vec<(Head, Vec<u8>)> {
+        let mut all = Vec::new();
+        router
+            .poll(|_, head, body| {
+                all.push((head, body.to_vec()));
+                More::Wanted
+            })
+            .unwrap();
+        all
+    }
+
+    #[test]
+    fn packets_leave_in_order_and_streams_behind_them() {
+        let (mut queue, mut router) = (SendQueue::new([64].into_iter()), Router::alone());
+        let mut source = message(b"message");
+        assert!(queue.is_one_put(0, 64) && !queue.is_one_put(0, 65));
+        queue.push_stream(0, RequestId(1), 9);
+        queue.push_control(0, Rendezvous::Finished, 5);
+        queue.push_message(0, RequestId(1));
+        assert!(!queue.is_one_put(0, 8) && queue.is_waiting());
+        assert!(queue.flush(&mut router, &mut source).unwrap());
+        let packets = arrived(&mut router);
+        let kinds: Vec<Kind> = packets
+            .iter()
+            .map(|(head, _)| Envelope::decode(*head).unwrap().kind)
+            .collect();
+        let expected: [Kind; 3] = [
+            Rendezvous::Finished.into(),
+            Eager::Whole.into(),
+            Rendezvous::Data.into(),
+        ];
+        assert_eq!(kinds, expected);
+        assert!(packets[1].1 == b"message" && packets[2].1 == b"message");
+        assert_eq!((source.sent, queue.is_waiting()), (2, false));
+        assert!(queue.is_one_put(0, 8));
+    }
+
+    #[test]
+    fn a_peer_without_room_gets_announcements() {
+        let (mut queue, mut router) = (SendQueue::new([64].into_iter()), Router::alone());
+        let mut source = message(b"message");
+        queue.set(0, PeerState::HeadersOnly, true);
+        assert!(!queue.is_clear(0) && !queue.is_one_put(0, 1));
+        queue.push_message(0, RequestId(1));
+        queue.flush(&mut router, &mut source).unwrap();
+        assert_eq!(arrived(&mut router)[0].1, b"offer");
+        assert_eq!(source.send.envelope.kind, Rendezvous::RequestToSend.into());
+        queue.set(0, PeerState::HeadersOnly, false);
+        assert!(queue.is_clear(0) && source.sent == 0);
+    }
+
+    #[test]
+    fn a_message_is_withdrawn_only_whole() {
+        let mut queue = SendQueue::new([64].into_iter());
+        assert!(!queue.withdraw(0, RequestId(1)));
+        queue.push_message(0, RequestId(1));
+        assert!(queue.withdraw(0, RequestId(1)));
+        assert!(!queue.withdraw(0, RequestId(1)));
     }
 }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{elements, out, pattern, room, run_remote, run_shared, run_with};
 use datatype::{Elements, Op, Predefined, Type};
-use device::strict::Setup;
 use mpi::coll::{Blocks, Counts, Reduction, Work};
 use mpi::comm::{SELF, WORLD};
 use mpi::op::Operation;
 use mpi::{Class, Error, Mode, Rank};
+use testdevice::strict::Setup;
 
 const NAME: &str = "MPI_Test";
 

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::modelled::{Keep, play_through, system};
 use crate::common::{out, pattern, room, run_nodes};
-use device::config::Scene;
-use device::counted::{Counted, Counter, Counts};
-use device::model::Faults;
-use device::strict::{self, Setup};
-use device::verbs::{self, Directory, VerbsNode};
 use device::{Device, Node, Placement, Result};
+use model::Faults;
+use model::config::MachineConfig;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
+use testdevice::counted::{Counted, Counter, Counts};
+use testdevice::strict::{self, Setup};
+use verbs::{Directory, VerbsNode};
 
 const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 const RENDEZVOUS: [&str; 2] = ["read", "write"];
@@ -227,7 +227,7 @@ fn on_the_model(
     program: Program,
     size: usize,
 ) -> [Vec<Counts>; 2] {
-    let mut scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let mut scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
     scene.faults = Faults {
         scatter: Some(1_000_000),
         ..Faults::default()

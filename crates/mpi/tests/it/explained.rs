@@ -4,12 +4,13 @@
 
 use crate::common::modelled::{Keep, play, system};
 use crate::common::{out, room};
-use channel::rdma::explain;
-use device::config::Scene;
-use device::model::trace::{Act, Lane, Span};
+use channel::rdma::PacketWrite;
 use fabric::catalogue::Catalogue;
 use fabric::explain::total;
 use fabric::{Costs, Nanos};
+use model::config::MachineConfig;
+use model::explain::{Packet, message};
+use model::trace::{Activity, Span, Track};
 use mpi::Mode;
 use mpi::comm::WORLD;
 
@@ -25,7 +26,7 @@ fn systems() -> Vec<String> {
 /// The activities of the ranks' processors in a ping-pong.
 fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
-    let mut scene = Scene::new(&system, 2, 1, 1).unwrap();
+    let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
     let run = play(scene, Vec::new(), Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
@@ -42,7 +43,7 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     });
     [0, 1].map(|rank| {
         let own = run.record.iter();
-        own.filter(|span| span.lane == Lane::Processor(rank))
+        own.filter(|span| span.track == Track::Processor(rank))
             .copied()
             .collect()
     })
@@ -52,7 +53,9 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
 /// the receiver polls after the message is visible. It is visible `before` after the send begins.
 fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
     let starts = |rank: usize| {
-        let sends = ranks[rank].iter().filter(|span| span.act == Act::Send);
+        let sends = ranks[rank]
+            .iter()
+            .filter(|span| span.activity == Activity::Send);
         sends.map(|span| span.start)
     };
     let mut sends: Vec<(u64, usize)> = starts(0).map(|start| (start, 0)).collect();
@@ -62,10 +65,11 @@ fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
         let [(from, sender), (to, _)] = [pair[0], pair[1]];
         let visible = from + before;
         let receiver = &ranks[1 - sender];
-        let took = |span: &&Span| span.act == Act::Receive && span.start > visible;
+        let took = |span: &&Span| span.activity == Activity::Receive && span.start > visible;
         let taken = receiver.iter().find(took).map_or(to, |span| span.start);
         let looks = receiver.iter().filter(|span| {
-            let looking = [Act::Look, Act::Listen, Act::Notice].contains(&span.act);
+            let looking =
+                [Activity::Look, Activity::Listen, Activity::Notice].contains(&span.activity);
             looking && span.start < taken && span.end > visible
         });
         let looks = looks.map(|span| span.end - span.start.max(visible));
@@ -83,8 +87,18 @@ fn a_message_takes_what_its_rows_say() {
             eprintln!("{name}: no software");
             continue;
         }
-        for len in [0, 8, 200, 2048, 10_000, explain::longest()] {
-            let rows = explain::explain(&costs, len, system.most_hops());
+        for len in [0, 8, 200, 2048, 10_000, PacketWrite::longest()] {
+            let rows = {
+                let PacketWrite {
+                    len: written,
+                    inline,
+                } = PacketWrite::of(len);
+                let packet = Packet {
+                    len: written,
+                    inline,
+                };
+                message(&costs, len, packet, system.most_hops())
+            };
             let until = rows.iter().position(|row| row.step == "poll").unwrap();
             let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
             let all_but_looks = (before + after).picos();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::{out, room, run, run_remote, run_shared, run_with};
-use device::strict::Setup;
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};
+use testdevice::strict::Setup;
 
 /// Settings that select other protocols: eager, rendezvous by a single copy, rendezvous by pieces.
 const WAYS: [&[(&str, &str)]; 12] = [
@@ -407,7 +407,7 @@ fn what_is_told_ahead_is_for_rdma_only() {
                     .unwrap();
             }
         }
-        rank.lock().messages.tells_ahead()
+        rank.lock().messages.announces()
     };
     run_shared(2, &[], move |rank| assert!(!long_messages(rank)));
     run_remote(2, &[], &Setup::default(), move |rank| {

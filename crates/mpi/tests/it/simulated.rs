@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::modelled::{Keep, Run, play, system};
 use crate::common::{out, pattern, random_program, room};
-use device::config::Scene;
-use device::model::{Faults, IntraHost};
 use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
+use model::config::MachineConfig;
+use model::{Faults, IntraHost};
 use mpi::Mode;
 use mpi::coll::Work;
 use mpi::comm::WORLD;
@@ -37,7 +37,7 @@ fn simulate(seed: u64) -> Run {
         ("FISHPLATE_RDMA_RINGS", ["64", "2", "1", "0"][pick(4)]),
     ];
     let per_host = 1 + pick(2);
-    let mut scene = Scene::new(&system, ranks, per_host, seed).unwrap();
+    let mut scene = MachineConfig::new(&system, ranks, per_host, seed).unwrap();
     scene.intra_host = [IntraHost::Memory, IntraHost::Hca][pick(2)];
     scene.faults = faults(&mut random);
     if random_program::only_seed().is_some() {
@@ -98,7 +98,7 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
 /// exchanged such messages several times.
 fn expected_message(rendezvous: &'static str) -> u64 {
     const BYTES: usize = 64 << 10;
-    let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+    let scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
     let times = Arc::new(Mutex::new(Vec::new()));
     let seen = times.clone();
     play(
@@ -146,7 +146,7 @@ fn a_receive_that_waits_spares_the_sender_its_question() {
 #[test]
 fn a_byte_more_gives_another_digest() {
     let run = |bytes: usize| {
-        let scene = Scene::new(&system("qdr"), 2, 1, 1).unwrap();
+        let scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
         play(scene, Vec::new(), Keep::Digest, move |rank| {
             let mut buffer = vec![0; bytes];
             match rank.rank() {

@@ -5,7 +5,7 @@ pub mod remote;
 
 use anyhow::Result;
 use device::Device;
-use device::model::Traffic;
+use model::Traffic;
 
 /// One of two ends.
 pub trait Place {

@@ -5,9 +5,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow};
-use device::model::{Faults, ModelNode, Net, Traffic};
 use device::{Device, Node};
 use fabric::{Bytes, System};
+use model::{Faults, MachineModel, ModelNode, Traffic};
 use results::Console;
 use sim::coroutines;
 
@@ -114,7 +114,7 @@ pub fn run(machine: &Machine, plan: &Plan, console: Rc<RefCell<Console>>) -> Res
     let plan = plan.clone();
     let (ends, _) = coroutines::run(
         layout,
-        move |memory| Net::new(memory, &system, &hosts, faults),
+        move |memory| MachineModel::new(memory, &system, &hosts, faults),
         move |turn| {
             let rank = turn.rank() as usize;
             let mut place = Modelled {

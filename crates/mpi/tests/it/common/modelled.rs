@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use channel::Peers;
 use device::Node;
-use device::config::Scene;
-use device::model::trace::Span;
-use device::model::{ModelNode, Net};
 use fabric::System;
 use fabric::catalogue::Catalogue;
-use mpi::{Rank, RealHost, Wiring};
+use model::config::MachineConfig;
+use model::trace::Span;
+use model::{MachineModel, ModelNode};
+use mpi::{Rank, Wiring};
 use pmi::Hosts;
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
@@ -38,7 +39,7 @@ pub(crate) struct Run {
 
 /// Runs a program on all ranks.
 pub(crate) fn play(
-    scene: Scene,
+    scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
@@ -48,7 +49,7 @@ pub(crate) fn play(
 
 /// Runs a program on all ranks, with the node that `node` makes of each modelled one.
 pub(crate) fn play_through(
-    scene: Scene,
+    scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
     node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
@@ -62,34 +63,37 @@ pub(crate) fn play_through(
     };
     let hosts = scene.hosts.clone();
     let net = move |memory| {
-        let net = Net::of(memory, &scene);
+        let net = MachineModel::of(memory, &scene);
         match keep {
             Keep::Nothing => net,
             Keep::Digest => net.digesting(),
             Keep::Record => net.recording(),
         }
     };
-    let body = move |turn: Turn<Net>| {
+    let body = move |turn: Turn<MachineModel>| {
         let rank = turn.rank() as usize;
         let settings = settings
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
         let wiring = Wiring {
-            rank,
-            size,
+            peers: Peers {
+                rank,
+                size,
+                local: vec![rank],
+                segment: None,
+                node: Some(node(ModelNode::new(turn), rank)),
+            },
             hosts: Hosts::new(hosts.clone()),
-            segment: None,
-            node: Some(node(ModelNode::new(turn), rank)),
             control: None,
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
-        let rank = Rank::new(Some(wiring), knobs, Box::new(RealHost::default())).unwrap();
+        let rank = Rank::new(Some(wiring), knobs).unwrap();
         let rank = Arc::new(rank);
         program(&rank);
         rank.finish("MPI_Finalize").unwrap();
         rank.now()
     };
-    let last = |net: &mut Net| (net.digest(), net.take_record());
+    let last = |net: &mut MachineModel| (net.digest(), net.take_record());
     let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
     Run {
         times,

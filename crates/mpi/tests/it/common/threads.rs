@@ -9,11 +9,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use channel::Peers;
 use channel::shm::Segment;
-use device::strict::{self, Setup};
 use device::{Node, Placement};
-use mpi::{Rank, RealHost, Wiring};
+use mpi::{Rank, Wiring};
 use pmi::Hosts;
+use testdevice::strict::{self, Setup};
 
 /// Time limit of one run of a program. The longest takes some seconds on a machine with two cores;
 /// only ranks that wait for ever reach the limit.
@@ -143,15 +144,17 @@ fn run_over(
             stop_at_a_panic(rank, reports.clone());
             let knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
             let wiring = Wiring {
-                rank,
-                size,
+                peers: Peers {
+                    rank,
+                    size,
+                    local: hosts.beside(rank).collect(),
+                    segment,
+                    node: node.map(|node| node as Box<dyn Node>),
+                },
                 hosts,
-                segment,
-                node: node.map(|node| node as Box<dyn Node>),
                 control: None,
             };
-            let host = Box::new(RealHost::default());
-            let state = Arc::new(Rank::new(Some(wiring), knobs, host).unwrap());
+            let state = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
             program(&state);
             state.finish("MPI_Finalize").unwrap();
             drop((state, program));

@@ -1,0 +1,102 @@
+//! The construction of a rank's router from what its launcher and its machine offer.
+
+use std::os::fd::OwnedFd;
+
+use device::Node;
+
+use crate::rdma::{self, Rdma};
+use crate::shm::{Cores, LocalRanks, Segment, Shape, Shm};
+use crate::{Fault, Result, Router, WaitSettings};
+
+/// Memory on one host for the rings into one rank, and the least size of one ring, in bytes.
+const RINGS_BYTES: usize = 10 << 20;
+const LEAST_RING_BYTES: usize = 384 << 10;
+
+/// The means by which a rank reaches the others of its job.
+pub struct Peers {
+    /// World rank of this rank.
+    pub rank: usize,
+    /// Number of ranks of the job.
+    pub size: usize,
+    /// World ranks of the ranks on this rank's host, itself included, in order.
+    pub local: Vec<usize>,
+    /// The memory that the ranks of this host share, if they do.
+    pub segment: Option<OwnedFd>,
+    /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common memory.
+    pub node: Option<Box<dyn Node>>,
+}
+
+impl Peers {
+    /// A rank on its own.
+    pub fn none() -> Peers {
+        Peers {
+            rank: 0,
+            size: 1,
+            local: vec![0],
+            segment: None,
+            node: None,
+        }
+    }
+}
+
+/// The settings of all transports.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Number of slots of a shared-memory ring.
+    pub ring_slots: usize,
+    /// Bytes of a shared-memory ring beside its slots.
+    pub ring_bytes: usize,
+    /// Messages may be copied straight from another process's memory.
+    pub single_copy: bool,
+    /// The cores of this host's ranks share a cache, as far as the launcher knows.
+    pub near: bool,
+    /// Smallest body to write with non-temporal stores between cores without a common cache, in bytes.
+    pub non_temporal_from: usize,
+    /// Settings of the RDMA transport.
+    pub rdma: rdma::Config,
+    /// Settings of waiting.
+    pub wait: WaitSettings,
+}
+
+impl Router {
+    /// Joins the transports to all peers.
+    pub fn build(peers: Peers, settings: &Settings) -> Result<Router> {
+        let Peers {
+            rank,
+            size,
+            local,
+            segment,
+            node,
+        } = peers;
+        let here = local.len();
+        let shm = match segment {
+            Some(segment) => {
+                let local = LocalRanks::some(local.into_iter(), size);
+                Some(join(segment, rank, local, settings)?)
+            }
+            None => None,
+        };
+        let rdma = match node {
+            Some(node) => Some(Rdma::attach(node, rank, size, settings.rdma)?),
+            None => None,
+        };
+        let reached = if shm.is_some() { here } else { 1 };
+        if reached < size && rdma.is_none() {
+            let what = "there are ranks with which this one shares no memory, and it has no device to reach them by";
+            return Err(Fault::Mismatch(what.into()).into());
+        }
+        Ok(Router::of(rank, shm, rdma))
+    }
+}
+
+/// Joins the memory that the ranks of this host share.
+fn join(segment: OwnedFd, rank: usize, local: LocalRanks, settings: &Settings) -> Result<Shm> {
+    let share = (RINGS_BYTES / local.count()).max(LEAST_RING_BYTES);
+    let shape = Shape::new(settings.ring_slots, settings.ring_bytes.min(share))?;
+    let segment = Segment::open(segment, shape)?;
+    let cores = Cores {
+        near: settings.near,
+        non_temporal_from: settings.non_temporal_from,
+    };
+    Shm::attach(segment, rank, local, settings.single_copy, cores)
+}

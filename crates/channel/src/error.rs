@@ -1,0 +1,98 @@
+//! Errors of the transports. Each says what failed, at which peer or device, and why.
+
+/// The error of a transport. One word, so that a result travels in registers.
+#[derive(Debug)]
+pub struct Error(Box<Fault>);
+
+/// The cause of an [`Error`].
+#[derive(Debug)]
+pub enum Fault {
+    /// A call of the operating system failed: the attempted action, and the system's answer.
+    System(&'static str, std::io::Error),
+    /// The peer violated the protocol of the transport.
+    Broken {
+        /// World rank of the peer.
+        peer: usize,
+        /// The violation.
+        what: String,
+    },
+    /// Ranks of one job disagree about the shape of their common memory.
+    Mismatch(String),
+    /// A device refused an operation.
+    Device(device::Error),
+    /// All ranks of a modelled machine wait, and no event is due.
+    Deadlock,
+    /// The connection to a peer could not be made.
+    Unreachable {
+        /// World rank of the peer.
+        peer: usize,
+        /// The device's answer.
+        why: device::Error,
+    },
+    /// An established connection failed.
+    Lost {
+        /// World rank of the peer.
+        peer: usize,
+        /// Name of the device.
+        device: String,
+        /// Status of the failed work request.
+        status: &'static str,
+        /// Advice to the user.
+        check: &'static str,
+    },
+}
+
+impl Error {
+    /// The cause.
+    pub fn fault(&self) -> &Fault {
+        &self.0
+    }
+}
+
+impl From<Fault> for Error {
+    #[cold]
+    fn from(fault: Fault) -> Error {
+        Error(Box::new(fault))
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &*self.0 {
+            Fault::System(what, why) => write!(f, "{what}: {why}"),
+            Fault::Broken { peer, what } => {
+                write!(f, "rank {peer} broke the protocol of the channel: {what}")
+            }
+            Fault::Mismatch(what) => f.write_str(what),
+            Fault::Device(what) => write!(f, "{what}"),
+            Fault::Deadlock => write!(f, "{}", device::Error::Deadlock),
+            Fault::Unreachable { peer, why } => {
+                write!(f, "no connection with rank {peer} could be made: {why}")
+            }
+            Fault::Lost {
+                peer,
+                device,
+                status,
+                check,
+            } => write!(
+                f,
+                "the connection to rank {peer} by {device} is lost ({status}): {check}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<device::Error> for Error {
+    #[cold]
+    fn from(error: device::Error) -> Error {
+        match error {
+            device::Error::Deadlock => Fault::Deadlock.into(),
+            error => Fault::Device(error).into(),
+        }
+    }
+}
+
+/// The result of a transport's operation.
+pub type Result<T> = std::result::Result<T, Error>;

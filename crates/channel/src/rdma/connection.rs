@@ -1,0 +1,227 @@
+//! The states of the connection to one peer.
+//!
+//! ```text
+//!            hello                 queue pairs connected       the peer is ready, or has written
+//! Opening ----------> Connecting ------------------> Connected ------------------> Ready
+//!                         |                                                          ^
+//!                         +---------------- (the peer is ready already) -------------+
+//! ```
+//!
+//! From `Ready` each end says goodbye once, in either order: `SaidBye`, `HeardBye`, `Closed`.
+//!
+//! What must always hold: a rank writes to its peer only from `Ready` on, and not after its own
+//! goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it may be
+//! gone.
+
+/// The state of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connection {
+    /// The peer's hello has not come.
+    Opening,
+    /// The device connects the queue pairs of this end.
+    Connecting(Announced),
+    /// This end is connected, and the peer has been told. The peer's end may not be connected yet.
+    Connected,
+    /// Both ends are connected.
+    Ready,
+    /// This rank has said that it will write no more.
+    SaidBye,
+    /// The peer has said that it will write no more.
+    HeardBye,
+    /// Both ends have said goodbye.
+    Closed,
+}
+
+/// The contents of the peer's hello that matter until this end is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announced {
+    /// The peer has memory for rings.
+    pub rings: bool,
+    /// The peer's end is connected.
+    pub ready: bool,
+    /// The peer has not heard this rank's hello.
+    pub answer: bool,
+}
+
+/// The reply that the peer gets when this end is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// A hello that says that this end is ready.
+    Hello,
+    /// The peer knows the addresses of this end: `Ready` alone.
+    Ready,
+}
+
+/// The reason why a peer's message cannot be right.
+pub(super) type Violation = &'static str;
+
+impl Connection {
+    /// The peer's hello has come.
+    pub(super) fn hello(&mut self, announced: Announced) -> Result<(), Violation> {
+        match self {
+            Connection::Opening => {
+                *self = Connection::Connecting(announced);
+                Ok(())
+            }
+            _ => Err("it said hello twice"),
+        }
+    }
+
+    /// The device needs the other end before it can connect the queue pairs. True: the peer must
+    /// hear this rank's hello for that, and has not. This is said once.
+    pub(super) fn waits_for_device(&mut self) -> bool {
+        match self {
+            Connection::Connecting(announced) => std::mem::take(&mut announced.answer),
+            _ => unreachable!("no queue pair is being connected in state {self:?}"),
+        }
+    }
+
+    /// The queue pairs of this end are connected. Returns the reply for the peer.
+    pub(super) fn connected(&mut self) -> Reply {
+        let Connection::Connecting(announced) = *self else {
+            unreachable!("no queue pair is being connected in state {self:?}");
+        };
+        *self = match announced.ready {
+            true => Connection::Ready,
+            false => Connection::Connected,
+        };
+        match announced.answer {
+            true => Reply::Hello,
+            false => Reply::Ready,
+        }
+    }
+
+    /// The peer's end is connected: the peer has said so, or has written to this rank. True: this
+    /// makes the connection ready.
+    #[inline(always)]
+    pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
+        match self {
+            Connection::Connected => {
+                *self = Connection::Ready;
+                Ok(true)
+            }
+            Connection::Connecting(announced) => {
+                announced.ready = true;
+                Ok(false)
+            }
+            Connection::Opening => Err("it is ready before it has said hello"),
+            _ => Ok(false),
+        }
+    }
+
+    /// The peer has said goodbye.
+    pub(super) fn hear_bye(&mut self) -> Result<(), Violation> {
+        *self = match self {
+            Connection::Ready => Connection::HeardBye,
+            Connection::SaidBye => Connection::Closed,
+            Connection::HeardBye | Connection::Closed => return Err("it said goodbye twice"),
+            _ => return Err("it said goodbye before the connection was ready"),
+        };
+        Ok(())
+    }
+
+    /// This rank says goodbye.
+    pub(super) fn say_bye(&mut self) {
+        *self = match self {
+            Connection::Ready => Connection::SaidBye,
+            Connection::HeardBye => Connection::Closed,
+            _ => unreachable!("no goodbye in state {self:?}"),
+        };
+    }
+
+    /// Both ends have been connected.
+    #[inline(always)]
+    pub(super) fn is_ready(&self) -> bool {
+        !matches!(
+            self,
+            Connection::Opening | Connection::Connecting(_) | Connection::Connected
+        )
+    }
+
+    /// This rank may write to the peer.
+    #[inline(always)]
+    pub(super) fn may_write(&self) -> bool {
+        matches!(self, Connection::Ready | Connection::HeardBye)
+    }
+
+    /// This rank has said goodbye.
+    pub(super) fn has_said_bye(&self) -> bool {
+        matches!(self, Connection::SaidBye | Connection::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Announced = Announced {
+        rings: true,
+        ready: false,
+        answer: true,
+    };
+
+    #[test]
+    fn whoever_is_spoken_to_answers_with_a_hello_and_then_waits_for_ready() {
+        let mut connection = Connection::Opening;
+        connection.hello(FIRST).unwrap();
+        assert_eq!(connection.connected(), Reply::Hello);
+        assert!(!connection.is_ready() && !connection.may_write());
+        assert!(connection.peer_ready().unwrap());
+        assert!(connection.may_write());
+        // The first packet says it once more.
+        assert!(!connection.peer_ready().unwrap());
+    }
+
+    #[test]
+    fn whoever_spoke_first_is_ready_with_the_answer() {
+        let mut connection = Connection::Opening;
+        let answer = Announced {
+            ready: true,
+            answer: false,
+            ..FIRST
+        };
+        connection.hello(answer).unwrap();
+        assert_eq!(connection.connected(), Reply::Ready);
+        assert_eq!(connection, Connection::Ready);
+    }
+
+    #[test]
+    fn a_device_that_needs_both_ends_lets_the_peer_hear_the_hello_once() {
+        let mut connection = Connection::Opening;
+        connection.hello(FIRST).unwrap();
+        assert!(connection.waits_for_device());
+        assert!(!connection.waits_for_device());
+        // The peer is done first.
+        assert!(!connection.peer_ready().unwrap());
+        assert_eq!(connection.connected(), Reply::Ready);
+        assert_eq!(connection, Connection::Ready);
+    }
+
+    #[test]
+    fn goodbyes_come_in_either_order_and_once() {
+        for says_first in [true, false] {
+            let mut connection = Connection::Ready;
+            if says_first {
+                connection.say_bye();
+                assert!(connection.has_said_bye() && !connection.may_write());
+            }
+            connection.hear_bye().unwrap();
+            assert!(connection.hear_bye().is_err());
+            if !says_first {
+                assert!(connection.may_write());
+                connection.say_bye();
+            }
+            assert_eq!(connection, Connection::Closed);
+            assert!(connection.is_ready() && !connection.may_write());
+        }
+    }
+
+    #[test]
+    fn a_peer_that_speaks_out_of_turn_is_found_out() {
+        assert!(Connection::Opening.peer_ready().is_err());
+        assert!(Connection::Opening.hear_bye().is_err());
+        assert!(Connection::Connected.hear_bye().is_err());
+        assert!(Connection::Connecting(FIRST).hello(FIRST).is_err());
+        assert!(Connection::Ready.hello(FIRST).is_err());
+    }
+}

@@ -1,0 +1,212 @@
+//! Packets as messages: sending, receiving and granting them. `srq_path` keeps the buffers.
+
+use device::{Effort, Operation, Slice};
+
+use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
+use super::qp_link::Note;
+use super::registered::Block;
+use super::srq_path::{ArrivedMessage, MessagePlace};
+use super::{BATCH, Rdma, broken};
+use crate::{Head, More, Put, Result};
+
+const GRANTS: &str = "it grants more messages than any rank may grant";
+
+impl Rdma {
+    /// Sends a packet as a message.
+    pub(super) fn send_message(
+        &mut self,
+        to: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put> {
+        let in_use = self.rails_in_use();
+        let node = &mut *self.node;
+        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
+        if buffers.is_exhausted() || !self.endpoints.of(to).may_send_message() {
+            self.poll()?;
+        }
+        let node = &mut *self.node;
+        let endpoint = self.endpoints.of(to);
+        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
+        if !endpoint.may_send_message() {
+            return Ok(Put::Full);
+        }
+        let Some((number, start)) = buffers.claim() else {
+            return Ok(Put::Full);
+        };
+        let end = start + padded(len) + TRAILER;
+        fill(buffers.memory.block.bytes_mut(start, len));
+        node.charge(Effort::Send);
+        if len > 0 {
+            node.charge(Effort::Copy(len));
+        }
+        let sequence = endpoint.sender.claim_message();
+        let info = SlotInfo {
+            content: SlotContent::Packet,
+            len: len as u32,
+            tail: endpoint.credits.window.tell(),
+        };
+        let words = [head[0], head[1], head[2], info.encode(), sequence];
+        for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
+            buffers.memory.block.store(at, word);
+        }
+        let link = endpoint.link_mut();
+        let local: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
+        let operation = Operation::Send { immediate: None };
+        let inline = link.control.takes_inline(end - start);
+        let note = Note::SendBuffer(number);
+        link.control
+            .post(node, operation, &local, inline, true, note)?;
+        Ok(match sequence == endpoint.credits.allowed() {
+            true => Put::AcceptedPollNow,
+            false => Put::Accepted,
+        })
+    }
+
+    /// Hands packets that have come as messages to `handler`.
+    #[inline(never)]
+    pub(super) fn drain_messages(
+        &mut self,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        if self.srq_path.has_owed() {
+            self.send_grants()?;
+        }
+        let mut packets = 0;
+        while packets < BATCH
+            && let Some(message) = self.srq_path.next_arrived()
+        {
+            packets += 1;
+            if self.handle_message(message, handler)? == More::Enough {
+                break;
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Hands one packet to `handler`, and posts its buffer again.
+    fn handle_message(
+        &mut self,
+        message: ArrivedMessage,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<More> {
+        let Rdma {
+            endpoints,
+            rails,
+            node,
+            srq_path,
+            layout,
+            ..
+        } = self;
+        let ArrivedMessage {
+            from,
+            rail,
+            place,
+            bytes,
+        } = message;
+        let nonsense = |what| broken(from, what);
+        let endpoint = endpoints.of(from);
+        let (memory, range) = endpoint.message(&rails[rail], layout, place);
+        let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
+        let last = endpoint.sender.last();
+        let grant = endpoint.credits.grant(last, packet.grant);
+        let grant = grant.ok_or_else(|| nonsense(GRANTS.into()))?;
+        let granted = endpoint.credits.window.granted();
+        let check = endpoint.receiver.check_message(packet.sequence, granted);
+        check.map_err(nonsense)?;
+        if packet.len > 0 {
+            node.charge(Effort::Copy(packet.len));
+        }
+        let body = memory.block.bytes(range.start, packet.len);
+        let more = handler(from, packet.head, body);
+        node.charge(Effort::Receive);
+        endpoint.credits.accept(grant);
+        endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
+        let window = &mut endpoint.credits.window;
+        if let MessagePlace::Pool(_) = place {
+            let pool = rails[rail].pool_mut(endpoint.pool);
+            window.resize(pool.resize(window.size()));
+        }
+        endpoint.receiver.consume_message();
+        window.consumed(packet.sequence);
+        if window.owes() && !std::mem::replace(&mut window.listed, true) {
+            srq_path.owe(from);
+        }
+        self.peer_ready(from)?;
+        Ok(more)
+    }
+
+    /// Sends grant-only messages to peers that no packet has told of their grants.
+    ///
+    /// That is done a poll later than the grants are made: an answer may follow, and carry them.
+    pub(super) fn send_grants(&mut self) -> Result<()> {
+        let Rdma {
+            endpoints,
+            node,
+            srq_path,
+            ..
+        } = self;
+        let mut result = Ok(());
+        srq_path.retain_owed(|to| {
+            let endpoint = endpoints.of(to);
+            let owes = endpoint.credits.window.owes() && !endpoint.connection.has_said_bye();
+            let may_write = endpoint.connection.may_write();
+            if owes && !(may_write && endpoint.link().control.has_room()) {
+                return true;
+            }
+            endpoint.credits.window.listed = false;
+            if owes && result.is_ok() {
+                node.charge(Effort::Control);
+                let grant = endpoint.credits.window.tell_alone();
+                result = endpoint.link_mut().send_grant(&mut **node, grant);
+            }
+            false
+        });
+        result
+    }
+
+    /// A peer grants messages by a grant-only message, which used up the receive at `place`.
+    pub(super) fn granted(
+        &mut self,
+        from: usize,
+        rail: usize,
+        place: MessagePlace,
+        lower: u32,
+    ) -> Result<()> {
+        let endpoint = self.endpoints.of(from);
+        let last = endpoint.sender.last();
+        let grant = endpoint.credits.grant(last, lower);
+        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
+        endpoint.credits.accept(grant);
+        let rail = &self.rails[rail];
+        endpoint.post_again(&mut *self.node, rail, &self.layout, from, place)
+    }
+}
+
+/// A packet in a message.
+struct MessagePacket {
+    head: Head,
+    len: usize,
+    /// The lower half of the number of the last message that the peer grants.
+    grant: u32,
+    sequence: u64,
+}
+
+/// The packet in a message of `bytes` bytes at `start`. An error says why there is none.
+fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<MessagePacket, String> {
+    let trailer = bytes
+        .checked_sub(TRAILER)
+        .filter(|at| at.is_multiple_of(WORD))
+        .ok_or_else(|| format!("a message of {bytes} bytes, which has no room for a trailer"))?;
+    let word = |number: usize| block.load(start + trailer + number * WORD);
+    let info = SlotInfo::decode(word(3))
+        .filter(|info| info.content == SlotContent::Packet && padded(info.len as usize) == trailer)
+        .ok_or_else(|| format!("a packet with the impossible info {:#x}", word(3)))?;
+    Ok(MessagePacket {
+        head: [word(0), word(1), word(2)],
+        len: info.len as usize,
+        grant: info.tail,
+        sequence: word(4),
+    })
+}

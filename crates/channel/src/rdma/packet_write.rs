@@ -1,0 +1,31 @@
+//! The RDMA write that carries a short message alone, for explanations of its time.
+
+use super::layout::{Layout, TRAILER, padded};
+use super::qp_link::INLINE;
+use super::{Config, Design};
+
+/// One RDMA write into a ring: a packet with its trailer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketWrite {
+    /// Bytes of the write.
+    pub len: usize,
+    /// The channel posts it inline where the device can.
+    pub inline: bool,
+}
+
+impl PacketWrite {
+    /// The longest message that goes in one packet.
+    pub fn longest() -> usize {
+        Layout::of(&Config::default()).max_body()
+    }
+
+    /// The write that carries a message of at most [`longest`](PacketWrite::longest) bytes.
+    pub fn of(message: usize) -> PacketWrite {
+        debug_assert!(Config::default().design != Design::Basic);
+        let len = padded(message) + TRAILER;
+        PacketWrite {
+            len,
+            inline: len <= INLINE,
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! A rail: one device port with its completion queues, receive queues and registrations.
+//!
+//! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request
+//! id of the rail carries.
+//!
+//! What must always hold:
+//! - no completion queue can overflow: each queue pair reserves room for every completion that it
+//!   may cause;
+//! - memory is registered once for all its users, and deregistered when the last one retracts it;
+//! - a queue pair's number means something on its own rail only.
+
+use std::collections::HashMap;
+
+use device::{Access, Cq, Device, Node, Placement, Qp, ReceiveQueue, Region, Srq};
+
+use super::layout::Layout;
+use super::pool::Pool;
+use super::rail_set::KeyPair;
+use super::wr_id::{Subject, WrId};
+use crate::{Exposed, Result};
+
+/// Completions that one completion queue holds.
+const CQ_DEPTH: usize = 1 << 14;
+/// Notices that are expected on one rail at once, at most.
+pub(super) const NOTICES: usize = 1024;
+/// The longest request, whatever the device allows.
+const LONGEST: u64 = 1 << 30;
+
+/// A range of memory that is exposed, and the use that it is exposed for.
+pub(super) type ExposedRange = (u64, usize, Exposed);
+
+/// A registration of exposed memory, with the number of its users.
+struct Registration {
+    region: Region,
+    users: usize,
+}
+
+/// The shared receive queue for notices.
+struct NoticeQueue {
+    srq: Srq,
+    /// Receives that are posted, or that a notice has just used up.
+    receives: usize,
+    /// Notices that are expected. Each has a receive.
+    expected: usize,
+}
+
+/// One rail of a rank.
+pub(super) struct Rail {
+    index: usize,
+    by_completion: bool,
+    answered: bool,
+    by_processor: bool,
+    longest: usize,
+    cqs: Vec<Cq>,
+    /// Completions that the last queue of `cqs` may have to hold.
+    reserved: usize,
+    /// None: no endpoint uses this rail.
+    notices: Option<NoticeQueue>,
+    pools: Vec<Pool>,
+    exposed: HashMap<ExposedRange, Registration>,
+    /// The peer of each queue pair.
+    peers: HashMap<Qp, usize>,
+}
+
+impl Rail {
+    /// Rail `index` of the node. Queues are made on it only if endpoints use it.
+    pub(super) fn open(node: &mut dyn Node, index: usize, in_use: bool) -> Result<Rail> {
+        let device = node.rail(index);
+        let notices = match in_use {
+            true => Some(NoticeQueue {
+                srq: device.create_srq(NOTICES)?,
+                receives: 0,
+                expected: 0,
+            }),
+            false => None,
+        };
+        let attributes = device.attributes();
+        Ok(Rail {
+            index,
+            by_completion: attributes.placement == Placement::Completion,
+            answered: attributes.answered,
+            by_processor: attributes.by_processor,
+            longest: attributes.longest.min(LONGEST) as usize,
+            cqs: Vec::new(),
+            reserved: 0,
+            notices,
+            pools: Vec::new(),
+            exposed: HashMap::new(),
+            peers: HashMap::new(),
+        })
+    }
+
+    /// The rail's number in its node.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Only a completion tells that a write to this rank is whole.
+    pub(super) fn by_completion(&self) -> bool {
+        self.by_completion
+    }
+
+    /// A write completes only after the peer's device has answered.
+    pub(super) fn answered(&self) -> bool {
+        self.answered
+    }
+
+    /// This host's processors do the device's work.
+    pub(super) fn by_processor(&self) -> bool {
+        self.by_processor
+    }
+
+    /// The longest request, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    #[inline(always)]
+    pub(super) fn cqs(&self) -> &[Cq] {
+        &self.cqs
+    }
+
+    /// A completion queue with room for `completions` more.
+    pub(super) fn cq_for(&mut self, node: &mut dyn Node, completions: usize) -> Result<Cq> {
+        self.reserved += completions;
+        match self.cqs.last() {
+            Some(last) if self.reserved <= CQ_DEPTH => Ok(*last),
+            _ => {
+                self.reserved = completions + NOTICES;
+                let depth = CQ_DEPTH.max(self.reserved);
+                let cq = node.rail(self.index).create_cq(depth)?;
+                self.cqs.push(cq);
+                Ok(cq)
+            }
+        }
+    }
+
+    /// Notes that queue pair `qp` of this rail leads to `peer`.
+    pub(super) fn belongs(&mut self, qp: Qp, peer: usize) {
+        let before = self.peers.insert(qp, peer);
+        debug_assert!(before.is_none(), "queue pair {qp:?} is known");
+    }
+
+    /// The peer at the other end of a queue pair of this rail.
+    pub(super) fn peer_of(&self, qp: Qp) -> usize {
+        match self.peers.get(&qp) {
+            Some(peer) => *peer,
+            None => panic!(
+                "rail {} reports queue pair {}, which is not one of its own",
+                self.index, qp.0
+            ),
+        }
+    }
+
+    fn notices(&mut self) -> &mut NoticeQueue {
+        let index = self.index;
+        match &mut self.notices {
+            Some(notices) => notices,
+            None => panic!("rail {index} is not in use"),
+        }
+    }
+
+    /// The shared receive queue that bulk queue pairs of this rail use.
+    pub(super) fn notice_srq(&mut self) -> Srq {
+        self.notices().srq
+    }
+
+    /// Reserves a posted receive for one more notice. False: as many notices are expected as the
+    /// rail allows.
+    pub(super) fn reserve_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
+        let notices = self.notices();
+        if notices.expected == NOTICES {
+            return Ok(false);
+        }
+        if notices.expected == notices.receives {
+            self.post_notice_receive(node)?;
+            self.notices().receives += 1;
+        }
+        self.notices().expected += 1;
+        Ok(true)
+    }
+
+    /// A notice with a reserved receive is no longer expected. The receive stays for the next one.
+    pub(super) fn release_notice(&mut self) {
+        self.notices().expected -= 1;
+    }
+
+    /// Posts a receive for a notice: a new one, or one that a notice has used up.
+    pub(super) fn post_notice_receive(&mut self, node: &mut dyn Node) -> Result<()> {
+        let id = WrId {
+            rail: self.index,
+            subject: Subject::Notice,
+        };
+        let queue = ReceiveQueue::Shared(self.notices().srq);
+        // SAFETY: the receive has no memory.
+        unsafe {
+            node.rail(self.index)
+                .post_receive(queue, id.encode(), &[])?
+        };
+        Ok(())
+    }
+
+    /// Admits a connection without a ring to a pool of receives. Returns the pool's number and
+    /// queue, and the number of messages that may come from the peer at once to begin with.
+    pub(super) fn admit(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+    ) -> Result<(usize, Srq, u32)> {
+        if self.pools.last().is_none_or(|pool| pool.room() == 0) {
+            self.pools.push(Pool::new(node, self.index, layout)?);
+        }
+        let number = self.pools.len() - 1;
+        let pool = &mut self.pools[number];
+        let size = pool.admit();
+        Ok((number, pool.srq(), size))
+    }
+
+    pub(super) fn pool(&self, number: usize) -> &Pool {
+        &self.pools[number]
+    }
+
+    pub(super) fn pool_mut(&mut self, number: usize) -> &mut Pool {
+        &mut self.pools[number]
+    }
+
+    /// Registers exposed memory, or counts one more user of its registration.
+    pub(super) fn expose(
+        &mut self,
+        device: &mut dyn Device,
+        range: ExposedRange,
+    ) -> Result<KeyPair> {
+        let keys = |region: Region| KeyPair {
+            lkey: region.lkey,
+            rkey: region.rkey,
+        };
+        if let Some(registration) = self.exposed.get_mut(&range) {
+            registration.users += 1;
+            return Ok(keys(registration.region));
+        }
+        let (address, len, exposed) = range;
+        let access = match exposed {
+            Exposed::ToRead => Access {
+                remote_read: true,
+                ..Access::default()
+            },
+            Exposed::ToWrite => Access {
+                local_write: true,
+                remote_write: true,
+                ..Access::default()
+            },
+        };
+        let base = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its
+        // owner expects it to change.
+        let region = unsafe { device.register(base, len, access)? };
+        let registration = Registration { region, users: 1 };
+        self.exposed.insert(range, registration);
+        Ok(keys(region))
+    }
+
+    /// The keys of exposed memory.
+    pub(super) fn keys(&self, range: ExposedRange) -> KeyPair {
+        let region = self.exposed[&range].region;
+        KeyPair {
+            lkey: region.lkey,
+            rkey: region.rkey,
+        }
+    }
+
+    /// Ends one use of exposed memory. The last one deregisters it.
+    pub(super) fn retract(&mut self, device: &mut dyn Device, range: ExposedRange) -> Result<()> {
+        let registration = self.exposed.get_mut(&range);
+        let registration =
+            registration.expect("memory is retracted once for each time it is exposed");
+        registration.users -= 1;
+        if registration.users > 0 {
+            return Ok(());
+        }
+        let region = registration.region;
+        self.exposed.remove(&range);
+        Ok(device.deregister(region)?)
+    }
+
+    /// Deregisters the pools. The queue pairs that used them are gone.
+    pub(super) fn end(&mut self, node: &mut dyn Node) {
+        for pool in self.pools.drain(..) {
+            pool.end(node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testdevice::strict::{self, Setup};
+
+    use super::*;
+
+    #[test]
+    fn the_same_queue_pair_number_on_two_rails_leads_to_two_peers() {
+        let setup = Setup {
+            rails: 2,
+            ..Setup::default()
+        };
+        let mut node = strict::nodes(1, &setup).remove(0);
+        let mut open = |index| Rail::open(&mut *node, index, true).unwrap();
+        let (mut first, mut second) = (open(0), open(1));
+        first.belongs(Qp(7), 1);
+        second.belongs(Qp(7), 2);
+        assert_eq!((first.peer_of(Qp(7)), second.peer_of(Qp(7))), (1, 2));
+    }
+
+    #[test]
+    fn memory_is_registered_until_its_last_user_retracts_it() {
+        let setup = Setup {
+            rails: 2,
+            ..Setup::default()
+        };
+        let mut node = strict::nodes(1, &setup).remove(0);
+        let mut rail = Rail::open(&mut *node, 1, true).unwrap();
+        let memory = [0u8; 64];
+        let range = (memory.as_ptr() as u64, memory.len(), Exposed::ToRead);
+        let first = rail.expose(node.rail(1), range).unwrap();
+        let second = rail.expose(node.rail(1), range).unwrap();
+        assert_eq!(first, second);
+        rail.retract(node.rail(1), range).unwrap();
+        assert_eq!(rail.expose(node.rail(1), range).unwrap(), first);
+        rail.retract(node.rail(1), range).unwrap();
+        rail.retract(node.rail(1), range).unwrap();
+        assert_ne!(rail.expose(node.rail(1), range).unwrap(), first);
+    }
+}

@@ -1,0 +1,165 @@
+//! The receiver of a ring: it takes packets out of the memory that the peer writes to, and reports
+//! the tail.
+
+use device::{Effort, Node, Remote};
+
+use super::endpoint::Wire;
+use super::inbound::{Inbound, Nonsense};
+use super::layout::WORD;
+use super::outbound::TAIL_BITS;
+use super::qp_link::{Note, RingWrite};
+use super::registered::{Block, Registered};
+use super::ring_sender::RingSender;
+use super::{BATCH, OWN, TAIL, TAILS, TOO_MANY};
+use crate::{Head, More, Result};
+
+/// The receiver's end of the ring from one peer.
+pub(super) struct RingReceiver {
+    inbound: Inbound,
+    /// The word that takes the peer's tail, a word of this rank, and the ring. Messages come into
+    /// it if the peer has no memory for rings. None: this end has no memory for rings with this
+    /// peer.
+    memory: Option<Registered>,
+    /// The tail is due after every packet.
+    basic: bool,
+}
+
+impl RingReceiver {
+    pub(super) fn new(inbound: Inbound, memory: Option<Registered>, basic: bool) -> RingReceiver {
+        RingReceiver {
+            inbound,
+            memory,
+            basic,
+        }
+    }
+
+    pub(super) fn has_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// The memory that the peer writes to.
+    pub(super) fn memory(&self) -> Option<&Registered> {
+        self.memory.as_ref()
+    }
+
+    /// The block that the peer writes to.
+    #[inline(always)]
+    pub(super) fn block(&self) -> &Block {
+        match &self.memory {
+            Some(memory) => &memory.block,
+            None => unreachable!("a peer without rings writes nowhere"),
+        }
+    }
+
+    /// Sequence number of the last packet that was consumed.
+    pub(super) fn consumed(&self) -> u64 {
+        self.inbound.consumed()
+    }
+
+    /// A completion reports that one more packet is whole.
+    pub(super) fn completion(&mut self) {
+        self.inbound.completion();
+    }
+
+    /// Checks the number of a packet that has come as a message.
+    pub(super) fn check_message(
+        &self,
+        sequence: u64,
+        granted: u64,
+    ) -> std::result::Result<(), Nonsense> {
+        self.inbound.check_message(sequence, granted)
+    }
+
+    /// The packet of the next message has been handled.
+    pub(super) fn consume_message(&mut self) {
+        self.inbound.consume_message();
+    }
+
+    #[inline(always)]
+    pub(super) fn tail_due(&self) -> bool {
+        self.inbound.tail_due()
+    }
+
+    /// The number of packets that were consumed, which is sent to the peer now.
+    #[inline(always)]
+    pub(super) fn report_tail(&mut self) -> u64 {
+        self.inbound.report_tail()
+    }
+
+    /// The tail that the peer has written, its lower bits.
+    pub(super) fn tail_in_memory(&self) -> u32 {
+        self.block().load(TAIL) as u32
+    }
+
+    /// Hands packets to `handler`, `BATCH` at most. The tails that come with them go to `sender`.
+    #[inline(always)]
+    pub(super) fn drain(
+        &mut self,
+        sender: &mut RingSender,
+        node: &mut dyn Node,
+        from: usize,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> std::result::Result<usize, Nonsense> {
+        let Some(Registered { block, .. }) = &self.memory else {
+            unreachable!("rank {from} has no ring here");
+        };
+        let mut packets = 0;
+        while packets < BATCH {
+            let Some(arrived) = self.inbound.poll(block)? else {
+                break;
+            };
+            if !sender.heard_tail(arrived.tail) {
+                return Err(TOO_MANY.into());
+            }
+            packets += 1;
+            let body = arrived.body.clone();
+            if !body.is_empty() {
+                node.charge(Effort::Copy(body.len()));
+            }
+            let more = handler(from, arrived.head, block.bytes(body.start, body.len()));
+            node.charge(Effort::Receive);
+            self.inbound.consume(arrived);
+            if self.basic {
+                self.inbound.demand_tail();
+            }
+            if more == More::Enough {
+                break;
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Writes the tail to the peer.
+    pub(super) fn write_tail(
+        &mut self,
+        wire: Wire,
+        to: Remote,
+        signaled: bool,
+        note: Note,
+    ) -> Result<()> {
+        let Wire { node, link } = wire;
+        let memory = self.memory.as_ref();
+        let memory = memory.expect("a tail is reported only to a peer that writes here");
+        let own = memory.slice(link.rail(), OWN..OWN + WORD);
+        node.charge(Effort::Control);
+        let tail = self.inbound.report_tail();
+        memory.block.store(OWN, tail);
+        let write = RingWrite {
+            from: &[own],
+            to,
+            immediate: link
+                .by_completion()
+                .then_some(TAILS | (tail as u32 & TAIL_BITS)),
+            signaled,
+            note,
+        };
+        link.control.write(node, &write)
+    }
+
+    /// Deregisters the memory.
+    pub(super) fn end(self, node: &mut dyn Node) {
+        if let Some(memory) = self.memory {
+            memory.end(node);
+        }
+    }
+}

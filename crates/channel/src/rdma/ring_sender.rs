@@ -1,0 +1,342 @@
+//! The sender of a ring: it builds packets in staging memory and writes them to the same place in
+//! the peer's ring.
+//!
+//! Packets can be *coalesced*: several short ones in one slot, which leaves in one write.
+//!
+//! What must always hold:
+//! - a slot of the staging memory is changed only while no request may read it ([`Outbound`] keeps
+//!   account);
+//! - packets are posted in the order of their sequence numbers: coalesced packets leave before the
+//!   next packet is built.
+
+use device::{Effort, Node, Remote, Slice};
+
+use super::endpoint::Wire;
+use super::layout::{Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, padded, subhead};
+use super::link::Link;
+use super::outbound::{ClaimedSlot, Outbound, SlotPlace};
+use super::qp_link::{Note, RingWrite};
+use super::registered::Registered;
+use super::{PACKET, RING, TAIL};
+use crate::{Head, Result};
+
+/// The sender's end of the ring to one peer. Where the peer has no ring it only numbers the
+/// messages.
+pub(super) struct RingSender {
+    layout: Layout,
+    /// Data and head pointer of a packet go in two writes.
+    basic: bool,
+    slots: Outbound,
+    coalescing: Option<Coalescing>,
+    /// Coalesced packets have ended a lap, and the caller of `put` has not been told.
+    lap_untold: bool,
+    head_pointer: Option<HeadPointer>,
+    /// The memory in which packets are built. None: the peer has no ring for this rank.
+    staging: Option<Registered>,
+    /// The address of the peer's memory for this rank, known from the peer's hello.
+    remote: u64,
+}
+
+/// A slot with coalesced packets that is not posted.
+#[derive(Clone, Copy, Debug)]
+struct Coalescing {
+    place: SlotPlace,
+    /// Bytes of the packets so far.
+    len: usize,
+}
+
+/// A head pointer that follows the data of its packet.
+#[derive(Clone, Copy, Debug)]
+struct HeadPointer {
+    /// The sequence number of the packet.
+    sequence: u64,
+    /// The offset of the pointer in the ring.
+    at: usize,
+}
+
+/// A slot that has been posted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PostedSlot {
+    /// The slot is the last of its size class.
+    pub lap: bool,
+    /// A head pointer is due when the data has been written.
+    pub head_pointer_due: bool,
+}
+
+impl RingSender {
+    pub(super) fn new(layout: Layout, basic: bool) -> RingSender {
+        RingSender {
+            layout,
+            basic,
+            slots: Outbound::new(layout),
+            coalescing: None,
+            lap_untold: false,
+            head_pointer: None,
+            staging: None,
+            remote: 0,
+        }
+    }
+
+    /// The peer's memory for this rank is at `address`.
+    pub(super) fn learn_remote(&mut self, address: u64) {
+        self.remote = address;
+    }
+
+    /// From now on packets are built in `staging`, for the peer's ring.
+    pub(super) fn begin_ring(&mut self, staging: Registered) {
+        self.staging = Some(staging);
+    }
+
+    #[inline(always)]
+    pub(super) fn has_ring(&self) -> bool {
+        self.staging.is_some()
+    }
+
+    /// Sequence number of the last packet that was posted.
+    #[inline(always)]
+    pub(super) fn last(&self) -> u64 {
+        self.slots.last()
+    }
+
+    /// The sequence number of the next packet, which goes as a message.
+    pub(super) fn claim_message(&mut self) -> u64 {
+        self.slots.claim_message()
+    }
+
+    #[inline(always)]
+    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
+        self.slots.find(len)
+    }
+
+    #[inline(always)]
+    pub(super) fn fits_well(&self, len: usize) -> bool {
+        self.slots.fits_well(len)
+    }
+
+    /// The peer reports how many packets it has consumed. False: that is impossible.
+    #[inline(always)]
+    pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
+        self.slots.heard_tail(lower)
+    }
+
+    pub(super) fn heard_completed(&mut self, sequence: u64) {
+        self.slots.heard_completed(sequence);
+    }
+
+    /// Nothing that was put earlier waits to be posted.
+    #[inline(always)]
+    pub(super) fn is_clear(&self) -> bool {
+        self.coalescing.is_none() && self.head_pointer.is_none()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_coalescing(&self) -> bool {
+        self.coalescing.is_some()
+    }
+
+    /// The slot of coalesced packets has room for a further body of `len` bytes.
+    pub(super) fn coalescing_has_room(&self, len: usize) -> bool {
+        self.coalescing.is_some_and(|coalescing| {
+            let room = self.layout.classes()[coalescing.place.class].body();
+            coalescing.len + SUBHEAD + padded(len) <= room
+        })
+    }
+
+    /// From now on packets are coalesced in this free slot.
+    pub(super) fn begin_coalescing(&mut self, place: SlotPlace) {
+        debug_assert!(self.is_clear());
+        self.coalescing = Some(Coalescing { place, len: 0 });
+    }
+
+    /// Adds a packet to the slot of coalesced packets, which has room. True: coalesced packets have
+    /// ended a lap since the last time that this was reported.
+    pub(super) fn coalesce(
+        &mut self,
+        node: &mut dyn Node,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let mut coalescing = self
+            .coalescing
+            .expect("a slot of coalesced packets is open");
+        let place = coalescing.place;
+        let start = self.layout.classes()[place.class].start(place.slot);
+        let at = start + coalescing.len;
+        let block = &mut staging(&mut self.staging).block;
+        block
+            .bytes_mut(at, SUBHEAD)
+            .copy_from_slice(&subhead(head, len));
+        fill(block.bytes_mut(at + SUBHEAD, len));
+        node.charge(Effort::Send);
+        node.charge(Effort::Copy(SUBHEAD + len));
+        coalescing.len += SUBHEAD + padded(len);
+        self.coalescing = Some(coalescing);
+        std::mem::take(&mut self.lap_untold)
+    }
+
+    /// Posts the slot of coalesced packets. `tail` is the tail for the peer.
+    pub(super) fn write_coalesced(&mut self, wire: Wire, tail: u32) -> Result<PostedSlot> {
+        let coalescing = self.coalescing.take();
+        let Coalescing { place, len } = coalescing.expect("a slot of coalesced packets is open");
+        let class = &self.layout.classes()[place.class];
+        let (start, end) = (class.start(place.slot), class.end(place.slot));
+        let claimed = self.slots.claim(place);
+        self.lap_untold |= claimed.lap;
+        let info = SlotInfo {
+            content: SlotContent::Coalesced,
+            len: len as u32,
+            tail,
+        };
+        self.write_trailer(end, [0; 3], info, claimed);
+        self.post(wire, start..start + len, end, claimed)
+    }
+
+    /// Builds a packet in a free slot and posts it. `tail` is the tail for the peer.
+    #[inline(always)]
+    pub(super) fn write_packet(
+        &mut self,
+        wire: Wire,
+        tail: u32,
+        place: SlotPlace,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<PostedSlot> {
+        let claimed = self.slots.claim(place);
+        let end = self.layout.classes()[place.class].end(place.slot);
+        let body = end - TRAILER - padded(len);
+        fill(staging(&mut self.staging).block.bytes_mut(body, len));
+        wire.node.charge(Effort::Send);
+        if len > 0 {
+            wire.node.charge(Effort::Copy(len));
+        }
+        let info = SlotInfo {
+            content: SlotContent::Packet,
+            len: len as u32,
+            tail,
+        };
+        self.write_trailer(end, head, info, claimed);
+        self.post(wire, body..end - TRAILER, end, claimed)
+    }
+
+    /// Writes the trailer of the slot that ends at `end`.
+    #[inline(always)]
+    fn write_trailer(&mut self, end: usize, head: Head, info: SlotInfo, claimed: ClaimedSlot) {
+        let block = &staging(&mut self.staging).block;
+        let words = [head[0], head[1], head[2], info.encode(), claimed.sequence];
+        for (number, word) in words.into_iter().enumerate() {
+            block.store(end - TRAILER + number * WORD, word);
+        }
+    }
+
+    /// Posts the write of a slot: its contents, and the trailer before `end`. In the peer's ring
+    /// they are adjacent.
+    fn post(
+        &mut self,
+        wire: Wire,
+        content: std::ops::Range<usize>,
+        end: usize,
+        claimed: ClaimedSlot,
+    ) -> Result<PostedSlot> {
+        let Wire { node, link } = wire;
+        let basic = self.basic;
+        let rail = link.rail();
+        let trailer = end - TRAILER;
+        let len = content.len() + TRAILER;
+        let to = link.remote(self.remote + (RING + end - len) as u64);
+        let staging = staging(&mut self.staging);
+        let slices = match content.end == trailer {
+            true => &[staging.slice(rail, content.start..end)][..],
+            false => &[
+                staging.slice(rail, content),
+                staging.slice(rail, trailer..end),
+            ],
+        };
+        let write = RingWrite {
+            to,
+            immediate: (link.by_completion() && !basic).then_some(PACKET),
+            signaled: claimed.signaled || basic,
+            note: match basic {
+                true => Note::RingData(claimed.sequence - 1),
+                false => Note::Ring(claimed.sequence),
+            },
+            from: slices,
+        };
+        if basic {
+            // The flag, which is the head pointer here, follows in a write of its own.
+            let from = [Slice {
+                len: (len - WORD) as u32,
+                ..write.from[0]
+            }];
+            link.control.write(
+                node,
+                &RingWrite {
+                    from: &from,
+                    ..write
+                },
+            )?;
+            self.head_pointer = Some(HeadPointer {
+                sequence: claimed.sequence,
+                at: end - WORD,
+            });
+        } else {
+            link.control.write(node, &write)?;
+        }
+        Ok(PostedSlot {
+            lap: claimed.lap,
+            head_pointer_due: basic,
+        })
+    }
+
+    /// Posts the head pointer of a packet whose data has been written. False: none is due.
+    pub(super) fn write_head_pointer(&mut self, wire: Wire) -> Result<bool> {
+        let Wire { node, link } = wire;
+        let Some(HeadPointer { sequence, at }) = self.head_pointer.take() else {
+            return Ok(false);
+        };
+        node.charge(Effort::Control);
+        let from = [staging(&mut self.staging).slice(link.rail(), at..at + WORD)];
+        let write = RingWrite {
+            from: &from,
+            to: link.remote(self.remote + (RING + at) as u64),
+            immediate: link.by_completion().then_some(PACKET),
+            signaled: true,
+            note: Note::Ring(sequence),
+        };
+        link.control.write(node, &write)?;
+        Ok(true)
+    }
+
+    /// The word in the peer's memory that takes this rank's tail.
+    pub(super) fn remote_tail(&self, link: &Link) -> Remote {
+        link.remote(self.remote + TAIL as u64)
+    }
+
+    /// Memory of the peer that requests without payload may name.
+    pub(super) fn remote_memory(&self, link: &Link) -> Remote {
+        link.remote(self.remote)
+    }
+
+    /// The memory in which packets are built.
+    #[cfg(test)]
+    pub(super) fn staging_memory(&self) -> Option<&Registered> {
+        self.staging.as_ref()
+    }
+
+    /// Deregisters the staging memory.
+    pub(super) fn end(self, node: &mut dyn Node) {
+        if let Some(staging) = self.staging {
+            staging.end(node);
+        }
+    }
+}
+
+/// The staging memory of a sender with a ring.
+#[inline(always)]
+fn staging(staging: &mut Option<Registered>) -> &mut Registered {
+    match staging {
+        Some(staging) => staging,
+        None => unreachable!("a peer without a ring gets messages"),
+    }
+}

@@ -1,0 +1,145 @@
+//! The interface of every transport: packets in order, and the capabilities for one peer.
+//!
+//! What must always hold:
+//! - a packet is accepted whole or not at all, and the packets of one pair of ranks arrive in the order of `put`;
+//! - `put` and `poll` never block and never wait for the peer;
+//! - a peer that writes nonsense is reported as [`Fault::Broken`](crate::Fault::Broken); it never causes an access
+//!   out of bounds;
+//! - no transport knows tags or communicators.
+
+use crate::Result;
+
+/// The head of a packet: three words of the layer above, which transports carry and do not read.
+pub type Head = [u64; 3];
+
+/// The answer of [`Transport::put`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Put {
+    /// The packet is on its way; the body's memory may be reused.
+    Accepted,
+    /// Accepted, and the ring has been filled once since the last answer of this kind. The sender should poll now,
+    /// because the peer may have asked it to stop.
+    AcceptedPollNow,
+    /// Not accepted: no room, or the connection is still being made. Retry after a poll.
+    Full,
+}
+
+/// The answer of a packet handler: whether it takes another packet of the same peer now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    /// Another packet is welcome.
+    Wanted,
+    /// The next packet should stay in the ring.
+    Enough,
+}
+
+/// The result of a peek at the first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum First<T> {
+    /// The packet was wanted, and has been taken.
+    Taken(T),
+    /// Another packet is first; it stays in the ring.
+    Other,
+    /// No packet in the polled rings.
+    Nothing,
+}
+
+/// The role of this rank in the transfer of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The rank sends the message.
+    Sender,
+    /// The rank receives the message.
+    Receiver,
+}
+
+/// What a transport can do for one peer. Protocols are chosen by these values alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Name of the transport, for reports.
+    pub transport: &'static str,
+    /// Longest body of one packet, in bytes.
+    pub longest_packet: usize,
+    /// Length of the pieces of a message that is sent in several packets, in bytes.
+    pub piece: usize,
+    /// The peer copies one piece out while the next is copied in, so a message in pieces costs one copy of time.
+    pub pipelined: bool,
+    /// Transfers between exposed memory of both ranks; `None` if this pair has none.
+    pub zero_copy: Option<ZeroCopyCapabilities>,
+    /// Both ranks can copy one message together ([`Router::cooperation`](crate::Router::cooperation)).
+    pub cooperative: bool,
+    /// Pieces of a cooperative copy are faster through the ring than by a single copy.
+    pub push: bool,
+    /// Cost estimates.
+    pub cost: CostHints,
+}
+
+/// The kinds of zero-copy transfer between a pair of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroCopyCapabilities {
+    /// The receiver can read the sender's memory.
+    pub read: bool,
+    /// The sender can write to the receiver's memory, and the receiver is notified of the end
+    /// ([`NotifiedWrite`](crate::NotifiedWrite)).
+    pub notified_write: bool,
+    /// A transfer occupies the calling rank and is complete when the call returns. Otherwise a device performs it.
+    pub synchronous: bool,
+    /// Local memory may be scattered; otherwise it must be one run of bytes.
+    pub scattered: bool,
+}
+
+/// Cost estimates of a transport for one peer. They rank protocols; they are not measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostHints {
+    /// Time from the post of a short packet to its arrival, in nanoseconds.
+    pub latency_ns: u64,
+    /// Additional time of a read for the peer's answer, in nanoseconds.
+    pub read_answer_ns: u64,
+    /// Time to prepare a buffer for zero copy, in nanoseconds.
+    pub expose_ns: u64,
+    /// Time per byte in packets, in picoseconds, copies at both ends included.
+    pub packet_ps_per_byte: u64,
+    /// Time per byte by zero copy, in picoseconds.
+    pub zero_copy_ps_per_byte: u64,
+}
+
+/// A means to exchange packets with peers, which are named by their world ranks.
+///
+/// ```
+/// use channel::{Head, Loopback, More, Put, Transport};
+///
+/// let mut transport = Loopback::of(0);
+/// let put = transport.put(0, [7, 0, 0], 2, |body| body.copy_from_slice(b"hi"))?;
+/// assert_eq!(put, Put::Accepted);
+/// let packets = transport.poll(|peer, head: Head, body| {
+///     assert_eq!((peer, head[0], body), (0, 7, &b"hi"[..]));
+///     More::Wanted
+/// })?;
+/// assert_eq!(packets, 1);
+/// # Ok::<(), channel::Error>(())
+/// ```
+pub trait Transport {
+    /// Longest body of one packet to `peer`, in bytes.
+    fn longest_packet(&self, peer: usize) -> usize;
+
+    /// The capabilities for `peer`, which may be found out at the first call for it.
+    fn capabilities(&mut self, peer: usize) -> Capabilities;
+
+    /// Appends a packet whose body has `len` bytes, which `fill` writes in place. `len` must not exceed
+    /// [`longest_packet`](Transport::longest_packet).
+    fn put(
+        &mut self,
+        peer: usize,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Put>;
+
+    /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns their number.
+    fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
+
+    /// Ends the connections. To be called until it returns true; only then may this rank go away.
+    fn close(&mut self) -> Result<bool>;
+}

@@ -1,0 +1,417 @@
+//! Waiting: poll, then yield, then sleep. The [`Waiter`] is the one owner of the doorbell, the devices' event
+//! descriptors and the clock.
+//!
+//! With a core for every rank a waiter polls without a pause, because a peer answers sooner than the scheduler; after the
+//! spin time it sleeps on its doorbell. With more ranks than cores it yields at once, because its peer may need this
+//! core. A sleeper wakes at least every [`NAP`], to answer the launcher and to notice its end.
+//!
+//! What must always hold:
+//! - no lock is held while the rank sleeps or runs tasks;
+//! - a sleeper arms its doorbell and its devices, and polls once more, before it sleeps.
+
+mod clock;
+mod event_thread;
+mod policy;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::lock::Guard;
+use crate::shm::Bell;
+use crate::{Error, Fault, Result, Router};
+use clock::WallClock;
+use event_thread::EventThread;
+use policy::{Patience, Policy};
+pub use policy::{Polls, WaitMode, WaitSettings};
+
+/// Longest sleep, in nanoseconds.
+const NAP: u64 = 50_000_000;
+/// Longest sleep where a wake-up can be missed, in nanoseconds.
+const BLIND_NAP: u64 = 500_000;
+/// Fruitless polls of nonblocking calls between two yields, and between two answers to the launcher.
+const POLLS_PER_YIELD: u32 = 4;
+const POLLS_PER_ANSWER: u32 = 65_536;
+
+/// The rank that waits, as its waiter sees it.
+pub trait Party {
+    /// What the rank's lock protects.
+    type State;
+    /// The error of the rank's calls.
+    type Error: From<Error>;
+
+    /// Takes the rank's lock.
+    fn lock(&self) -> Guard<'_, Self::State>;
+    /// Several threads may call the library.
+    fn has_threads(&self) -> bool;
+    /// The rank's transports.
+    fn router(state: &mut Self::State) -> &mut Router;
+    /// One round of progress, without tasks. True if anything moved.
+    fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
+    /// Packets of this rank wait for room at a peer.
+    fn needs_room(state: &Self::State) -> bool;
+    /// Tasks are under way.
+    fn has_tasks(state: &Self::State) -> bool;
+    /// Runs the tasks, without the lock. True if one ended.
+    fn run_tasks(&self) -> bool;
+    /// Answers the launcher, if it has asked. An error if the launcher is gone.
+    fn attend(&self) -> std::result::Result<(), Self::Error>;
+    /// All ranks of the modelled machine wait, and no event is due.
+    fn deadlock(&self, state: &mut Self::State) -> Self::Error;
+}
+
+/// The one place where a rank waits.
+pub struct Waiter {
+    policy: Policy,
+    clock: WallClock,
+    /// Rung by peers that write to this rank; `None` if no memory is shared.
+    bell: Option<Bell>,
+    /// Number of the rank's threads that sleep on the doorbell.
+    sleepers: AtomicUsize,
+    /// Rings the doorbell for devices; started at the rank's first sleep.
+    events: OnceLock<EventThread>,
+    /// Consecutive fruitless polls of nonblocking calls.
+    idle_polls: AtomicU32,
+}
+
+impl Waiter {
+    /// The waiter of a rank with these transports.
+    pub fn new(router: &mut Router, settings: &WaitSettings) -> Waiter {
+        let policy = match router.waits_through_node() {
+            true => Policy::through_node(),
+            false => Policy::new(settings),
+        };
+        let policy = match router.rdma.is_some() {
+            true => policy.with_devices(router.only_devices(), router.by_processor()),
+            false => policy,
+        };
+        let waiter = Waiter {
+            policy,
+            clock: WallClock::start(),
+            bell: router.shm.as_ref().map(|shm| shm.bell()),
+            sleepers: AtomicUsize::new(0),
+            events: OnceLock::new(),
+            idle_polls: AtomicU32::new(0),
+        };
+        waiter.count_cores(router);
+        waiter
+    }
+
+    /// Nanoseconds since some fixed moment, by the clock by which the rank lives.
+    pub fn now(&self, router: impl FnOnce() -> u64) -> u64 {
+        match self.policy.is_through_node() {
+            true => router(),
+            false => self.clock.now(),
+        }
+    }
+
+    /// The numbers of polls that a blocking receive makes before it becomes a request.
+    #[inline]
+    pub fn polls(&self) -> Polls {
+        self.policy.polls()
+    }
+
+    /// Waits until `done` gives an answer, and makes progress meanwhile.
+    #[inline]
+    pub fn wait_until<P: Party, T>(
+        &self,
+        party: &P,
+        mut done: impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
+    ) -> std::result::Result<T, P::Error> {
+        let mut patience = Patience::default();
+        let mut state = party.lock();
+        loop {
+            if let Some(answer) = done(&mut state)? {
+                return Ok(answer);
+            }
+            let mut moved = P::progress(&mut state)?;
+            if P::has_tasks(&state) {
+                drop(state);
+                moved |= party.run_tasks();
+                state = party.lock();
+            }
+            if moved {
+                patience = Patience::default();
+                if party.has_threads() {
+                    drop(state);
+                    self.wake_threads();
+                    state = party.lock();
+                }
+                continue;
+            }
+            patience.polls += 1;
+            patience.moves_bulk = P::router(&mut state).moves_bulk();
+            if !party.has_threads() && !self.policy.is_due(&patience) {
+                if !self.policy.polls_devices() {
+                    // A poll of a device takes long enough. In a virtual machine the hint may cost more than the poll.
+                    std::hint::spin_loop();
+                }
+                continue;
+            }
+            drop(state);
+            let sleeps = self.lose_patience(party, &mut patience)?;
+            state = party.lock();
+            if sleeps {
+                if let Some(answer) = self.nap(party, state, &mut done)? {
+                    return Ok(answer);
+                }
+                state = party.lock();
+            }
+        }
+    }
+
+    /// Polls for a nonblocking call: once, and again after a round of progress. A program that makes such calls in a loop
+    /// must neither keep its peers from a core that they share nor deafen the rank to its launcher.
+    #[inline(always)]
+    pub fn poll<P: Party, T>(
+        &self,
+        party: &P,
+        mut done: impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
+    ) -> std::result::Result<Option<T>, P::Error> {
+        let mut state = party.lock();
+        let (mut moved, mut again) = (false, false);
+        loop {
+            let answer = done(&mut state)?;
+            if answer.is_some() || moved {
+                self.idle_polls.store(0, Ordering::Relaxed);
+                return Ok(answer);
+            }
+            if again {
+                break;
+            }
+            moved = P::progress(&mut state)?;
+            if !moved && !P::has_tasks(&state) {
+                break;
+            }
+            drop(state);
+            party.run_tasks();
+            if moved && party.has_threads() {
+                self.wake_threads();
+            }
+            state = party.lock();
+            again = true;
+        }
+        let idle = self.idle_polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.idle_polls.store(idle, Ordering::Relaxed);
+        if idle.is_multiple_of(POLLS_PER_YIELD) {
+            drop(state);
+            self.idle(party, idle)?;
+        }
+        Ok(None)
+    }
+
+    /// A message has arrived outside of a wait: another thread of this rank may sleep for it.
+    pub fn wake_threads(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0
+            && let Some(bell) = &self.bell
+        {
+            bell.ring();
+        }
+    }
+
+    /// Several polls in a row have found nothing.
+    #[inline(never)]
+    fn idle<P: Party>(&self, party: &P, polls: u32) -> std::result::Result<(), P::Error> {
+        if self.policy.is_crowded() {
+            if self.policy.is_open() {
+                self.count_cores(P::router(&mut party.lock()));
+            }
+            std::thread::yield_now();
+        }
+        if polls.is_multiple_of(POLLS_PER_ANSWER) {
+            party.attend()?;
+        }
+        Ok(())
+    }
+
+    /// Finds out whether each rank of this host has a core, if that is open, and tells the router.
+    #[cold]
+    #[inline(never)]
+    fn count_cores(&self, router: &mut Router) {
+        let each = match &mut router.shm {
+            Some(shm) => shm.has_core_each(),
+            None => Some(true),
+        };
+        if let Some(each) = each {
+            let may_spin = each && !router.by_processor();
+            router.may_spin = may_spin;
+            self.policy.decide(each, may_spin);
+        }
+    }
+
+    /// Lets time pass. True: it is time to sleep.
+    #[inline(never)]
+    fn lose_patience<P: Party>(
+        &self,
+        party: &P,
+        patience: &mut Patience,
+    ) -> std::result::Result<bool, P::Error> {
+        if self.policy.is_crowded() && !self.policy.has_polled(patience) {
+            return Ok(false);
+        }
+        if self.policy.is_open() {
+            self.count_cores(P::router(&mut party.lock()));
+        }
+        if self.policy.is_through_node() && !party.has_threads() {
+            return self.wait_through_node(party, patience).map(|()| false);
+        }
+        let now = self.clock.now();
+        let since = *patience.since.get_or_insert(now);
+        let waited = now.saturating_sub(since);
+        if waited > patience.attended + NAP {
+            patience.attended = waited;
+            party.attend()?;
+        }
+        if self.policy.spins(waited) {
+            if party.has_threads() {
+                std::hint::spin_loop();
+            }
+        } else if waited < self.policy.spin_time(patience) || self.bell.is_none() {
+            // Without a doorbell only another thread of this rank could help.
+            std::thread::yield_now();
+        } else if self.policy.only_devices() && !party.has_threads() {
+            // Neither the doorbell nor the thread that rings it is needed.
+            P::router(&mut party.lock()).pass_time(NAP)?;
+        } else {
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Waits through the rank's node. In virtual time nothing else happens: no launcher asks.
+    fn wait_through_node<P: Party>(
+        &self,
+        party: &P,
+        patience: &mut Patience,
+    ) -> std::result::Result<(), P::Error> {
+        let mut state = party.lock();
+        let router = P::router(&mut state);
+        let is_virtual = router.is_virtual();
+        let longest = if is_virtual { u64::MAX } else { NAP };
+        if let Err(error) = router.pass_time(longest) {
+            return Err(match error.fault() {
+                Fault::Deadlock => party.deadlock(&mut state),
+                _ => error.into(),
+            });
+        }
+        drop(state);
+        match !is_virtual || patience.polls.is_multiple_of(1024) {
+            true => party.attend(),
+            false => Ok(()),
+        }
+    }
+
+    /// Sleeps until a peer or a device rings, or a nap has passed, unless `done` has an answer now.
+    fn nap<P: Party, T>(
+        &self,
+        party: &P,
+        mut state: Guard<'_, P::State>,
+        done: &mut impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
+    ) -> std::result::Result<Option<T>, P::Error> {
+        // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let ordered = self.bell.as_ref().is_some_and(|bell| bell.arm());
+        let nap = self.prepare_nap(party, &mut state, ordered);
+        let answer = done(&mut state);
+        drop(state);
+        match (&nap, &answer) {
+            (Ok(nap), Ok(None)) => self.sleep(*nap),
+            _ => self.sleep(0),
+        }
+        nap?;
+        answer
+    }
+
+    /// Polls once more, now that every writer rings. The answer is the longest sleep, in nanoseconds.
+    fn prepare_nap<P: Party>(
+        &self,
+        _party: &P,
+        state: &mut P::State,
+        ordered: bool,
+    ) -> std::result::Result<u64, P::Error> {
+        let Some(rings) = P::router(state).arm()? else {
+            return Ok(nap_of::<P>(state, ordered));
+        };
+        // Only a whole poll finds what devices have brought.
+        if P::progress(state)? {
+            return Ok(0);
+        }
+        let nap = nap_of::<P>(state, ordered && rings);
+        if nap > 0 {
+            self.watch_events(P::router(state))?;
+        }
+        Ok(nap)
+    }
+
+    /// Lets the devices' events ring this rank's doorbell.
+    fn watch_events(&self, router: &mut Router) -> Result<()> {
+        let Some(bell) = &self.bell else {
+            return Ok(());
+        };
+        if self.events.get().is_none()
+            && let Some(descriptor) = router.events()?
+        {
+            let thread = EventThread::new(descriptor, bell.clone()).map_err(|why| {
+                Fault::System("cannot start the thread that awaits device events", why)
+            })?;
+            // The rank's lock is held, so no other thread sets it.
+            let _ = self.events.set(thread);
+        }
+        if let Some(thread) = self.events.get() {
+            thread.watch();
+        }
+        Ok(())
+    }
+
+    /// Sleeps for at most `nap` nanoseconds, and gets up.
+    fn sleep(&self, nap: u64) {
+        let Some(bell) = &self.bell else { return };
+        if nap > 0 {
+            bell.wait(nap);
+        }
+        match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
+            1 => bell.disarm(),
+            _ => bell.rouse(),
+        }
+    }
+}
+
+/// The longest sleep of a rank that finds things as they are now, in nanoseconds.
+fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
+    match (P::router(state).is_quiet(), ordered, P::needs_room(state)) {
+        (false, ..) => 0,
+        (true, true, false) => NAP,
+        // A wake-up can be missed, or the rank waits for room, which may have come before the last poll.
+        (true, ..) => BLIND_NAP,
+    }
+}
+
+impl Router {
+    /// The rank's devices move long messages at this moment.
+    #[inline(always)]
+    fn moves_bulk(&self) -> bool {
+        self.rdma.as_ref().is_some_and(|rdma| rdma.is_moving())
+    }
+
+    /// No packet has arrived in shared memory at this moment.
+    fn is_quiet(&mut self) -> bool {
+        self.loopback.is_empty() && self.shm.as_mut().is_none_or(|shm| shm.is_quiet())
+    }
+
+    /// Arms the rank's devices, if it has any. The answer: every arrival raises an event.
+    fn arm(&mut self) -> Result<Option<bool>> {
+        self.rdma.as_mut().map(|rdma| rdma.arm()).transpose()
+    }
+
+    /// A descriptor that becomes readable when an armed device raises an event.
+    fn events(&mut self) -> Result<Option<std::os::fd::OwnedFd>> {
+        match &mut self.rdma {
+            Some(rdma) => Ok(rdma.node().events()?),
+            None => Ok(None),
+        }
+    }
+
+    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have changed.
+    fn pass_time(&mut self, nanos: u64) -> Result<()> {
+        self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
+    }
+}

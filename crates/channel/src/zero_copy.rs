@@ -1,0 +1,250 @@
+//! Zero copy: transfers between exposed memory of two ranks.
+//!
+//! A rank exposes a buffer and sends the [`RemoteKey`] to its peer in a packet; the peer reads or writes by that key.
+//!
+//! What must always hold:
+//! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure keeps the buffer, and
+//!   with it the promise that its memory stays;
+//! - a remote key is opaque: whoever receives it passes it on and reads nothing from it.
+
+use std::ops::Range;
+
+use datatype::Buffer;
+
+use crate::{Head, Result};
+
+/// Most rails that a remote key can name.
+pub const MOST_RAILS: usize = 8;
+
+/// Opaque name of exposed memory of a peer. One key covers all rails of its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RemoteKey {
+    pub(crate) address: u64,
+    rails: u8,
+    keys: [u32; MOST_RAILS],
+}
+
+impl RemoteKey {
+    /// The key of nothing.
+    pub const NONE: RemoteKey = RemoteKey {
+        address: 0,
+        rails: 0,
+        keys: [0; MOST_RAILS],
+    };
+    /// The longest encoding, in bytes.
+    pub const MOST_BYTES: usize = 8 + 4 * MOST_RAILS;
+
+    pub(crate) fn new(address: u64, keys: &[u32]) -> RemoteKey {
+        let mut key = RemoteKey {
+            address,
+            rails: keys.len() as u8,
+            ..RemoteKey::NONE
+        };
+        key.keys[..keys.len()].copy_from_slice(keys);
+        key
+    }
+
+    /// The key names no memory.
+    pub fn is_none(&self) -> bool {
+        self.address == 0
+    }
+
+    /// The key lets a device of the peer access the memory.
+    pub fn opens_to_device(&self) -> bool {
+        self.rails > 0
+    }
+
+    /// The key of one rail, if the key opens the memory to it.
+    pub(crate) fn rail(&self, rail: usize) -> Option<u32> {
+        self.keys[..usize::from(self.rails)].get(rail).copied()
+    }
+
+    /// Appends the encoding: 8 bytes, and 4 for each rail.
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        to.extend(self.address.to_ne_bytes());
+        for key in &self.keys[..usize::from(self.rails)] {
+            to.extend(key.to_ne_bytes());
+        }
+    }
+
+    /// The key with this encoding; `None` if it is none.
+    pub fn decode(bytes: &[u8]) -> Option<RemoteKey> {
+        let (address, keys) = bytes.split_first_chunk()?;
+        let (keys, []) = keys.as_chunks::<4>() else {
+            return None;
+        };
+        if keys.len() > MOST_RAILS {
+            return None;
+        }
+        let mut key = RemoteKey::new(u64::from_ne_bytes(*address), &[]);
+        key.rails = keys.len() as u8;
+        for (to, from) in key.keys.iter_mut().zip(keys) {
+            *to = u32::from_ne_bytes(*from);
+        }
+        Some(key)
+    }
+}
+
+/// The access that an exposure grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Exposed {
+    /// Bytes leave the buffer: a peer reads it, or this rank writes from it to a peer.
+    ToRead,
+    /// Bytes enter the buffer: a peer writes to it, or this rank reads a peer's memory into it.
+    ToWrite,
+}
+
+/// Memory of this rank that a transport may access until it is retracted.
+#[derive(Debug)]
+pub struct Exposure {
+    pub(crate) buffer: Buffer,
+    pub(crate) len: usize,
+    pub(crate) exposed: Exposed,
+    pub(crate) key: RemoteKey,
+    pub(crate) origin: Origin,
+}
+
+/// The transport that granted an exposure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Loopback,
+    Shm,
+    Rdma,
+}
+
+impl Exposure {
+    /// The key that a peer needs for access.
+    pub fn key(&self) -> RemoteKey {
+        self.key
+    }
+
+    /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may be dropped.
+    pub fn is_held(&self) -> bool {
+        self.origin != Origin::Shm
+    }
+}
+
+/// The answer to a request for a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Transfer {
+    /// A device performs the transfer; [`ZeroCopy::done`] will report its end.
+    Started,
+    /// The bytes have been moved.
+    Done,
+    /// The operating system refused access to the peer's memory: use packets.
+    Refused,
+}
+
+/// A completed transfer: one of this rank's, or one of the peer's that this rank expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// World rank of the peer.
+    pub peer: usize,
+    /// The token that was given at the start.
+    pub token: Head,
+}
+
+/// Transfers between exposed memory of this rank and of a peer.
+///
+/// ```
+/// use channel::{Exposed, Loopback, Transfer, ZeroCopy};
+/// use datatype::Buffer;
+///
+/// let (mut from, mut to) = (*b"hello", [0; 5]);
+/// // SAFETY: both arrays stay in place until the last use below, and nothing else uses them meanwhile.
+/// let (sent, received) = unsafe { (Buffer::dense(from.as_mut_ptr(), 5), Buffer::dense(to.as_mut_ptr(), 5)) };
+/// let mut transport = Loopback::of(0);
+/// let source = transport.expose(0, &sent, 5, Exposed::ToRead)?.unwrap();
+/// let target = transport.expose(0, &received, 5, Exposed::ToWrite)?.unwrap();
+/// let read = transport.read(0, &source.key(), &target, 0..5, [0; 3])?;
+/// assert_eq!((read, &to), (Transfer::Done, b"hello"));
+/// transport.retract(source)?;
+/// transport.retract(target)?;
+/// # Ok::<(), channel::Error>(())
+/// ```
+pub trait ZeroCopy {
+    /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`. `None`: this memory cannot be
+    /// exposed (not one run of bytes where that is needed, or refused by the device), so its bytes must be copied.
+    fn expose(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>>;
+
+    /// Ends the access. No transfer may need it any more.
+    fn retract(&mut self, exposure: Exposure) -> Result<()>;
+
+    /// Reads bytes `range` of the peer's memory into the same range of `to`.
+    fn read(
+        &mut self,
+        peer: usize,
+        from: &RemoteKey,
+        to: &Exposure,
+        range: Range<usize>,
+        token: Head,
+    ) -> Result<Transfer>;
+
+    /// Writes bytes `range` of `from` to the same range of the peer's memory.
+    fn write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        range: Range<usize>,
+        token: Head,
+    ) -> Result<Transfer>;
+
+    /// The next transfer that a device has completed. `poll` finds them.
+    fn done(&mut self) -> Option<Done>;
+}
+
+/// Writes whose end the peer is notified of, by a number that the peer chose.
+pub trait NotifiedWrite: ZeroCopy {
+    /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then reports `token`.
+    /// `None`: no further notice can be awaited now.
+    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>>;
+
+    /// `peer` will not use this number.
+    fn forget(&mut self, peer: usize, notice: u32);
+
+    /// Writes the first `len` bytes of `from`, and notifies the peer by its number `notice` once all have arrived.
+    fn write_notified(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        len: usize,
+        notice: u32,
+        token: Head,
+    ) -> Result<Transfer>;
+
+    /// Upper bound of the number of packets that have left for `peer`.
+    fn packets_sent(&self, peer: usize) -> u64;
+
+    /// Number of the peer's packets that have been handed on, as the peer counts them.
+    fn packets_received(&self, peer: usize) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_as_it_was() {
+        for keys in [&[][..], &[7], &[u32::MAX, 0, 3]] {
+            let key = RemoteKey::new(1 << 46, keys);
+            let mut bytes = Vec::new();
+            key.encode(&mut bytes);
+            assert_eq!(bytes.len(), 8 + 4 * keys.len());
+            assert_eq!(RemoteKey::decode(&bytes), Some(key));
+            assert_eq!(key.rail(0), keys.first().copied());
+        }
+        assert_eq!(RemoteKey::decode(&[0; 7]), None);
+        assert_eq!(RemoteKey::decode(&[0; 13]), None);
+        assert_eq!(RemoteKey::decode(&[0; RemoteKey::MOST_BYTES + 4]), None);
+        assert!(RemoteKey::decode(&[0; 8]).unwrap().is_none());
+    }
+}

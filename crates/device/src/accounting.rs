@@ -1,0 +1,91 @@
+//! Processor time that a modelled machine charges for the library's own work.
+//!
+//! On a real machine the work itself takes the time, and nothing is charged. A [`Node`] whose time is
+//! virtual returns its [`Accounting`] from [`Node::accounting`]; every other node returns `None`.
+//! Callers on a hot path ask once, through [`Charges::of`]: with a real device each later charge is a
+//! predictable branch, not a virtual call.
+
+use crate::Node;
+
+/// Work that the library does with the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A send, from the call to the post.
+    Send,
+    /// An arrival, from its detection to the return to the program.
+    Receive,
+    /// A protocol step that no data packet carries: a pointer or a grant that is sent alone.
+    Control,
+    /// A copy of this length within memory, in bytes.
+    Copy(usize),
+    /// A short call: a test, a reading of the clock.
+    Call,
+}
+
+/// Charges a rank's processor for work, in virtual time.
+pub trait Accounting {
+    /// Charges the rank's processor for `effort`.
+    fn charge(&mut self, effort: Effort);
+
+    /// The program enters the library in `call`, after computing for `computed` nanoseconds since its
+    /// last call returned.
+    fn enter(&mut self, call: &'static str, computed: u64);
+
+    /// The call returns to the program.
+    fn leave(&mut self);
+}
+
+/// Whether a node charges for work: read once, when the node is attached.
+///
+/// ```
+/// use device::{Charges, Effort, Node};
+///
+/// fn send(node: &mut dyn Node, charges: Charges) {
+///     charges.charge(node, Effort::Send);
+/// }
+///
+/// fn attach(node: &mut dyn Node) {
+///     let charges = Charges::of(node);
+///     send(node, charges);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charges(bool);
+
+impl Charges {
+    /// The answer of `node`, which stays valid as long as the node.
+    pub fn of(node: &mut dyn Node) -> Charges {
+        Charges(node.accounting().is_some())
+    }
+
+    /// Charges for `effort`; on a real device does nothing, without a virtual call.
+    #[inline]
+    pub fn charge(self, node: &mut dyn Node, effort: Effort) {
+        if self.0 {
+            node.charge(effort);
+        }
+    }
+}
+
+impl dyn Node + '_ {
+    /// Charges for `effort`, if time is virtual. Asks the node each time: see [`Charges`] for a hot path.
+    pub fn charge(&mut self, effort: Effort) {
+        if let Some(accounting) = self.accounting() {
+            accounting.charge(effort);
+        }
+    }
+
+    /// Reports to a virtual clock that the program enters the library, see [`Accounting::enter`].
+    pub fn enter(&mut self, call: &'static str, computed: u64) {
+        if let Some(accounting) = self.accounting() {
+            accounting.enter(call, computed);
+        }
+    }
+
+    /// Reports to a virtual clock that the call returns, see [`Accounting::leave`].
+    pub fn leave(&mut self) {
+        if let Some(accounting) = self.accounting() {
+            accounting.leave();
+        }
+    }
+}

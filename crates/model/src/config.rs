@@ -1,0 +1,265 @@
+//! The configuration of a job's modelled machine, and its encoding, which a launcher hands to each
+//! rank.
+
+use fabric::System;
+
+use crate::{Faults, IntraHost, Outage};
+
+/// The configuration that all ranks of a job in virtual time share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineConfig {
+    /// The hardware.
+    pub system: System,
+    /// The number of each rank's host.
+    pub hosts: Vec<u32>,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The faults of the machine.
+    pub faults: Faults,
+    /// The path between ranks of one host.
+    pub intra_host: IntraHost,
+    /// The activity of resources is recorded.
+    pub traced: bool,
+    /// The virtual time of the program's own computing.
+    pub compute: Compute,
+}
+
+/// The virtual time of a program's own computing between MPI calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compute {
+    /// Computing takes no virtual time.
+    #[default]
+    Ignored,
+    /// Computing takes this many thousandths of its time on this host.
+    Measured(u64),
+    /// Computing takes its time on this host, which is recorded in a compute trace.
+    Recorded,
+    /// Computing takes the time in a compute trace.
+    Replayed,
+}
+
+/// The error for bytes that encode no configuration.
+#[derive(Debug, PartialEq)]
+pub struct Damaged(String);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(
+            f,
+            "the configuration of the modelled machine that the launcher handed over is damaged: {}",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+impl MachineConfig {
+    /// A configuration for `ranks` ranks, `per_host` on each host, one host filled after the other.
+    /// The system gets the necessary number of hosts. An error names the limit of the system.
+    pub fn new(
+        system: &System,
+        ranks: usize,
+        per_host: usize,
+        seed: u64,
+    ) -> Result<MachineConfig, String> {
+        let hosts: Vec<u32> = (0..ranks)
+            .map(|rank| (rank / per_host.max(1)) as u32)
+            .collect();
+        let needed = hosts.last().map_or(1, |last| last + 1).max(2);
+        let system = match system.nodes >= needed {
+            true => *system,
+            false => system.with_nodes(needed).map_err(|wrong| {
+                format!(
+                    "{ranks} ranks, {per_host} on a host, need {needed} hosts: {}",
+                    wrong.why
+                )
+            })?,
+        };
+        Ok(MachineConfig {
+            system,
+            hosts,
+            seed,
+            faults: Faults::default(),
+            intra_host: IntraHost::default(),
+            traced: false,
+            compute: Compute::Ignored,
+        })
+    }
+
+    /// The bytes for a launcher to hand over.
+    pub fn encode(&self) -> Vec<u8> {
+        let system = self.system.encode();
+        let by_hca = u64::from(self.intra_host == IntraHost::Hca);
+        let head = [
+            self.seed,
+            by_hca,
+            self.hosts.len() as u64,
+            system.len() as u64,
+            self.traced.into(),
+            self.compute.encode(),
+        ];
+        let words = head.into_iter().chain(words(&self.faults));
+        let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
+        bytes.extend(system);
+        bytes
+    }
+
+    /// Decodes bytes of any origin.
+    pub fn decode(bytes: &[u8]) -> Result<MachineConfig, Damaged> {
+        let short = || Damaged("it is too short".into());
+        let mut rest = bytes;
+        let mut word = || {
+            let (first, others) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+            rest = others;
+            Ok(u64::from_le_bytes(*first))
+        };
+        let [seed, by_hca, ranks, system, traced, compute] =
+            [word()?, word()?, word()?, word()?, word()?, word()?];
+        let mut planned = [0; FAULT_WORDS];
+        for place in &mut planned {
+            *place = word()?;
+        }
+        let placed = usize::try_from(ranks)
+            .ok()
+            .and_then(|ranks| ranks.checked_mul(4));
+        let (hosts, rest) = placed
+            .and_then(|placed| rest.split_at_checked(placed))
+            .ok_or_else(short)?;
+        if rest.len() as u64 != system {
+            return Err(Damaged("its length is not what it says".into()));
+        }
+        let system = System::decode(rest).map_err(|why| Damaged(why.to_string()))?;
+        let (hosts, _) = hosts.as_chunks::<4>();
+        let hosts: Vec<u32> = hosts.iter().map(|host| u32::from_le_bytes(*host)).collect();
+        match hosts.iter().find(|&&host| host >= system.nodes) {
+            Some(host) => Err(Damaged(format!(
+                "a rank is on host {host} of {}",
+                system.nodes
+            ))),
+            None => Ok(MachineConfig {
+                system,
+                hosts,
+                seed,
+                faults: faults(planned),
+                intra_host: match by_hca {
+                    0 => IntraHost::Memory,
+                    _ => IntraHost::Hca,
+                },
+                traced: traced != 0,
+                compute: Compute::decode(compute),
+            }),
+        }
+    }
+}
+
+impl Compute {
+    fn encode(self) -> u64 {
+        match self {
+            Compute::Ignored => 0,
+            Compute::Recorded => 1,
+            Compute::Replayed => 2,
+            Compute::Measured(scale) => scale.saturating_add(3),
+        }
+    }
+
+    fn decode(word: u64) -> Compute {
+        match word {
+            0 => Compute::Ignored,
+            1 => Compute::Recorded,
+            2 => Compute::Replayed,
+            scale => Compute::Measured(scale - 3),
+        }
+    }
+}
+
+const FAULT_WORDS: usize = 20;
+
+/// Encodes faults as words; an optional one has an extra word for its presence.
+fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
+    let outage = faults.outage.unwrap_or(Outage {
+        host: 0,
+        rail: 0,
+        from: 0,
+        until: 0,
+    });
+    let (slow, percent) = faults.slow.unwrap_or_default();
+    [
+        faults.loss.into(),
+        faults.late.into(),
+        faults.latest,
+        faults.scatter.is_some().into(),
+        faults.scatter.unwrap_or_default(),
+        faults.breaks.into(),
+        faults.completions.into(),
+        faults.outage.is_some().into(),
+        outage.host.into(),
+        outage.rail.into(),
+        outage.from,
+        outage.until,
+        faults.slow.is_some().into(),
+        slow.into(),
+        percent.into(),
+        faults.timeout,
+        faults.retries.into(),
+        faults.rnr_wait,
+        faults.rnr_retries.into(),
+        faults.no_immediates.into(),
+    ]
+}
+
+/// Decodes faults. Numbers that are too large for their type lose their upper half.
+fn faults(words: [u64; FAULT_WORDS]) -> Faults {
+    let short = |at: usize| words[at] as u32;
+    Faults {
+        loss: short(0),
+        late: short(1),
+        latest: words[2],
+        scatter: (words[3] != 0).then_some(words[4]),
+        breaks: short(5),
+        completions: short(6),
+        outage: (words[7] != 0).then_some(Outage {
+            host: short(8),
+            rail: short(9),
+            from: words[10],
+            until: words[11],
+        }),
+        slow: (words[12] != 0).then_some((short(13), short(14))),
+        timeout: words[15],
+        retries: short(16),
+        rnr_wait: words[17],
+        rnr_retries: short(18),
+        no_immediates: words[19] != 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+
+    #[test]
+    fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
+        let system = Catalogue::builtin().system("qdr").unwrap();
+        let mut config = MachineConfig::new(&system, 10, 3, 77).unwrap();
+        config.intra_host = IntraHost::Hca;
+        config.faults.scatter = Some(7);
+        config.faults.slow = Some((1, 300));
+        config.faults.no_immediates = true;
+        config.traced = true;
+        config.compute = Compute::Measured(1500);
+        config.faults.outage = Some(Outage {
+            host: 1,
+            rail: 2,
+            from: 3,
+            until: 4,
+        });
+        assert_eq!(config.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
+        let bytes = config.encode();
+        assert_eq!(MachineConfig::decode(&bytes), Ok(config));
+        for len in 0..bytes.len() {
+            assert!(MachineConfig::decode(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! One rail of a modelled machine, as the device of a rank.
+
+use std::rc::Rc;
+
+use sim::Turn;
+
+use super::node::{CALL, copy, deadlock, keep_busy};
+use super::record::Activity;
+use super::requester::LONGEST;
+use super::{Clocked, MachineModel};
+use device::{
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Qp, QpWanted, ReceiveQueue,
+    Region, Result, Slice, Srq, State, Work,
+};
+
+/// One rail of a modelled machine, as the device of a rank.
+pub struct ModelDevice {
+    turn: Rc<Turn<MachineModel>>,
+    rail: u32,
+    attributes: Attributes,
+}
+
+impl ModelDevice {
+    pub(super) fn new(turn: Rc<Turn<MachineModel>>, rail: u32) -> ModelDevice {
+        let attributes = turn.with(|net, _| Attributes {
+            name: format!("modelled rail {rail}"),
+            mtu: net.mtu as usize,
+            inline: net.system.hca.inline.0 as usize,
+            longest: LONGEST,
+            placement: net.faults.placement(),
+            immediates: !net.faults.no_immediates,
+            datagrams: true,
+            answered: true,
+            by_processor: false,
+        });
+        ModelDevice {
+            turn,
+            rail,
+            attributes,
+        }
+    }
+
+    /// Accesses the machine in the order of virtual time.
+    fn ordered<R>(
+        &self,
+        then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
+    ) -> Result<R> {
+        self.turn.settle().map_err(deadlock)?;
+        let rank = self.turn.rank();
+        self.turn.with(|net, clock| then(net, rank, clock))
+    }
+}
+
+impl Device for ModelDevice {
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
+        let place = (self.turn.rank(), self.rail);
+        let (region, time) = self.ordered(|net, _, _| {
+            let region = net
+                .regions
+                .register(place, address as u64, len as u64, access)?;
+            Ok((region, net.pin(place, len as u64)))
+        })?;
+        if time > 0 {
+            keep_busy(&self.turn, time, Activity::Register.alone(len));
+        }
+        Ok(region)
+    }
+
+    fn deregister(&mut self, region: Region) -> Result<()> {
+        let place = (self.turn.rank(), self.rail);
+        self.ordered(|net, _, _| {
+            let len = net.regions.deregister(place, region.lkey)?;
+            net.unpin(place, len);
+            Ok(())
+        })
+    }
+
+    fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+        self.ordered(|net, rank, _| net.create_cq(rank, self.rail, depth))
+    }
+
+    fn create_srq(&mut self, depth: usize) -> Result<Srq> {
+        self.ordered(|net, rank, _| net.create_srq(rank, self.rail, depth))
+    }
+
+    fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+        self.ordered(|net, rank, _| net.create_qp(rank, self.rail, wanted))
+    }
+
+    fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+        self.ordered(|net, rank, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            net.destroy_qp(q);
+            Ok(())
+        })
+    }
+
+    fn address(&self, qp: Qp) -> Result<Address> {
+        let rank = self.turn.rank();
+        self.turn.with(|net, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok(net.address(q))
+        })
+    }
+
+    fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        self.ordered(|net, rank, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            net.connect(q, peer)
+        })
+    }
+
+    fn state(&self, qp: Qp) -> Result<State> {
+        self.ordered(|net, rank, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok(net.qps[q as usize].state)
+        })
+    }
+
+    fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
+        self.ordered(|net, rank, clock| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            net.modify(q, to, clock)
+        })
+    }
+
+    unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        let rank = self.turn.rank();
+        let (q, within) = self.turn.with(|net, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok((q, net.is_within(q)))
+        })?;
+        if within {
+            // There is no device: this rank copies its writes and reads itself.
+            let bytes = work.local.iter().map(|slice| slice.len as usize).sum();
+            copy(&self.turn, bytes);
+        }
+        // Only this rank's own queue changes now, so no other rank needs to run first: the doorbell
+        // is an event.
+        let (at, message) = self.turn.with(|net, clock| {
+            let mut time = match within {
+                true => CALL,
+                false => net.timings[0].post,
+            };
+            let own = &mut net.ranks[rank as usize];
+            if std::mem::replace(&mut own.rail, self.rail) != self.rail {
+                time += net.timings[0].rail_switch;
+            }
+            let at = clock.of(rank) + net.cpu(rank, time);
+            // SAFETY: the caller says that the slices are its memory.
+            unsafe { net.post(q, work, at, clock) }.map(|message| (at, message))
+        })?;
+        let doing = Activity::Post.packet(0, message, 0);
+        keep_busy(&self.turn, at - self.turn.now(), doing);
+        Ok(())
+    }
+
+    unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
+        let rail = self.rail;
+        let time = self.ordered(|net, rank, _| {
+            let queue = match queue {
+                ReceiveQueue::Own(qp) => net.own_receives(rank, rail, qp)?,
+                ReceiveQueue::Shared(srq) => net.own_srq(rank, rail, srq)?,
+            };
+            net.receives.post(queue, id, into)?;
+            Ok(net.cpu(rank, net.timings[0].post))
+        })?;
+        keep_busy(&self.turn, time, Activity::PostReceive.alone(0));
+        Ok(())
+    }
+
+    fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+        let rail = self.rail;
+        let (count, time, activity) = self.ordered(|net, rank, _| {
+            let cq = net.own_cq(rank, rail, cq)?;
+            let count = net.poll_cq(cq, into)?;
+            let (time, activity) = match count {
+                0 => (CALL, Activity::Look),
+                count => (net.timings[0].poll * count as u64, Activity::Notice),
+            };
+            Ok((count, net.cpu(rank, time), activity))
+        })?;
+        keep_busy(&self.turn, time, activity.alone(0));
+        Ok(count)
+    }
+}

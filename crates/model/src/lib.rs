@@ -1,0 +1,223 @@
+//! A modelled HCA: verbs computed from physics, in virtual time.
+//!
+//! [`MachineModel`] holds everything that ranks share: hosts, HCAs, queue pairs, messages in flight.
+//! [`ModelNode`] is one rank's place in it. The steps of a message and their costs are in
+//! [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements and
+//! errors are in `requester` and `responder`.
+//!
+//! What must always hold:
+//! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks may be
+//!   processes;
+//! - a rank's own memory is accessed only while that rank's process has the baton: events that
+//!   access it are named by [`sim::Model::owner`], and arrived data waits in the rank's inbox until
+//!   the rank continues;
+//! - a resource does one thing at a time, in the order of requests; the same seed gives the same
+//!   run.
+
+mod adapter;
+mod completions;
+pub mod compute_trace;
+pub mod config;
+mod device;
+mod engine;
+mod event;
+pub mod explain;
+mod faults;
+mod message;
+mod node;
+mod pinned;
+mod queue_pair;
+mod rank;
+mod read_responses;
+mod receives;
+mod record;
+mod regions;
+mod requester;
+mod responder;
+mod run_log;
+mod timing;
+pub mod trace;
+mod traffic;
+
+use fabric::System;
+use sim::memory::{Shared, Vec};
+use sim::{Clock, Model};
+
+use crate::config::{Compute, MachineConfig};
+use adapter::{Adapter, Host};
+use completions::CompletionQueue;
+use event::{Event, Refusal};
+use message::Messages;
+use queue_pair::QueuePair;
+use rank::Rank;
+use receives::Receives;
+use regions::Regions;
+use timing::Timing;
+
+pub use self::device::ModelDevice;
+pub use faults::{Faults, Outage};
+pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
+pub use traffic::Traffic;
+
+/// The clock of a world with a `MachineModel`.
+type Clocked = Clock<Event>;
+
+/// The number of no message, queue pair or other numbered thing.
+const NONE: u32 = u32::MAX;
+
+/// A modelled machine, with everything that happens on it.
+pub struct MachineModel {
+    memory: Shared,
+    system: System,
+    faults: Faults,
+    rails: u32,
+    mtu: u32,
+    /// Both directions share the bus.
+    half_duplex: bool,
+    /// Timings of the first rail, of the other rails, and of messages within a host.
+    timings: Vec<Timing>,
+    intra_host: IntraHost,
+    hosts: Vec<Host>,
+    /// Adapters by host and rail; then, in the same order, those for messages within a host.
+    adapters: Vec<Adapter>,
+    ranks: Vec<Rank>,
+    regions: Regions,
+    cqs: Vec<CompletionQueue>,
+    receives: Receives,
+    qps: Vec<QueuePair>,
+    messages: Messages,
+    record: record::Record,
+    traffic: Traffic,
+}
+
+/// The path between ranks of one host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntraHost {
+    /// The host's memory: a processor copies, and its writes are soon visible.
+    #[default]
+    Memory,
+    /// Their HCA, which loops packets back.
+    Hca,
+}
+
+impl MachineModel {
+    /// A machine with ranks on the hosts in `placement`.
+    ///
+    /// Panics if the system does not have such a host.
+    pub fn new(memory: Shared, system: &System, placement: &[u32], faults: Faults) -> MachineModel {
+        let mut net = MachineModel {
+            memory,
+            system: *system,
+            faults,
+            rails: system.rails,
+            mtu: system.hca.mtu.0 as u32,
+            half_duplex: system.bus().half_duplex,
+            timings: Vec::new_in(memory),
+            intra_host: IntraHost::default(),
+            hosts: Vec::new_in(memory),
+            adapters: Vec::new_in(memory),
+            ranks: Vec::new_in(memory),
+            regions: Regions::new(memory),
+            cqs: Vec::new_in(memory),
+            receives: Receives::new(memory),
+            qps: Vec::new_in(memory),
+            messages: Messages::new(memory),
+            record: record::Record::new(memory),
+            traffic: Traffic::default(),
+        };
+        net.timings
+            .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));
+        net.timings.push(Timing::within(memory, system));
+        net.hosts.extend((0..system.nodes).map(|_| Host::default()));
+        for within in [false, true] {
+            let places =
+                (0..system.nodes).flat_map(|host| (0..system.rails).map(move |rail| (host, rail)));
+            net.adapters
+                .extend(places.map(|(host, rail)| Adapter::new(host, rail, within)));
+        }
+        for &host in placement {
+            assert!(
+                host < system.nodes,
+                "host {host} of a system with {} hosts",
+                system.nodes
+            );
+            net.ranks
+                .push(Rank::new(memory, host, faults.slowness(host)));
+        }
+        net
+    }
+
+    /// The machine that `config` describes.
+    pub fn of(memory: Shared, config: &MachineConfig) -> MachineModel {
+        let net = MachineModel {
+            intra_host: config.intra_host,
+            ..MachineModel::new(memory, &config.system, &config.hosts, config.faults)
+        };
+        let net = match config.traced {
+            true => net.recording(),
+            false => net,
+        };
+        match config.compute {
+            Compute::Recorded => net.keeping_computing(),
+            _ => net,
+        }
+    }
+
+    /// The catalogue's description of the machine.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    fn timing(&mut self, adapter: u32) -> &mut Timing {
+        let adapter = &self.adapters[adapter as usize];
+        match adapter.within {
+            true => &mut self.timings[2],
+            false => &mut self.timings[usize::from(adapter.rail > 0)],
+        }
+    }
+}
+
+impl Model for MachineModel {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, clock: &mut Clock<Event>) {
+        match event {
+            Event::Doorbell { qp, inlined } => self.doorbell(qp, inlined, clock),
+            Event::Fetch { qp, inlined } => self.fetch(qp, inlined, clock),
+            Event::Fetched { qp } => self.fetched(qp, clock),
+            Event::Begin { qp } => {
+                self.qps[qp as usize].begin_asked = false;
+                self.begin(qp, clock);
+            }
+            Event::Payload { qp } => self.payload_comes(qp, clock),
+            Event::Pump { adapter } => self.pump(adapter, clock),
+            Event::Arrive { message, packet } => self.arrive(message, packet, clock),
+            Event::Serve { message } => self.serve(message, clock),
+            Event::Answered { message, packet } => self.answered(message, packet, clock),
+            Event::Acknowledged { message } => self.acknowledged(message, clock),
+            Event::Refused { message, why } => self.refused(message, why, clock),
+            Event::Missing {
+                qp,
+                sequence,
+                packet,
+            } => self.missing(qp, sequence, packet, clock),
+            Event::Resume { qp } => self.resume_sending(qp, clock),
+            Event::Timeout { qp, life } => self.timeout(qp, life, clock),
+            Event::Wake { rank } => clock.wake(rank),
+        }
+    }
+
+    fn owner(&self, event: &Event) -> Option<u32> {
+        match *event {
+            Event::Doorbell { qp, .. } | Event::Fetched { qp } | Event::Begin { qp } => {
+                self.captures(qp)
+            }
+            Event::Serve { message } => self.server(message),
+            _ => None,
+        }
+    }
+
+    fn resume(&mut self, rank: u32, clock: &mut Clock<Event>) {
+        self.receive_news(rank, clock.of(rank));
+    }
+}

@@ -1,0 +1,223 @@
+//! Messages: work requests in progress, with their payloads. Slots and buffers are reused, so that
+//! a small message allocates nothing.
+
+use sim::Time;
+use sim::memory::{Shared, Vec};
+
+use super::NONE;
+use device::{Slice, Status};
+
+/// The operation of a work request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// RDMA write.
+    Write,
+    /// Send.
+    Send,
+    /// RDMA read.
+    Read,
+    /// Atomic compare and swap.
+    CompareAndSwap,
+    /// Atomic fetch and add.
+    FetchAndAdd,
+}
+
+impl RequestKind {
+    /// True if the response is data, not an acknowledgement.
+    pub fn is_answered(self) -> bool {
+        matches!(
+            self,
+            RequestKind::Read | RequestKind::CompareAndSwap | RequestKind::FetchAndAdd
+        )
+    }
+}
+
+pub(super) struct Message {
+    pub kind: RequestKind,
+    pub inline: bool,
+    pub signaled: bool,
+    /// Taken by the engine.
+    pub begun: bool,
+    /// Its payload has arrived in the HCA, or need not be read.
+    pub ready: bool,
+    /// Finished; it completes when all before it have.
+    pub done: bool,
+    /// Memory has been read for the response, and changed by an atomic (`executed`).
+    pub served: bool,
+    pub executed: bool,
+    /// In its queue pair's list.
+    pub listed: bool,
+    pub status: Status,
+    /// The message posted after it.
+    pub next: u32,
+    /// The next request that waits for a response of the same responder.
+    pub next_answer: u32,
+    /// The queue pair that sends it, and the one that receives it.
+    pub from: u32,
+    pub to: u32,
+    /// The number of pending events and pieces that name it.
+    pub uses: u32,
+    /// The life of the queue pair in which it was posted.
+    pub life: u32,
+    /// Its number among the queue pair's messages.
+    pub sequence: u32,
+    pub id: u64,
+    /// Its number among the run's messages.
+    pub number: u64,
+    pub immediate: Option<u32>,
+    pub address: u64,
+    pub rkey: u32,
+    pub len: u32,
+    pub operands: [u64; 2],
+    /// The number of packets that have left.
+    pub sent: u32,
+    /// The number of packets of the response that have left, and that have arrived.
+    pub answers_sent: u32,
+    pub answers: u32,
+    /// The latency of chips, cables and switches.
+    pub latency: Time,
+    pub slices: Vec<Slice>,
+    pub payload: Vec<u8>,
+}
+
+impl Message {
+    /// True if the HCA reads its payload from memory.
+    pub(crate) fn is_fetched(&self) -> bool {
+        !self.inline && self.len > 0 && !self.kind.is_answered()
+    }
+
+    /// The number of packets of the request.
+    pub(crate) fn packets(&self, mtu: u32) -> u32 {
+        match self.kind.is_answered() {
+            true => 1,
+            false => self.len.div_ceil(mtu).max(1),
+        }
+    }
+
+    /// Appends bytes of a rank's memory to the payload.
+    ///
+    /// # Safety
+    /// That memory is at hand, for so many bytes.
+    pub(crate) unsafe fn read(&mut self, address: u64, len: u32) {
+        let (before, len) = (self.payload.len(), len as usize);
+        self.payload.reserve(len);
+        // SAFETY: the caller's promise for the source; the payload, which is memory of the world,
+        // has just been given the room.
+        unsafe {
+            let end = self.payload.as_mut_ptr().add(before);
+            std::ptr::copy_nonoverlapping(address as *const u8, end, len);
+            self.payload.set_len(before + len);
+        }
+    }
+
+    /// The offset and length of a packet's payload.
+    pub(crate) fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
+        let from = packet * mtu;
+        (from, (self.len - from).min(mtu))
+    }
+}
+
+/// Longer buffers are freed when their message ends, in bytes.
+const KEEP: usize = 16 << 10;
+
+pub(super) struct Messages {
+    memory: Shared,
+    all: Vec<Message>,
+    free: u32,
+}
+
+impl Messages {
+    pub(crate) fn new(memory: Shared) -> Messages {
+        Messages {
+            memory,
+            all: Vec::new_in(memory),
+            free: NONE,
+        }
+    }
+
+    /// Takes a slot whose buffers are empty, to be filled in.
+    pub(crate) fn take(&mut self) -> u32 {
+        if self.free != NONE {
+            let number = self.free;
+            self.free = self.all[number as usize].next;
+            return number;
+        }
+        self.all.push(Message {
+            kind: RequestKind::Write,
+            inline: false,
+            signaled: false,
+            begun: false,
+            ready: false,
+            done: false,
+            served: false,
+            executed: false,
+            listed: false,
+            status: Status::Success,
+            next: NONE,
+            next_answer: NONE,
+            from: NONE,
+            to: NONE,
+            uses: 0,
+            life: 0,
+            sequence: 0,
+            id: 0,
+            number: 0,
+            immediate: None,
+            address: 0,
+            rkey: 0,
+            len: 0,
+            operands: [0; 2],
+            sent: 0,
+            answers_sent: 0,
+            answers: 0,
+            latency: 0,
+            slices: Vec::new_in(self.memory),
+            payload: Vec::new_in(self.memory),
+        });
+        self.all.len() as u32 - 1
+    }
+
+    /// Ends one use of a message.
+    #[inline]
+    pub(crate) fn release(&mut self, number: u32) {
+        self[number].uses -= 1;
+        self.collect(number);
+    }
+
+    /// Ends a message's place in its queue pair's list.
+    #[inline]
+    pub(crate) fn unlist(&mut self, number: u32) {
+        self[number].listed = false;
+        self.collect(number);
+    }
+
+    fn collect(&mut self, number: u32) {
+        let (memory, free) = (self.memory, self.free);
+        let message = &mut self[number];
+        if message.uses > 0 || message.listed {
+            return;
+        }
+        message.slices.clear();
+        message.payload.clear();
+        if message.payload.capacity() > KEEP {
+            message.payload = Vec::new_in(memory);
+        }
+        message.next = free;
+        self.free = number;
+    }
+}
+
+impl std::ops::Index<u32> for Messages {
+    type Output = Message;
+    #[inline]
+    fn index(&self, number: u32) -> &Message {
+        &self.all[number as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Messages {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut Message {
+        &mut self.all[number as usize]
+    }
+}

@@ -1,0 +1,268 @@
+//! A rank's place in a modelled machine.
+
+use std::rc::Rc;
+
+use fabric::{Bytes, Costs, Nanos};
+use sim::{Deadlock, Time, Turn};
+
+use super::record::{Activity, Doing};
+use super::{MachineModel, ModelDevice};
+use device::{Accounting, Device, Effort, Error, Node, Result};
+
+/// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
+/// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
+/// 30 ns.
+pub const CALL: Time = 20_000;
+
+/// The latency of an out-of-band message: TCP over a cluster's management Ethernet, some 30 us.
+/// Assumed.
+pub const OOB_LATENCY: Time = 30_000_000;
+
+/// The time of an effort on an idle machine.
+pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
+    let software = &costs.system().software;
+    match effort {
+        Effort::Send => software.send,
+        Effort::Receive => software.receive,
+        Effort::Control => software.control,
+        Effort::Call => Nanos::from_picos(CALL),
+        Effort::Copy(len) => {
+            let parts = (0..len).step_by(SHARE).map(|from| {
+                let part = Bytes((len - from).min(SHARE) as u64);
+                let time = costs.copy(part);
+                match part.0 <= SHORT as u64 {
+                    true => time,
+                    false => time.max(costs.memory_of_copy(part)),
+                }
+            });
+            parts.sum()
+        }
+    }
+}
+
+/// Longer copies share the host's memory with its other users, in pieces of this many bytes.
+const SHARE: usize = 16 << 10;
+/// Shorter copies are not affected by other users of the memory, in bytes.
+const SHORT: usize = 1 << 10;
+
+/// A rank's place in a modelled machine.
+pub struct ModelNode {
+    turn: Rc<Turn<MachineModel>>,
+    rails: Vec<ModelDevice>,
+    /// The program's current MPI call and its start, if a record is kept.
+    call: Option<(&'static str, Time)>,
+}
+
+impl ModelNode {
+    /// The place of the rank that has this turn.
+    pub fn new(turn: Turn<MachineModel>) -> ModelNode {
+        let turn = Rc::new(turn);
+        let rails = turn.with(|net, _| net.rails);
+        let rails = (0..rails)
+            .map(|rail| ModelDevice::new(turn.clone(), rail))
+            .collect();
+        ModelNode {
+            turn,
+            rails,
+            call: None,
+        }
+    }
+
+    /// The rank's turn.
+    pub fn turn(&self) -> &Turn<MachineModel> {
+        &self.turn
+    }
+}
+
+/// Charges a rank for a copy: as fast as the processor copies, and as the memory allows beside its
+/// other users.
+pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
+    let mut left = len;
+    while left > 0 {
+        let part = left.min(SHARE);
+        left -= part;
+        let rank = turn.rank();
+        let (before, time) = turn.with(|net, _| {
+            let bytes = Bytes(part as u64);
+            let costs = &net.timings[0].costs;
+            let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
+            let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
+            let before = host.moved;
+            host.moved += traffic.picos();
+            (before, net.cpu(rank, own.picos()))
+        });
+        keep_busy(turn, time, Activity::Copy.alone(part));
+        if part <= SHORT {
+            continue;
+        }
+        turn.settle().ok();
+        // All concurrent transfers share one memory.
+        let busy =
+            turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
+        keep_busy(turn, busy.saturating_sub(time), Activity::Memory.alone(0));
+    }
+}
+
+impl MachineModel {
+    /// The time of a rank's processor for work that takes `time` on a normal one.
+    #[inline]
+    pub(super) fn cpu(&self, rank: u32, time: Time) -> Time {
+        match self.ranks[rank as usize].slowness {
+            100 => time,
+            percent => time * u64::from(percent) / 100,
+        }
+    }
+}
+
+// SAFETY: at most one thread at a time is inside a rank of a modelled machine (at most
+// MPI_THREAD_SERIALIZED is granted there), so its node is never used by two threads, nor moved
+// while it is in use; coroutines stay in the thread that runs them all.
+unsafe impl Send for ModelNode {}
+
+impl Node for ModelNode {
+    fn is_virtual(&self) -> bool {
+        true
+    }
+
+    fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    fn rail(&mut self, rail: usize) -> &mut dyn Device {
+        &mut self.rails[rail]
+    }
+
+    fn now(&mut self) -> u64 {
+        let now = self.turn.now();
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| net.cpu(rank, CALL));
+        keep_busy(&self.turn, time, Activity::Clock.alone(0));
+        now / 1000
+    }
+
+    fn sync_memory(&mut self) {
+        self.turn.settle().ok();
+        let rank = self.turn.rank();
+        let (time, activity) = self.turn.with(|net, _| {
+            let seen = std::mem::take(&mut net.ranks[rank as usize].written);
+            let (time, activity) = match seen {
+                true => (net.timings[0].poll, Activity::Notice),
+                false => (CALL, Activity::Look),
+            };
+            (net.cpu(rank, time), activity)
+        });
+        keep_busy(&self.turn, time, activity.alone(0));
+    }
+
+    fn accounting(&mut self) -> Option<&mut dyn Accounting> {
+        Some(self)
+    }
+
+    fn wait(&mut self, nanos: u64) -> Result<()> {
+        let turn = &self.turn;
+        let until = nanos
+            .checked_mul(1000)
+            .and_then(|time| time.checked_add(turn.now()));
+        turn.settle().map_err(deadlock)?;
+        let rank = turn.rank() as usize;
+        let (fresh, next) = turn.with(|net, _| {
+            let own = &mut net.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.next_news())
+        });
+        if fresh {
+            return Ok(());
+        }
+        let until = match (until, next) {
+            (Some(until), Some(next)) => Some(until.min(next)),
+            (until, next) => until.or(next),
+        };
+        let since = turn.now();
+        let answer = turn.wait(until).map_err(deadlock);
+        turn.with(|net, clock| {
+            net.ranks[rank].fresh = false;
+            let rank = turn.rank();
+            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+        });
+        if answer.is_err() {
+            // The program will not return from this call.
+            self.leave();
+        }
+        answer
+    }
+
+    fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        self.turn.settle().map_err(deadlock)?;
+        let from = self.turn.rank();
+        self.turn.with(|net, clock| {
+            let at = clock.of(from) + OOB_LATENCY;
+            net.oob_send(from, peer, words, at, clock)
+        })
+    }
+
+    fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.turn.settle().map_err(deadlock)?;
+        let rank = self.turn.rank();
+        let (word, time) = self
+            .turn
+            .with(|net, _| (net.oob_recv(rank), net.cpu(rank, CALL)));
+        keep_busy(&self.turn, time, Activity::Listen.alone(0));
+        Ok(word)
+    }
+}
+
+impl Accounting for ModelNode {
+    fn charge(&mut self, effort: Effort) {
+        let rank = self.turn.rank();
+        let activity = match effort {
+            Effort::Send => Activity::Send,
+            Effort::Receive => Activity::Receive,
+            Effort::Control => Activity::Control,
+            Effort::Call => Activity::Short,
+            Effort::Copy(len) => return copy(&self.turn, len),
+        };
+        let time = self.turn.with(|net, _| {
+            let time = self::effort(&net.timings[0].costs, effort);
+            net.cpu(rank, time.picos())
+        });
+        keep_busy(&self.turn, time, activity.alone(0));
+    }
+
+    fn enter(&mut self, call: &'static str, computed: u64) {
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            net.keep_computed(rank, call, computed);
+            net.cpu(rank, computed.saturating_mul(1000))
+        });
+        keep_busy(&self.turn, time, Activity::Compute.alone(0));
+        self.call = Some((call, self.turn.now()));
+    }
+
+    fn leave(&mut self) {
+        if let Some((call, since)) = self.call.take() {
+            let rank = self.turn.rank();
+            self.turn.with(|net, clock| {
+                if net.is_recording() {
+                    net.note_call(rank, since, clock.of(rank), call);
+                }
+            });
+        }
+    }
+}
+
+impl Drop for ModelNode {
+    fn drop(&mut self) {
+        self.leave();
+        let rank = self.turn.rank();
+        self.turn.with(|net, _| net.leave(rank));
+    }
+}
+
+/// Occupies a rank's processor.
+pub(super) fn keep_busy(turn: &Turn<MachineModel>, time: Time, doing: Doing) {
+    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, doing));
+    turn.spend(time);
+}
+
+pub(super) fn deadlock(_: Deadlock) -> Error {
+    Error::Deadlock
+}

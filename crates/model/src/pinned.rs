@@ -1,0 +1,79 @@
+//! The processor time of memory registration. A library caches registrations for the next transfer
+//! of the same buffer. The cost therefore depends on the number of buffers of one size that a rank
+//! has registered at once, not on the number of registrations: only one more than ever before costs
+//! anything.
+//!
+//! What must always hold: addresses do not matter. They differ from run to run, and virtual time
+//! must not.
+
+use fabric::Bytes;
+use sim::Time;
+use sim::memory::{Shared, Vec};
+
+use super::MachineModel;
+
+/// The registrations of one size by one rank with one device; sorted by device and size.
+#[derive(Clone, Copy)]
+struct Kept {
+    rail: u32,
+    pages: u64,
+    /// The number in use, and its maximum so far.
+    used: u32,
+    most: u32,
+}
+
+pub(super) struct Pinned(Vec<Kept>);
+
+impl Pinned {
+    pub(crate) fn new(memory: Shared) -> Pinned {
+        Pinned(Vec::new_in(memory))
+    }
+
+    fn find(&self, rail: u32, pages: u64) -> Result<usize, usize> {
+        let place = |kept: &Kept| (kept.rail, kept.pages);
+        self.0.binary_search_by_key(&(rail, pages), place)
+    }
+
+    /// Takes one registration into use. True if it is a new one, which costs time.
+    pub(crate) fn take(&mut self, rail: u32, pages: u64) -> bool {
+        let at = self.find(rail, pages).unwrap_or_else(|at| {
+            let (used, most) = (0, 0);
+            let none = Kept {
+                rail,
+                pages,
+                used,
+                most,
+            };
+            self.0.insert(at, none);
+            at
+        });
+        let kept = &mut self.0[at];
+        kept.used += 1;
+        let more = kept.used > kept.most;
+        kept.most = kept.most.max(kept.used);
+        more
+    }
+
+    pub(crate) fn give_back(&mut self, rail: u32, pages: u64) {
+        if let Ok(at) = self.find(rail, pages) {
+            self.0[at].used -= 1;
+        }
+    }
+}
+
+impl MachineModel {
+    /// Registers memory of this length; returns the time of the rank's processor.
+    pub(super) fn pin(&mut self, (rank, rail): (u32, u32), len: u64) -> Time {
+        let costs = &self.timings[0].costs;
+        let (pages, time) = (costs.pages(Bytes(len)), costs.register(Bytes(len)));
+        match self.ranks[rank as usize].pinned.take(rail, pages) {
+            true => self.cpu(rank, time.picos()),
+            false => 0,
+        }
+    }
+
+    pub(super) fn unpin(&mut self, (rank, rail): (u32, u32), len: u64) {
+        let pages = self.timings[0].costs.pages(Bytes(len));
+        self.ranks[rank as usize].pinned.give_back(rail, pages);
+    }
+}

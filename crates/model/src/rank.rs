@@ -1,0 +1,220 @@
+//! A rank's inbox: arrived data that waits until the rank continues, in the order in which it
+//! becomes visible.
+
+use sim::Time;
+use sim::memory::{Shared, Vec};
+
+use super::pinned::Pinned;
+use super::{Clocked, Event, MachineModel};
+use device::{Error, Result};
+
+pub(super) struct Rank {
+    pub host: u32,
+    pub gone: bool,
+    /// The time that its processor takes, in percent of a normal one's.
+    pub slowness: u32,
+    news: Vec<News>,
+    /// The place of the oldest entry.
+    first: usize,
+    /// Data has become visible since the rank last polled its memory (`written`), and since it last
+    /// waited (`fresh`).
+    pub written: bool,
+    pub fresh: bool,
+    /// Its queue pairs, and the rail of its last post.
+    pub qps: Vec<u32>,
+    pub rail: u32,
+    pub pinned: Pinned,
+    words: Vec<(u32, Vec<u8>)>,
+    /// The number of out-of-band messages that have arrived.
+    heard: usize,
+}
+
+#[derive(Clone, Copy)]
+struct News {
+    at: Time,
+    what: Arrival,
+    /// Wakes a waiting rank.
+    wakes: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Arrival {
+    /// Bytes of a message for registered memory.
+    Bytes {
+        message: u32,
+        from: u32,
+        len: u32,
+        key: u32,
+        to: u64,
+    },
+    Completion {
+        cq: u32,
+    },
+    Word,
+}
+
+impl Rank {
+    pub(crate) fn new(memory: Shared, host: u32, slowness: u32) -> Rank {
+        Rank {
+            host,
+            gone: false,
+            slowness,
+            news: Vec::new_in(memory),
+            first: 0,
+            written: false,
+            fresh: false,
+            qps: Vec::new_in(memory),
+            rail: 0,
+            pinned: Pinned::new(memory),
+            words: Vec::new_in(memory),
+            heard: 0,
+        }
+    }
+
+    /// The time of the next entry that wakes a waiting rank.
+    pub(crate) fn next_news(&self) -> Option<Time> {
+        self.news[self.first..]
+            .iter()
+            .find(|news| news.wakes)
+            .map(|news| news.at)
+    }
+}
+
+impl MachineModel {
+    /// Adds an entry that becomes visible to a rank.
+    #[inline]
+    pub(super) fn announce(
+        &mut self,
+        rank: u32,
+        at: Time,
+        what: Arrival,
+        wakes: bool,
+        clock: &mut Clocked,
+    ) {
+        let own = &mut self.ranks[rank as usize];
+        if own.gone {
+            return;
+        }
+        if let Arrival::Bytes { message, .. } = what {
+            self.messages[message].uses += 1;
+        }
+        let mut place = own.news.len();
+        while place > own.first && own.news[place - 1].at > at {
+            place -= 1;
+        }
+        own.news.insert(place, News { at, what, wakes });
+        if wakes && clock.is_waiting(rank) {
+            clock.at(at, Event::Wake { rank });
+        }
+    }
+
+    /// Delivers everything that has become visible by a rank's time. Called only where the rank's
+    /// memory can be accessed.
+    #[inline]
+    pub(super) fn receive_news(&mut self, rank: u32, now: Time) {
+        loop {
+            let own = &mut self.ranks[rank as usize];
+            match own.news.get(own.first) {
+                Some(news) if news.at <= now => {
+                    let news = *news;
+                    own.first += 1;
+                    own.fresh |= news.wakes;
+                    self.happen(rank, news.what);
+                }
+                Some(_) => {
+                    if own.first >= 1024 {
+                        own.news.drain(..own.first);
+                        own.first = 0;
+                    }
+                    return;
+                }
+                None => {
+                    own.news.clear();
+                    own.first = 0;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn happen(&mut self, rank: u32, what: Arrival) {
+        match what {
+            Arrival::Bytes {
+                message,
+                from,
+                len,
+                key,
+                to,
+            } => {
+                if self.regions.stands(key) {
+                    let piece =
+                        &self.messages[message].payload[from as usize..(from + len) as usize];
+                    // SAFETY: the piece was checked against the region's bounds and rights when it
+                    // arrived, and the region is still registered, so its owner keeps the memory
+                    // and expects it to change. This is that rank's process.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(piece.as_ptr(), to as *mut u8, len as usize)
+                    };
+                    self.ranks[rank as usize].written = true;
+                }
+                self.messages.release(message);
+            }
+            Arrival::Completion { cq } => self.completion_is_visible(cq),
+            Arrival::Word => self.ranks[rank as usize].heard += 1,
+        }
+    }
+
+    /// Sends an out-of-band message.
+    pub(super) fn oob_send(
+        &mut self,
+        from: u32,
+        to: usize,
+        bytes: &[u8],
+        at: Time,
+        clock: &mut Clocked,
+    ) -> Result<()> {
+        let memory = self.memory;
+        let ranks = self.ranks.len();
+        let Some(own) = self.ranks.get_mut(to) else {
+            return Err(Error::Invalid(format!("rank {to} of {ranks}")));
+        };
+        if own.gone {
+            return Ok(());
+        }
+        let mut word = Vec::new_in(memory);
+        word.extend_from_slice(bytes);
+        own.words.push((from, word));
+        self.announce(to as u32, at, Arrival::Word, true, clock);
+        Ok(())
+    }
+
+    pub(super) fn oob_recv(&mut self, rank: u32) -> Option<(usize, std::vec::Vec<u8>)> {
+        let own = &mut self.ranks[rank as usize];
+        if own.heard == 0 {
+            return None;
+        }
+        own.heard -= 1;
+        let (from, word) = own.words.remove(0);
+        Some((from as usize, word.to_vec()))
+    }
+
+    /// Ends a rank's part: its memory is not accessed from now on.
+    pub(super) fn leave(&mut self, rank: u32) {
+        let own = &mut self.ranks[rank as usize];
+        own.gone = true;
+        let first = std::mem::take(&mut own.first);
+        let news = std::mem::replace(&mut own.news, Vec::new_in(self.memory));
+        for news in &news[first..] {
+            if let Arrival::Bytes { message, .. } = news.what {
+                self.messages.release(message);
+            }
+        }
+        self.ranks[rank as usize].words.clear();
+        self.regions.forget(rank);
+        while let Some(q) = self.ranks[rank as usize].qps.pop() {
+            if self.qps[q as usize].alive {
+                self.destroy_qp(q);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Registered memory. A key consists of the number of a region and the number of its earlier uses,
+//! so that a key outlives its region as a wrong key.
+
+use sim::memory::{Shared, Vec};
+
+use device::check;
+use device::{Access, Error, Region, Result};
+
+pub(super) struct Regions {
+    all: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    rank: u32,
+    rail: u32,
+    address: u64,
+    len: u64,
+    access: Access,
+    key: u32,
+    alive: bool,
+}
+
+/// A use of registered memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AccessKind {
+    LocalRead,
+    LocalWrite,
+    RemoteWrite,
+    RemoteRead,
+    RemoteAtomic,
+}
+
+impl Regions {
+    pub(crate) fn new(memory: Shared) -> Regions {
+        Regions {
+            all: Vec::new_in(memory),
+            free: Vec::new_in(memory),
+        }
+    }
+
+    pub(crate) fn register(
+        &mut self,
+        (rank, rail): (u32, u32),
+        address: u64,
+        len: u64,
+        access: Access,
+    ) -> Result<Region> {
+        check::register(address, len as usize, access).map_err(Error::Invalid)?;
+        let number = self.free.pop().unwrap_or(self.all.len() as u32);
+        let used = self.all.get(number as usize).map_or(0, |old| old.key + 1);
+        let key = number << 8 | used & 0xff;
+        let entry = Entry {
+            rank,
+            rail,
+            address,
+            len,
+            access,
+            key,
+            alive: true,
+        };
+        match self.all.get_mut(number as usize) {
+            Some(old) => *old = entry,
+            None => self.all.push(entry),
+        }
+        Ok(Region {
+            address,
+            len,
+            lkey: key,
+            rkey: key,
+        })
+    }
+
+    /// Deregisters a region; returns its length.
+    pub(crate) fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
+        match self.all.get_mut(key as usize >> 8) {
+            Some(entry)
+                if entry.alive && entry.key == key && (entry.rank, entry.rail) == (rank, rail) =>
+            {
+                entry.alive = false;
+                self.free.push(key >> 8);
+                Ok(entry.len)
+            }
+            _ => Err(Error::Invalid(format!(
+                "key {key:#x} is of no region of this device"
+            ))),
+        }
+    }
+
+    /// Forgets all regions of a rank.
+    pub(crate) fn forget(&mut self, rank: u32) {
+        for entry in self
+            .all
+            .iter_mut()
+            .filter(|entry| entry.rank == rank && entry.alive)
+        {
+            entry.alive = false;
+            self.free.push(entry.key >> 8);
+        }
+    }
+
+    /// True if a rank's device may use the memory in this manner. No bytes need no key.
+    #[inline]
+    pub(crate) fn allow(
+        &self,
+        (rank, rail): (u32, u32),
+        key: u32,
+        address: u64,
+        len: u64,
+        to: AccessKind,
+    ) -> bool {
+        if len == 0 {
+            return true;
+        }
+        let Some(entry) = self.all.get(key as usize >> 8) else {
+            return false;
+        };
+        let right = match to {
+            AccessKind::LocalRead => true,
+            AccessKind::LocalWrite => entry.access.local_write,
+            AccessKind::RemoteWrite => entry.access.remote_write,
+            AccessKind::RemoteRead => entry.access.remote_read,
+            AccessKind::RemoteAtomic => entry.access.remote_atomic,
+        };
+        let inside = address >= entry.address
+            && address
+                .checked_add(len)
+                .is_some_and(|end| end <= entry.address + entry.len);
+        entry.alive
+            && entry.key == key
+            && (entry.rank, entry.rail) == (rank, rail)
+            && inside
+            && right
+    }
+
+    /// True if the memory is still registered, so that data in flight may arrive.
+    #[inline]
+    pub(crate) fn stands(&self, key: u32) -> bool {
+        let entry = self.all.get(key as usize >> 8);
+        entry.is_some_and(|entry| entry.alive && entry.key == key)
+    }
+}

@@ -1,0 +1,61 @@
+//! The logs that a run leaves in the memory of its world, for a reader that has the world's file
+//! after the ranks have ended. The memory belonged to arbitrary programs, so its contents are not
+//! trusted.
+
+use std::fs::File;
+use std::io;
+
+use sim::log;
+
+use super::record::{COMPUTED, MOST, MOST_CALLS, MOST_NAMES, NAME, NAMES, SPAN, SPANS, Span};
+use super::trace::Record;
+
+impl Record {
+    /// Reads the record from the file of a world.
+    pub fn read(world: &File) -> io::Result<Record> {
+        let kept = log::read::<SPAN>(world, SPANS, MOST)?;
+        Ok(Record {
+            spans: kept.entries.into_iter().filter_map(Span::decode).collect(),
+            names: names(world)?,
+            lost: kept.lost,
+        })
+    }
+}
+
+/// The names of calls.
+fn names(world: &File) -> io::Result<Vec<String>> {
+    let kept = log::read::<NAME>(world, NAMES, MOST_NAMES)?;
+    let name = |words: [u64; NAME]| -> String {
+        let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+        let named = bytes.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        named.map(char::from).collect()
+    };
+    Ok(kept.entries.into_iter().map(name).collect())
+}
+
+/// The computing time of a rank before a call.
+pub(crate) struct Call {
+    pub rank: u32,
+    pub name: String,
+    pub nanos: u64,
+}
+
+pub(crate) struct Computed {
+    pub entries: Vec<Call>,
+    pub lost: u64,
+}
+
+/// Reads the computing times from the file of a world.
+pub(crate) fn computed(world: &File) -> io::Result<Computed> {
+    let names = names(world)?;
+    let kept = log::read::<2>(world, COMPUTED, MOST_CALLS)?;
+    let entry = |[who, nanos]: [u64; 2]| Call {
+        rank: (who >> 32) as u32,
+        name: names.get(who as u32 as usize).cloned().unwrap_or_default(),
+        nanos,
+    };
+    Ok(Computed {
+        entries: kept.entries.into_iter().map(entry).collect(),
+        lost: kept.lost,
+    })
+}

@@ -1,0 +1,149 @@
+//! The costs of one rail's steps, in tables: one row for each length up to a packet's.
+
+use fabric::{Bytes, Costs, System, packet};
+use sim::Time;
+use sim::memory::{Shared, Vec};
+
+/// The longest chain of headers beside a packet's payload, in bytes, with room to spare.
+const HEADERS: u64 = 128;
+/// The bytes that an HCA holds of packets read from memory and not yet on the link. It bounds the
+/// lead of reading over a slow link, and so the wait of a small message behind a large one of
+/// another queue pair. Assumed, as no data sheet gives it: eight packets of 4 KiB.
+const BUFFER: u64 = 32 << 10;
+
+pub(super) struct Timing {
+    pub costs: Costs,
+    /// The processor's steps: a post, a poll, a change of rail.
+    pub post: Time,
+    pub poll: Time,
+    pub rail_switch: Time,
+    /// The time that each work request occupies its queue pair.
+    pub engine: Time,
+    /// The latencies of the chip.
+    pub send: Time,
+    pub receive: Time,
+    pub matching: Time,
+    pub read_latency: Time,
+    pub write_latency: Time,
+    /// A completion entry, on the bus.
+    pub completion: Time,
+    /// `BUFFER` bytes, on the link.
+    pub buffer: Time,
+    /// Costs by length of payload.
+    pieces: Vec<Piece>,
+    /// Times by length on the link.
+    wire: Vec<Time>,
+    within: bool,
+}
+
+/// The times that one packet's payload occupies resources, in picoseconds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Piece {
+    known: bool,
+    pub read: Time,
+    pub ask: Time,
+    pub write: Time,
+    pub internal: Time,
+    pub memory: Time,
+}
+
+impl Timing {
+    pub(crate) fn new(memory: Shared, system: &System, rail: u32) -> Timing {
+        let costs = Costs::of(system, rail);
+        let mtu = costs.mtu().0;
+        let mut pieces = Vec::new_in(memory);
+        pieces.resize((mtu + HEADERS) as usize, Piece::default());
+        let mut wire = Vec::new_in(memory);
+        wire.resize((mtu + HEADERS) as usize, 0);
+        Timing {
+            costs,
+            post: costs.post().picos(),
+            poll: costs.poll().picos(),
+            rail_switch: costs.rail_switch().picos(),
+            engine: costs.engine().picos(),
+            send: costs.send().picos(),
+            receive: costs.receive().picos(),
+            matching: costs.receive_match().picos(),
+            read_latency: costs.read_latency().picos(),
+            write_latency: costs.write_latency().picos(),
+            completion: costs.completion().picos(),
+            buffer: costs.wire(BUFFER.max(2 * (mtu + packet::PLAIN))).picos(),
+            pieces,
+            wire,
+            within: false,
+        }
+    }
+
+    /// The timing within a host: processors copy, and nothing else takes time.
+    pub(crate) fn within(memory: Shared, system: &System) -> Timing {
+        let mut timing = Timing::new(memory, system, 0);
+        timing.pieces.fill(Piece {
+            known: true,
+            ..Piece::default()
+        });
+        timing.wire.fill(0);
+        for time in [
+            &mut timing.engine,
+            &mut timing.send,
+            &mut timing.receive,
+            &mut timing.matching,
+            &mut timing.read_latency,
+            &mut timing.write_latency,
+            &mut timing.completion,
+        ] {
+            *time = 0;
+        }
+        timing.within = true;
+        timing
+    }
+
+    /// The time from the processor's store until the HCA knows of a request.
+    pub(crate) fn mmio(&self, inlined: u32) -> Time {
+        if self.within {
+            return 0;
+        }
+        self.costs.mmio(Bytes(inlined.into())).picos()
+    }
+
+    /// The fetch of a work request, on the bus.
+    pub(crate) fn fetch(&self, inlined: u32) -> Time {
+        let time = self.costs.fetch(Bytes(inlined.into()));
+        time.unwrap_or_default().picos()
+    }
+
+    /// The costs of a payload of at most one packet.
+    #[inline]
+    pub(crate) fn piece(&mut self, len: u32) -> Piece {
+        let known = self.pieces[len as usize];
+        if known.known {
+            known
+        } else {
+            self.work_out(len)
+        }
+    }
+
+    #[cold]
+    fn work_out(&mut self, len: u32) -> Piece {
+        let (costs, payload) = (&self.costs, Bytes(len.into()));
+        let piece = Piece {
+            known: true,
+            read: costs.read(payload).picos(),
+            ask: costs.ask(payload).picos(),
+            write: costs.write(payload).picos(),
+            internal: costs.internal(payload).picos(),
+            memory: costs.memory(payload).picos(),
+        };
+        self.pieces[len as usize] = piece;
+        piece
+    }
+
+    /// The time of `bytes` bytes on the link, headers included.
+    #[inline]
+    pub(crate) fn wire(&mut self, bytes: u64) -> Time {
+        let known = &mut self.wire[bytes as usize];
+        if *known == 0 && !self.within {
+            *known = self.costs.wire(bytes).picos();
+        }
+        *known
+    }
+}

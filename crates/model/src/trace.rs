@@ -1,0 +1,203 @@
+//! A record as a file for viewers: JSON in the trace event format, which Perfetto (ui.perfetto.dev)
+//! opens. Each host is a process. It has a row for each part of its HCAs and two for each rank: its
+//! calls and its processor. Arrows lead from the post of a message to the arrival of its last
+//! packet in memory.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+
+use sim::Time;
+
+pub use super::record::{Activity, HcaPart, MOST, MessageRef, RequestKind, Span, Track};
+
+/// Everything that was recorded.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// The spans, in the order of recording.
+    pub spans: Vec<Span>,
+    /// The names of calls.
+    pub names: Vec<String>,
+    /// The number of spans that did not fit.
+    pub lost: u64,
+}
+
+impl Record {
+    /// The end of the last span.
+    pub fn end(&self) -> Time {
+        self.spans.iter().map(|span| span.end).max().unwrap_or(0)
+    }
+
+    /// Writes the file. Its times are microseconds, to the picosecond.
+    pub fn write(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        let mut spans: Vec<&Span> = self.spans.iter().collect();
+        spans.sort_by_key(|span| (span.host, order(span.track), span.start, span.end));
+        // Numbers begin with 1: viewers reserve 0 for the system.
+        let mut rows = BTreeMap::new();
+        for span in &spans {
+            let number = rows.len() + 1;
+            let track = (span.host, order(span.track));
+            rows.entry(track).or_insert((number, span.track));
+        }
+        // Both directions of a half-duplex bus are recorded as one.
+        let up = |(_, track): &(usize, Track)| matches!(track, Track::Rail(_, HcaPart::BusUp));
+        let full_duplex = rows.values().any(up);
+        write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        let mut first = true;
+        let mut event = |text: std::fmt::Arguments| {
+            let comma = if std::mem::take(&mut first) { "" } else { "," };
+            write!(to, "{comma}\n{text}")
+        };
+        let mut last_host = None;
+        for (&(host, _), &(number, track)) in &rows {
+            let (pid, name) = (host + 1, track_name(track, full_duplex));
+            if last_host.replace(host) != Some(host) {
+                event(format_args!(
+                    r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":"host {host}"}}}}"#
+                ))?;
+                event(format_args!(
+                    r#"{{"ph":"M","name":"process_sort_index","pid":{pid},"args":{{"sort_index":{host}}}}}"#
+                ))?;
+            }
+            event(format_args!(
+                r#"{{"ph":"M","name":"thread_name","pid":{pid},"tid":{number},"args":{{"name":"{name}"}}}}"#
+            ))?;
+            event(format_args!(
+                r#"{{"ph":"M","name":"thread_sort_index","pid":{pid},"tid":{number},"args":{{"sort_index":{number}}}}}"#
+            ))?;
+        }
+        let posted = spans.iter().filter(|span| span.activity == Activity::Post);
+        let posted: HashSet<u64> = posted.filter_map(|span| Some(span.of?.message)).collect();
+        let mut arrived = HashSet::new();
+        for span in spans {
+            let (start, time) = (micros(span.start), micros(span.end - span.start));
+            let number = rows
+                .get(&(span.host, order(span.track)))
+                .map_or(0, |&(number, _)| number);
+            let (pid, name) = (span.host + 1, self.title(span));
+            let place = format_args!(r#""pid":{pid},"tid":{number},"ts":{start}"#);
+            match span.of {
+                None if span.bytes == 0 => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time}}}"#
+                ))?,
+                None => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time},"args":{{"bytes":{}}}}}"#,
+                    span.bytes
+                ))?,
+                Some(of) => event(format_args!(
+                    r#"{{"ph":"X","name":"{name}",{place},"dur":{time},"args":{{"message":{},"packet":{},"bytes":{}}}}}"#,
+                    of.message, of.packet, span.bytes
+                ))?,
+            }
+            let Some(of) = span.of else { continue };
+            let id = of.message;
+            if span.activity == Activity::Post {
+                event(format_args!(
+                    r#"{{"ph":"s","cat":"message","name":"message","id":{id},{place}}}"#
+                ))?;
+            } else if span.activity == Activity::Write && posted.contains(&id) && arrived.insert(id)
+            {
+                event(format_args!(
+                    r#"{{"ph":"f","bp":"e","cat":"message","name":"message","id":{id},{place}}}"#
+                ))?;
+            }
+        }
+        writeln!(to, "\n]}}")
+    }
+
+    /// The title of a span.
+    fn title(&self, span: &Span) -> String {
+        let plain = match span.activity {
+            Activity::Call => return self.name(span.name),
+            Activity::Copy => return format!("copy {}", size(span.bytes)),
+            Activity::Compute => "compute",
+            Activity::Clock => "read the clock",
+            Activity::Look => "look",
+            Activity::Listen => "listen for new peers",
+            Activity::Short => "short call",
+            Activity::Send => "prepare a packet",
+            Activity::Receive => "take a packet",
+            Activity::Control => "take a control packet",
+            Activity::Memory => "wait for memory that others use",
+            Activity::PostReceive => "post a receive",
+            Activity::Register => "register memory",
+            Activity::Notice => "notice",
+            Activity::Wait => "wait",
+            Activity::Completion => "completion",
+            Activity::WorkRequest => "fetch a work request",
+            Activity::Post
+            | Activity::Ask
+            | Activity::Read
+            | Activity::Write
+            | Activity::Packet
+            | Activity::Answer
+            | Activity::Acknowledgement => "",
+        };
+        let Some(of) = span.of.filter(|_| plain.is_empty()) else {
+            return plain.into();
+        };
+        let to = of.to.map_or("nobody".into(), |rank| format!("rank {rank}"));
+        let what = match of.kind {
+            RequestKind::Write => format!("write {}", size(of.len)),
+            RequestKind::Send => format!("send {}", size(of.len)),
+            RequestKind::Read => format!("read {}", size(of.len)),
+            RequestKind::CompareAndSwap => "compare and swap".into(),
+            RequestKind::FetchAndAdd => "fetch and add".into(),
+        };
+        let asks = of.kind.is_answered();
+        let towards = if asks { "from" } else { "to" };
+        match span.activity {
+            Activity::Post => format!("post: {what} {towards} {to}"),
+            Activity::Acknowledgement => format!("acknowledge to rank {}", of.from),
+            Activity::Answer => format!("answer rank {}: {what}", of.from),
+            Activity::Ask | Activity::Read if asks => format!("answer rank {}: {what}", of.from),
+            Activity::Ask => format!("ask memory: {what} {towards} {to}"),
+            Activity::Write if !asks => format!("{what} from rank {}", of.from),
+            _ => format!("{what} {towards} {to}"),
+        }
+    }
+
+    fn name(&self, number: u32) -> String {
+        let name = self.names.get(number as usize);
+        name.map_or("a call".into(), String::clone)
+    }
+}
+
+fn micros(time: Time) -> String {
+    format!("{}.{:06}", time / 1_000_000, time % 1_000_000)
+}
+
+/// A size in bytes, in short form.
+fn size(bytes: u32) -> String {
+    match bytes {
+        0 => "0 B".into(),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
+}
+
+/// The sorting key of a host's rows: ranks first, then rails.
+fn order(track: Track) -> (bool, u32, u32) {
+    match track {
+        Track::Calls(rank) => (false, rank, 0),
+        Track::Processor(rank) => (false, rank, 1),
+        Track::Rail(rail, part) => (true, rail, part as u32),
+    }
+}
+
+fn track_name(track: Track, full_duplex: bool) -> String {
+    let (rail, part) = match track {
+        Track::Calls(rank) => return format!("rank {rank}: calls"),
+        Track::Processor(rank) => return format!("rank {rank}: CPU"),
+        Track::Rail(rail, part) => (rail, part),
+    };
+    let part = match part {
+        HcaPart::BusDown if full_duplex => "PCI, memory to HCA",
+        HcaPart::BusDown => "PCI, both ways",
+        HcaPart::BusUp => "PCI, HCA to memory",
+        HcaPart::LinkOut => "link, out",
+        HcaPart::LinkIn => "link, in",
+        HcaPart::Buffer => "HCA buffer",
+    };
+    format!("rail {rail}: {part}")
+}

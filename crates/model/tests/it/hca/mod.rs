@@ -1,0 +1,16 @@
+//! What the modelled HCA does beyond the traits: its times, its faults, and the specification to the letter.
+
+mod faults;
+mod processes;
+mod shares;
+mod times;
+mod verbs;
+
+use fabric::catalogue::Catalogue;
+
+/// The names of all systems of the catalogue.
+pub(crate) fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}

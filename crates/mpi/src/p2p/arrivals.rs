@@ -1,0 +1,106 @@
+//! Arrivals from each peer: the message that is coming in pieces, and the unexpected bytes that are held.
+//!
+//! What must always hold: the unexpected bytes of one peer are bounded, because a peer beyond its limit is told to announce
+//! every message.
+
+use super::message::Message;
+use crate::matching::Key;
+use crate::request::RequestId;
+
+/// The state of arrivals from every peer.
+pub(super) struct Arrivals {
+    peers: Vec<Option<Box<Arrival>>>,
+}
+
+#[derive(Default)]
+struct Arrival {
+    /// The message that is coming in eager pieces.
+    coming: Option<Coming>,
+    /// Unexpected bytes that are held.
+    held: usize,
+    /// The peer has been told to announce every message.
+    stopped: bool,
+}
+
+/// A message that is coming in eager pieces.
+pub(super) struct Coming {
+    pub(super) key: Key,
+    /// Bytes that have not arrived.
+    pub(super) left: usize,
+    /// The receive that it is for, or the bytes that have arrived.
+    pub(super) to: std::result::Result<RequestId, Vec<u8>>,
+}
+
+/// A change in the room for unexpected bytes of a peer, of which the peer must hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Exhausted,
+    Regained,
+}
+
+impl Arrivals {
+    pub(super) fn new(ranks: usize) -> Arrivals {
+        Arrivals {
+            peers: std::iter::repeat_with(|| None).take(ranks).collect(),
+        }
+    }
+
+    fn of(&mut self, peer: usize) -> &mut Arrival {
+        self.peers[peer].get_or_insert_default()
+    }
+
+    /// Part of a message of this peer has arrived.
+    #[inline]
+    pub(super) fn is_coming(&self, peer: usize) -> bool {
+        let arrival = self.peers[peer].as_ref();
+        arrival.is_some_and(|arrival| arrival.coming.is_some())
+    }
+
+    /// Takes the message that is coming.
+    pub(super) fn take_coming(&mut self, peer: usize) -> Option<Coming> {
+        self.of(peer).coming.take()
+    }
+
+    /// A message is coming. False: another one was.
+    pub(super) fn set_coming(&mut self, peer: usize, coming: Coming) -> bool {
+        self.of(peer).coming.replace(coming).is_none()
+    }
+
+    /// An unexpected message of `bytes` bytes is held.
+    pub(super) fn hold(&mut self, peer: usize, bytes: usize, limit: usize) -> Option<Room> {
+        let arrival = self.of(peer);
+        arrival.held += bytes + size_of::<Message>();
+        let exhausted = arrival.held > limit && !arrival.stopped;
+        arrival.stopped |= exhausted;
+        exhausted.then_some(Room::Exhausted)
+    }
+
+    /// An unexpected message of `bytes` bytes has been received.
+    pub(super) fn let_go(&mut self, peer: usize, bytes: usize, limit: usize) -> Option<Room> {
+        let arrival = self.of(peer);
+        arrival.held = arrival.held.saturating_sub(bytes + size_of::<Message>());
+        let regained = arrival.stopped && arrival.held <= limit / 2;
+        arrival.stopped &= !regained;
+        regained.then_some(Room::Regained)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_hears_of_its_limit_once_and_of_room_at_half_of_it() {
+        let mut arrivals = Arrivals::new(2);
+        let (limit, len) = (10_000, 4_000);
+        assert_eq!(arrivals.hold(1, len, limit), None);
+        assert_eq!(arrivals.hold(1, len, limit), None);
+        assert_eq!(arrivals.hold(1, len, limit), Some(Room::Exhausted));
+        assert_eq!(arrivals.hold(1, len, limit), None);
+        assert_eq!(arrivals.let_go(1, len, limit), None);
+        assert_eq!(arrivals.let_go(1, len, limit), None);
+        assert_eq!(arrivals.let_go(1, len, limit), Some(Room::Regained));
+        assert_eq!(arrivals.let_go(1, len, limit), None);
+        assert_eq!(arrivals.let_go(0, len, limit), None, "another peer");
+    }
+}

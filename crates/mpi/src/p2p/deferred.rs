@@ -1,0 +1,61 @@
+//! Deferred actions: work of a packet handler that needs the transports, which a handler may not use.
+
+use std::collections::VecDeque;
+
+use channel::Exposure;
+
+use super::cooperative_copy::Help;
+use super::ready_to_receive::RtrMessage;
+use super::transfers::WriteBack;
+
+/// Work for the next progress.
+pub(super) enum Action {
+    /// Copies pieces of a message of this rank's.
+    Help(Help),
+    /// Writes a message of this rank's to its receiver's buffer.
+    Write(WriteBack),
+    /// Acts on an announcement of a peer, or on its revocation.
+    Rtr(usize, RtrMessage),
+    /// Gives back the number of a write that no peer will make.
+    Forget {
+        /// World rank of the peer.
+        peer: usize,
+        /// The number.
+        notice: u32,
+    },
+    /// Ends a transport's access to a buffer.
+    Retract(Exposure),
+}
+
+/// The deferred actions, in order.
+#[derive(Default)]
+pub(super) struct Deferred {
+    actions: VecDeque<Action>,
+}
+
+impl Deferred {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    pub(super) fn push(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    /// Puts back an action that is not finished.
+    pub(super) fn put_back(&mut self, action: Action) {
+        self.actions.push_front(action);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Ends the access to a buffer, if the transport holds something for it.
+    pub(super) fn retract(&mut self, exposure: Exposure) {
+        if exposure.is_held() {
+            self.push(Action::Retract(exposure));
+        }
+    }
+}

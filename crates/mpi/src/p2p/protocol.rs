@@ -1,0 +1,451 @@
+//! The protocol table: each protocol with the condition under which it applies and an estimate of its cost. For each peer
+//! and message the cheapest applicable row wins; ties go to the earlier row.
+//!
+//! The settings decide between eager and rendezvous; costs decide within each of the two. All of it is pure: a choice
+//! depends on the message, the peer's capabilities and the settings alone.
+//!
+//! What must always hold: [`Protocol::Packets`] applies to every announced message, so there is always a choice.
+
+use channel::{Capabilities, End};
+use knobs::Rendezvous;
+
+/// A way to move one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The sender writes to a buffer that the receiver has announced.
+    ReadyToReceive,
+    /// One packet, at once.
+    Eager,
+    /// Several packets with nothing between them, at once.
+    EagerPieces,
+    /// Both ranks copy, after an announcement.
+    CooperativeCopy,
+    /// The receiver reads the sender's memory, after an announcement.
+    ReadRendezvous,
+    /// The sender writes to the receiver's memory, after an announcement and the receiver's answer.
+    WriteRendezvous,
+    /// The sender sends packets, after an announcement and the receiver's answer.
+    Packets,
+}
+
+impl Protocol {
+    /// Name of the protocol in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::ReadyToReceive => "ready to receive",
+            Protocol::Eager => "eager",
+            Protocol::EagerPieces => "eager pieces",
+            Protocol::CooperativeCopy => "cooperative copy",
+            Protocol::ReadRendezvous => "read rendezvous",
+            Protocol::WriteRendezvous => "write rendezvous",
+            Protocol::Packets => "rendezvous by packets",
+        }
+    }
+}
+
+/// The settings that bound protocols.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest message that is sent eagerly, in bytes.
+    pub eager: usize,
+    /// Shortest message that is copied straight from another process's memory, in bytes.
+    pub single_copy: usize,
+    /// Shortest message that both ranks copy, in bytes.
+    pub cooperative: usize,
+    /// Unexpected bytes from one peer beyond which the peer must announce every message.
+    pub unexpected: usize,
+    /// The choice between read and write rendezvous.
+    pub rendezvous: Rendezvous,
+}
+
+impl Limits {
+    /// Longest message that is sent in one packet by a transport with this longest packet or piece, in bytes.
+    pub fn whole(&self, piece: usize) -> usize {
+        self.eager.min(piece)
+    }
+}
+
+/// One message to one peer, as far as the deciding rank knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The deciding rank's role.
+    pub end: End,
+    /// Length of the message in bytes.
+    pub len: usize,
+    /// The sender waits for the match.
+    pub synchronous: bool,
+    /// The receiver has no room for unexpected bytes.
+    pub headers_only: bool,
+    /// The receiver has announced a buffer for this message.
+    pub has_rtr: bool,
+    /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of its receiver.
+    pub one_run: [bool; 2],
+    /// The receiver holds a key to the message.
+    pub readable: bool,
+    /// The deciding rank's buffer can be exposed, as far as is known.
+    pub exposable: bool,
+    /// The capabilities of the transport to the peer.
+    pub peer: &'a Capabilities,
+    /// The settings.
+    pub limits: &'a Limits,
+}
+
+impl Case<'_> {
+    /// The message to `peer` that a sender begins.
+    pub fn of_sender<'a>(len: usize, peer: &'a Capabilities, limits: &'a Limits) -> Case<'a> {
+        Case {
+            end: End::Sender,
+            len,
+            synchronous: false,
+            headers_only: false,
+            has_rtr: false,
+            one_run: [true; 2],
+            readable: false,
+            exposable: true,
+            peer,
+            limits,
+        }
+    }
+
+    fn is_sender(&self) -> bool {
+        self.end == End::Sender
+    }
+
+    fn whole(&self) -> bool {
+        self.len <= self.limits.whole(self.peer.piece)
+    }
+
+    /// The message must be announced, because it may not leave at once.
+    fn is_announced(&self) -> bool {
+        !self.is_sender() || !(eager(self) || eager_pieces(self))
+    }
+
+    /// A device can move the message between the two buffers.
+    fn is_direct(&self) -> bool {
+        self.one_run == [true; 2] && self.exposable
+    }
+
+    fn latencies(&self, count: u64) -> u64 {
+        count * self.peer.cost.latency_ns
+    }
+
+    fn in_packets(&self) -> u64 {
+        self.len as u64 * self.peer.cost.packet_ps_per_byte / 1000
+    }
+
+    fn zero_copy(&self) -> u64 {
+        self.peer.cost.expose_ns + self.len as u64 * self.peer.cost.zero_copy_ps_per_byte / 1000
+    }
+}
+
+/// A row of the table.
+pub struct Row {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The condition under which the protocol can move the message.
+    pub applies: fn(&Case) -> bool,
+    /// The time from the send to the end of the receive, in nanoseconds.
+    pub cost: fn(&Case) -> u64,
+}
+
+/// All protocols.
+pub static TABLE: [Row; 7] = [
+    Row {
+        protocol: Protocol::ReadyToReceive,
+        applies: |case| case.is_sender() && case.has_rtr && !case.whole() && case.exposable,
+        cost: |case| case.latencies(1) + case.zero_copy(),
+    },
+    Row {
+        protocol: Protocol::Eager,
+        applies: eager,
+        cost: |case| case.latencies(1) + case.in_packets(),
+    },
+    Row {
+        protocol: Protocol::EagerPieces,
+        applies: eager_pieces,
+        cost: |case| case.latencies(1) + case.in_packets(),
+    },
+    Row {
+        protocol: Protocol::CooperativeCopy,
+        applies: |case| {
+            case.peer.cooperative
+                && case.len >= case.limits.cooperative
+                && read(case)
+                && case.is_direct()
+        },
+        // The receiver begins while its invitation travels.
+        cost: |case| case.latencies(1) + case.zero_copy() / 2,
+    },
+    Row {
+        protocol: Protocol::ReadRendezvous,
+        applies: read,
+        cost: |case| {
+            // A device asks the sender's for the bytes; a processor takes them.
+            let synchronous = case
+                .peer
+                .zero_copy
+                .is_some_and(|zero_copy| zero_copy.synchronous);
+            let latencies = case.latencies(if synchronous { 1 } else { 3 });
+            latencies + case.peer.cost.read_answer_ns + case.zero_copy()
+        },
+    },
+    Row {
+        protocol: Protocol::WriteRendezvous,
+        applies: write,
+        cost: |case| case.latencies(3) + case.zero_copy(),
+    },
+    Row {
+        protocol: Protocol::Packets,
+        applies: |case| case.is_announced(),
+        cost: |case| case.latencies(3) + case.in_packets(),
+    },
+];
+
+fn eager(case: &Case) -> bool {
+    case.is_sender() && !case.headers_only && case.whole()
+}
+
+fn eager_pieces(case: &Case) -> bool {
+    case.is_sender()
+        && !case.headers_only
+        && !case.synchronous
+        && case.peer.pipelined
+        && case.len <= case.limits.eager
+}
+
+fn read(case: &Case) -> bool {
+    let Some(zero_copy) = case.peer.zero_copy.filter(|zero_copy| zero_copy.read) else {
+        return false;
+    };
+    let wanted = match zero_copy.synchronous {
+        true => case.len >= case.limits.single_copy && case.one_run[0],
+        false => {
+            case.is_direct() && (!case.is_sender() || case.limits.rendezvous != Rendezvous::Write)
+        }
+    };
+    wanted && case.is_announced() && (case.is_sender() || case.readable)
+}
+
+fn write(case: &Case) -> bool {
+    let can_write = case
+        .peer
+        .zero_copy
+        .is_some_and(|zero_copy| zero_copy.notified_write);
+    let wanted = match case.is_sender() {
+        true => case.limits.rendezvous != Rendezvous::Read,
+        false => !case.readable,
+    };
+    can_write && wanted && case.is_announced() && case.is_direct()
+}
+
+/// The cheapest protocol that applies.
+pub fn choose(case: &Case) -> Protocol {
+    let applicable = TABLE.iter().filter(|row| (row.applies)(case));
+    let cheapest = applicable.min_by_key(|row| (row.cost)(case));
+    cheapest.map_or(Protocol::Packets, |row| row.protocol)
+}
+
+/// The choices for messages of all lengths to one peer: from which length on each protocol is used, and its cost there.
+/// A sender's choice of rendezvous assumes that the receiver's buffer is one run of bytes.
+pub fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
+    let mut choices: Vec<(usize, Protocol, u64)> = Vec::new();
+    let marks = [
+        limits.whole(peer.piece),
+        limits.eager,
+        limits.single_copy.saturating_sub(1),
+        limits.cooperative.saturating_sub(1),
+    ];
+    let mut lengths: Vec<usize> = (0..31).map(|power| 1 << power).collect();
+    lengths.extend(marks.iter().filter_map(|mark| mark.checked_add(1)));
+    lengths.push(0);
+    lengths.retain(|len| *len <= 1 << 30);
+    lengths.sort_unstable();
+    for len in lengths {
+        let case = Case::of_sender(len, peer, limits);
+        let protocol = choose(&case);
+        if choices.last().is_none_or(|(_, last, _)| *last != protocol) {
+            let row = TABLE.iter().find(|row| row.protocol == protocol);
+            choices.push((len, protocol, row.map_or(0, |row| (row.cost)(&case))));
+        }
+    }
+    choices
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::{CostHints, ZeroCopyCapabilities};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        eager: 128 << 10,
+        single_copy: 128 << 10,
+        cooperative: 256 << 10,
+        unexpected: 16 << 20,
+        rendezvous: Rendezvous::Auto,
+    };
+
+    const SHM: Capabilities = Capabilities {
+        transport: "shared memory",
+        longest_packet: 448 << 10,
+        piece: 16 << 10,
+        pipelined: true,
+        zero_copy: Some(ZeroCopyCapabilities {
+            read: true,
+            notified_write: false,
+            synchronous: true,
+            scattered: true,
+        }),
+        cooperative: true,
+        push: true,
+        cost: CostHints {
+            latency_ns: 200,
+            read_answer_ns: 0,
+            expose_ns: 0,
+            packet_ps_per_byte: 125,
+            zero_copy_ps_per_byte: 100,
+        },
+    };
+
+    const RDMA: Capabilities = Capabilities {
+        transport: "RDMA",
+        longest_packet: 16 << 10,
+        piece: 16 << 10,
+        pipelined: false,
+        zero_copy: Some(ZeroCopyCapabilities {
+            read: true,
+            notified_write: true,
+            synchronous: false,
+            scattered: false,
+        }),
+        cooperative: false,
+        push: false,
+        cost: CostHints {
+            latency_ns: 1500,
+            read_answer_ns: 0,
+            expose_ns: 1000,
+            packet_ps_per_byte: 500,
+            zero_copy_ps_per_byte: 300,
+        },
+    };
+
+    fn software() -> Capabilities {
+        let mut peer = RDMA;
+        peer.cost.read_answer_ns = 10_000;
+        peer
+    }
+
+    fn without_zero_copy(peer: Capabilities) -> Capabilities {
+        Capabilities {
+            zero_copy: None,
+            cooperative: false,
+            ..peer
+        }
+    }
+
+    #[test]
+    fn lengths_decide_at_the_sender() {
+        let of = |peer: &Capabilities, len| choose(&Case::of_sender(len, peer, &LIMITS));
+        use Protocol::*;
+        for (len, shm, rdma, soft) in [
+            (0, Eager, Eager, Eager),
+            (8, Eager, Eager, Eager),
+            (16 << 10, Eager, Eager, Eager),
+            ((16 << 10) + 1, EagerPieces, ReadRendezvous, WriteRendezvous),
+            (128 << 10, EagerPieces, ReadRendezvous, WriteRendezvous),
+            (
+                (128 << 10) + 1,
+                ReadRendezvous,
+                ReadRendezvous,
+                WriteRendezvous,
+            ),
+            (256 << 10, CooperativeCopy, ReadRendezvous, WriteRendezvous),
+            (1 << 30, CooperativeCopy, ReadRendezvous, WriteRendezvous),
+        ] {
+            assert_eq!(of(&SHM, len), shm, "{len}");
+            assert_eq!(of(&RDMA, len), rdma, "{len}");
+            assert_eq!(of(&software(), len), soft, "{len}");
+        }
+        assert_eq!(of(&without_zero_copy(RDMA), 1 << 20), Packets);
+    }
+
+    #[test]
+    fn what_the_receiver_holds_decides_there() {
+        let case = |peer, readable, one_run| Case {
+            end: End::Receiver,
+            readable,
+            one_run,
+            ..Case::of_sender(1 << 20, peer, &LIMITS)
+        };
+        use Protocol::*;
+        assert_eq!(choose(&case(&RDMA, true, [true; 2])), ReadRendezvous);
+        assert_eq!(choose(&case(&RDMA, false, [true; 2])), WriteRendezvous);
+        assert_eq!(choose(&case(&RDMA, false, [false, true])), Packets);
+        assert_eq!(choose(&case(&RDMA, true, [true, false])), Packets);
+        assert_eq!(choose(&case(&SHM, true, [true; 2])), CooperativeCopy);
+        assert_eq!(choose(&case(&SHM, true, [true, false])), ReadRendezvous);
+        assert_eq!(choose(&case(&SHM, false, [true; 2])), Packets);
+        let refused = Case {
+            exposable: false,
+            ..case(&RDMA, true, [true; 2])
+        };
+        assert_eq!(choose(&refused), Packets);
+    }
+
+    #[test]
+    fn settings_override_costs() {
+        for (rendezvous, sender) in [
+            (Rendezvous::Read, Protocol::ReadRendezvous),
+            (Rendezvous::Write, Protocol::WriteRendezvous),
+        ] {
+            let limits = Limits {
+                rendezvous,
+                ..LIMITS
+            };
+            for peer in [RDMA, software()] {
+                assert_eq!(choose(&Case::of_sender(1 << 20, &peer, &limits)), sender);
+            }
+        }
+        let rtr = Case {
+            has_rtr: true,
+            ..Case::of_sender(1 << 20, &RDMA, &LIMITS)
+        };
+        assert_eq!(choose(&rtr), Protocol::ReadyToReceive);
+        let full = Case {
+            headers_only: true,
+            ..Case::of_sender(8, &SHM, &LIMITS)
+        };
+        assert_eq!(
+            choose(&full),
+            Protocol::Packets,
+            "even a short message is announced"
+        );
+    }
+
+    proptest! {
+        /// Whatever the settings, each kind of message has a protocol that its peers can carry out, and the limits hold.
+        #[test]
+        fn every_message_has_a_protocol(
+            (len, eager, single_copy, cooperative) in (0usize..1 << 24, 0usize..1 << 22, 0usize..1 << 22, 0usize..1 << 22),
+            (synchronous, headers_only, sender) in any::<(bool, bool, bool)>(),
+            (readable, exposable, source, target) in any::<(bool, bool, bool, bool)>(),
+            which in 0usize..4,
+        ) {
+            let peers = [SHM, RDMA, software(), without_zero_copy(SHM)];
+            let limits = Limits { eager, single_copy, cooperative, ..LIMITS };
+            let case = Case {
+                end: if sender { End::Sender } else { End::Receiver },
+                len, synchronous, headers_only, has_rtr: false,
+                one_run: [source, target], readable, exposable,
+                peer: &peers[which], limits: &limits,
+            };
+            let chosen = choose(&case);
+            let row = TABLE.iter().find(|row| row.protocol == chosen).unwrap();
+            prop_assert!((row.applies)(&case));
+            let at_once = matches!(chosen, Protocol::Eager | Protocol::EagerPieces);
+            prop_assert!(!at_once || sender && len <= eager && !headers_only);
+            prop_assert!(sender || !at_once);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The bodies of packets. A remote key stands last in its body, because its length depends on the owner's rails.
+
+use channel::RemoteKey;
+
+use super::codec::{Body, Reader};
+
+/// Body of a request to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Length of the message in bytes, below 2^62.
+    pub(crate) len: u64,
+    /// In a cooperative copy the sender pushes its pieces through the ring.
+    pub(crate) push: bool,
+    /// The message is one run of bytes in the sender's memory.
+    pub(crate) one_run: bool,
+    /// The message in the sender's memory, if the receiver may read it there.
+    pub(crate) key: RemoteKey,
+}
+
+const PUSH: u64 = 1 << 63;
+const ONE_RUN: u64 = 1 << 62;
+
+impl Body for Offer {
+    fn write(&self, to: &mut Vec<u8>) {
+        let push = if self.push { PUSH } else { 0 };
+        let one_run = if self.one_run { ONE_RUN } else { 0 };
+        to.extend((self.len | push | one_run).to_ne_bytes());
+        self.key.encode(to);
+    }
+
+    fn read(mut from: Reader) -> Option<Offer> {
+        let word = from.u64()?;
+        Some(Offer {
+            len: word & !(PUSH | ONE_RUN),
+            push: word & PUSH != 0,
+            one_run: word & ONE_RUN != 0,
+            key: RemoteKey::decode(from.rest())?,
+        })
+    }
+}
+
+/// Body of a clear to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClearToSend {
+    /// The receiver's request.
+    pub(crate) receive: u32,
+}
+
+impl Body for ClearToSend {
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.receive.to_ne_bytes());
+    }
+
+    fn read(mut from: Reader) -> Option<ClearToSend> {
+        let receive = from.u32()?;
+        from.end()?;
+        Some(ClearToSend { receive })
+    }
+}
+
+/// Body of a clear to write: a buffer of the receiver's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Bytes of the buffer that the message may fill.
+    pub(crate) len: u64,
+    /// The number that ends the write.
+    pub(crate) notice: u32,
+    /// The receiver's request.
+    pub(crate) receive: u32,
+    /// The buffer.
+    pub(crate) key: RemoteKey,
+}
+
+impl Body for Target {
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.len.to_ne_bytes());
+        to.extend(self.notice.to_ne_bytes());
+        to.extend(self.receive.to_ne_bytes());
+        self.key.encode(to);
+    }
+
+    fn read(mut from: Reader) -> Option<Target> {
+        Some(Target {
+            len: from.u64()?,
+            notice: from.u32()?,
+            receive: from.u32()?,
+            key: RemoteKey::decode(from.rest())?,
+        })
+    }
+}
+
+/// Body of a ready-to-receive announcement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rtr {
+    /// Number of the sender's packets that the receiver had taken.
+    pub(crate) seen: u64,
+    /// The announced buffer.
+    pub(crate) target: Target,
+}
+
+impl Body for Rtr {
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.seen.to_ne_bytes());
+        self.target.write(to);
+    }
+
+    fn read(mut from: Reader) -> Option<Rtr> {
+        Some(Rtr {
+            seen: from.u64()?,
+            target: Target::read(from)?,
+        })
+    }
+}
+
+/// Body of the start of a write to an announced buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    /// Length of the message in bytes.
+    pub(crate) len: u64,
+}
+
+impl Body for Started {
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.len.to_ne_bytes());
+    }
+
+    fn read(mut from: Reader) -> Option<Started> {
+        let len = from.u64()?;
+        from.end()?;
+        Some(Started { len })
+    }
+}
+
+/// Body of an invitation to a cooperative copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Invitation {
+    /// Bytes to be copied.
+    pub(crate) len: u64,
+    /// Generation of the piece counter.
+    pub(crate) generation: u32,
+    /// Bytes of a piece; not zero.
+    pub(crate) piece: u32,
+    /// The receiver's request, if pieces should come through the ring.
+    pub(crate) push: Option<u32>,
+    /// The receive buffer.
+    pub(crate) key: RemoteKey,
+}
+
+impl Body for Invitation {
+    fn write(&self, to: &mut Vec<u8>) {
+        let push = self.push.map_or(0, |receive| u64::from(receive) + 1);
+        to.extend(self.len.to_ne_bytes());
+        to.extend(self.generation.to_ne_bytes());
+        to.extend(self.piece.to_ne_bytes());
+        to.extend(push.to_ne_bytes());
+        self.key.encode(to);
+    }
+
+    fn read(mut from: Reader) -> Option<Invitation> {
+        let invitation = Invitation {
+            len: from.u64()?,
+            generation: from.u32()?,
+            piece: from.u32()?,
+            push: match from.u64()? {
+                0 => None,
+                next => Some(u32::try_from(next - 1).ok()?),
+            },
+            key: RemoteKey::decode(from.rest())?,
+        };
+        (invitation.piece > 0).then_some(invitation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::encode;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key() -> impl Strategy<Value = RemoteKey> {
+        (any::<u64>(), prop::collection::vec(any::<u32>(), 0..3)).prop_map(|(address, keys)| {
+            let mut bytes = address.to_ne_bytes().to_vec();
+            bytes.extend(keys.iter().flat_map(|key| key.to_ne_bytes()));
+            RemoteKey::decode(&bytes).unwrap()
+        })
+    }
+
+    fn comes_back<B: Body + PartialEq + std::fmt::Debug>(body: &B) {
+        let bytes = encode(body);
+        assert_eq!(B::decode(&bytes).as_ref(), Some(body));
+        for len in 0..bytes.len().min(8) {
+            assert_eq!(B::decode(&bytes[..len]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_body_comes_back_as_it_was(
+            (len, seen, key) in (0u64..1 << 62, any::<u64>(), key()),
+            (notice, receive, piece) in (any::<u32>(), any::<u32>(), 1u32..),
+            (push, one_run) in any::<(bool, bool)>(),
+        ) {
+            let target = Target { len, notice, receive, key };
+            comes_back(&target);
+            comes_back(&Rtr { seen, target });
+            comes_back(&Offer { len, push, one_run, key });
+            comes_back(&Started { len });
+            let push = push.then_some(receive);
+            comes_back(&Invitation { len, generation: notice, piece, push, key });
+        }
+
+        #[test]
+        fn no_bytes_end_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = (Offer::decode(&bytes), Target::decode(&bytes), Rtr::decode(&bytes));
+            let _ = (Invitation::decode(&bytes), Started::decode(&bytes), ClearToSend::decode(&bytes));
+        }
+    }
+
+    /// Packets over one rail are as long as virtual time expects.
+    #[test]
+    fn one_rail_costs_four_bytes() {
+        let mut bytes = vec![0; 8];
+        bytes.extend([0; 4]);
+        let key = RemoteKey::decode(&bytes).unwrap();
+        let offer = Offer {
+            len: 1,
+            push: false,
+            one_run: true,
+            key,
+        };
+        let target = Target {
+            len: 1,
+            notice: 2,
+            receive: 3,
+            key,
+        };
+        assert_eq!(encode(&offer).len(), 20);
+        assert_eq!(
+            encode(&Offer {
+                key: RemoteKey::NONE,
+                ..offer
+            })
+            .len(),
+            16
+        );
+        assert_eq!(encode(&target).len(), 28);
+        assert_eq!(encode(&Rtr { seen: 4, target }).len(), 36);
+        assert_eq!(
+            Invitation::decode(&[0; 32]),
+            None,
+            "pieces without a length"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Devices for tests, and the tests that every device passes. For development only.
+
+pub mod counted;
+pub mod ends;
+pub mod strict;
+pub mod suite;

@@ -1,0 +1,312 @@
+//! A rank's device: its regions and queues.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::memory;
+use super::world::scatter;
+use device::check;
+use device::{
+    Access, Address, Completed, Completion, Cq, Error, Operation, Qp, QpWanted, ReceiveQueue,
+    Region, Remote, Result, Slice, Srq, State, Status,
+};
+
+const MOST_COMPLETIONS: usize = 1 << 20;
+
+#[derive(Default)]
+pub(super) struct DeviceState {
+    pub regions: HashMap<u32, (Region, Access)>,
+    pub qps: HashMap<u32, QpState>,
+    pub cqs: Vec<CqState>,
+    pub srqs: Vec<(usize, VecDeque<Posted>)>,
+    pub next: u32,
+}
+
+pub(super) struct QpState {
+    pub state: State,
+    pub wanted: QpWanted,
+    pub peer: Option<Address>,
+    pub work: VecDeque<Request>,
+    /// Requests that still hold a place in the send queue.
+    pub held: usize,
+    /// Of these, how many are done and will be let go with the next completion.
+    pub silent: usize,
+    pub receives: VecDeque<Posted>,
+}
+
+pub(super) struct CqState {
+    pub depth: usize,
+    pub completions: VecDeque<(Completion, usize)>,
+    /// How many there have been.
+    pub total: u64,
+    pub overrun: bool,
+}
+
+pub(super) struct Posted {
+    pub id: u64,
+    pub into: Vec<Slice>,
+}
+
+pub(super) struct Request {
+    pub id: u64,
+    pub operation: Operation,
+    pub local: Vec<Slice>,
+    pub inline: Option<Vec<u8>>,
+    pub signaled: bool,
+    /// Whom a datagram is for.
+    pub to: Option<Address>,
+    /// Some of its bytes are visible already.
+    pub begun: bool,
+}
+
+pub(super) fn invalid(what: impl Into<String>) -> Error {
+    Error::Invalid(what.into())
+}
+
+impl DeviceState {
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn register(&mut self, address: u64, len: usize, access: Access) -> Result<Region> {
+        check::register(address, len, access).map_err(Error::Invalid)?;
+        let key = self.number();
+        let region = Region {
+            address,
+            len: len as u64,
+            lkey: key,
+            rkey: key.wrapping_mul(0x0100_0193),
+        };
+        self.regions.insert(region.lkey, (region, access));
+        Ok(region)
+    }
+
+    pub(super) fn deregister(&mut self, region: Region) -> Result<()> {
+        let gone = self.regions.remove(&region.lkey);
+        gone.map(|_| ())
+            .ok_or_else(|| invalid("a region that is not registered"))
+    }
+
+    pub(super) fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+        if depth > MOST_COMPLETIONS {
+            return Err(invalid(format!(
+                "{depth} completions; a queue holds at most {MOST_COMPLETIONS}"
+            )));
+        }
+        self.cqs.push(CqState {
+            depth,
+            completions: VecDeque::new(),
+            total: 0,
+            overrun: false,
+        });
+        Ok(Cq(self.cqs.len() as u32 - 1))
+    }
+
+    pub(super) fn create_srq(&mut self, depth: usize) -> Srq {
+        self.srqs.push((depth, VecDeque::new()));
+        Srq(self.srqs.len() as u32 - 1)
+    }
+
+    pub(super) fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+        check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
+        let number = self.number();
+        self.qps.insert(
+            number,
+            QpState {
+                state: State::Reset,
+                wanted: wanted.clone(),
+                peer: None,
+                work: VecDeque::new(),
+                held: 0,
+                silent: 0,
+                receives: VecDeque::new(),
+            },
+        );
+        Ok(Qp(number))
+    }
+
+    pub(super) fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+        let gone = self.qps.remove(&qp.0);
+        gone.map(|_| ()).ok_or_else(|| unknown(qp))
+    }
+
+    pub(super) fn qp(&self, qp: Qp) -> Result<&QpState> {
+        self.qps.get(&qp.0).ok_or_else(|| unknown(qp))
+    }
+
+    pub(super) fn qp_mut(&mut self, qp: Qp) -> Result<&mut QpState> {
+        self.qps.get_mut(&qp.0).ok_or_else(|| unknown(qp))
+    }
+
+    pub(super) fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        let state = self.qp_mut(qp)?;
+        check::connect(state.wanted.transport, state.state, peer).map_err(Error::Invalid)?;
+        (state.state, state.peer) = (State::Rts, peer);
+        Ok(())
+    }
+
+    pub(super) fn post_receive(
+        &mut self,
+        queue: ReceiveQueue,
+        id: u64,
+        into: &[Slice],
+    ) -> Result<()> {
+        let (depth, receives) = match queue {
+            ReceiveQueue::Own(qp) => {
+                let state = self.qp_mut(qp)?;
+                (state.wanted.receives, &mut state.receives)
+            }
+            ReceiveQueue::Shared(srq) => {
+                let (depth, receives) = &mut self.srqs[srq.0 as usize];
+                (*depth, receives)
+            }
+        };
+        if receives.len() == depth {
+            return Err(Error::Full);
+        }
+        let into = into.to_vec();
+        receives.push_back(Posted { id, into });
+        if let ReceiveQueue::Own(qp) = queue
+            && self.qp(qp)?.state == State::Error
+        {
+            self.flush_receives(qp);
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+        let queue = self
+            .cqs
+            .get_mut(cq.0 as usize)
+            .ok_or_else(|| invalid(format!("there is no completion queue {}", cq.0)))?;
+        if queue.overrun {
+            return Err(Error::System("the completion queue has overrun".into()));
+        }
+        let count = into.len().min(queue.completions.len());
+        let taken: Vec<_> = queue.completions.drain(..count).collect();
+        for (place, (completion, retires)) in into.iter_mut().zip(taken) {
+            *place = completion;
+            if let Ok(state) = self.qp_mut(completion.qp) {
+                state.held = state.held.saturating_sub(retires);
+            }
+        }
+        Ok(count)
+    }
+
+    fn receives(&mut self, qp: Qp) -> Option<&mut VecDeque<Posted>> {
+        match self.qp(qp).ok()?.wanted.srq {
+            Some(srq) => Some(&mut self.srqs[srq.0 as usize].1),
+            None => Some(&mut self.qps.get_mut(&qp.0)?.receives),
+        }
+    }
+
+    pub(super) fn has_receive(&mut self, qp: Qp) -> bool {
+        self.receives(qp)
+            .is_some_and(|receives| !receives.is_empty())
+    }
+
+    /// A message, or a write with immediate, uses up a receive. False: it did not fit.
+    pub(super) fn received(
+        &mut self,
+        qp: Qp,
+        of: Completed,
+        bytes: &[u8],
+        immediate: Option<u32>,
+    ) -> bool {
+        let Some(posted) = self.receives(qp).and_then(|receives| receives.pop_front()) else {
+            return false;
+        };
+        let fits = of == Completed::ReceiveWrite || scatter(&posted.into, bytes);
+        let Ok(state) = self.qp(qp) else { return false };
+        let cq = state.wanted.receive_cq;
+        let status = if fits {
+            Status::Success
+        } else {
+            Status::LocalLength
+        };
+        let completion = Completion {
+            id: posted.id,
+            qp,
+            status,
+            of,
+            bytes: bytes.len() as u32,
+            immediate,
+        };
+        self.cqs[cq.0 as usize].push(completion, 0);
+        fits
+    }
+
+    /// Receives of a queue pair in error.
+    pub(super) fn flush_receives(&mut self, qp: Qp) {
+        let Ok(state) = self.qp_mut(qp) else { return };
+        let receives = std::mem::take(&mut state.receives);
+        let cq = state.wanted.receive_cq;
+        for posted in receives {
+            let completion = Completion {
+                id: posted.id,
+                qp,
+                status: Status::Flushed,
+                of: Completed::Receive,
+                bytes: 0,
+                immediate: None,
+            };
+            self.cqs[cq.0 as usize].push(completion, 0);
+        }
+    }
+
+    /// What a request carries, its local keys checked.
+    pub(super) fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
+        if let Some(bytes) = &request.inline {
+            return Ok(bytes.clone());
+        }
+        let mut bytes = Vec::new();
+        for slice in &request.local {
+            let (region, _) = self
+                .regions
+                .get(&slice.lkey)
+                .ok_or(Status::LocalProtection)?;
+            if !within(region, slice.address, slice.len as usize) {
+                return Err(Status::LocalProtection);
+            }
+            if !matches!(request.operation, Operation::Read { .. }) {
+                // SAFETY: inside a registered region.
+                bytes.extend(unsafe { memory::load(slice.address, slice.len as usize) });
+            }
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn check(
+        &self,
+        at: Remote,
+        len: usize,
+        allowed: impl Fn(&Access) -> bool,
+    ) -> std::result::Result<(), Status> {
+        // IBA C9-88: of no bytes no key is looked at.
+        if len == 0 {
+            return Ok(());
+        }
+        let mut regions = self.regions.values();
+        let found = regions.find(|(region, _)| region.rkey == at.rkey);
+        match found {
+            Some((region, access)) if within(region, at.address, len) && allowed(access) => Ok(()),
+            _ => Err(Status::RemoteAccess),
+        }
+    }
+}
+
+fn within(region: &Region, address: u64, len: usize) -> bool {
+    address >= region.address && address + len as u64 <= region.address + region.len
+}
+
+fn unknown(qp: Qp) -> Error {
+    invalid(format!("there is no queue pair {}", qp.0))
+}
+
+impl CqState {
+    pub(super) fn push(&mut self, completion: Completion, retires: usize) {
+        self.overrun |= self.completions.len() == self.depth;
+        self.completions.push_back((completion, retires));
+        self.total += 1;
+    }
+}

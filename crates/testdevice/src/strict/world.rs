@@ -1,0 +1,455 @@
+//! What all ranks' devices share: their queues, and the carrying out of what is in them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::queues::{DeviceState, QpState, Request, invalid};
+use super::{LONGEST, MTU, Setup, memory};
+use device::check;
+use device::{
+    Access, Address, Completed, Completion, Ending, Error, Operation, Placement, Qp, Result, Slice,
+    State, Status, Transport, Work,
+};
+
+pub(super) struct World {
+    devices: Vec<DeviceState>,
+    /// What each rank has been told and has not heard.
+    words: Vec<VecDeque<(usize, Vec<u8>)>>,
+    /// Queue pairs with work, by device.
+    busy: VecDeque<(usize, Qp)>,
+    placement: Placement,
+    delays: bool,
+    patient: bool,
+    immediates: bool,
+    ties_both: bool,
+    random: u64,
+    signs: Arc<Signs>,
+}
+
+/// What can be seen of the world without locking it.
+pub(super) struct Signs {
+    /// Requests that wait to be carried out.
+    pub due: AtomicUsize,
+    /// Words that a rank has not heard.
+    pub words: Vec<AtomicUsize>,
+    /// Completions that a device has for its rank, and how many it has ever had.
+    pub completions: Vec<AtomicUsize>,
+    pub completed: Vec<AtomicU64>,
+    /// Grows with whatever a rank could wait for.
+    pub version: AtomicU64,
+}
+
+impl Signs {
+    pub(super) fn new(ranks: usize, devices: usize) -> Signs {
+        let zeros = |count| (0..count).map(|_| AtomicUsize::new(0)).collect();
+        Signs {
+            due: AtomicUsize::new(0),
+            words: zeros(ranks),
+            completions: zeros(devices),
+            completed: (0..devices).map(|_| AtomicU64::new(0)).collect(),
+            version: AtomicU64::new(1),
+        }
+    }
+}
+
+/// What became of an attempt to carry out a request.
+enum Outcome {
+    NotYet,
+    /// Bytes moved.
+    Done(u32),
+    Failed(Status),
+    /// It comes to nothing at the peer.
+    Lost(Status),
+    /// There is no receive for it at the peer.
+    NotReceived,
+}
+
+impl World {
+    pub(super) fn new(ranks: usize, setup: &Setup, signs: Arc<Signs>) -> World {
+        let mut devices = Vec::new();
+        devices.resize_with(ranks * setup.rails, DeviceState::default);
+        World {
+            devices,
+            words: (0..ranks).map(|_| VecDeque::new()).collect(),
+            busy: VecDeque::new(),
+            placement: setup.placement,
+            delays: setup.delays,
+            patient: setup.patient,
+            immediates: setup.immediates,
+            ties_both: setup.ties_both,
+            random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            signs,
+        }
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.signs.version.load(Ordering::Relaxed)
+    }
+
+    fn news(&mut self) {
+        self.signs.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn show_signs(&self) {
+        self.signs.due.store(self.busy.len(), Ordering::Release);
+        for (sign, words) in self.signs.words.iter().zip(&self.words) {
+            sign.store(words.len(), Ordering::Release);
+        }
+        for (sign, device) in self.signs.completions.iter().zip(&self.devices) {
+            let count = device.cqs.iter().map(|cq| cq.completions.len()).sum();
+            sign.store(count, Ordering::Release);
+        }
+        for (sign, device) in self.signs.completed.iter().zip(&self.devices) {
+            let total = device.cqs.iter().map(|cq| cq.total).sum();
+            sign.store(total, Ordering::Release);
+        }
+    }
+
+    pub(super) fn device(&mut self, index: usize) -> &mut DeviceState {
+        &mut self.devices[index]
+    }
+
+    pub(super) fn oob_send(&mut self, from: usize, to: usize, words: &[u8]) -> Result<()> {
+        let ranks = self.words.len();
+        let queue = self
+            .words
+            .get_mut(to)
+            .ok_or_else(|| invalid(format!("there is no rank {to} among {ranks}")))?;
+        queue.push_back((from, words.to_vec()));
+        self.news();
+        Ok(())
+    }
+
+    pub(super) fn oob_recv(&mut self, rank: usize) -> Option<(usize, Vec<u8>)> {
+        if self.delays && self.chance(2) {
+            return None;
+        }
+        self.words[rank].pop_front()
+    }
+
+    /// Everything of a device that goes away.
+    pub(super) fn forget(&mut self, index: usize) {
+        self.devices[index] = DeviceState::default();
+        self.busy.retain(|(device, _)| *device != index);
+        self.news();
+    }
+
+    fn chance(&mut self, of: u64) -> bool {
+        // Xorshift (Marsaglia 2003).
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.is_multiple_of(of)
+    }
+
+    pub(super) fn connect(&mut self, device: usize, qp: Qp, peer: Option<Address>) -> Result<()> {
+        self.devices[device].connect(qp, peer)?;
+        if let Some(peer) = peer.filter(|_| self.ties_both) {
+            let own = Address {
+                port: device as u128,
+                qp: qp.0,
+            };
+            let mut state = State::Connecting;
+            let far = self.devices.get_mut(peer.port as usize);
+            if let Some(far) = far.and_then(|far| far.qp_mut(Qp(peer.qp)).ok())
+                && (far.state, far.peer) == (State::Connecting, Some(own))
+            {
+                far.state = State::Rts;
+                state = State::Rts;
+            }
+            self.devices[device].qp_mut(qp)?.state = state;
+            self.news();
+        }
+        Ok(())
+    }
+
+    pub(super) fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
+        let state = self.devices[device].qp_mut(qp)?;
+        if state.held == state.wanted.sends && state.state != State::Reset {
+            return Err(Error::Full);
+        }
+        let limits = check::Limits {
+            transport: state.wanted.transport,
+            state: state.state,
+            inline: state.wanted.inline as u64,
+            mtu: MTU as u64,
+            longest: LONGEST,
+            immediates: self.immediates,
+        };
+        check::work(work, &limits).map_err(Error::Invalid)?;
+        let inline = if work.inline {
+            // SAFETY: the caller of `post` promises it.
+            let bytes = work
+                .local
+                .iter()
+                .flat_map(|slice| unsafe { memory::load(slice.address, slice.len as usize) });
+            Some(bytes.collect())
+        } else {
+            None
+        };
+        state.held += 1;
+        state.work.push_back(Request {
+            id: work.id,
+            operation: work.operation,
+            local: work.local.to_vec(),
+            inline,
+            signaled: work.signaled,
+            to: work.to,
+            begun: false,
+        });
+        if state.state == State::Error {
+            self.flush(device, qp);
+        } else {
+            self.busy.push_back((device, qp));
+        }
+        Ok(())
+    }
+
+    pub(super) fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
+        let state = self.devices[device].qp_mut(qp)?;
+        match to {
+            Ending::Error => self.break_qp(device, qp),
+            Ending::Reset => {
+                state.state = State::Reset;
+                state.work.clear();
+                state.receives.clear();
+                (state.held, state.silent, state.peer) = (0, 0, None);
+            }
+        }
+        self.news();
+        Ok(())
+    }
+
+    /// Carries out what is due.
+    pub(super) fn pump(&mut self) {
+        for _ in 0..self.busy.len() {
+            let Some((device, qp)) = self.busy.pop_front() else {
+                return;
+            };
+            if self.delays && self.chance(2) {
+                // It keeps its place among all, and with it others go first; its own requests stay in order.
+                self.busy.push_back((device, qp));
+                continue;
+            }
+            if !self.step(device, qp) {
+                self.busy.push_back((device, qp));
+            }
+        }
+    }
+
+    /// Carries out the first request of a queue pair. False: not yet.
+    fn step(&mut self, device: usize, qp: Qp) -> bool {
+        let Ok(state) = self.devices[device].qp_mut(qp) else {
+            return true;
+        };
+        let (peer, Some(mut request)) = (state.peer, state.work.pop_front()) else {
+            return true;
+        };
+        let transport = state.wanted.transport;
+        let peer = match transport {
+            Transport::Ud => request.to,
+            _ => peer,
+        };
+        let outcome = match self.carry_out(device, qp, peer, &mut request) {
+            // Nobody hears of what is lost on the way, or refused at its end.
+            Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
+                Outcome::Done(0)
+            }
+            Outcome::Lost(status) => Outcome::Failed(status),
+            Outcome::NotReceived if self.patient => Outcome::NotYet,
+            Outcome::NotReceived => Outcome::Failed(Status::RnrRetryExceeded),
+            outcome => outcome,
+        };
+        match outcome {
+            Outcome::NotYet => {
+                if let Ok(state) = self.devices[device].qp_mut(qp) {
+                    state.work.push_front(request);
+                }
+                return false;
+            }
+            Outcome::Lost(_) | Outcome::NotReceived => unreachable!("told apart above"),
+            Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
+            Outcome::Failed(status) => {
+                self.complete(device, qp, &request, status, 0);
+                self.break_qp(device, qp);
+            }
+        }
+        self.news();
+        true
+    }
+
+    fn break_qp(&mut self, device: usize, qp: Qp) {
+        if let Ok(state) = self.devices[device].qp_mut(qp) {
+            state.state = State::Error;
+        }
+        self.flush(device, qp);
+    }
+
+    /// The peer refuses a request: its end of a reliable connection breaks.
+    fn refused(&mut self, far: usize, far_qp: Qp, status: Status) -> Outcome {
+        let reliable = |state: &QpState| state.wanted.transport == Transport::Rc;
+        if self.devices[far].qp(far_qp).is_ok_and(reliable) {
+            self.break_qp(far, far_qp);
+        }
+        Outcome::Lost(status)
+    }
+
+    fn flush(&mut self, device: usize, qp: Qp) {
+        while let Ok(state) = self.devices[device].qp_mut(qp)
+            && let Some(request) = state.work.pop_front()
+        {
+            self.complete(device, qp, &request, Status::Flushed, 0);
+        }
+        self.busy.retain(|busy| *busy != (device, qp));
+        self.devices[device].flush_receives(qp);
+    }
+
+    fn complete(&mut self, device: usize, qp: Qp, request: &Request, status: Status, bytes: u32) {
+        let device = &mut self.devices[device];
+        let Ok(state) = device.qp_mut(qp) else { return };
+        state.silent += 1;
+        if !request.signaled && status == Status::Success {
+            return;
+        }
+        let retires = std::mem::take(&mut state.silent);
+        let cq = state.wanted.send_cq;
+        let of = match request.operation {
+            Operation::Write { .. } => Completed::Write,
+            Operation::Read { .. } => Completed::Read,
+            Operation::Send { .. } => Completed::Send,
+            _ => Completed::Atomic,
+        };
+        let completion = Completion {
+            id: request.id,
+            qp,
+            status,
+            of,
+            bytes,
+            immediate: None,
+        };
+        device.cqs[cq.0 as usize].push(completion, retires);
+    }
+
+    fn carry_out(
+        &mut self,
+        device: usize,
+        qp: Qp,
+        peer: Option<Address>,
+        request: &mut Request,
+    ) -> Outcome {
+        let Some(peer) = peer else {
+            return Outcome::Failed(Status::LocalQpOperation);
+        };
+        let (far, far_qp) = (peer.port as usize, Qp(peer.qp));
+        let back = Address {
+            port: device as u128,
+            qp: qp.0,
+        };
+        let listens = |far: &QpState| match far.wanted.transport {
+            Transport::Ud => request.to.is_some(),
+            _ => far.peer == Some(back),
+        };
+        let far_state = self.devices.get(far).and_then(|far| far.qp(far_qp).ok());
+        if !far_state.is_some_and(|far| far.state == State::Rts && listens(far)) {
+            return Outcome::Lost(Status::RetryExceeded);
+        }
+        let payload = match self.devices[device].payload(request) {
+            Ok(payload) => payload,
+            Err(status) => return Outcome::Failed(status),
+        };
+        let len = request.local.iter().map(|slice| slice.len as usize).sum();
+        match request.operation {
+            Operation::Write { to, immediate } => {
+                if immediate.is_some() && !self.devices[far].has_receive(far_qp) {
+                    return Outcome::NotReceived;
+                }
+                let allowed = |access: &Access| access.remote_write;
+                if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
+                    return self.refused(far, far_qp, status);
+                }
+                if !self.place(to.address, &payload, &mut request.begun) {
+                    return Outcome::NotYet;
+                }
+                if let Some(immediate) = immediate {
+                    let far = &mut self.devices[far];
+                    far.received(far_qp, Completed::ReceiveWrite, &payload, Some(immediate));
+                }
+                Outcome::Done(payload.len() as u32)
+            }
+            Operation::Read { from } => {
+                let allowed = |access: &Access| access.remote_read;
+                if let Err(status) = self.devices[far].check(from, len, allowed) {
+                    return self.refused(far, far_qp, status);
+                }
+                // SAFETY: inside a registered region, checked above.
+                let bytes = unsafe { memory::load(from.address, len) };
+                scatter(&request.local, &bytes);
+                Outcome::Done(len as u32)
+            }
+            Operation::Send { immediate } => {
+                let there = &mut self.devices[far];
+                if !there.has_receive(far_qp) {
+                    return Outcome::NotReceived;
+                }
+                match there.received(far_qp, Completed::Receive, &payload, immediate) {
+                    true => Outcome::Done(payload.len() as u32),
+                    false => {
+                        self.break_qp(far, far_qp);
+                        Outcome::Lost(Status::RemoteInvalidRequest)
+                    }
+                }
+            }
+            Operation::CompareAndSwap { at, .. } | Operation::FetchAndAdd { at, .. } => {
+                if !at.address.is_multiple_of(8) {
+                    return self.refused(far, far_qp, Status::RemoteInvalidRequest);
+                }
+                let allowed = |access: &Access| access.remote_atomic;
+                if let Err(status) = self.devices[far].check(at, 8, allowed) {
+                    return self.refused(far, far_qp, status);
+                }
+                // SAFETY: inside a registered region, checked above.
+                let old = unsafe { memory::load(at.address, 8) };
+                let old_value = u64::from_ne_bytes(std::array::from_fn(|i| old[i]));
+                let new = match request.operation {
+                    Operation::CompareAndSwap { compare, swap, .. } if compare == old_value => swap,
+                    Operation::FetchAndAdd { add, .. } => old_value.wrapping_add(add),
+                    _ => old_value,
+                };
+                // SAFETY: as above.
+                unsafe { memory::store(at.address, &new.to_ne_bytes()) };
+                scatter(&request.local, &old);
+                Outcome::Done(8)
+            }
+        }
+    }
+
+    /// Makes bytes visible. False: some are, the rest are not yet.
+    fn place(&mut self, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
+        if self.placement == Placement::Completion && !*begun {
+            *begun = true;
+            for (at, byte) in bytes.iter().enumerate() {
+                if self.chance(2) {
+                    // SAFETY: the caller has checked the region.
+                    unsafe { memory::store_one(address + at as u64, *byte) };
+                }
+            }
+            return false;
+        }
+        // SAFETY: as above.
+        unsafe { memory::store(address, bytes) };
+        true
+    }
+}
+
+/// Writes bytes to the slices in turn, as far as they reach.
+pub(super) fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    for slice in to {
+        let (now, later) = rest.split_at(rest.len().min(slice.len as usize));
+        // SAFETY: registered memory that its owner has posted for this.
+        unsafe { memory::store(slice.address, now) };
+        rest = later;
+    }
+    rest.is_empty()
+}

@@ -1,0 +1,44 @@
+//! What the traits promise, on the strict device.
+
+use device::{Placement, with_immediates};
+use testdevice::device_suite;
+use testdevice::ends::Wish;
+use testdevice::strict::{self, Setup};
+use testdevice::suite::makers::{Body, Maker, threads};
+
+#[derive(Debug)]
+pub struct Instant(Setup);
+
+impl Instant {
+    pub fn all() -> Vec<Instant> {
+        let setup = |placement, delays, plain: bool| {
+            Instant(Setup {
+                placement,
+                delays,
+                immediates: !plain,
+                ties_both: plain,
+                inline: 128,
+                ..Setup::default()
+            })
+        };
+        vec![
+            setup(Placement::Ordered, false, false),
+            setup(Placement::Ordered, true, false),
+            setup(Placement::Completion, true, false),
+            setup(Placement::Completion, true, true),
+        ]
+    }
+}
+
+impl Maker for Instant {
+    fn run(&self, wish: Wish, body: Body) {
+        let nodes = strict::nodes(2, &self.0).into_iter();
+        threads(
+            nodes.map(|node| with_immediates(node)).collect(),
+            &wish,
+            &body,
+        );
+    }
+}
+
+device_suite!(strict_device, Instant::all());

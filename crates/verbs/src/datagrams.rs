@@ -1,0 +1,179 @@
+//! Datagrams over a datagram queue pair of the device.
+
+use std::os::fd::RawFd;
+use std::ptr;
+
+use super::oob::Carrier;
+use super::reliable_datagram::DATAGRAM;
+use device::{
+    Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
+    ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
+};
+
+/// The most datagrams that arrive between two polls.
+const RECEIVES: usize = 128;
+/// The most datagrams in flight.
+const SENDS: usize = 32;
+
+pub(crate) struct Datagrams {
+    cq: Cq,
+    qp: Qp,
+    address: Address,
+    memory: Box<[u8]>,
+    region: Region,
+    /// Places in memory that no send uses.
+    free: Vec<usize>,
+}
+
+impl Datagrams {
+    pub(crate) fn open(device: &mut dyn Device) -> Result<Datagrams> {
+        let (name, mtu) = (&device.attributes().name, device.attributes().mtu);
+        if mtu < DATAGRAM {
+            return Err(Error::System(format!(
+                "{name}: packets carry {mtu} bytes; at least {DATAGRAM} are needed (is the MTU of its network \
+                 interface below 1500?)"
+            )));
+        }
+        let cq = device.create_cq(RECEIVES + SENDS)?;
+        let qp = device.create_qp(&QpWanted {
+            transport: Transport::Ud,
+            send_cq: cq,
+            receive_cq: cq,
+            srq: None,
+            sends: SENDS,
+            receives: RECEIVES,
+            inline: 0,
+        })?;
+        let mut memory = vec![0; (RECEIVES + SENDS) * DATAGRAM].into_boxed_slice();
+        let access = Access {
+            local_write: true,
+            ..Access::default()
+        };
+        // SAFETY: the memory stays until `close`, and is read only after a completion ends the
+        // device's use of it.
+        let region = unsafe { device.register(memory.as_mut_ptr(), memory.len(), access)? };
+        let mut datagrams = Datagrams {
+            cq,
+            qp,
+            address: device.address(qp)?,
+            memory,
+            region,
+            free: Vec::new(),
+        };
+        datagrams.revive(device)?;
+        Ok(datagrams)
+    }
+
+    fn read(&self, place: usize, len: usize) -> Vec<u8> {
+        let mut datagram = vec![0; len.min(DATAGRAM)];
+        // SAFETY: inside the memory; a completion has ended the device's use of this place.
+        unsafe {
+            let from = self.memory.as_ptr().add(place * DATAGRAM);
+            ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
+        }
+        datagram
+    }
+
+    /// Starts, or restarts, the queue pair, which keeps its number. Datagrams in flight are lost.
+    fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
+        device.modify(self.qp, Ending::Reset)?;
+        device.connect(self.qp, None)?;
+        self.free = (RECEIVES..RECEIVES + SENDS).collect();
+        (0..RECEIVES).try_for_each(|place| self.post_receive(device, place))
+    }
+
+    fn slice(&self, place: usize, len: usize) -> Slice {
+        Slice {
+            address: self.region.address + (place * DATAGRAM) as u64,
+            len: len as u32,
+            lkey: self.region.lkey,
+        }
+    }
+
+    fn post_receive(&mut self, device: &mut dyn Device, place: usize) -> Result<()> {
+        let into = [self.slice(place, DATAGRAM)];
+        // SAFETY: memory of this object, unused until the completion.
+        unsafe { device.post_receive(ReceiveQueue::Own(self.qp), place as u64, &into) }
+    }
+}
+
+impl Carrier for Datagrams {
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let none = Completion {
+            id: 0,
+            qp: self.qp,
+            status: Status::Success,
+            of: Completed::Send,
+            bytes: 0,
+            immediate: None,
+        };
+        let mut some = [none; 16];
+        loop {
+            let count = device.poll(self.cq, &mut some)?;
+            for one in &some[..count] {
+                let place = one.id as usize;
+                match one.status {
+                    Status::Success if place >= RECEIVES => self.free.push(place),
+                    Status::Success => {
+                        take(&self.read(place, one.bytes as usize));
+                        self.post_receive(device, place)?;
+                    }
+                    // The port cannot send now, perhaps because its link is down. Lost datagrams
+                    // are retransmitted, this one too.
+                    Status::LocalQpOperation | Status::Flushed => return self.revive(device),
+                    status => {
+                        return Err(Error::System(format!(
+                            "{}: the queue pair by which ranks find each other has failed: {}",
+                            device.attributes().name,
+                            status.words()
+                        )));
+                    }
+                }
+            }
+            if count < some.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()> {
+        let Some(place) = self.free.pop() else {
+            return Ok(());
+        };
+        let start = place * DATAGRAM;
+        self.memory[start..start + datagram.len()].copy_from_slice(datagram);
+        let local = [self.slice(place, datagram.len())];
+        let work = Work {
+            id: place as u64,
+            operation: Operation::Send { immediate: None },
+            local: &local,
+            inline: false,
+            signaled: true,
+            to: Some(to),
+        };
+        // SAFETY: memory of this object, unused until the completion.
+        unsafe { device.post(self.qp, &work) }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.free.len() == SENDS
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn close(&mut self, device: &mut dyn Device) {
+        // Errors no longer matter.
+        let _ = device.destroy_qp(self.qp);
+        let _ = device.deregister(self.region);
+    }
+}

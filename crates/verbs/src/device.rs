@@ -1,0 +1,602 @@
+//! One port of a real device.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::RawFd;
+use std::ptr;
+
+use super::connection::{self, PortPath};
+use super::library::check;
+use super::list::Listed;
+use super::memory;
+use super::port::{self, Context};
+use super::rdmacm::{Exchange, Line};
+use super::sys::*;
+use device::check;
+use device::wr_table::{QUEUES, Receives, Sends};
+use device::{
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Qp, QpWanted, ReceiveQueue,
+    Region, Result, Slice, Srq, State, Transport, Work,
+};
+
+/// The most slices of a request. More would make every entry of a queue longer: with three slices
+/// and a datagram's header, a receive takes 64 bytes on devices that have rings of descriptors.
+pub(super) const SEND_SLICES: usize = 8;
+pub(super) const RECEIVE_SLICES: usize = 3;
+/// The length of the header before a datagram in the memory of its receive, in bytes.
+pub(super) const GRH: u32 = 40;
+/// The inline sizes that a new device is tested with: no verb reports its limit.
+const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
+/// The most reads and atomics of one queue pair in flight.
+const READS: c_int = 16;
+
+/// One port of an RDMA device of this host. A request names at most 8 slices of memory, a receive
+/// 3.
+pub struct VerbsDevice {
+    pub(super) context: Context,
+    pub(super) path: PortPath,
+    pub(super) attributes: Attributes,
+    limits: ibv_device_attr,
+    pd: *mut ibv_pd,
+    /// The channel that reports events of armed completion queues.
+    pub(super) channel: *mut ibv_comp_channel,
+    pub(super) cqs: Vec<OwnCq>,
+    pub(super) srqs: Vec<OwnSrq>,
+    pub(super) qps: Vec<Option<Box<OwnQp>>>,
+    /// Handles by the numbers of queue pairs on the wire. Destroyed ones stay: completions of
+    /// shared receives come late.
+    pub(super) numbers: HashMap<u32, u32>,
+    regions: HashMap<u32, *mut ibv_mr>,
+    /// Address handles of the ports that datagrams were sent to.
+    handles: HashMap<u128, *mut ibv_ah>,
+    /// The connection manager, for iWARP.
+    pub(super) exchange: Option<Exchange>,
+    /// Memory for the headers before datagrams, which nobody reads.
+    headers: Option<(Box<[u8; GRH as usize]>, Region)>,
+}
+
+// SAFETY: the pointers belong to this device alone, and libibverbs may be called from any thread.
+unsafe impl Send for VerbsDevice {}
+
+pub(super) struct OwnCq {
+    pub raw: *mut ibv_cq,
+    /// Its next completion raises an event.
+    pub armed: bool,
+    /// The device has reported that completions are lost.
+    pub overrun: bool,
+}
+
+pub(super) struct OwnSrq {
+    pub raw: *mut ibv_srq,
+    pub receives: Receives,
+}
+
+pub(super) struct OwnQp {
+    pub raw: *mut ibv_qp,
+    pub transport: Transport,
+    /// The last state that it was taken to. The device may have moved it to ERROR since.
+    pub state: State,
+    pub life: u8,
+    pub inline: u32,
+    /// Its line at the connection manager, for iWARP.
+    line: Option<Line>,
+    pub sends: Sends,
+    /// None: receives come from a shared queue.
+    pub receives: Option<Receives>,
+}
+
+impl VerbsDevice {
+    /// Opens a port that [`list`](super::list()) has reported.
+    pub fn open(listed: &Listed) -> Result<VerbsDevice> {
+        if let Some(why) = &listed.unusable {
+            let name = listed.words();
+            return Err(Error::System(format!("{name} cannot be used: {why}")));
+        }
+        let mut there = Vec::new();
+        let mut found = None;
+        for (name, context) in port::open_all()? {
+            if name == listed.name {
+                found = Some(context?);
+            }
+            there.push(name);
+        }
+        let context = found.ok_or_else(|| port::not_there(&listed.name, &there))?;
+        let limits = context.attributes()?;
+        let port = context.port(listed.port)?;
+        let pd = context.alloc_pd()?;
+        // SAFETY: an open device.
+        let channel = unsafe { (context.library.create_comp_channel)(context.raw) };
+        let gid = listed.gid.as_ref();
+        let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
+        let path = PortPath {
+            port: listed.port,
+            ethernet,
+            gid_index: gid.map_or(0, |gid| gid.index as u8),
+            address: match (ethernet, gid) {
+                (true, Some(gid)) => gid.value,
+                _ => u128::from(port.lid),
+            },
+            mtu: port.active_mtu,
+            asked: limits.max_qp_init_rd_atom.clamp(1, READS) as u8,
+            answered: limits.max_qp_rd_atom.clamp(1, READS) as u8,
+        };
+        let attributes = Attributes {
+            name: listed.words(),
+            mtu: listed.mtu,
+            inline: 0,
+            longest: u64::from(port.max_msg_sz),
+            placement: listed.placement,
+            immediates: !context.is_iwarp(),
+            datagrams: !context.is_iwarp(),
+            answered: !context.is_iwarp(),
+            by_processor: listed.surroundings.driver.is_none(),
+        };
+        // From here on, dropping the device releases everything.
+        let mut device = VerbsDevice {
+            path,
+            attributes,
+            limits,
+            pd,
+            channel,
+            cqs: Vec::new(),
+            srqs: Vec::new(),
+            qps: Vec::new(),
+            numbers: HashMap::new(),
+            regions: HashMap::new(),
+            handles: HashMap::new(),
+            exchange: None,
+            headers: None,
+            context,
+        };
+        device
+            .context
+            .made(channel, "creating a completion channel")?;
+        device.make_events_nonblocking()?;
+        if device.context.is_iwarp() {
+            device.exchange = Some(Exchange::open(&device.attributes.name)?);
+        }
+        device.attributes.inline = device.try_inline()?;
+        Ok(device)
+    }
+
+    /// The largest of the sizes in `INLINE` that a queue pair accepts.
+    fn try_inline(&self) -> Result<usize> {
+        let library = self.context.library;
+        // SAFETY: an open device; no channel.
+        let cq = unsafe {
+            (library.create_cq)(self.context.raw, 1, ptr::null_mut(), ptr::null_mut(), 0)
+        };
+        let cq = self.context.made(cq, "creating a completion queue")?;
+        let mut found = None;
+        for inline in INLINE {
+            let mut wanted = self.qp_attributes(Transport::Rc, (1, 1), inline);
+            (wanted.send_cq, wanted.recv_cq) = (cq, cq);
+            // SAFETY: attributes that name a queue of this device.
+            let qp = unsafe { (library.create_qp)(self.pd, &mut wanted) };
+            if !qp.is_null() {
+                // SAFETY: just made.
+                unsafe { (library.destroy_qp)(qp) };
+                found = Some(inline as usize);
+                break;
+            }
+        }
+        let refused = io::Error::last_os_error();
+        // SAFETY: no queue pair uses it any more.
+        unsafe { (library.destroy_cq)(cq) };
+        found.ok_or_else(|| {
+            let name = &self.attributes.name;
+            Error::System(format!("{name}: creating a queue pair: {refused}"))
+        })
+    }
+
+    fn qp_attributes(
+        &self,
+        transport: Transport,
+        (sends, receives): (u32, u32),
+        inline: u32,
+    ) -> ibv_qp_init_attr {
+        // SAFETY: numbers and pointers that may be null.
+        let mut wanted: ibv_qp_init_attr = unsafe { zeroed() };
+        wanted.qp_type = match transport {
+            Transport::Rc => IBV_QPT_RC,
+            Transport::Uc => IBV_QPT_UC,
+            Transport::Ud => IBV_QPT_UD,
+        };
+        wanted.cap.max_send_wr = sends.max(1);
+        wanted.cap.max_recv_wr = receives.max(1);
+        wanted.cap.max_send_sge = self.slices(SEND_SLICES);
+        wanted.cap.max_recv_sge = self.slices(RECEIVE_SLICES + 1);
+        wanted.cap.max_inline_data = inline;
+        wanted
+    }
+
+    /// `wanted` slices, or the device's limit if that is less.
+    fn slices(&self, wanted: usize) -> u32 {
+        (wanted as u32).min(self.limits.max_sge.max(1) as u32)
+    }
+
+    /// The address of the network interface below, for iWARP.
+    pub(super) fn ip(&self) -> u128 {
+        self.path.address
+    }
+
+    /// A descriptor that is readable when a queue pair of iWARP has been connected.
+    pub(super) fn exchange_fd(&self) -> Option<RawFd> {
+        self.exchange.as_ref().map(Exchange::fd)
+    }
+
+    pub(super) fn invalid<T>(&self, what: String) -> Result<T> {
+        let name = &self.attributes.name;
+        Err(Error::Invalid(format!("{name}: {what}")))
+    }
+
+    pub(super) fn qp(&self, qp: Qp) -> Result<&OwnQp> {
+        match self.qps.get(qp.0 as usize) {
+            Some(Some(own)) => Ok(own),
+            _ => self.invalid(format!("queue pair {} is not of this device", qp.0)),
+        }
+    }
+
+    pub(super) fn qp_mut(&mut self, qp: Qp) -> Result<&mut OwnQp> {
+        self.qp(qp)?;
+        match &mut self.qps[qp.0 as usize] {
+            Some(own) => Ok(own),
+            None => unreachable!("just found"),
+        }
+    }
+
+    pub(super) fn cq(&self, cq: Cq) -> Result<*mut ibv_cq> {
+        match self.cqs.get(cq.0 as usize) {
+            Some(own) => Ok(own.raw),
+            None => self.invalid(format!("completion queue {} is not of this device", cq.0)),
+        }
+    }
+
+    /// Checks the depth of a queue against the device's limit.
+    fn depth(&self, what: &str, depth: usize, most: c_int) -> Result<()> {
+        match depth <= most.max(0) as usize {
+            true => Ok(()),
+            false => self.invalid(format!("{depth} {what}; it holds at most {most}")),
+        }
+    }
+
+    /// Allows the use of a queue pair once its connection is made.
+    #[cold]
+    pub(super) fn note_connected(&mut self, qp: Qp) -> Result<()> {
+        let own = self.qp_mut(qp)?;
+        if let (State::Connecting, Some(line)) = (own.state, &own.line) {
+            own.state = line.state()?;
+        }
+        Ok(())
+    }
+
+    /// The address handle of a port for datagrams.
+    pub(super) fn handle(&mut self, port: u128) -> Result<*mut ibv_ah> {
+        if let Some(handle) = self.handles.get(&port) {
+            return Ok(*handle);
+        }
+        let mut path = self.path.to(port);
+        // SAFETY: an address vector for this port.
+        let handle = unsafe { (self.context.library.create_ah)(self.pd, &mut path) };
+        let handle = self.context.made(
+            handle,
+            "creating an address handle (is the peer's port reachable?)",
+        )?;
+        self.handles.insert(port, handle);
+        Ok(handle)
+    }
+
+    /// The slice for the header before a datagram.
+    pub(super) fn header(&mut self) -> Result<ibv_sge> {
+        if self.headers.is_none() {
+            let mut place = Box::new([0; GRH as usize]);
+            let access = Access {
+                local_write: true,
+                ..Access::default()
+            };
+            // SAFETY: the memory lives as long as the device, and nobody reads it.
+            let region = unsafe { self.register(place.as_mut_ptr(), GRH as usize, access)? };
+            self.headers = Some((place, region));
+        }
+        let (address, lkey) = match &self.headers {
+            Some((_, region)) => (region.address, region.lkey),
+            None => unreachable!("made above"),
+        };
+        Ok(ibv_sge {
+            addr: address,
+            length: GRH,
+            lkey,
+        })
+    }
+}
+
+impl Device for VerbsDevice {
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
+        check::register(address as u64, len, access).or_else(|why| self.invalid(why))?;
+        // iWARP writes the result of a read as a peer's write (RFC 5040, 5.3).
+        let remote_write = access.remote_write || self.context.is_iwarp() && access.local_write;
+        let rights = [
+            (access.local_write, IBV_ACCESS_LOCAL_WRITE),
+            (remote_write, IBV_ACCESS_REMOTE_WRITE),
+            (access.remote_read, IBV_ACCESS_REMOTE_READ),
+            (access.remote_atomic, IBV_ACCESS_REMOTE_ATOMIC),
+        ];
+        let rights = rights.into_iter().filter(|(given, _)| *given);
+        let rights = rights.fold(0, |all, (_, right)| all | right) as c_int;
+        // SAFETY: the caller keeps the memory.
+        let mr = unsafe { (self.context.library.reg_mr)(self.pd, address.cast(), len, rights) };
+        if mr.is_null() {
+            let why = io::Error::last_os_error();
+            return Err(memory::refused(&self.attributes.name, len, why));
+        }
+        // SAFETY: just made.
+        let (lkey, rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
+        self.regions.insert(lkey, mr);
+        Ok(Region {
+            address: address as u64,
+            len: len as u64,
+            lkey,
+            rkey,
+        })
+    }
+
+    fn deregister(&mut self, region: Region) -> Result<()> {
+        let Some(mr) = self.regions.remove(&region.lkey) else {
+            return self.invalid(format!("key {:#x} is of no region of it", region.lkey));
+        };
+        // SAFETY: registered here, and not deregistered before.
+        let answer = unsafe { (self.context.library.dereg_mr)(mr) };
+        check(&self.attributes.name, "deregistering memory", answer)
+    }
+
+    fn create_cq(&mut self, depth: usize) -> Result<Cq> {
+        self.depth("completions", depth, self.limits.max_cqe)?;
+        let number = self.cqs.len();
+        // SAFETY: an open device and its channel; the context is a number that is never
+        // dereferenced.
+        let raw = unsafe {
+            (self.context.library.create_cq)(
+                self.context.raw,
+                depth.max(1) as c_int,
+                ptr::without_provenance_mut(number),
+                self.channel,
+                0,
+            )
+        };
+        let raw = self.context.made(raw, "creating a completion queue")?;
+        self.cqs.push(OwnCq {
+            raw,
+            armed: false,
+            overrun: false,
+        });
+        Ok(Cq(number as u32))
+    }
+
+    fn create_srq(&mut self, depth: usize) -> Result<Srq> {
+        self.depth("receives", depth, self.limits.max_srq_wr)?;
+        // SAFETY: numbers and a pointer that may be null.
+        let mut wanted: ibv_srq_init_attr = unsafe { zeroed() };
+        wanted.attr.max_wr = depth.max(1) as u32;
+        wanted.attr.max_sge = (RECEIVE_SLICES as u32).min(self.limits.max_srq_sge.max(1) as u32);
+        // SAFETY: a protection domain of this device.
+        let raw = unsafe { (self.context.library.create_srq)(self.pd, &mut wanted) };
+        let raw = self.context.made(raw, "creating a shared receive queue")?;
+        let receives = Receives::new(depth);
+        self.srqs.push(OwnSrq { raw, receives });
+        Ok(Srq(self.srqs.len() as u32 - 1))
+    }
+
+    fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
+        let most = self.attributes.inline;
+        if wanted.inline > most {
+            let inline = wanted.inline;
+            return self.invalid(format!("{inline} bytes inline; it takes at most {most}"));
+        }
+        self.depth("sends", wanted.sends, self.limits.max_qp_wr)?;
+        self.depth("receives", wanted.receives, self.limits.max_qp_wr)?;
+        if self.qps.len() == QUEUES {
+            return self.invalid(format!("it has had {QUEUES} queue pairs"));
+        }
+        check::shares(wanted.transport, wanted.srq.is_some()).or_else(|why| self.invalid(why))?;
+        if !self.attributes.datagrams && wanted.transport != Transport::Rc {
+            return self.invalid("it has reliable connections only".into());
+        }
+        let depths = (wanted.sends as u32, wanted.receives as u32);
+        let mut raw = self.qp_attributes(wanted.transport, depths, wanted.inline as u32);
+        raw.send_cq = self.cq(wanted.send_cq)?;
+        raw.recv_cq = self.cq(wanted.receive_cq)?;
+        if let Some(srq) = wanted.srq {
+            raw.srq = match self.srqs.get(srq.0 as usize) {
+                Some(own) => own.raw,
+                None => {
+                    return self.invalid(format!(
+                        "shared receive queue {} is not of this device",
+                        srq.0
+                    ));
+                }
+            };
+        }
+        // SAFETY: attributes that name queues of this device.
+        let made = unsafe { (self.context.library.create_qp)(self.pd, &mut raw) };
+        let made = self.context.made(made, "creating a queue pair")?;
+        let own = OwnQp {
+            raw: made,
+            transport: wanted.transport,
+            state: State::Reset,
+            life: 0,
+            inline: wanted.inline as u32,
+            line: None,
+            sends: Sends::new(wanted.sends),
+            receives: wanted.srq.is_none().then(|| Receives::new(wanted.receives)),
+        };
+        let handle = self.qps.len() as u32;
+        // SAFETY: just made.
+        self.numbers.insert(unsafe { (*made).qp_num }, handle);
+        self.qps.push(Some(Box::new(own)));
+        // SAFETY: as above.
+        let number = unsafe { (*made).qp_num };
+        let begun = match &self.exchange {
+            None => {
+                connection::begin(&self.context, &self.path, made, wanted.transport).map(|()| None)
+            }
+            Some(exchange) => exchange
+                .listen(number, self.path.address, &self.path)
+                .map(Some),
+        };
+        match begun {
+            Ok(line) => {
+                self.qp_mut(Qp(handle))?.line = line;
+                Ok(Qp(handle))
+            }
+            Err(error) => {
+                self.destroy_qp(Qp(handle))?;
+                Err(error)
+            }
+        }
+    }
+
+    fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
+        let raw = self.qp(qp)?.raw;
+        // SAFETY: of this device, and not destroyed before.
+        let answer = unsafe { (self.context.library.destroy_qp)(raw) };
+        check(&self.attributes.name, "destroying a queue pair", answer)?;
+        self.qps[qp.0 as usize] = None;
+        Ok(())
+    }
+
+    fn address(&self, qp: Qp) -> Result<Address> {
+        let own = self.qp(qp)?;
+        if let Some(line) = &own.line {
+            return Ok(line.address());
+        }
+        let raw = own.raw;
+        Ok(Address {
+            port: self.path.address,
+            // SAFETY: of this device, and not destroyed.
+            qp: unsafe { (*raw).qp_num },
+        })
+    }
+
+    fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
+        let own = self.qp(qp)?;
+        let (raw, transport, state) = (own.raw, own.transport, own.state);
+        check::connect(transport, state, peer)
+            .or_else(|why| self.invalid(format!("queue pair {}: {why}", qp.0)))?;
+        if let (Some(line), Some(peer)) = (&own.line, peer) {
+            line.connect(peer)?;
+            self.qp_mut(qp)?.state = State::Connecting;
+            return Ok(());
+        }
+        let answer = connection::finish(&self.context, &self.path, raw, transport, peer);
+        if answer.is_err() {
+            // It may be between two states.
+            self.modify(qp, Ending::Reset)?;
+        } else {
+            self.qp_mut(qp)?.state = State::Rts;
+        }
+        answer
+    }
+
+    fn state(&self, qp: Qp) -> Result<State> {
+        let own = self.qp(qp)?;
+        let state = match (own.state, &own.line) {
+            (State::Connecting, Some(line)) => line.state()?,
+            (state, _) => state,
+        };
+        if state != State::Rts {
+            return Ok(state);
+        }
+        // SAFETY: numbers and pointers that may be null.
+        let (mut now, mut first): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { (zeroed(), zeroed()) };
+        let mask = IBV_QP_STATE as c_int;
+        // SAFETY: a queue pair of this device, and places for the answers.
+        let answer =
+            unsafe { (self.context.library.query_qp)(own.raw, &mut now, mask, &mut first) };
+        check(
+            &self.attributes.name,
+            "querying a queue pair's state",
+            answer,
+        )?;
+        Ok(match now.qp_state {
+            IBV_QPS_SQE | IBV_QPS_ERR => State::Error,
+            _ => State::Rts,
+        })
+    }
+
+    fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
+        let own = self.qp(qp)?;
+        let (raw, transport) = (own.raw, own.transport);
+        match to {
+            Ending::Error => {
+                let what = "taking a queue pair to ERROR";
+                connection::end(&self.context, raw, IBV_QPS_ERR, what)?;
+                self.qp_mut(qp)?.state = State::Error;
+            }
+            Ending::Reset if self.exchange.is_some() => {
+                return self.invalid("a queue pair of iWARP cannot be used again".into());
+            }
+            Ending::Reset => {
+                let what = "taking a queue pair to RESET";
+                connection::end(&self.context, raw, IBV_QPS_RESET, what)?;
+                let own = self.qp_mut(qp)?;
+                own.state = State::Reset;
+                own.life = own.life.wrapping_add(1);
+                own.sends.clear();
+                if let Some(receives) = &mut own.receives {
+                    receives.clear();
+                }
+                connection::begin(&self.context, &self.path, raw, transport)?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_work(qp, work) }
+    }
+
+    unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.post_buffer(queue, id, into) }
+    }
+
+    fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
+        self.take_completions(cq, into)
+    }
+}
+
+impl Drop for VerbsDevice {
+    fn drop(&mut self) {
+        let library = self.context.library;
+        // SAFETY: each was made by this device and is destroyed once: queue pairs before what they
+        // use, memory after them, then what held all of it.
+        unsafe {
+            for qp in self.qps.drain(..).flatten() {
+                (library.destroy_qp)(qp.raw);
+            }
+            for (_, handle) in self.handles.drain() {
+                (library.destroy_ah)(handle);
+            }
+            for srq in self.srqs.drain(..) {
+                (library.destroy_srq)(srq.raw);
+            }
+            for cq in self.cqs.drain(..) {
+                (library.destroy_cq)(cq.raw);
+            }
+            for (_, mr) in self.regions.drain() {
+                (library.dereg_mr)(mr);
+            }
+            if !self.channel.is_null() {
+                (library.destroy_comp_channel)(self.channel);
+            }
+            (library.dealloc_pd)(self.pd);
+        }
+    }
+}

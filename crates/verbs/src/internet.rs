@@ -1,0 +1,113 @@
+//! Internet addresses of iWARP devices: the IPv4 address of the network interface below, as a
+//! mapped address, and a TCP port in the place of a queue pair's number.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ptr;
+
+use device::{Address, Error, Result};
+
+pub(crate) fn words(address: Address) -> String {
+    match ipv4(address) {
+        Some(ip) => format!("{ip}, port {}", address.qp),
+        None => format!("{}, port {}", Ipv6Addr::from(address.port), address.qp),
+    }
+}
+
+/// The IPv4 address. The upper half of the port holds something else.
+fn ipv4(address: Address) -> Option<Ipv4Addr> {
+    Ipv6Addr::from(u128::from(address.port as u64)).to_ipv4_mapped()
+}
+
+pub(crate) fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
+    let port = u16::try_from(address.qp).ok();
+    let (Some(ip), Some(port)) = (ipv4(address), port) else {
+        let words = words(address);
+        return Err(Error::Invalid(format!("{words} is no address of iWARP")));
+    };
+    Ok(libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(ip).to_be(),
+        },
+        sin_zero: [0; 8],
+    })
+}
+
+/// The network interface below an iWARP device, and its first IPv4 address as a mapped address. The
+/// device's GID begins with that interface's hardware address.
+pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
+    let hardware = gid.to_be_bytes();
+    let all = interfaces();
+    let (name, _) = all
+        .iter()
+        .find(|(_, address)| matches!(address, At::Hardware(bytes) if *bytes == hardware[..6]))?;
+    all.iter().find_map(|(other, address)| match address {
+        At::Internet(ip) if other == name => Some((name.clone(), ip.to_ipv6_mapped().into())),
+        _ => None,
+    })
+}
+
+enum At {
+    Hardware([u8; 6]),
+    Internet(Ipv4Addr),
+}
+
+/// The addresses of this host's network interfaces.
+fn interfaces() -> Vec<(String, At)> {
+    let mut first = ptr::null_mut();
+    // SAFETY: a place for the answer.
+    if unsafe { libc::getifaddrs(&mut first) } != 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next = first;
+    while !next.is_null() {
+        // SAFETY: an entry of a list that ends with null; an address's family gives its layout.
+        unsafe {
+            let entry = &*next;
+            next = entry.ifa_next;
+            let Some(address) = entry.ifa_addr.as_ref() else {
+                continue;
+            };
+            let at = match i32::from(address.sa_family) {
+                libc::AF_INET => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in>();
+                    At::Internet(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
+                }
+                libc::AF_PACKET => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_ll>();
+                    let mut bytes = [0; 6];
+                    bytes.copy_from_slice(&address.sll_addr[..6]);
+                    At::Hardware(bytes)
+                }
+                _ => continue,
+            };
+            let name = std::ffi::CStr::from_ptr(entry.ifa_name);
+            found.push((name.to_string_lossy().into_owned(), at));
+        }
+    }
+    // SAFETY: the list from above.
+    unsafe { libc::freeifaddrs(first) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_port_of_an_ipv4_address_is_an_address() {
+        let port: u128 = Ipv4Addr::LOCALHOST.to_ipv6_mapped().into();
+        let address = socket_address(Address { port, qp: 258 }).unwrap();
+        assert_eq!(address.sin_port.to_ne_bytes(), [1, 2]);
+        assert_eq!(address.sin_addr.s_addr.to_ne_bytes(), [127, 0, 0, 1]);
+        let secret = Address {
+            port: port | 7 << 64,
+            qp: 258,
+        };
+        assert_eq!(words(secret), "127.0.0.1, port 258");
+        assert!(socket_address(Address { port, qp: 1 << 16 }).is_err());
+        assert!(socket_address(Address { port: 1, qp: 1 }).is_err());
+    }
+}

@@ -1,0 +1,44 @@
+//! RDMA devices of this host, through libibverbs: InfiniBand, RoCE and iWARP. The queue pairs of
+//! iWARP are connected by the kernel's connection manager (`rdmacm`); it has no datagrams (`socket`
+//! replaces them), no immediates ([`with_immediates`](device::with_immediates)) and no atomics.
+//!
+//! [`list`] reports the devices and whether each can be used, [`choose`] selects among them,
+//! [`VerbsDevice`] is one port of one device, [`VerbsNode`] is a rank's place on this host. The
+//! library is opened at its first use (`library`), so a program that uses no RDMA runs without it.
+//!
+//! What must always hold:
+//! - no retry count means "for ever": a dead path gives an error after about half a second
+//!   (`connection`);
+//! - a request's number at the device is ours (`wr_table`), so every completion, of a failed
+//!   request too, names its request; and a queue has room again only after completions have been
+//!   taken, as the trait says;
+//! - everything that was made on a device is destroyed before the device is closed, in the order
+//!   that libibverbs asks for (`device`).
+
+mod connection;
+mod datagrams;
+mod device;
+mod event_wait;
+mod events;
+mod gid;
+mod internet;
+mod library;
+mod list;
+mod memory;
+mod mtu;
+mod node;
+mod oob;
+mod placement;
+mod port;
+mod rdmacm;
+mod reliable_datagram;
+mod socket;
+mod sys;
+mod work;
+
+pub use self::device::VerbsDevice;
+pub use gid::{Gid, GidKind};
+pub use list::{Choice, Listed, choose, list, open, open_port};
+pub use node::VerbsNode;
+pub use oob::Directory;
+pub use port::{Rate, Surroundings};

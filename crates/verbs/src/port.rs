@@ -1,0 +1,315 @@
+//! A device that is opened, and the properties of its ports.
+
+use std::ffi::CStr;
+use std::mem::{MaybeUninit, zeroed};
+use std::path::{Path, PathBuf};
+
+use super::gid::{Gid, GidKind};
+use super::library::{Library, check, library, refused};
+use super::sys::*;
+use device::{Error, Result};
+
+/// An open device of this host.
+pub(crate) struct Context {
+    pub library: &'static Library,
+    pub raw: *mut ibv_context,
+    pub name: String,
+    pub transport: ibv_transport_type,
+}
+
+// SAFETY: libibverbs may be called from any thread; the owner of the context uses it alone.
+unsafe impl Send for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: open, and everything that was made on it has been destroyed.
+        unsafe { (self.library.close_device)(self.raw) };
+    }
+}
+
+/// The devices of this host by name, each opened, or the reason why it could not be opened.
+pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
+    let library = library()?;
+    let mut count = 0;
+    // SAFETY: a place for the count.
+    let list = unsafe { (library.get_device_list)(&mut count) };
+    if list.is_null() {
+        return match std::io::Error::last_os_error().raw_os_error() {
+            // A kernel without RDMA, or one whose modules nobody has loaded.
+            Some(libc::ENOSYS) => Ok(Vec::new()),
+            _ => Err(refused("libibverbs", "listing the RDMA devices")),
+        };
+    }
+    let open = |at| {
+        // SAFETY: the list has `count` devices, which stay until it is freed.
+        let device = unsafe { *list.add(at) };
+        // SAFETY: as above; a name ends with a zero.
+        let (name, transport) = unsafe {
+            (
+                CStr::from_ptr((*device).name.as_ptr()),
+                (*device).transport_type,
+            )
+        };
+        let name = name.to_string_lossy().into_owned();
+        // SAFETY: as above.
+        let raw = unsafe { (library.open_device)(device) };
+        let context = match raw.is_null() {
+            true => Err(refused(
+                &name,
+                "opening it (may this user read and write /dev/infiniband/uverbs*?)",
+            )),
+            false => Ok(Context {
+                library,
+                raw,
+                name: name.clone(),
+                transport,
+            }),
+        };
+        (name, context)
+    };
+    let all = (0..count.max(0) as usize).map(open).collect();
+    // SAFETY: ours, and contexts outlive it.
+    unsafe { (library.free_device_list)(list) };
+    Ok(all)
+}
+
+impl Context {
+    pub(crate) fn attributes(&self) -> Result<ibv_device_attr> {
+        let mut attributes = MaybeUninit::zeroed();
+        // SAFETY: an open device and a place for the answer, of which zeroes are a value too.
+        let answer = unsafe { (self.library.query_device)(self.raw, attributes.as_mut_ptr()) };
+        check(&self.name, "querying its attributes", answer)?;
+        // SAFETY: as above.
+        Ok(unsafe { attributes.assume_init() })
+    }
+
+    pub(crate) fn port(&self, port: u8) -> Result<ibv_port_attr> {
+        // SAFETY: numbers only, of which zeroes are a value.
+        let mut attributes: ibv_port_attr = unsafe { zeroed() };
+        // SAFETY: an open device and a place for the answer.
+        let answer = unsafe { (self.library.query_port)(self.raw, port, &mut attributes) };
+        check(&self.name, &format!("querying port {port}"), answer)?;
+        Ok(attributes)
+    }
+
+    /// The GIDs of a port.
+    pub(crate) fn gids(&self, port: u8) -> Result<Vec<Gid>> {
+        // SAFETY: numbers only.
+        let mut table: Vec<ibv_gid_entry> = vec![unsafe { zeroed() }; 1024];
+        // SAFETY: memory for that number of entries of this size.
+        let count = unsafe {
+            (self.library.query_gid_table)(
+                self.raw,
+                table.as_mut_ptr(),
+                table.len(),
+                0,
+                size_of::<ibv_gid_entry>(),
+            )
+        };
+        if count < 0 {
+            check(
+                &self.name,
+                "querying its GIDs",
+                i32::try_from(-count).unwrap_or(-1),
+            )?;
+        }
+        let ours = table[..count as usize].iter();
+        let ours = ours.filter(|entry| entry.port_num == u32::from(port));
+        Ok(ours
+            .map(|entry| Gid {
+                index: entry.gid_index,
+                // SAFETY: every value of the bytes is valid.
+                value: u128::from_be_bytes(unsafe { entry.gid.raw }),
+                kind: match entry.gid_type {
+                    IBV_GID_TYPE_IB => GidKind::InfiniBand,
+                    IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
+                    _ => GidKind::RoceV2,
+                },
+            })
+            .collect())
+    }
+
+    pub(crate) fn is_iwarp(&self) -> bool {
+        self.transport == IBV_TRANSPORT_IWARP
+    }
+
+    pub(crate) fn alloc_pd(&self) -> Result<*mut ibv_pd> {
+        // SAFETY: an open device.
+        let pd = unsafe { (self.library.alloc_pd)(self.raw) };
+        self.made(pd, "creating a protection domain")
+    }
+
+    /// The pointer that a function returned, or the error if it is null.
+    pub(crate) fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
+        match made.is_null() {
+            true => Err(refused(&self.name, what)),
+            false => Ok(made),
+        }
+    }
+}
+
+/// Facts about a device in `/sys`.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    pub numa: Option<u32>,
+    /// The address on the PCI bus, such as `0000:3b:00.0`.
+    pub pci: Option<String>,
+    /// The kernel's driver. None: a software device.
+    pub driver: Option<String>,
+    /// The network interface below, for RoCE and iWARP.
+    pub interface: Option<String>,
+}
+
+pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroundings {
+    let folder = PathBuf::from("/sys/class/infiniband").join(device);
+    let bus = folder.join("device");
+    let numa = read(&bus.join("numa_node")).and_then(|node| node.parse().ok());
+    let index = gid.map_or(0, |gid| gid.index);
+    let interface = format!("ports/{port}/gid_attrs/ndevs/{index}");
+    Surroundings {
+        numa,
+        pci: target(&bus),
+        driver: target(&bus.join("driver")),
+        interface: read(&folder.join(interface)),
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+}
+
+/// The last component of a symbolic link's target.
+fn target(link: &Path) -> Option<String> {
+    let path = std::fs::canonicalize(link).ok()?;
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The payload that an `ibv_mtu` stands for, in bytes.
+pub(crate) fn mtu_bytes(mtu: ibv_mtu) -> usize {
+    128 << mtu.clamp(1, 5)
+}
+
+pub(crate) fn state_words(state: ibv_port_state) -> &'static str {
+    match state {
+        IBV_PORT_DOWN => "down",
+        IBV_PORT_INIT => "initializing",
+        IBV_PORT_ARMED => "armed",
+        IBV_PORT_ACTIVE => "active",
+        IBV_PORT_ACTIVE_DEFER => "active, link failing",
+        _ => "no state",
+    }
+}
+
+/// The reason why a port cannot be used, if it cannot.
+pub(crate) fn unusable(
+    context: &Context,
+    port: &ibv_port_attr,
+    gid: Option<&Gid>,
+) -> Option<String> {
+    if context.transport != IBV_TRANSPORT_IB && !context.is_iwarp() {
+        return Some("it speaks neither InfiniBand, RoCE nor iWARP".into());
+    }
+    if port.state != IBV_PORT_ACTIVE {
+        let advice = match (port.state, u32::from(port.link_layer)) {
+            (IBV_PORT_INIT, IBV_LINK_LAYER_INFINIBAND) => ": does a subnet manager run?",
+            (IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET) => {
+                ": cable, switch port, `ip link set ... up`?"
+            }
+            (IBV_PORT_DOWN, _) => ": cable, switch port?",
+            _ => "",
+        };
+        return Some(format!("its link is {}{advice}", state_words(port.state)));
+    }
+    let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
+    match (ethernet, gid) {
+        (true, None) if context.is_iwarp() => {
+            Some("its network interface has no IPv4 address".into())
+        }
+        (true, None) => Some("it has no GID: give its network interface an address".into()),
+        (true, Some(gid)) if gid.index > u32::from(u8::MAX) => Some(format!(
+            "its GID has index {}, which no request can name",
+            gid.index
+        )),
+        (false, _) if port.lid == 0 => Some("it has no LID: does a subnet manager run?".into()),
+        _ => None,
+    }
+}
+
+/// The signaling rate of a link: its lanes times the rate of one lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    pub lanes: u32,
+    /// The rate of one lane, in Gbit/s.
+    pub gbit_per_second: f64,
+    /// InfiniBand's name for the rate, such as `EDR`.
+    pub speed: &'static str,
+}
+
+impl Rate {
+    /// The rate for a port's `active_width` and `active_speed` (IBA 14.2.5.6).
+    pub fn of(width: u8, speed: u8) -> Rate {
+        let lanes = match width {
+            1 => 1,
+            2 => 4,
+            4 => 8,
+            8 => 12,
+            16 => 2,
+            _ => 0,
+        };
+        let (gbit_per_second, speed) = match speed {
+            1 => (2.5, "SDR"),
+            2 => (5.0, "DDR"),
+            4 => (10.0, "QDR"),
+            8 => (10.0, "FDR10"),
+            16 => (14.0, "FDR"),
+            32 => (25.0, "EDR"),
+            64 => (50.0, "HDR"),
+            128 => (100.0, "NDR"),
+            _ => (0.0, "of unknown speed"),
+        };
+        Rate {
+            lanes,
+            gbit_per_second,
+            speed,
+        }
+    }
+
+    /// The rate of the link, in Gbit/s.
+    pub fn gbit(self) -> f64 {
+        f64::from(self.lanes) * self.gbit_per_second
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} Gbit/s ({}X {})", self.gbit(), self.lanes, self.speed)
+    }
+}
+
+/// The error for an unknown device, with the names of those that exist.
+pub(crate) fn not_there(wanted: &str, there: &[String]) -> Error {
+    let there = match there.is_empty() {
+        true => "there is none".into(),
+        false => format!("there are {}", there.join(", ")),
+    };
+    Error::Invalid(format!("there is no RDMA device {wanted}; {there}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_that_the_kernel_shows() {
+        assert_eq!(Rate::of(2, 32).to_string(), "100 Gbit/s (4X EDR)");
+        assert_eq!(Rate::of(1, 8).to_string(), "10 Gbit/s (1X FDR10)");
+        assert_eq!(Rate::of(16, 64).gbit(), 100.0);
+        assert_eq!(Rate::of(2, 4).gbit(), 40.0);
+    }
+
+    #[test]
+    fn an_mtu_is_a_power_of_two() {
+        assert_eq!((mtu_bytes(1), mtu_bytes(5)), (256, 4096));
+    }
+}

@@ -1,0 +1,152 @@
+//! The manager's events of calls, ours and those of peers, and the steps that follow.
+
+use std::ffi::{CStr, c_int};
+use std::io;
+use std::mem::zeroed;
+use std::ptr;
+
+use super::card::Card;
+use super::{Ends, PATIENCE, Phase, Shared};
+use crate::internet::words;
+use crate::library::refused;
+use crate::sys::*;
+
+impl Shared {
+    /// Takes an event, if one is available.
+    pub(super) fn take_event(&self) -> io::Result<()> {
+        let mut event = ptr::null_mut();
+        // SAFETY: a channel of ours, and a place for the answer.
+        if unsafe { (self.manager.get_cm_event)(self.channel, &mut event) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the event just taken, which is acknowledged below.
+        let unwanted = self.handle(unsafe { &*event });
+        // SAFETY: the same event; nothing refers to it any more.
+        unsafe { (self.manager.ack_cm_event)(event) };
+        self.let_go(unwanted);
+        Ok(())
+    }
+
+    /// Fails all connections under path: no more events will come.
+    pub(super) fn give_up(&self, why: &io::Error) {
+        let mut lines = self.lines();
+        let why = format!(
+            "{}: the connection manager reports no more events: {why} (was the device removed? see the kernel's log)",
+            self.device
+        );
+        let why = self.ended.get_or_init(|| why);
+        for ends in lines.values_mut() {
+            if matches!(ends.phase, Phase::Waiting | Phase::Calling) {
+                ends.phase = Phase::Failed(why.clone());
+            }
+        }
+        self.signal_news();
+    }
+
+    /// Handles an event. Returns an id to destroy.
+    fn handle(&self, event: &rdma_cm_event) -> *mut rdma_cm_id {
+        let mut lines = self.lines();
+        if event.event == RDMA_CM_EVENT_CONNECT_REQUEST {
+            let mut all = lines.iter_mut();
+            let called = all.find(|(_, ends)| ends.listener == event.listen_id);
+            return match called.map(|(number, ends)| self.take_call(*number, ends, event)) {
+                Some(true) => ptr::null_mut(),
+                _ => {
+                    // SAFETY: the caller's id.
+                    unsafe { (self.manager.reject)(event.id, ptr::null(), 0) };
+                    event.id
+                }
+            };
+        }
+        let mut all = lines.iter_mut();
+        let Some((number, ends)) = all.find(|(_, ends)| ends.id == event.id) else {
+            return ptr::null_mut();
+        };
+        let answer = match event.event {
+            // SAFETY: an id of ours.
+            RDMA_CM_EVENT_ADDR_RESOLVED => unsafe {
+                (self.manager.resolve_route)(event.id, PATIENCE)
+            },
+            RDMA_CM_EVENT_ROUTE_RESOLVED => self.say_who_calls(*number, ends),
+            RDMA_CM_EVENT_ESTABLISHED => {
+                ends.phase = Phase::Connected;
+                0
+            }
+            // The queue pair itself reports this.
+            _ if ends.phase == Phase::Connected => return ptr::null_mut(),
+            _ => {
+                ends.phase = Phase::Failed(self.what_failed(ends, event));
+                0
+            }
+        };
+        if answer != 0 {
+            let what = ends.peer.map(|peer| format!("calling {}", words(peer)));
+            let why = refused(&self.device, &what.unwrap_or_default());
+            ends.phase = Phase::Failed(why.to_string());
+        }
+        if matches!(ends.phase, Phase::Connected | Phase::Failed(_)) {
+            self.signal_news();
+        }
+        ptr::null_mut()
+    }
+
+    /// Accepts a call. False: the caller is not the peer of this line.
+    fn take_call(&self, number: u32, ends: &mut Ends, event: &rdma_cm_event) -> bool {
+        // SAFETY: for a call this part of the union is valid, with that number of the caller's
+        // bytes.
+        let card = unsafe {
+            let said = event.param.conn;
+            match usize::from(said.private_data_len) >= size_of::<Card>() {
+                true => (*said.private_data.cast::<Card>()).read(),
+                false => return false,
+            }
+        };
+        if card.1 != ends.address || !ends.id.is_null() {
+            return false;
+        }
+        let mut wanted = parameters(number, ends.path);
+        // SAFETY: the caller's id.
+        if unsafe { (self.manager.accept)(event.id, &mut wanted) } != 0 {
+            // The caller has given up meanwhile.
+            return false;
+        }
+        ends.id = event.id;
+        ends.peer = Some(card.0);
+        ends.phase = Phase::Calling;
+        true
+    }
+
+    fn say_who_calls(&self, number: u32, ends: &Ends) -> c_int {
+        let Some(peer) = ends.peer else { return 0 };
+        let card = Card::of(ends.address, peer);
+        let mut wanted = parameters(number, ends.path);
+        wanted.private_data = (&raw const card).cast();
+        wanted.private_data_len = size_of::<Card>() as u8;
+        // SAFETY: our own id, and bytes that stay during the call.
+        unsafe { (self.manager.connect)(ends.id, &mut wanted) }
+    }
+
+    fn what_failed(&self, ends: &Ends, event: &rdma_cm_event) -> String {
+        // SAFETY: a static string of the library.
+        let name = unsafe { CStr::from_ptr((self.manager.event_str)(event.event)) };
+        let why = match event.status {
+            0 => String::new(),
+            number => format!(": {}", io::Error::from_raw_os_error(number.abs())),
+        };
+        format!(
+            "{}: connecting a queue pair to {}: {}{why} (is the peer's host reachable, and does the peer still run?)",
+            self.device,
+            ends.peer.map_or("nobody".into(), words),
+            name.to_string_lossy()
+        )
+    }
+}
+
+fn parameters(number: u32, (asked, answered): (u8, u8)) -> rdma_conn_param {
+    // SAFETY: numbers and a pointer that may be null.
+    let mut wanted: rdma_conn_param = unsafe { zeroed() };
+    wanted.qp_num = number;
+    wanted.initiator_depth = asked;
+    wanted.responder_resources = answered;
+    wanted
+}

@@ -1,0 +1,172 @@
+//! Out-of-band messages over a medium that is as bad as a seed says.
+
+use sim::Random;
+
+use super::*;
+
+/// Datagrams in flight, and the percentages of the damage that they suffer.
+struct Medium {
+    random: Random,
+    flying: Vec<(usize, Vec<u8>)>,
+    lose: u64,
+    double: u64,
+    damage: u64,
+    carried: u64,
+}
+
+impl Medium {
+    fn take(&mut self, to: usize, mut datagram: Vec<u8>) {
+        self.carried += 1;
+        assert!(datagram.len() <= DATAGRAM);
+        if self.random.below(100) < self.lose {
+            return;
+        }
+        if self.random.below(100) < self.double {
+            self.flying.push((to, datagram.clone()));
+        }
+        if self.random.below(100) < self.damage {
+            let at = self.random.below(datagram.len() as u64) as usize;
+            datagram[at] ^= 1 << self.random.below(8);
+        }
+        self.flying.push((to, datagram));
+    }
+
+    /// A datagram that arrives, in any order.
+    fn give(&mut self) -> Option<(usize, Vec<u8>)> {
+        let count = self.flying.len() as u64;
+        (count > 0)
+            .then(|| self.random.below(count))
+            .map(|at| self.flying.swap_remove(at as usize))
+    }
+}
+
+fn word(from: usize, to: usize, number: usize, random: &mut Random) -> Vec<u8> {
+    let longest = [0, 1, 40, BODY as u64, BODY as u64 + 1, 20_000];
+    let longest = longest[random.below(6) as usize];
+    let len = if longest > 0 {
+        random.below(longest + 1) as usize
+    } else {
+        0
+    };
+    let mut word = vec![from as u8, to as u8, number as u8];
+    word.extend((0..len).map(|at| (at * 7 + number) as u8));
+    word
+}
+
+/// Runs ranks that send each other messages until all have arrived; returns the number of
+/// datagrams.
+fn play(seed: u64, bad: bool) -> u64 {
+    const RANKS: usize = 4;
+    let mut random = Random::new(seed);
+    let percent = |random: &mut Random, most| if bad { random.below(most) } else { 0 };
+    let mut medium = Medium {
+        lose: percent(&mut random, 60),
+        double: percent(&mut random, 50),
+        damage: percent(&mut random, 30),
+        random: Random::new(seed | 1 << 40),
+        flying: Vec::new(),
+        carried: 0,
+    };
+    let secret = |rank: usize| 1000 + rank as u64;
+    let mut ranks: Vec<ReliableDatagrams> = (0..RANKS)
+        .map(|rank| ReliableDatagrams::new(rank, secret(rank)))
+        .collect();
+    let mut expected: BTreeMap<(usize, usize), VecDeque<Vec<u8>>> = BTreeMap::new();
+    let (mut to_tell, mut now) = (60, 0);
+    for _ in 0..2_000_000 {
+        let rank = random.below(RANKS as u64) as usize;
+        if to_tell > 0 && random.below(20) == 0 {
+            to_tell -= 1;
+            let to = random.below(RANKS as u64) as usize;
+            let word = word(rank, to, to_tell, &mut random);
+            ranks[rank].oob_send(to, &word);
+            expected.entry((rank, to)).or_default().push_back(word);
+        }
+        // A peer becomes known some time after the first question.
+        let strange: Vec<usize> = ranks[rank].strangers().collect();
+        for stranger in strange.into_iter().filter(|_| random.below(10) == 0) {
+            ranks[rank].introduce(stranger, secret(stranger));
+        }
+        if let Some((to, datagram)) = ranks[rank].outgoing(now) {
+            medium.take(to, datagram);
+        }
+        if random.below(3) > 0
+            && let Some((to, datagram)) = medium.give()
+        {
+            ranks[to].incoming(&datagram, RANKS, now);
+        }
+        while let Some((from, word)) = ranks[rank].oob_recv() {
+            let next = expected
+                .get_mut(&(from, rank))
+                .and_then(|words| words.pop_front());
+            assert_eq!(Some(word), next, "rank {rank} from {from}");
+        }
+        let all_heard = expected.values().all(|words| words.is_empty());
+        if to_tell == 0 && all_heard && ranks.iter().all(ReliableDatagrams::is_settled) {
+            return medium.carried;
+        }
+        now += random.below(300_000);
+    }
+    panic!("not all was heard");
+}
+
+#[test]
+fn words_arrive_in_order_whole_and_once_over_whatever_medium() {
+    for seed in 1..=300 {
+        println!("seed {seed}");
+        play(seed, true);
+    }
+}
+
+#[test]
+fn a_good_medium_carries_little_more_than_it_must() {
+    for seed in 1..=20 {
+        println!("seed {seed}");
+        let carried = play(seed, false);
+        assert!(carried < 3_000, "{carried}");
+    }
+}
+
+#[test]
+fn a_stranger_is_not_heard() {
+    let mut mail = ReliableDatagrams::new(0, 77);
+    let letter = |from, secret| {
+        let body = b"hello";
+        let letter = Datagram {
+            from,
+            number: 1,
+            taken: 0,
+            flags: HAS_FRAGMENT | ENDS_WORD,
+            body,
+        };
+        letter.seal(secret)
+    };
+    mail.incoming(&letter(1, 78), 4, 0);
+    mail.incoming(&letter(4, 77), 4, 0);
+    mail.incoming(&letter(0, 77), 4, 0);
+    mail.incoming(&letter(1, 77)[..HEADER + 4], 4, 0);
+    mail.incoming(&[], 4, 0);
+    assert_eq!(mail.oob_recv(), None);
+    mail.incoming(&letter(1, 77), 4, 0);
+    mail.incoming(&letter(1, 77), 4, 0);
+    assert_eq!(mail.oob_recv(), Some((1, b"hello".to_vec())));
+    assert_eq!(mail.oob_recv(), None);
+}
+
+#[test]
+fn a_peer_that_is_silent_is_asked_less_and_less_often_and_never_given_up() {
+    let mut mail = ReliableDatagrams::new(0, 1);
+    mail.introduce(1, 2);
+    mail.oob_send(1, b"anybody there?");
+    let mut times = Vec::new();
+    let mut now = 0;
+    for _ in 0..12 {
+        assert!(mail.outgoing(now).is_some());
+        assert!(mail.outgoing(now).is_none());
+        times.push(now);
+        now = mail.due().unwrap();
+    }
+    let gaps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    assert_eq!(gaps[..3], [PATIENCE, 2 * PATIENCE, 4 * PATIENCE]);
+    assert_eq!(gaps[10], MOST_PATIENCE);
+}
