@@ -57,6 +57,7 @@ impl SmallCall<'_> {
             else {
                 return Err(gone());
             };
+            let past_cache = shm.non_temporal_vectors_from();
             let over = step(&mut Round {
                 buffer,
                 shm,
