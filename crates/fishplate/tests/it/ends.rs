@@ -50,7 +50,7 @@ fn a_signal_is_named() {
     let steps = ["init", "meet", "0:kill=SIGSEGV", "recv=any tag=any"];
     let parts = [
         "rank 0 (pid ",
-        "was killed by SIGSEGV (it touched",
+        "was killed by SIGSEGV (access to memory",
         "; 1: MPI_Recv from any tag any on",
     ];
     ranks(&["-n", "2"], &steps)
