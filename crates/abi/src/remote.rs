@@ -7,8 +7,8 @@ use device::verbs::{self, Directory, VerbsNode};
 use device::{Error, Node, Result};
 use pmi::{Control, Job, Space, hex, unhex};
 
-/// Opens the device by which this rank reaches those on other hosts: the first of those that `wanted` names, or that would
-/// be used.
+/// Opens the device by which this rank reaches those on other hosts: the first of those that
+/// `wanted` names, or that would be used.
 pub(crate) fn node(job: &Job, wanted: &str) -> std::result::Result<Box<dyn Node>, String> {
     open(job, wanted).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts.count();
