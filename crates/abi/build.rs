@@ -20,8 +20,9 @@ fn main() {
         &generate::constants::generate(&groups),
     );
 
-    // No version script: rustc passes the linker one of its own, which exports the `no_mangle` functions
-    // and nothing else, and linkers refuse a second. A test compares the symbols with the table.
+    // No version script: rustc passes the linker one of its own, which exports the `no_mangle`
+    // functions and nothing else, and linkers refuse a second. A test compares the symbols with the
+    // table.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
 }
 

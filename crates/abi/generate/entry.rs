@@ -1,6 +1,6 @@
-//! The entry points: one body for every form of every procedure, and the two exported names that jump
-//! to it with the arguments in place. `PMPI_X` never calls `MPI_X`, so a tool that interposes on
-//! `MPI_X` sees the program's calls and none of the library's.
+//! The entry points: one body for every form of every procedure, and the two exported names that
+//! jump to it with the arguments in place. `PMPI_X` never calls `MPI_X`, so a tool that interposes
+//! on `MPI_X` sees the program's calls and none of the library's.
 
 use super::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
@@ -124,7 +124,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     format!(
         "{object}    \
          let decode = move || {{\n        \
-             // SAFETY: C promises that pointers are NULL or point to the object of their parameter.\n        \
+             // SAFETY: C promises that pointers are NULL or point to the parameter's object.\n        \
              unsafe {{\n{lines}            Ok(({decoded}))\n        }}\n    \
          }};\n    \
          call_guard::{frame}, decode, move |call, ({decoded})| {{\n        \

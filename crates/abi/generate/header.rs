@@ -1,5 +1,6 @@
-//! The generator of `include/mpi.h`. The types, which are in no table, come from `header_types.h`; the
-//! types of users' functions, which need enumerations among the constants, from `header_functions.h`.
+//! The generator of `include/mpi.h`. The types, which are in no table, come from `header_types.h`;
+//! the types of users' functions, which need enumerations among the constants, from
+//! `header_functions.h`.
 
 use super::constants::{Constant, Group};
 use super::table::{Chapter, Procedure};

@@ -200,8 +200,8 @@ impl Parameter {
         }
     }
 
-    /// The expression that converts the raw argument for the procedure. It may end in `?`, and may use
-    /// parameters of smaller index, which are decoded before.
+    /// The expression that converts the raw argument for the procedure. It may end in `?`, and may
+    /// use parameters of smaller index, which are decoded before.
     pub fn decode(&self, large: bool) -> String {
         if self.only_large && !large {
             return "None".into();

@@ -1,8 +1,9 @@
 //! The generators of everything that lists procedures or constants, from `procedures.txt` and
-//! `constants.txt`. The build script and the tests share this folder; the library contains none of it.
+//! `constants.txt`. The build script and the tests share this folder; the library contains none of
+//! it.
 //!
-//! What must hold: no other list of procedures is written by hand, and each output is a pure function
-//! of the tables, so that a test can detect a stale checked-in file.
+//! What must hold: no other list of procedures is written by hand, and each output is a pure
+//! function of the tables, so that a test can detect a stale checked-in file.
 
 pub mod constants;
 #[allow(dead_code)] // the build script writes no documents

@@ -1,4 +1,5 @@
-//! A rank's place: on this host, on several, or on a modelled machine, as its launcher describes it.
+//! A rank's place: on this host, on several, or on a modelled machine, as its launcher describes
+//! it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,8 +16,8 @@ use sim::process::{LONG, Place};
 use crate::call_trace::{Time, Watch};
 use crate::remote;
 
-/// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
-/// it there.
+/// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled
+/// machine; and who watches it there.
 pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
     let Some(model) = job.model.take() else {
         let job: Arc<dyn Bootstrap> = Arc::new(job);

@@ -1,7 +1,8 @@
 //! The user's buffer in C: an address, a count and a datatype.
 //!
-//! What must hold: a buffer of a predefined datatype costs one lookup of its size, and touches neither
-//! the table of datatypes nor a reference count. Other datatypes and errors are out of line.
+//! What must hold: a buffer of a predefined datatype costs one lookup of its size, and touches
+//! neither the table of datatypes nor a reference count. Other datatypes and errors are out of
+//! line.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -132,8 +133,8 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// [`UserBuffer::any`]. It takes the parts: a buffer that is passed out of line would need memory in
-/// every call.
+/// [`UserBuffer::any`]. It takes the parts: a buffer that is passed out of line would need memory
+/// in every call.
 ///
 /// # Safety
 /// The promise of [`UserBuffer::new`].

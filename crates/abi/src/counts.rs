@@ -50,7 +50,8 @@ impl Counts<'_> {
 }
 
 /// # Safety
-/// `start` is NULL or the start of `length` integers of that width, which nothing changes during the call.
+/// `start` is NULL or the start of `length` integers of that width, which nothing changes during
+/// the call.
 #[inline(always)]
 pub unsafe fn counts<'a>(
     name: &str,

@@ -1,15 +1,15 @@
 //! The C face of the library: the standard MPI ABI.
 //!
 //! Two tables define it. `procedures.txt` lists every procedure with its parameters and its state;
-//! `constants.txt` lists every constant. The build script generates the entry points (`entry`) and the
-//! constants from them. Tests compare `include/mpi.h` and `docs/coverage.md` with the tables.
+//! `constants.txt` lists every constant. The build script generates the entry points (`entry`) and
+//! the constants from them. Tests compare `include/mpi.h` and `docs/coverage.md` with the tables.
 //!
 //! The path of a call: entry point (generated; checks each argument by its kind and converts both
 //! integer widths to one) → `call_guard` (finds the rank, handles errors) → `procedures`
 //! (hand-written, one function per procedure; looks up handles and calls `mpi`).
 //!
-//! **To make a procedure work**: write `pub fn name_without_mpi(call: &Running, …)` in the module of
-//! `procedures` for its subject, with the parameters that the compiler asks for, and change the
+//! **To make a procedure work**: write `pub fn name_without_mpi(call: &Running, …)` in the module
+//! of `procedures` for its subject, with the parameters that the compiler asks for, and change the
 //! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
 //! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!

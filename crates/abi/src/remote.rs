@@ -8,8 +8,8 @@ use device::{Error, Node, Result};
 use pmi::{Bootstrap, hex, unhex};
 use verbs::{Directory, VerbsNode};
 
-/// Opens the device by which this rank reaches those on other hosts: the first of those that `wanted` names, or that would
-/// be used.
+/// Opens the device by which this rank reaches those on other hosts: the first of those that
+/// `wanted` names, or that would be used.
 pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
     wanted: &str,

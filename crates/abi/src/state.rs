@@ -1,8 +1,8 @@
-//! The state of the library in this process: the rank, while MPI is running, and the tables that may
-//! be used at any time.
+//! The state of the library in this process: the rank, while MPI is running, and the tables that
+//! may be used at any time.
 //!
-//! MPI_Init publishes `Rank` and MPI_Finalize withdraws it. Without a rank, the call guard admits only
-//! the procedures marked `e` in the table.
+//! MPI_Init publishes `Rank` and MPI_Finalize withdraws it. Without a rank, the call guard admits
+//! only the procedures marked `e` in the table.
 
 use crate::call_guard::Object;
 use crate::call_trace::Watch;
@@ -78,7 +78,8 @@ impl Library {
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program. False if no program is traced or it is in a call already.
+    /// Announces a call of a traced program. False if no program is traced or it is in a call
+    /// already.
     #[cold]
     pub fn enter(&self, call: &'static str) -> bool {
         let Some(rank) = self.rank_outside() else {
@@ -106,8 +107,8 @@ impl Library {
         }
     }
 
-    /// MPI runs from now on. The rank stays in memory until the process ends, because another thread
-    /// may still use it when `stop` withdraws it.
+    /// MPI runs from now on. The rank stays in memory until the process ends, because another
+    /// thread may still use it when `stop` withdraws it.
     pub fn start(&self, rank: &'static Rank) {
         self.initialised.store(true, Ordering::Relaxed);
         let place = match &rank.watch {

@@ -46,7 +46,8 @@ impl Bounds {
         self.ub - self.lb
     }
 
-    /// The bounds of `count` copies, the first at `offset`, each `stride` bytes after the previous one.
+    /// The bounds of `count` copies, the first at `offset`, each `stride` bytes after the previous
+    /// one.
     pub(crate) fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
         if count == 0 || self.is_void() {
             return Ok(Bounds::VOID);

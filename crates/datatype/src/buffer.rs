@@ -1,7 +1,7 @@
 //! The user's memory as the layers above see it: contiguous bytes, or bytes spread by a datatype.
 //!
-//! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest is
-//! safe. A send of contiguous data touches no reference count and no datatype.
+//! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
+//! is safe. A send of contiguous data touches no reference count and no datatype.
 
 use crate::memcpy::{Direction, copy, stream};
 use crate::pack::{Pack, Unpack};
@@ -11,8 +11,8 @@ use crate::walk::{Flow, Visit, copies};
 use std::ptr;
 use std::sync::Arc;
 
-/// The user's memory for one operation. Addresses are held as numbers, so a buffer may move to another
-/// thread.
+/// The user's memory for one operation. Addresses are held as numbers, so a buffer may move to
+/// another thread.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// The first byte's address; with `spread`, the position of the data in the packed form of its
@@ -28,9 +28,9 @@ impl Buffer {
     /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
     ///
     /// # Safety
-    /// The bytes of the elements stay valid until the buffer, its clones and its slices are no longer
-    /// used: readable if the buffer is read (`pack`, `segments`), writable if it is written (`unpack`,
-    /// reductions), and not changed by anybody else meanwhile.
+    /// The bytes of the elements stay valid until the buffer, its clones and its slices are no
+    /// longer used: readable if the buffer is read (`pack`, `segments`), writable if it is written
+    /// (`unpack`, reductions), and not changed by anybody else meanwhile.
     #[inline]
     pub unsafe fn new(base: *mut u8, count: usize, ty: &Type) -> Buffer {
         let base = base.expose_provenance();
@@ -108,7 +108,8 @@ impl Buffer {
         !self.is_empty() && !other.is_empty() && first(self) == first(other)
     }
 
-    /// Copies data from `position` on into `out`, up to the end of either; returns the number of bytes.
+    /// Copies data from `position` on into `out`, up to the end of either; returns the number of
+    /// bytes.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
         self.pack_in(Direction::Forward, position, out)
@@ -121,7 +122,8 @@ impl Buffer {
             return self.pack_spread(position, out);
         }
         let count = self.len.saturating_sub(position).min(out.len());
-        // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+        // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the
+        // caller's alone.
         unsafe {
             copy(
                 direction,
@@ -133,8 +135,8 @@ impl Buffer {
         count
     }
 
-    /// Copies `data` into the buffer from `position` on, up to the buffer's end; returns the number of
-    /// bytes.
+    /// Copies `data` into the buffer from `position` on, up to the buffer's end; returns the number
+    /// of bytes.
     #[inline(always)]
     pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
         self.unpack_in(Direction::Forward, position, data)
@@ -185,8 +187,8 @@ impl Buffer {
         }
     }
 
-    /// Copies this buffer's data into another, up to the end of either; returns the number of bytes.
-    /// Dense buffers may overlap.
+    /// Copies this buffer's data into another, up to the end of either; returns the number of
+    /// bytes. Dense buffers may overlap.
     pub fn copy_to(&self, to: &Buffer) -> usize {
         let count = self.len().min(to.len());
         match (self.as_dense(), to.as_dense()) {
@@ -232,15 +234,15 @@ impl Buffer {
         if !apart {
             return None;
         }
-        // SAFETY: writable and not used by anybody else during the operation, by the promise of `new`;
-        // `other` does not overlap it.
+        // SAFETY: writable and not used by anybody else during the operation, by the promise of
+        // `new`; `other` does not overlap it.
         Some(then(unsafe {
             std::slice::from_raw_parts_mut(at(address), len)
         }))
     }
 
-    /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run and
-    /// they do not overlap.
+    /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run
+    /// and they do not overlap.
     #[inline]
     pub(crate) fn with_both<R>(
         &self,
@@ -252,7 +254,8 @@ impl Buffer {
         if from.wrapping_sub(to) < len || to.wrapping_sub(from) < len || len == 0 {
             return None;
         }
-        // SAFETY: both hold `len` bytes, to be read and to be written, by the promise of `new`; they do not overlap.
+        // SAFETY: both hold `len` bytes, to be read and to be written, by the promise of `new`;
+        // they do not overlap.
         Some(unsafe {
             then(
                 std::slice::from_raw_parts(at(from), len),
@@ -338,13 +341,14 @@ impl Visit for Segments {
 }
 
 impl Buffer {
-    /// [`Buffer::pack`] by non-temporal stores, where the machine has them: for bytes that a core without
-    /// a common cache will read.
+    /// [`Buffer::pack`] by non-temporal stores, where the machine has them: for bytes that a core
+    /// without a common cache will read.
     pub fn pack_past_cache(&self, position: usize, out: &mut [u8]) -> usize {
         match self.as_dense() {
             Some((address, len)) if position <= len => {
                 let count = (len - position).min(out.len());
-                // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+                // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the
+                // caller's alone.
                 unsafe { stream(at(address + position), out.as_mut_ptr(), count) };
                 count
             }
@@ -352,7 +356,8 @@ impl Buffer {
         }
     }
 
-    /// Lends bytes `position..position + len` to `read`. `None` without a call if they are not one run.
+    /// Lends bytes `position..position + len` to `read`. `None` without a call if they are not one
+    /// run.
     pub fn with_dense<R>(
         &self,
         position: usize,
@@ -367,8 +372,8 @@ impl Buffer {
         }))
     }
 
-    /// Lets `fill` write bytes `position..position + len` in place. `None` without a call if they are
-    /// not one run.
+    /// Lets `fill` write bytes `position..position + len` in place. `None` without a call if they
+    /// are not one run.
     pub fn with_dense_mut<R>(
         &self,
         position: usize,

@@ -93,8 +93,8 @@ impl Type {
         })
     }
 
-    /// `MPI_Type_create_indexed_block`: blocks of one length; `displacements` count extents of the old
-    /// type.
+    /// `MPI_Type_create_indexed_block`: blocks of one length; `displacements` count extents of the
+    /// old type.
     pub fn indexed_block(blocklength: i64, displacements: &[i64], old: &Type) -> Result<Type> {
         let length = in_range("blocklength", 0, blocklength)?;
         let parts = listed(
@@ -121,8 +121,8 @@ impl Type {
         })
     }
 
-    /// `MPI_Type_create_struct`: blocks of different types; `displacements` count bytes. The upper bound
-    /// is padded to the largest alignment of the members, as in C.
+    /// `MPI_Type_create_struct`: blocks of different types; `displacements` count bytes. The upper
+    /// bound is padded to the largest alignment of the members, as in C.
     pub fn struct_(blocklengths: &[i64], displacements: &[isize], types: &[Type]) -> Result<Type> {
         same_length(
             "array_of_displacements",
@@ -144,8 +144,8 @@ impl Type {
         })
     }
 
-    /// `MPI_Type_create_subarray`: a block of an array with `sizes.len()` dimensions; sizes, subsizes
-    /// and starts count elements of the old type.
+    /// `MPI_Type_create_subarray`: a block of an array with `sizes.len()` dimensions; sizes,
+    /// subsizes and starts count elements of the old type.
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],
@@ -210,8 +210,8 @@ impl Type {
         })
     }
 
-    /// Marks the type as made by the large-count form of its constructor, for envelope and contents.
-    /// Only a type fresh from a constructor is marked; a shared one stays unchanged.
+    /// Marks the type as made by the large-count form of its constructor, for envelope and
+    /// contents. Only a type fresh from a constructor is marked; a shared one stays unchanged.
     pub fn into_large(mut self) -> Type {
         if let Type::Derived(derived) = &mut self
             && let Some(derived) = Arc::get_mut(derived)
@@ -337,7 +337,8 @@ impl Row {
     }
 }
 
-/// Blocks of one length at one stride. A stride that overflows is an error only if there are two blocks.
+/// Blocks of one length at one stride. A stride that overflows is an error only if there are two
+/// blocks.
 fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Result<Parts> {
     let count = non_negative("count", count)?;
     let length = in_range("blocklength", 0, blocklength)?;
@@ -349,8 +350,8 @@ fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Re
     }
 }
 
-/// Blocks at any displacements. `None` is a displacement that overflows, which only an empty block may
-/// have.
+/// Blocks at any displacements. `None` is a displacement that overflows, which only an empty block
+/// may have.
 fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> Result<Parts> {
     let one = Parts::of(old)?;
     let mut row = Row {
@@ -358,7 +359,8 @@ fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> R
         ..Row::default()
     };
     let mut total = 0usize;
-    // Most types have few different lengths, so the block is made again only when the length changes.
+    // Most types have few different lengths, so the block is made again only when the length
+    // changes.
     let mut block = (1, one.clone());
     for (length, at) in blocks {
         if length == 0 {

@@ -1,5 +1,5 @@
-//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes on the
-//! way to another rank.
+//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes on
+//! the way to another rank.
 
 use std::sync::Arc;
 

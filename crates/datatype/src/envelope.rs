@@ -1,5 +1,5 @@
-//! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents (MPI
-//! 5.0, section 5.1.13).
+//! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents
+//! (MPI 5.0, section 5.1.13).
 
 use crate::types::Type;
 
@@ -187,6 +187,7 @@ impl Constructor {
     }
 
     /// The arguments by kind; `None` if a count does not fit an int and the form is not large.
+    // Over 80 lines: one arm for each constructor.
     fn sorted(&self, large: bool) -> Option<Contents> {
         let mut sorter = Sorter {
             large,

@@ -21,8 +21,8 @@ pub fn size(ty: &Type, count: usize) -> Result<usize> {
     sum.checked_mul(count).ok_or(TOO_LARGE)
 }
 
-/// Converts the elements of `buffer`, whose type is `ty`, to the front of `out`; returns the number of
-/// bytes written.
+/// Converts the elements of `buffer`, whose type is `ty`, to the front of `out`; returns the number
+/// of bytes written.
 pub fn pack(ty: &Type, buffer: &Buffer, out: &mut [u8]) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
     let needed = size(ty, count)?;
@@ -43,8 +43,8 @@ pub fn pack(ty: &Type, buffer: &Buffer, out: &mut [u8]) -> Result<usize> {
     Ok(needed)
 }
 
-/// Converts the front of `data` to the elements of `buffer`, whose type is `ty`; returns the number of
-/// bytes read.
+/// Converts the front of `data` to the elements of `buffer`, whose type is `ty`; returns the number
+/// of bytes read.
 pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
     let needed = size(ty, count)?;
@@ -229,8 +229,8 @@ const _: () = assert!(cfg!(target_endian = "little"));
 const FRACTION: u32 = 112;
 const EXPONENT_MAX: u128 = 0x7fff;
 
-/// The binary128 of an x87 extended number. Both formats have 15 bits of exponent with equal bias; the
-/// significand grows from 64 bits with an explicit leading bit to 113 with an implied one.
+/// The binary128 of an x87 extended number. Both formats have 15 bits of exponent with equal bias;
+/// the significand grows from 64 bits with an explicit leading bit to 113 with an implied one.
 fn quad_from_extended(bytes: [u8; 16]) -> u128 {
     let raw = u128::from_le_bytes(bytes);
     let sign = (raw >> 79 & 1) << 127;

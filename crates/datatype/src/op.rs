@@ -127,8 +127,8 @@ impl Op {
     }
 }
 
-/// For each type, indexed by the low byte of its handle: the set of operations defined for it, one bit
-/// for each, indexed by the low bits of the operation's handle.
+/// For each type, indexed by the low byte of its handle: the set of operations defined for it, one
+/// bit for each, indexed by the low bits of the operation's handle.
 static PERMITTED: [u32; 256] = {
     let mut permitted = [0; 256];
     let mut i = 0;

@@ -1,4 +1,5 @@
-//! Copies between a user's buffer and a packed one, by addresses that the caller promises to be valid.
+//! Copies between a user's buffer and a packed one, by addresses that the caller promises to be
+//! valid.
 
 use crate::walk::{Flow, Visit};
 use std::ptr;

@@ -185,7 +185,8 @@ static SIZES: [[u8; 2]; 256] = {
     sizes
 };
 
-/// The size of types without gaps, indexed by the low byte of the handle, so that a send reads one byte.
+/// The size of types without gaps, indexed by the low byte of the handle, so that a send reads one
+/// byte.
 static DENSE: [u8; 256] = {
     let mut dense = [0; 256];
     let mut i = 0;
@@ -209,7 +210,8 @@ pub(crate) const fn row(index: usize) -> (Predefined, Class, Format) {
 }
 
 impl Predefined {
-    /// The size of a handle's predefined datatype, if it is supported and its elements have no gaps.
+    /// The size of a handle's predefined datatype, if it is supported and its elements have no
+    /// gaps.
     #[inline(always)]
     pub fn dense_size(handle: usize) -> Option<usize> {
         match *DENSE.get(handle.wrapping_sub(FIRST as usize))? {

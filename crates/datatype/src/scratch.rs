@@ -1,7 +1,7 @@
 //! Scratch memory for intermediate results, laid out like the user's.
 //!
-//! Scratch memory is reference-counted: it lives while any buffer in it is in use. A [`Pool`] keeps a
-//! few pieces, so a repeated operation allocates nothing.
+//! Scratch memory is reference-counted: it lives while any buffer in it is in use. A [`Pool`] keeps
+//! a few pieces, so a repeated operation allocates nothing.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

@@ -133,7 +133,8 @@ impl Type {
         self.with_signature(|signature| signature.elements_in(bytes))
     }
 
-    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` is MPI_UNDEFINED.
+    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` is
+    /// MPI_UNDEFINED.
     pub fn count_in(&self, bytes: usize) -> Option<usize> {
         match (self.size(), bytes) {
             (0, 0) => Some(0),

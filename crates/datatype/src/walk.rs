@@ -159,7 +159,8 @@ fn items<V: Visit>(base: usize, list: &[Item], start: usize, end: usize, visit: 
     Flow::Continue(())
 }
 
-/// A range of bytes over blocks of one length: the end of one block, whole blocks, the start of another.
+/// A range of bytes over blocks of one length: the end of one block, whole blocks, the start of
+/// another.
 struct Cut {
     /// Index of the block, offset in it, bytes.
     head: Option<(usize, usize, usize)>,

@@ -27,7 +27,8 @@ pub fn abi_get_info(_: &Call, info: Out<Info>) -> Done {
 }
 
 /// Conversions between handles and ints. Every handle is a non-negative int (see `mpi::handle`), so
-/// they only change the type. An invalid handle stays invalid; the procedure that uses it reports it.
+/// they only change the type. An invalid handle stays invalid; the procedure that uses it reports
+/// it.
 macro_rules! conversions {
     ($($class:ident $toint:ident $fromint:ident)*) => {
         $(

@@ -149,8 +149,8 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
     Copied::By(Arc::new(move |old, key, value| {
         let mut new: *mut c_void = std::ptr::null_mut();
         let mut flag: c_int = 0;
-        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a pointer
-        // and an int.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a
+        // pointer and an int.
         let code = unsafe {
             copy(
                 old.into(),

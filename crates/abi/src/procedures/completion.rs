@@ -1,7 +1,7 @@
 //! Section 3.7: completing operations.
 //!
-//! All forms *finish* a request if it is complete: this gives its status, and the handle becomes null
-//! unless the operation is persistent.
+//! All forms *finish* a request if it is complete: this gives its status, and the handle becomes
+//! null unless the operation is persistent.
 
 use super::Done;
 use super::receive::deliver;
@@ -256,8 +256,8 @@ pub fn testall(
 /// The index of a finished request, and its result.
 type Chosen = (usize, Finished);
 
-/// The first complete request among the active ones. `None`: none is complete; `Some(None)`: none is
-/// active.
+/// The first complete request among the active ones. `None`: none is complete; `Some(None)`: none
+/// is active.
 fn finish_any(
     state: &mut State,
     requests: &mut [Request],

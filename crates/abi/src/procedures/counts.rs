@@ -1,5 +1,5 @@
-//! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in received ones and in those that
-//! users fill.
+//! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in received ones and in those
+//! that users fill.
 
 use super::Done;
 use super::type_facts::supported;

@@ -28,8 +28,8 @@ pub fn comm_create_errhandler(
     };
     let function = Arc::new(move |comm: u32, code: &mut c_int| {
         let mut comm = Comm::from(comm);
-        // SAFETY: the user's function, called with the arguments of MPI 5.0 §9.3; further arguments are the
-        // library's choice, and there are none.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §9.3; further arguments
+        // are the library's choice, and there are none.
         unsafe { function(&raw mut comm, code) }
     });
     errhandler.set(

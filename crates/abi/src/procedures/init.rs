@@ -102,7 +102,8 @@ fn unusable(why: impl std::fmt::Display) -> Error {
 
 /// `MPI_Finalize` (MPI 5.0, chapter 11).
 pub fn finalize(call: &Running) -> Done {
-    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
+    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI
+    // 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     call.rank.finish(call.procedure)?;
     // If the launcher is gone, nobody needs this message.

@@ -34,7 +34,8 @@ pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -
         alignment = alignment.max(number);
     }
     let mut memory = std::ptr::null_mut();
-    // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the result is only used on success.
+    // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the result is
+    // only used on success.
     let failed = unsafe { libc::posix_memalign(&mut memory, alignment, size.max(1)) } != 0;
     if failed {
         return Err(Error::new(

@@ -1,8 +1,8 @@
-//! The procedures behind the entry points, one function each under the standard's name in lower case
-//! without `MPI_`. Every module is a subject of the standard.
+//! The procedures behind the entry points, one function each under the standard's name in lower
+//! case without `MPI_`. Every module is a subject of the standard.
 //!
-//! A function gets `&Running` (or `&Call`, if MPI need not run) and its arguments checked and decoded
-//! by the rules of `generate/kinds.rs`:
+//! A function gets `&Running` (or `&Call`, if MPI need not run) and its arguments checked and
+//! decoded by the rules of `generate/kinds.rs`:
 //!
 //! | in C | here |
 //! | --- | --- |

@@ -15,7 +15,8 @@ use std::ffi::{CStr, c_void};
 use std::slice;
 
 /// # Safety
-/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for
+/// `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack(
     call: &Running,
@@ -40,7 +41,8 @@ pub unsafe fn pack(
 }
 
 /// # Safety
-/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize`
+/// bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack(
     call: &Running,
@@ -81,7 +83,8 @@ pub fn pack_size(
 }
 
 /// # Safety
-/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for
+/// `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack_external(
     call: &Running,
@@ -105,7 +108,8 @@ pub unsafe fn pack_external(
 }
 
 /// # Safety
-/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize`
+/// bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack_external(
     call: &Running,
@@ -198,7 +202,8 @@ impl<'a> Window<'a> {
     }
 
     /// # Safety
-    /// `base` is NULL or the start of a buffer of the size given, which nothing writes to during the call.
+    /// `base` is NULL or the start of a buffer of the size given, which nothing writes to during
+    /// the call.
     unsafe fn readable(&self, name: &str, base: *const c_void) -> Result<&'a [u8], Error> {
         if self.room == 0 {
             return Ok(&[]);

@@ -26,7 +26,8 @@ macro_rules! send_inits {
                 comm: Comm,
                 request: Out<Request>,
             ) -> Done {
-                // SAFETY: the caller promises the memory of the message whenever the operation is active.
+                // SAFETY: the caller promises the memory of the message whenever the operation is
+                // active.
                 let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
                 let mut state = call.rank.lock();
                 let buffer = buffer.buffer(&state)?;

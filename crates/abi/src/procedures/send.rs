@@ -71,7 +71,8 @@ macro_rules! sends {
                 comm: Comm,
                 request: Out<Request>,
             ) -> Done {
-                // SAFETY: the caller promises the memory of the message until the request is complete.
+                // SAFETY: the caller promises the memory of the message until the request is
+                // complete.
                 let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
                 nonblocking(call, Mode::$mode, buffer, dest, tag, comm, request)
             }

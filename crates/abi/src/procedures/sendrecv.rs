@@ -139,7 +139,8 @@ fn copy_of(call: &Running, buffer: UserBuffer) -> Result<Buffer, Error> {
     Ok(copy)
 }
 
-/// Starts the send beside a receive, which must not write to the user's buffer after an error has been reported.
+/// Starts the send beside a receive, which must not write to the user's buffer after an error has
+/// been reported.
 #[inline(always)]
 fn start_send(
     call: &Running,

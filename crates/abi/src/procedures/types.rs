@@ -197,8 +197,8 @@ pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
     call.rank.lock().types.set_name(datatype.id(), &name)
 }
 
-/// The datatype of a handle, committed or not. The lock is free again afterwards, because building a
-/// datatype may take long.
+/// The datatype of a handle, committed or not. The lock is free again afterwards, because building
+/// a datatype may take long.
 pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
     Ok(call.rank.lock().types.get(handle.id())?.clone())
 }

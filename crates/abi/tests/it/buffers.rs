@@ -1,4 +1,5 @@
-//! Buffers from an address, a count and a datatype: those that are made, and the errors of the others.
+//! Buffers from an address, a count and a datatype: those that are made, and the errors of the
+//! others.
 
 use crate::running::{RANK, commit, free};
 use datatype::Predefined;

@@ -95,7 +95,8 @@ fn a_null_pointer_for_a_result_is_refused_by_name() {
     );
 }
 
-/// A fault of the library ends the process with its words; it never unwinds into C. The test runs itself to see it.
+/// A fault of the library ends the process with its words; it never unwinds into C. The test runs
+/// itself to see it.
 #[test]
 fn a_panic_ends_the_process_and_says_what_happened() {
     extern "C" fn entry() -> c_int {

@@ -1,5 +1,6 @@
-//! Datatypes through the entry points: refused arguments with class and message, and the differences
-//! between the forms of a procedure. The C programs check that they move the right bytes.
+//! Datatypes through the entry points: refused arguments with class and message, and the
+//! differences between the forms of a procedure. The C programs check that they move the right
+//! bytes.
 
 use crate::running::free;
 use mpi_abi::constants::*;

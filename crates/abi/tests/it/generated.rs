@@ -6,8 +6,8 @@ use crate::generate::table::Chapter;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// For every chapter: its C procedures, and the FNV-1a digest of their prototypes, sorted, one a line,
-/// as the machine-readable edition of the MPI 5.0 standard gives them.
+/// For every chapter: its C procedures, and the FNV-1a digest of their prototypes, sorted, one a
+/// line, as the machine-readable edition of the MPI 5.0 standard gives them.
 const CHAPTERS: &[(u32, usize, u64)] = &[
     (3, 86, 0x379d931303a3706a),
     (4, 6, 0x0c5b5299c39def54),

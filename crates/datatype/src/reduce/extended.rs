@@ -1,5 +1,5 @@
-//! C's long double on x86-64: 80 bits of the x87 unit in 16 bytes, of which the last six are padding.
-//! Each operation is a few x87 instructions on all 64 bits of the significand, as in C.
+//! C's long double on x86-64: 80 bits of the x87 unit in 16 bytes, of which the last six are
+//! padding. Each operation is a few x87 instructions on all 64 bits of the significand, as in C.
 
 use super::long_double::LongDouble;
 use std::arch::asm;

@@ -1,5 +1,5 @@
-//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes, so
-//! alignment does not matter, and the compiler vectorises the simple ones.
+//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes,
+//! so alignment does not matter, and the compiler vectorises the simple ones.
 
 use crate::op::Op;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};

@@ -1,6 +1,6 @@
-//! C's long double on aarch64: IEEE binary128. No instruction computes with it; Rust's own library has
-//! the functions that C calls for it. Rust cannot name their type, so they are called as C calls them:
-//! operands and result in vector registers, the result of a comparison in w0.
+//! C's long double on aarch64: IEEE binary128. No instruction computes with it; Rust's own library
+//! has the functions that C calls for it. Rust cannot name their type, so they are called as C
+//! calls them: operands and result in vector registers, the result of a comparison in w0.
 
 use super::long_double::LongDouble;
 use std::arch::aarch64::{uint8x16_t, vld1q_u8, vst1q_u8};
@@ -19,8 +19,8 @@ unsafe extern "C" {
 macro_rules! call {
     ($function:ident, $a:expr, $b:expr) => {{
         let mut result = LongDouble([0; 16]);
-        // SAFETY: each of the three is 16 bytes; the function takes two operands and gives a result in these registers, and
-        // all that a call may change is declared clobbered.
+        // SAFETY: each of the three is 16 bytes; the function takes two operands and gives a result
+        // in these registers, and all that a call may change is declared clobbered.
         unsafe {
             let value: uint8x16_t;
             asm!(

@@ -15,7 +15,7 @@ fn pack(ty: &Type, native: &[u8]) -> datatype::Result<Vec<u8>> {
 fn unpack(ty: &Type, external: &[u8]) -> Vec<u8> {
     let count = external.len() / external32::size(ty, 1).unwrap();
     let mut native = vec![0x99; count * ty.size()];
-    // SAFETY: as above.
+    // SAFETY: the vector outlives the buffer; the types here have no gaps.
     let buffer = unsafe { Buffer::dense(native.as_mut_ptr(), native.len()) };
     assert_eq!(
         external32::unpack(ty, external, &buffer),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// Elements in each test: enough for vector code and a rest.
 const COUNT: usize = if cfg!(miri) { 3 } else { 37 };
 
-/// C's long double: its exponent begins at bit `EXPONENT`, `POINT` bits of its significand come after the leading one, and that
-/// is stored on x86-64 alone.
+/// C's long double: its exponent begins at bit `EXPONENT`, `POINT` bits of its significand come
+/// after the leading one, and that is stored on x86-64 alone.
 const EXPONENT: u32 = if cfg!(target_arch = "x86_64") {
     64
 } else {

@@ -57,7 +57,6 @@ impl SmallCall<'_> {
             else {
                 return Err(gone());
             };
-            let past_cache = shm.non_temporal_vectors_from();
             let over = step(&mut Round {
                 buffer,
                 shm,

@@ -57,8 +57,8 @@ impl<'a> UserBlocks<'a> {
     /// Blocks with a count and a displacement in extents for each rank.
     ///
     /// # Safety
-    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of the
-    /// communicator if the call reads them.
+    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of
+    /// the communicator if the call reads them.
     #[inline(always)]
     pub(super) unsafe fn uneven(
         address: *const c_void,
@@ -75,8 +75,8 @@ impl<'a> UserBlocks<'a> {
     /// Blocks with a count, a displacement in bytes and a datatype for each rank.
     ///
     /// # Safety
-    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of the
-    /// communicator if the call reads them.
+    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of
+    /// the communicator if the call reads them.
     #[inline(always)]
     pub(super) unsafe fn mixed(
         address: *const c_void,
@@ -96,7 +96,8 @@ impl<'a> UserBlocks<'a> {
         matches!(self.shape, BlockShape::Even(..))
     }
 
-    /// Rejects a negative count that is significant at this rank only, so that nothing has checked it.
+    /// Rejects a negative count that is significant at this rank only, so that nothing has checked
+    /// it.
     ///
     /// # Errors
     /// MPI_ERR_COUNT, with the name of the parameter.

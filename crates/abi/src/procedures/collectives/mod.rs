@@ -30,8 +30,9 @@ macro_rules! collectives {
     ($($name:ident $inonblocking:ident ($($argument:ident: $kind:ty),*) $make:ident($($value:expr),*);)*) => {
         $(
             /// # Safety
-            /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns; arrays have an element for
-            /// each rank of the communicator where the standard says that the call reads them.
+            /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns; arrays have
+            /// an element for each rank of the communicator where the standard says that the call
+            /// reads them.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "the standard's")]
             pub unsafe fn $name(call: &Running, $($argument: $kind,)* comm: Comm) -> Done {
@@ -44,8 +45,9 @@ macro_rules! collectives {
             }
 
             /// # Safety
-            /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete; arrays have an element
-            /// for each rank of the communicator where the standard says that the call reads them.
+            /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete;
+            /// arrays have an element for each rank of the communicator where the standard says
+            /// that the call reads them.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "the standard's")]
             pub unsafe fn $inonblocking(
@@ -56,8 +58,8 @@ macro_rules! collectives {
             ) -> Done {
                 let work = {
                     let state = call.rank.lock();
-                    // SAFETY: the caller promises the buffers until the request is complete, and the arrays during
-                    // the call, which copies them.
+                    // SAFETY: the caller promises the buffers until the request is complete, and
+                    // the arrays during the call, which copies them.
                     unsafe { $make(&state, comm, $($value),*) }?
                 };
                 let id = call.rank.start_collective(work, comm.id())?;

@@ -127,9 +127,10 @@ impl UnequalVectors {
     /// The addresses of both vectors, and their datatype.
     ///
     /// # Safety
-    /// [`UserBuffer::new`]'s promise for both vectors: `sendbuf` holds the elements of all ranks and
-    /// `recvbuf` those of this rank, or `recvbuf` those of all ranks if `sendbuf` is MPI_IN_PLACE.
-    /// An array of counts that goes with them has an element for each rank of the communicator.
+    /// [`UserBuffer::new`]'s promise for both vectors: `sendbuf` holds the elements of all ranks
+    /// and `recvbuf` those of this rank, or `recvbuf` those of all ranks if `sendbuf` is
+    /// MPI_IN_PLACE. An array of counts that goes with them has an element for each rank of the
+    /// communicator.
     #[inline(always)]
     pub(super) unsafe fn new(
         sendbuf: *const c_void,
