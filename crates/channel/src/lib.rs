@@ -49,7 +49,8 @@ pub enum Put {
     /// The same, and as many packets as the peer has room for have gone since this was last said: a sender that has not
     /// looked at what came for it since then should do so, for the peer may have asked it to stop.
     AcceptedPollNow,
-    /// No room at present. Nothing was taken; try again after a `get`.
+    /// There is no room at present, or the connection to the peer is not ready yet. Nothing was
+    /// taken; try again after a `get`.
     Full,
 }
 
