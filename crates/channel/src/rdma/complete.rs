@@ -59,7 +59,8 @@ impl Rdma {
         assert_eq!(id.rail, rail, "rail {rail} reports {id:?}");
         let peer = match id.subject {
             Subject::QueuePair { peer, .. } | Subject::EndpointBuffer { peer, .. } => peer,
-            Subject::PoolBuffer { .. } | Subject::Notice => self.rails[rail].peer_of(completion.qp),
+            Subject::PoolBuffer { .. } => self.rails[rail].peer_of(completion.qp, QpRole::Control),
+            Subject::Notice => self.rails[rail].peer_of(completion.qp, QpRole::Bulk),
         };
         if completion.status != Status::Success {
             // A peer that has heard our goodbye may be gone. Some devices then flush receives that
@@ -70,7 +71,9 @@ impl Rdma {
             return Err(self.lost(peer, rail, completion.status));
         }
         let place = match (completion.of, id.subject) {
-            (Completed::ReceiveWrite, Subject::Notice) => return self.notice(rail, completion),
+            (Completed::ReceiveWrite, Subject::Notice) => {
+                return self.notice(peer, rail, completion.immediate);
+            }
             (Completed::ReceiveWrite, _) => {
                 return self.written(peer, rail, completion.immediate);
             }
@@ -109,20 +112,20 @@ impl Rdma {
             link.probed = None;
         }
         match link.queue_pair_mut(role).completed() {
-            Some(Note::Ring(sequence)) => {
+            Note::Ring(sequence) => {
                 self.endpoints.of(peer).sender.heard_completed(sequence);
                 Ok(())
             }
-            Some(Note::RingData(sequence)) => {
+            Note::RingData(sequence) => {
                 self.endpoints.of(peer).sender.heard_completed(sequence);
                 self.write_head_pointer(peer)
             }
-            Some(Note::SendBuffer(number)) => {
+            Note::SendBuffer(number) => {
                 self.srq_path.sent(number);
                 Ok(())
             }
-            Some(Note::Piece(piece)) => self.transferred(peer, piece),
-            Some(Note::Grant) | None => Ok(()),
+            Note::Piece(piece) => self.transferred(peer, piece),
+            Note::Grant => Ok(()),
         }
     }
 

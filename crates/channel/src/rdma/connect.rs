@@ -17,7 +17,7 @@ use super::endpoint::Endpoint;
 use super::handshake::{HandshakeMessage, Hello};
 use super::inbound::Inbound;
 use super::link::{Link, LinkQueues};
-use super::qp_link::DEPTH;
+use super::qp_link::{DEPTH, QpRole};
 use super::rail_set::RailSet;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
@@ -102,8 +102,8 @@ impl Rdma {
             notices: rail.notice_srq(),
         };
         let link = Link::open(node, rail, to, &queues)?;
-        rail.belongs(link.bulk.qp(), to);
-        rail.belongs(link.control.qp(), to);
+        rail.belongs(link.bulk.qp(), to, QpRole::Bulk);
+        rail.belongs(link.control.qp(), to, QpRole::Control);
         Ok((link, number, window))
     }
 

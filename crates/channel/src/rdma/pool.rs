@@ -133,3 +133,40 @@ impl Pool {
         self.memory.end(node);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use device::strict::{self, Setup};
+
+    use super::super::config::Config;
+    use super::*;
+
+    #[test]
+    fn windows_never_hold_more_than_the_receives() {
+        let layout = Layout::of(&Config::default());
+        let mut node = strict::nodes(1, &Setup::default()).remove(0);
+        let mut pool = Pool::new(&mut *node, 0, &layout).unwrap();
+        let receives = shape(&layout).1;
+        let mut windows = Vec::new();
+        let check = |windows: &[u32], pool: &Pool| {
+            let held: u32 = windows.iter().sum();
+            let messages = held as usize + windows.len() * EMPTY;
+            assert!(windows.iter().all(|size| (1..=MOST).contains(size)));
+            assert!(messages + pool.room() * (1 + EMPTY) + pool.spare as usize <= receives);
+        };
+        while pool.room() > 0 {
+            windows.push(pool.admit());
+            // The first connection is the busiest.
+            windows[0] = pool.resize(windows[0]);
+            check(&windows, &pool);
+        }
+        assert_eq!(windows[0], MOST);
+        // Once all are busy, receives move from large windows to small ones.
+        for round in 0..10 * windows.len() {
+            let at = round % windows.len();
+            windows[at] = pool.resize(windows[at]);
+            check(&windows, &pool);
+        }
+        pool.end(&mut *node);
+    }
+}

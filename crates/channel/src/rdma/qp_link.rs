@@ -209,10 +209,12 @@ impl QpLink {
     }
 
     /// Takes account of a completion of the send queue. Returns its meaning.
-    pub(super) fn completed(&mut self) -> Option<Note> {
-        let (requests, note) = self.signals.pop_front()?;
+    pub(super) fn completed(&mut self) -> Note {
+        let signal = self.signals.pop_front();
+        let (requests, note) =
+            signal.expect("a device reports only completions that it was asked for");
         self.held -= requests;
-        Some(note)
+        note
     }
 
     /// Posts a receive of a message into a buffer of the endpoint.

@@ -15,6 +15,7 @@ use device::{Access, Cq, Device, Node, Placement, Qp, ReceiveQueue, Region, Srq}
 
 use super::layout::Layout;
 use super::pool::Pool;
+use super::qp_link::QpRole;
 use super::rail_set::KeyPair;
 use super::wr_id::{Subject, WrId};
 use crate::{Exposed, Result};
@@ -58,8 +59,8 @@ pub(super) struct Rail {
     notices: Option<NoticeQueue>,
     pools: Vec<Pool>,
     exposed: HashMap<ExposedRange, Registration>,
-    /// The peer of each queue pair.
-    peers: HashMap<Qp, usize>,
+    /// The peer and the role of each queue pair.
+    queue_pairs: HashMap<Qp, (usize, QpRole)>,
 }
 
 impl Rail {
@@ -86,7 +87,7 @@ impl Rail {
             notices,
             pools: Vec::new(),
             exposed: HashMap::new(),
-            peers: HashMap::new(),
+            queue_pairs: HashMap::new(),
         })
     }
 
@@ -135,18 +136,18 @@ impl Rail {
         }
     }
 
-    /// Notes that queue pair `qp` of this rail leads to `peer`.
-    pub(super) fn belongs(&mut self, qp: Qp, peer: usize) {
-        let before = self.peers.insert(qp, peer);
+    /// Notes that queue pair `qp` of this rail leads to `peer`, in this role.
+    pub(super) fn belongs(&mut self, qp: Qp, peer: usize, role: QpRole) {
+        let before = self.queue_pairs.insert(qp, (peer, role));
         debug_assert!(before.is_none(), "queue pair {qp:?} is known");
     }
 
-    /// The peer at the other end of a queue pair of this rail.
-    pub(super) fn peer_of(&self, qp: Qp) -> usize {
-        match self.peers.get(&qp) {
-            Some(peer) => *peer,
-            None => panic!(
-                "rail {} reports queue pair {}, which is not one of its own",
+    /// The peer at the other end of a queue pair of this rail, which must have this role.
+    pub(super) fn peer_of(&self, qp: Qp, role: QpRole) -> usize {
+        match self.queue_pairs.get(&qp) {
+            Some((peer, of)) if *of == role => *peer,
+            other => panic!(
+                "rail {} reports queue pair {} as {role:?}, which is {other:?}",
                 self.index, qp.0
             ),
         }
@@ -305,9 +306,24 @@ mod tests {
         let mut node = strict::nodes(1, &setup).remove(0);
         let mut open = |index| Rail::open(&mut *node, index, true).unwrap();
         let (mut first, mut second) = (open(0), open(1));
-        first.belongs(Qp(7), 1);
-        second.belongs(Qp(7), 2);
-        assert_eq!((first.peer_of(Qp(7)), second.peer_of(Qp(7))), (1, 2));
+        first.belongs(Qp(7), 1, QpRole::Control);
+        second.belongs(Qp(7), 2, QpRole::Bulk);
+        assert_eq!(first.peer_of(Qp(7), QpRole::Control), 1);
+        assert_eq!(second.peer_of(Qp(7), QpRole::Bulk), 2);
+    }
+
+    #[test]
+    fn notices_are_reserved_up_to_the_limit_and_receives_are_used_again() {
+        let mut node = strict::nodes(1, &Setup::default()).remove(0);
+        let mut rail = Rail::open(&mut *node, 0, true).unwrap();
+        for _ in 0..NOTICES {
+            assert!(rail.reserve_notice(&mut *node).unwrap());
+        }
+        assert!(!rail.reserve_notice(&mut *node).unwrap());
+        rail.release_notice();
+        // The strict device would refuse a further receive.
+        assert!(rail.reserve_notice(&mut *node).unwrap());
+        assert_eq!(rail.notices().receives, NOTICES);
     }
 
     #[test]

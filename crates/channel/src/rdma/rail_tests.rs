@@ -69,14 +69,16 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
     let numbers = |peer: usize| {
         let endpoint = hub.endpoints.get(peer).unwrap();
         let link = endpoint.link();
-        (link.rail(), [link.control.qp(), link.bulk.qp()])
+        let control = (link.control.qp(), qp_link::QpRole::Control);
+        let bulk = (link.bulk.qp(), qp_link::QpRole::Bulk);
+        (link.rail(), [control, bulk])
     };
     let (one, other) = (numbers(1), numbers(2));
     assert_eq!((one.0, other.0), (1, 0), "each on a rail of its own");
     assert_eq!(one.1, other.1, "with equal numbers");
-    for qp in one.1 {
-        assert_eq!(hub.rails[1].peer_of(qp), 1);
-        assert_eq!(hub.rails[0].peer_of(qp), 2);
+    for (qp, role) in one.1 {
+        assert_eq!(hub.rails[1].peer_of(qp, role), 1);
+        assert_eq!(hub.rails[0].peer_of(qp, role), 2);
     }
 }
 

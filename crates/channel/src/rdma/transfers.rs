@@ -9,7 +9,7 @@
 //! this write uses up is posted again before the number is forgotten. So no notice waits for this
 //! rank to poll.
 
-use device::{Completion, Remote};
+use device::Remote;
 
 use super::bulk::{Direction, LocalMemory, Transfer};
 use super::qp_link::{Note, PieceId};
@@ -148,10 +148,14 @@ impl Rdma {
     }
 
     /// A peer's write with a notice is whole.
-    pub(super) fn notice(&mut self, rail: usize, completion: &Completion) -> Result<()> {
+    pub(super) fn notice(
+        &mut self,
+        peer: usize,
+        rail: usize,
+        immediate: Option<u32>,
+    ) -> Result<()> {
         self.rails[rail].post_notice_receive(&mut *self.node)?;
-        let peer = self.rails[rail].peer_of(completion.qp);
-        match completion.immediate {
+        match immediate {
             Some(notice) if self.bulk.notice(rail, peer, notice) => {
                 self.rails[rail].release_notice();
                 Ok(())
