@@ -1,4 +1,4 @@
-//! Reading `constants.txt`, and the module `constants` that comes from it.
+//! The parser of `constants.txt`, and the generator of the module `constants`.
 
 use std::fmt::Write;
 
@@ -9,19 +9,22 @@ pub struct Group {
 
 pub struct Constant {
     pub name: String,
-    /// As written in the table: decimal, or hexadecimal for what is no integer in C.
+    /// The text of the table: decimal, or hexadecimal for values that are not integers in C.
     pub value: String,
     pub c_type: String,
 }
 
 impl Constant {
-    /// Whether C sees it at all.
+    /// Whether C has the constant.
     pub fn in_c(&self) -> bool {
         self.c_type != "fortran"
     }
 }
 
-/// Parses the table, or says which line is wrong and why.
+/// Parses the table.
+///
+/// # Errors
+/// The number of the wrong line, and the reason.
 pub fn parse(text: &str) -> Result<Vec<Group>, String> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -70,7 +73,12 @@ pub fn generate(groups: &[Group]) -> String {
                 c_type,
             } = constant;
             let (ty, value) = rust(c_type, value);
-            writeln!(text, "pub const {name}: {ty} = {value};").unwrap();
+            writeln!(
+                text,
+                "/// `{name}`: {}.\npub const {name}: {ty} = {value};",
+                group.title
+            )
+            .unwrap();
         }
     }
     write_class_names(&mut text, groups);

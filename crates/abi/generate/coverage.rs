@@ -11,8 +11,8 @@ pub fn generate(chapters: &[Chapter]) -> String {
          Every procedure of the MPI 5.0 ABI is exported. Those that do not work yet raise\n\
          `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of their communicator, window, file or\n\
          session. Large-count forms (`_c`) are counted: they share their code with the plain forms.\n\
-         How the suites of others fare is told in [foreign.md](foreign.md).\n\n\
-         This page is generated from `crates/abi/procedures.txt` (`REGENERATE=1 cargo test -p abi --test generated` rewrites it).\n\n\
+         [foreign.md](foreign.md) lists the results of other projects' test suites.\n\n\
+         This page is generated from `crates/abi/procedures.txt` (`REGENERATE=1 cargo test -p abi generated` rewrites it).\n\n\
          | chapter | | procedures | work |\n| ---: | --- | ---: | ---: |\n",
     );
     let (mut all, mut working) = (0, 0);

@@ -1,6 +1,6 @@
-//! The entry points: for every form of every procedure one body, and the two exported names that call
-//! it, by a jump that leaves the arguments where they are. `PMPI_X` never goes through `MPI_X`, so a tool that puts itself before `MPI_X` sees what the
-//! program calls and nothing that the library calls.
+//! The entry points: one body for every form of every procedure, and the two exported names that jump
+//! to it with the arguments in place. `PMPI_X` never calls `MPI_X`, so a tool that interposes on
+//! `MPI_X` sees the program's calls and none of the library's.
 
 use super::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
@@ -21,7 +21,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     let parameters: Vec<_> = procedure
         .parameters(large)
         // A variadic function of these ABIs receives its fixed arguments like any other, and
-        // MPI_Pcontrol looks at no others, so Rust need not be able to define one.
+        // MPI_Pcontrol reads no others, so Rust need not define a variadic function.
         .filter(|parameter| parameter.kind.word() != "...")
         .collect();
     let signature = parameters
@@ -43,12 +43,12 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     )
     .unwrap();
     if procedure.is_announced() {
-        // With the arguments where they are, so that the way of a call that finds its rank is not longer for it.
+        // The arguments stay in place, so a call that finds its rank pays nothing for this.
         let name = procedure.c_name("MPI_", large);
         writeln!(
             text,
             "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
-             // SAFETY: the caller's promises are passed on unchanged.\n    \
+             // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
              call_guard::announced(\"{name}\", move || unsafe {{ {body}({arguments}) }})\n}}"
         )
         .unwrap();
@@ -57,8 +57,10 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         let name = procedure.c_name(prefix, large);
         writeln!(
             text,
-            "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
-             // SAFETY: the caller's promises are passed on unchanged.\n    \
+            "/// `{name}`, as `mpi.h` declares it.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
+             program for this procedure.\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
+             // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
              unsafe {{ {body}({arguments}) }}\n}}"
         )
         .unwrap();
@@ -91,7 +93,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     }
 
     let (mut lines, mut decoded, mut passed) = (String::new(), String::new(), String::from("call"));
-    // No parameter is the plain form's alone, so the list of the `_c` form is the face's.
+    // Every parameter of the plain form is one of the `_c` form, whose list the procedure takes.
     for parameter in &procedure.parameters {
         let (name, expression) = (&parameter.name, parameter.decode(large));
         if parameter.kind.word() == "..." {
@@ -114,7 +116,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
             error_object(procedure, large),
             format!(
                 "running(\"{c_name}\", object, \
-                 // SAFETY: the caller's promises hold for the same call.\n        \
+                 // SAFETY: the C program's promises about the arguments hold for the repeated call.\n        \
                  move || unsafe {{ {body}_announced({arguments}) }}"
             ),
         ),
@@ -122,17 +124,17 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     format!(
         "{object}    \
          let decode = move || {{\n        \
-             // SAFETY: C promises that pointers are NULL or hold what their parameter says.\n        \
+             // SAFETY: C promises that pointers are NULL or point to the object of their parameter.\n        \
              unsafe {{\n{lines}            Ok(({decoded}))\n        }}\n    \
          }};\n    \
          call_guard::{frame}, decode, move |call, ({decoded})| {{\n        \
-             // SAFETY: the same.\n        \
+             // SAFETY: C promises the memory that the arguments describe.\n        \
              unsafe {{ procedures::{face}({passed}) }}\n    \
          }})\n"
     )
 }
 
-/// A statement that says whose error handler hears of this procedure's errors.
+/// The statement that names the object whose error handler gets this procedure's errors.
 fn error_object(procedure: &Procedure, large: bool) -> String {
     let classes = [
         ("comm", "Comm"),
@@ -150,7 +152,7 @@ fn error_object(procedure: &Procedure, large: bool) -> String {
             Some((&parameter.name, *variant))
         })
     };
-    // Section 14.7 of MPI 5.0: what concerns no open file goes to the handler of MPI_FILE_NULL.
+    // MPI 5.0 §14.7: errors without an open file go to the handler of MPI_FILE_NULL.
     let has_file = procedure
         .parameters
         .iter()

@@ -1,5 +1,5 @@
-//! `include/mpi.h` from the two tables. What is not in a table, the types, stands in `header_types.h`
-//! and, for users' functions, which need the enumerations among the constants, in `header_functions.h`.
+//! The generator of `include/mpi.h`. The types, which are in no table, come from `header_types.h`; the
+//! types of users' functions, which need enumerations among the constants, from `header_functions.h`.
 
 use super::constants::{Constant, Group};
 use super::table::{Chapter, Procedure};
@@ -12,7 +12,7 @@ const FUNCTIONS: &str = include_str!("header_functions.h");
 pub fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
     let mut text = String::from(
         "/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt and\n   \
-         constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi --test generated`. */\n\
+         constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */\n\
          #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n",
     );
     text.push_str(TYPES);

@@ -1,5 +1,5 @@
-//! What a parameter *is*: its C type in both forms of a procedure, the check that follows from its
-//! kind, and the Rust type with which it reaches the face.
+//! Kinds of parameters: the C type in both forms of a procedure, the check of the argument, and the
+//! Rust type that the procedure's function takes.
 
 use super::table::{Access, Length, Parameter};
 
@@ -17,18 +17,18 @@ struct Row {
     rust: [&'static str; 2],
 }
 
-/// How a parameter is decoded.
+/// The decoding of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Passed on as it is.
     Plain,
     /// Passed through the function of `args` that is named by the word.
     Checked,
-    /// An integer whose width depends on the form: reaches the face as i64, unchecked.
+    /// An integer whose width depends on the form; the procedure gets an unchecked i64.
     Widened,
-    /// The same, and must not be negative.
+    /// An integer whose width depends on the form and that must not be negative.
     Count,
-    /// int in C, bool in the face.
+    /// An int in C, a bool for the procedure.
     Flag,
     /// A C string.
     Text,
@@ -200,8 +200,8 @@ impl Parameter {
         }
     }
 
-    /// The expression that turns the raw argument into what the face takes. It may end in `?`, and may
-    /// use parameters of smaller index, which are decoded by then.
+    /// The expression that converts the raw argument for the procedure. It may end in `?`, and may use
+    /// parameters of smaller index, which are decoded before.
     pub fn decode(&self, large: bool) -> String {
         if self.only_large && !large {
             return "None".into();
@@ -217,7 +217,7 @@ impl Parameter {
     fn decode_present(&self, large: bool) -> String {
         let name = &self.name;
         let kind = self.kind;
-        // Both widths that are not C's int are 64 bits: MPI_Aint and MPI_Count are one.
+        // MPI_Aint and MPI_Count both have 64 bits.
         let wide = kind.rust(large) != "c_int";
         let option = if self.optional { "optional_" } else { "" };
         match (&self.length, self.access) {
@@ -226,7 +226,7 @@ impl Parameter {
                 Class::Plain => name.clone(),
                 Class::Checked => format!("args::{}(\"{name}\", {name})?", kind.word()),
                 Class::Widened => format!("{name} as i64"),
-                // Beside MPI_IN_PLACE a count says nothing (section 6.2 of MPI 5.0).
+                // With MPI_IN_PLACE the count is not significant (MPI 5.0 §6.2).
                 Class::Count if name == "sendcount" || name == "recvcount" => {
                     let buffer = name.replace("count", "buf");
                     format!("args::count_beside(\"{name}\", {buffer}.cast(), {name} as i64)?")
@@ -285,7 +285,7 @@ impl Parameter {
         let name = &self.name;
         match (&self.length, self.access) {
             (_, Access::In) => format!("args::text(\"{name}\", {name})?"),
-            // A constant counts the closing NUL, a length that the caller gives does not.
+            // A constant includes the closing NUL; a length from the caller does not.
             (Length::Named(length), _) if length.starts_with("MPI_") => {
                 format!("args::out_text(\"{name}\", {name}, {length} as usize)?")
             }

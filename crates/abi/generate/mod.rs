@@ -1,8 +1,8 @@
-//! From the two tables, `procedures.txt` and `constants.txt`, to everything that lists procedures or
-//! constants. The build script and the tests share this folder; the library itself carries none of it.
+//! The generators of everything that lists procedures or constants, from `procedures.txt` and
+//! `constants.txt`. The build script and the tests share this folder; the library contains none of it.
 //!
-//! What must hold: nothing else in the project lists procedures by hand, and each output is a pure
-//! function of the tables, so that a test can say when a checked-in one is stale.
+//! What must hold: no other list of procedures is written by hand, and each output is a pure function
+//! of the tables, so that a test can detect a stale checked-in file.
 
 pub mod constants;
 #[allow(dead_code)] // the build script writes no documents

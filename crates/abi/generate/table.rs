@@ -1,4 +1,4 @@
-//! Reading `procedures.txt`, whose head explains its columns.
+//! The parser of `procedures.txt`, whose head explains its columns.
 
 use super::kinds::Kind;
 
@@ -19,7 +19,7 @@ pub struct Procedure {
     /// The version of the standard that deprecated it.
     #[allow(dead_code)] // only the header says so
     pub deprecated: Option<String>,
-    /// What it returns where that is not an error code.
+    /// The kind of the return value, if it is not an error code.
     pub returns: Option<Kind>,
     pub state: State,
     pub parameters: Vec<Parameter>,
@@ -27,7 +27,7 @@ pub struct Procedure {
 
 pub enum State {
     Works,
-    /// The name of the work that it belongs to.
+    /// The name of the work that will make it work.
     Waits(String),
 }
 
@@ -73,12 +73,12 @@ impl Procedure {
         matches!(self.state, State::Works)
     }
 
-    /// Belongs to the tools interface, whose errors go through no handler.
+    /// Whether it belongs to the tools interface, whose errors go through no handler.
     pub fn is_tools(&self) -> bool {
         self.name.starts_with("T_")
     }
 
-    /// Who watches the program hears of its calls.
+    /// Whether a trace of the program's calls includes it.
     pub fn is_announced(&self) -> bool {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
@@ -101,7 +101,10 @@ impl Procedure {
     }
 }
 
-/// Parses the table, or says which line is wrong and why.
+/// Parses the table.
+///
+/// # Errors
+/// The number of the wrong line, and the reason.
 pub fn parse(text: &str) -> Result<Vec<Chapter>, String> {
     let mut chapters: Vec<Chapter> = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -1,9 +1,9 @@
-//! Arguments on their way from C: the checks that follow from a parameter's kind and need no lookup,
-//! and the views through which the face reads and writes C's memory without being unsafe itself.
+//! Arguments from C: the checks that follow from a parameter's kind and need no lookup, and the views
+//! through which safe code reads and writes C's memory.
 //!
-//! What must hold: a view is only made here, after its check, and only by the generated entry points,
-//! which pass on C's promise that a pointer is NULL or points to what its parameter says. The names in
-//! errors are the standard's parameter names.
+//! What must hold: a view is made only here, after its check, and only by the generated entry points.
+//! They pass on C's promise that a pointer is NULL or points to the object that its parameter
+//! describes. The names in errors are the standard's parameter names.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -22,6 +22,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 // Integers.
 
+/// A count, which must not be negative (MPI_ERR_COUNT).
 #[inline(always)]
 pub fn count(name: &str, value: i64) -> Result<i64> {
     if value < 0 {
@@ -31,7 +32,7 @@ pub fn count(name: &str, value: i64) -> Result<i64> {
     }
 }
 
-/// The count beside a buffer for which MPI_IN_PLACE may stand; then it is not looked at.
+/// The count of a buffer that may be MPI_IN_PLACE, which makes the count insignificant.
 #[inline(always)]
 pub fn count_beside(name: &str, buffer: *const c_void, value: i64) -> Result<i64> {
     if value < 0 && buffer == MPI_IN_PLACE.cast_const() {
@@ -46,23 +47,25 @@ pub fn n(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_COUNT, name, value as i64))
 }
 
-/// The length of an array of anything else.
+/// The length of an array of other things than requests and blocks (MPI_ERR_ARG).
 #[inline(always)]
 pub fn len(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, name, value as i64))
 }
 
+/// A number of dimensions, which must not be negative (MPI_ERR_DIMS).
 #[inline(always)]
 pub fn ndims(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_DIMS, name, value as i64))
 }
 
+/// A size in bytes, which must not be negative (MPI_ERR_SIZE).
 #[inline(always)]
 pub fn size(name: &str, value: isize) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_SIZE, name, value as i64))
 }
 
-/// A rank that a process must have.
+/// The rank of a process; no special value is allowed.
 #[inline(always)]
 pub fn rank(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -102,6 +105,7 @@ pub fn root(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
+/// A tag to send with, which must not be negative (MPI_ERR_TAG).
 #[inline(always)]
 pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -111,7 +115,7 @@ pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// A tag to receive.
+/// A tag to receive, or MPI_ANY_TAG.
 #[inline(always)]
 pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -128,9 +132,10 @@ pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
 pub struct Out<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
 
 impl<T> Out<'_, T> {
+    /// Writes the result.
     #[inline(always)]
     pub fn set(self, value: impl Into<T>) {
-        // SAFETY: made from a pointer that C promised to be writable for one T during the call.
+        // SAFETY: `out` was promised a place that is writable for one T during the call.
         unsafe { self.0.write(value.into()) }
     }
 }
@@ -138,7 +143,7 @@ impl<T> Out<'_, T> {
 impl Out<'_, Status> {
     /// Writes the error field alone.
     pub fn set_error(self, error: c_int) {
-        // SAFETY: as in `set`.
+        // SAFETY: `out` was promised a place that is writable for one status during the call.
         unsafe { (&raw mut (*self.0.as_ptr()).error).write(error) }
     }
 
@@ -146,7 +151,8 @@ impl Out<'_, Status> {
     /// (section 3.2.5 of MPI 5.0).
     #[inline(always)]
     pub fn fill(self, status: Status) {
-        // SAFETY: as in `set`; the field is copied as memory, for C need not have initialised it.
+        // SAFETY: `out` was promised a place that is writable for one status; the error field is
+        // copied as memory, because C need not have initialised it.
         unsafe {
             let error = &raw mut (*self.0.as_ptr()).error;
             let kept = error.cast::<MaybeUninit<c_int>>().read();
@@ -197,7 +203,7 @@ pub unsafe fn status<'a>(place: *mut Status) -> Option<Out<'a, Status>> {
 /// `place` is NULL or holds a T that nothing else touches during the call.
 #[inline(always)]
 pub unsafe fn inout<'a, T>(name: &str, place: *mut T) -> Result<&'a mut T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the pointer is NULL or fits this view.
     match unsafe { place.as_mut() } {
         Some(place) => Ok(place),
         None => Err(null(name)),
@@ -208,7 +214,7 @@ pub unsafe fn inout<'a, T>(name: &str, place: *mut T) -> Result<&'a mut T> {
 /// As for [`inout`].
 #[inline(always)]
 pub unsafe fn optional_inout<'a, T>(_name: &str, place: *mut T) -> Result<Option<&'a mut T>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the pointer is NULL or fits this view.
     Ok(unsafe { place.as_mut() })
 }
 
@@ -216,7 +222,7 @@ pub unsafe fn optional_inout<'a, T>(_name: &str, place: *mut T) -> Result<Option
 /// `place` is NULL or holds a T that nothing changes during the call.
 #[inline(always)]
 pub unsafe fn read<'a, T>(name: &str, place: *const T) -> Result<&'a T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the pointer is NULL or fits this view.
     match unsafe { place.as_ref() } {
         Some(place) => Ok(place),
         None => Err(null(name)),
@@ -235,7 +241,7 @@ pub unsafe fn slice<'a, T>(name: &str, start: *const T, length: usize) -> Result
     if start.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller's promise, and not NULL.
+    // SAFETY: the caller promises this array or string, and the pointer is not NULL.
     Ok(unsafe { slice::from_raw_parts(start, length) })
 }
 
@@ -249,7 +255,7 @@ pub unsafe fn slice_mut<'a, T>(name: &str, start: *mut T, length: usize) -> Resu
     if start.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller's promise, and not NULL.
+    // SAFETY: the caller promises this array or string, and the pointer is not NULL.
     Ok(unsafe { slice::from_raw_parts_mut(start, length) })
 }
 
@@ -261,17 +267,17 @@ pub unsafe fn slice_out<'a, T>(
     start: *mut T,
     length: usize,
 ) -> Result<&'a mut [MaybeUninit<T>]> {
-    // SAFETY: the caller's promise; a MaybeUninit needs no initialisation.
+    // SAFETY: the caller promises this array; a MaybeUninit needs no initialisation.
     unsafe { slice_mut(name, start.cast(), length) }
 }
 
-/// An array of T that is as long as the communicator says.
+/// An array whose length follows from the communicator.
 ///
 /// # Safety
-/// `start` is NULL or the start of that many Ts.
+/// `start` is NULL or the start of an array of the length that the communicator determines.
 #[inline(always)]
 pub unsafe fn array_of_comm<'a, T>(name: &'static str, start: *const T) -> CommArray<'a, T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the pointer is NULL or fits this view.
     unsafe { CommArray::new(name, start) }
 }
 
@@ -289,10 +295,11 @@ impl<'a> Statuses<'a> {
     pub fn get(&self, index: usize) -> Option<Out<'a, Status>> {
         let start = self.start?;
         assert!(index < self.length, "status {index} of {}", self.length);
-        // SAFETY: within the array that C promised.
+        // SAFETY: within the array of statuses that `statuses` was promised.
         Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
+    /// Whether the caller passed MPI_STATUSES_IGNORE.
     pub fn ignored(&self) -> bool {
         self.start.is_none()
     }
@@ -318,7 +325,7 @@ pub unsafe fn text<'a>(name: &str, start: *const c_char) -> Result<&'a CStr> {
     if start.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller's promise, and not NULL.
+    // SAFETY: the caller promises this array or string, and the pointer is not NULL.
     Ok(unsafe { CStr::from_ptr(start) })
 }
 
@@ -326,7 +333,8 @@ pub unsafe fn text<'a>(name: &str, start: *const c_char) -> Result<&'a CStr> {
 pub struct OutText<'a>(&'a mut [MaybeUninit<u8>]);
 
 impl OutText<'_> {
-    /// Writes as much of `text` as fits before the closing NUL, and says how many bytes that was.
+    /// Writes as much of `text` as fits before the closing NUL, and returns the number of bytes
+    /// written.
     pub fn set(self, text: &[u8]) -> usize {
         let length = text.len().min(self.0.len() - 1);
         for (place, byte) in self.0.iter_mut().zip(&text[..length]) {
@@ -342,13 +350,13 @@ impl OutText<'_> {
 #[inline(always)]
 pub unsafe fn out_text<'a>(name: &str, start: *mut c_char, size: usize) -> Result<OutText<'a>> {
     debug_assert!(size > 0);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the pointer is NULL or fits this view.
     Ok(OutText(unsafe {
         slice_mut(name, start.cast::<MaybeUninit<u8>>(), size)
     }?))
 }
 
-// Errors. Out of line, so that they cost the calls that succeed nothing but a branch.
+// Errors. Out of line, so that a successful call pays only a branch for them.
 
 #[cold]
 #[inline(never)]

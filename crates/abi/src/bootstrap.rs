@@ -17,7 +17,7 @@ use crate::remote;
 
 /// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled machine; and who watches
 /// it there.
-pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
+pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
     let Some(model) = job.model.take() else {
         let job: Arc<dyn Bootstrap> = Arc::new(job);
         let node = match job.hosts().count() {

@@ -1,118 +1,142 @@
 //! The user's buffer in C: an address, a count and a datatype.
 //!
-//! What must hold: a buffer of a predefined datatype costs a look at its size, and touches neither the
-//! table of datatypes nor a reference count. All else, and what an error says, stands out of line.
+//! What must hold: a buffer of a predefined datatype costs one lookup of its size, and touches neither
+//! the table of datatypes nor a reference count. Other datatypes and errors are out of line.
 
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Elements, Predefined, Type};
-use mpi::State;
+use mpi::{MessageBuffer, State};
 use std::ffi::c_void;
 
-/// Nothing of a program lies below: Linux maps no memory there.
+/// The lowest address that a program can have: Linux maps no memory below.
 const FIRST_PAGE: usize = 4096;
 
-/// The buffer of a communication call.
+/// The buffer arguments of a call: an address, a count and a datatype handle.
 ///
-/// # Safety
-/// By the standard's rules the memory belongs to the call until the operation completes: it is readable, and writable
-/// if the operation receives.
-#[inline(always)]
-pub unsafe fn buffer(
-    state: &State,
+/// The value carries the caller's promise about the memory, so its methods are safe.
+#[derive(Clone, Copy)]
+pub struct UserBuffer {
     address: *const c_void,
     count: i64,
     datatype: Datatype,
-) -> Result<Buffer, Error> {
-    let bytes = if address.addr() >= FIRST_PAGE {
-        dense(count, datatype)
-    } else {
-        None
-    };
-    // SAFETY: the caller's promise.
-    let mut buffer = unsafe { Buffer::dense(address.cast_mut().cast(), bytes.unwrap_or(0)) };
-    if bytes.is_none() {
-        // SAFETY: the same.
-        buffer = unsafe { any(state, address, count, datatype) }?;
-    }
-    Ok(buffer)
 }
 
-/// The same where MPI_IN_PLACE may stand for the address; it gives `None`, and count and datatype are not looked at.
-///
-/// # Safety
-/// As for [`buffer`].
-#[inline(always)]
-pub unsafe fn buffer_unless_in_place(
-    state: &State,
-    address: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<Option<Buffer>, Error> {
-    if address == MPI_IN_PLACE.cast_const() {
-        return Ok(None);
+impl UserBuffer {
+    /// The three arguments of one buffer.
+    ///
+    /// # Safety
+    /// The standard's rule for message buffers (MPI 5.0 §3.2, §3.7.2): from the call until the
+    /// operation is complete, the memory that `count` elements of `datatype` describe is readable,
+    /// is writable if the operation receives, and is not accessed by anybody else in a way that
+    /// conflicts. Addresses that no program has (NULL, MPI_IN_PLACE) are allowed here; the methods
+    /// reject or interpret them.
+    #[inline(always)]
+    pub unsafe fn new(address: *const c_void, count: i64, datatype: Datatype) -> UserBuffer {
+        UserBuffer {
+            address,
+            count,
+            datatype,
+        }
     }
-    // SAFETY: the caller's promise.
-    unsafe { buffer(state, address, count, datatype) }.map(Some)
+
+    /// The datatype handle.
+    #[inline(always)]
+    pub fn datatype(self) -> Datatype {
+        self.datatype
+    }
+
+    /// Whether MPI_IN_PLACE stands for the address.
+    #[inline(always)]
+    pub fn is_in_place(self) -> bool {
+        self.address == MPI_IN_PLACE.cast_const()
+    }
+
+    /// The memory of the buffer.
+    #[inline(always)]
+    pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
+        let bytes = if self.address.addr() >= FIRST_PAGE {
+            dense(self.count, self.datatype)
+        } else {
+            None
+        };
+        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of
+        // a datatype without gaps.
+        let mut buffer =
+            unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes.unwrap_or(0)) };
+        if bytes.is_none() {
+            buffer = self.any(state)?;
+        }
+        Ok(buffer)
+    }
+
+    /// The memory of the buffer, or `None` if MPI_IN_PLACE stands for the address; count and
+    /// datatype are then ignored.
+    #[inline(always)]
+    pub fn buffer_unless_in_place(self, state: &State) -> Result<Option<Buffer>, Error> {
+        if self.is_in_place() {
+            return Ok(None);
+        }
+        self.buffer(state).map(Some)
+    }
+
+    /// The elements of a reduction.
+    #[inline]
+    pub fn elements(self, state: &State) -> Result<Elements, Error> {
+        let start = self.address.cast_mut().cast();
+        let count = self.count as usize;
+        if self.address.addr() >= FIRST_PAGE
+            && dense(self.count, self.datatype).is_some()
+            && let Some(basic) = Predefined::from_handle(self.datatype.0)
+        {
+            // SAFETY: `new` was promised the memory of `count` elements of this datatype.
+            return Ok(unsafe { Elements::new(start, count, &Type::Predefined(basic)) });
+        }
+        self.any(state)?;
+        let ty = state.types.committed(self.datatype.id())?;
+        // SAFETY: `new` was promised the memory of `count` elements of this datatype; `any` has
+        // checked that they can lie at this address.
+        Ok(unsafe { Elements::new(start, count, &ty) })
+    }
+
+    /// The elements of a reduction, or `None` if MPI_IN_PLACE stands for the address.
+    #[inline]
+    pub fn elements_unless_in_place(self, state: &State) -> Result<Option<Elements>, Error> {
+        if self.is_in_place() {
+            return Ok(None);
+        }
+        self.elements(state).map(Some)
+    }
+
+    /// The memory of the buffer in every case but the common one, which [`UserBuffer::buffer`]
+    /// deals with.
+    #[inline(always)]
+    fn any(self, state: &State) -> Result<Buffer, Error> {
+        // SAFETY: `new` was promised the memory of `count` elements of this datatype.
+        unsafe { any(state, self.address, self.count, self.datatype) }
+    }
 }
 
-/// The elements of a reduction.
-///
-/// # Safety
-/// As for [`buffer`].
-#[inline]
-pub unsafe fn elements(
-    state: &State,
-    address: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<Elements, Error> {
-    let start = address.cast_mut().cast();
-    if address.addr() >= FIRST_PAGE
-        && dense(count, datatype).is_some()
-        && let Some(basic) = Predefined::from_handle(datatype.0)
-    {
-        // SAFETY: the caller's promise.
-        return Ok(unsafe { Elements::new(start, count as usize, &Type::Predefined(basic)) });
-    }
-    // SAFETY: the same.
-    unsafe {
-        any(state, address, count, datatype)?;
-        let ty = state.types.committed(datatype.id())?;
-        Ok(Elements::new(start, count as usize, &ty))
+impl MessageBuffer for UserBuffer {
+    #[inline(always)]
+    fn resolve(self, state: &State) -> Result<Buffer, Error> {
+        self.buffer(state)
     }
 }
 
-/// The same where MPI_IN_PLACE may stand for the address; it gives `None`.
-///
-/// # Safety
-/// As for [`buffer`].
-#[inline]
-pub unsafe fn elements_unless_in_place(
-    state: &State,
-    address: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<Option<Elements>, Error> {
-    if address == MPI_IN_PLACE.cast_const() {
-        return Ok(None);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { elements(state, address, count, datatype) }.map(Some)
-}
-
-/// How many bytes in a row the elements are, if the datatype is a predefined one without gaps.
+/// The length of the elements in bytes, if the datatype is predefined and has no gaps.
 #[inline(always)]
 fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     let size = Predefined::dense_size(datatype.0)?;
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// The buffer in every case that [`buffer`] has not dealt with itself.
+/// [`UserBuffer::any`]. It takes the parts: a buffer that is passed out of line would need memory in
+/// every call.
 ///
 /// # Safety
-/// As for [`buffer`].
+/// The promise of [`UserBuffer::new`].
 #[inline(never)]
 unsafe fn any(
     state: &State,
@@ -128,11 +152,12 @@ unsafe fn any(
     if address.addr() < FIRST_PAGE {
         check_low(address, count, &ty)?;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises the memory of `count` elements of this datatype.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as usize, &ty) })
 }
 
-/// NULL is MPI_BOTTOM, from where a datatype with absolute addresses counts.
+/// Rejects an address below every program's memory, unless the datatype has absolute addresses:
+/// NULL is then MPI_BOTTOM.
 #[cold]
 fn check_low(address: *const c_void, count: i64, ty: &Type) -> Result<(), Error> {
     let (start, _) = ty.span(count as usize)?;

@@ -1,10 +1,10 @@
-//! The frame around every call from C: is MPI running, what becomes of an error, and that no panic
-//! gets out.
+//! The guard around every call from C: it finds the rank, hands errors to their handler, and keeps
+//! panics from C.
 //!
-//! What must hold: the way of a call that succeeds is a load and two branches around the face's
-//! function; everything else is cold and stands below. A panic is a fault of the library after which
-//! nothing can be promised: it never unwinds into C, because entry points are `extern "C"` and the
-//! library is built to abort (see `raise::on_panic` for the words).
+//! What must hold: a successful call costs a load and two branches around the procedure's function;
+//! everything else is cold and comes last in this file. A panic is a fault of the library, after
+//! which nothing can be promised: it never unwinds into C, because entry points are `extern "C"` and
+//! the library is built to abort (`raise::on_panic` prints the message).
 
 use crate::constants::*;
 use crate::error::Error;
@@ -14,18 +14,22 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
 
-/// Whose error handler hears of an error.
+/// The object whose error handler gets the errors of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Object {
-    /// No object of the call: the handler of MPI_COMM_SELF.
+    /// The call has no such object: the handler of MPI_COMM_SELF.
     None,
+    /// A communicator.
     Comm(Comm),
+    /// A window.
     Win(Win),
+    /// A file.
     File(File),
+    /// A session.
     Session(Session),
 }
 
-/// The call that is under way.
+/// The current call.
 pub struct Call {
     /// The procedure's full name, such as `MPI_Send_c`.
     pub procedure: &'static str,
@@ -33,8 +37,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Errors of this call go to the handler of `object` from now on: for calls whose arguments do not
-    /// say so themselves, as MPI_Wait, where it is the communicator of the request.
+    /// Hands the errors of this call to the handler of `object` from now on. For calls whose
+    /// arguments do not name the object, such as MPI_Wait: there it is the request's communicator.
     pub fn raise_on(&self, object: Object) {
         self.object.set(object);
     }
@@ -43,6 +47,7 @@ impl Call {
 /// A call while MPI is running.
 pub struct Running {
     call: Call,
+    /// The rank of this process.
     pub rank: &'static Rank,
 }
 
@@ -54,8 +59,8 @@ impl Deref for Running {
     }
 }
 
-/// The frame of a procedure that needs a running MPI. `announced` is the same call, which is announced
-/// first; `decode` checks and turns the arguments.
+/// The guard of a procedure that needs a running MPI. `decode` checks and converts the arguments,
+/// `body` does the work, `announced` repeats the whole call after announcing it to the trace.
 #[inline(always)]
 pub fn running<A>(
     procedure: &'static str,
@@ -80,7 +85,7 @@ pub fn running<A>(
     }
 }
 
-/// The frame of a procedure that may be called at any time.
+/// The guard of a procedure that may be called at any time.
 #[inline(always)]
 pub fn early<A>(
     procedure: &'static str,
@@ -98,7 +103,7 @@ pub fn early<A>(
     }
 }
 
-/// The frame of a procedure of the tools interface, which returns its errors.
+/// The guard of a procedure of the tools interface, which returns its errors.
 #[inline(always)]
 pub fn tools<A>(
     procedure: &'static str,
@@ -123,14 +128,16 @@ fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
     }
 }
 
-/// Takes the parts of a call and not its address, so that a call whose address nobody takes needs no memory.
+/// Raises an error. It takes the parts of a call: a call whose address is taken would need memory
+/// in every procedure.
 #[cold]
 #[inline(never)]
 fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
     raise(procedure, object, &error)
 }
 
-/// Makes a call once more that did not find its rank: somebody watches the program, or MPI is not running.
+/// Repeats a call that found no rank, after announcing it to the trace. Without a trace, MPI is not
+/// running, which is a fatal error.
 #[inline(always)]
 pub fn announced(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
     if !LIBRARY.enter(procedure) {
@@ -163,7 +170,7 @@ pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
     unsupported_early(procedure, object)
 }
 
-/// The same for one that may be called at any time.
+/// The body of a procedure that does not work yet and may be called at any time.
 #[cold]
 pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
     let detail = "this procedure is not supported yet";
@@ -174,7 +181,7 @@ pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
     )
 }
 
-/// The same for one of the tools interface.
+/// The body of a procedure of the tools interface that does not work yet.
 #[cold]
 pub fn unsupported_tools() -> c_int {
     MPI_T_ERR_NOT_SUPPORTED
@@ -197,37 +204,43 @@ fn fatal(procedure: &str, error: &Error) -> ! {
 }
 
 impl Object {
-    /// The object of a call that gets the address of a handle. NULL is found by the checks that follow.
+    /// The communicator of a call that gets the address of its handle. Later checks reject NULL.
     ///
     /// # Safety
     /// `place` is NULL or holds a handle.
     #[inline(always)]
     pub unsafe fn comm_at(place: *const Comm) -> Object {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises NULL or a handle.
         unsafe { place.as_ref() }.map_or(Object::None, |comm| Object::Comm(*comm))
     }
 
+    /// The window of a call that gets the address of its handle.
+    ///
     /// # Safety
-    /// As for [`Object::comm_at`].
+    /// `place` is NULL or holds a handle.
     #[inline(always)]
     pub unsafe fn win_at(place: *const Win) -> Object {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises NULL or a handle.
         unsafe { place.as_ref() }.map_or(Object::None, |win| Object::Win(*win))
     }
 
+    /// The file of a call that gets the address of its handle.
+    ///
     /// # Safety
-    /// As for [`Object::comm_at`].
+    /// `place` is NULL or holds a handle.
     #[inline(always)]
     pub unsafe fn file_at(place: *const File) -> Object {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises NULL or a handle.
         unsafe { place.as_ref() }.map_or(Object::None, |file| Object::File(*file))
     }
 
+    /// The session of a call that gets the address of its handle.
+    ///
     /// # Safety
-    /// As for [`Object::comm_at`].
+    /// `place` is NULL or holds a handle.
     #[inline(always)]
     pub unsafe fn session_at(place: *const Session) -> Object {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises NULL or a handle.
         unsafe { place.as_ref() }.map_or(Object::None, |session| Object::Session(*session))
     }
 }

@@ -1,8 +1,8 @@
-//! Who looks at a program's calls from between them: on a modelled machine, what the program computes there may take
-//! virtual time, and a record may want to know when each call began and ended.
+//! Tracing of a program's MPI calls and of its computing between them. On a modelled machine,
+//! computing may take virtual time, and a trace records when each call began and ended.
 //!
-//! While the program computes, the library's pointer to the rank stands elsewhere (`state`), so a call does not find it,
-//! comes by here, and is made again. A rank that nobody watches pays nothing for it.
+//! While a traced program computes, the library's pointer to the rank is null (`state`). An entry
+//! point that finds null announces the call here and retries it. An untraced rank pays nothing.
 
 use crate::error::Error;
 use crate::raise;
@@ -10,24 +10,29 @@ use crate::state::Rank;
 use model::compute_trace::Replay;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The trace of this rank's calls.
 pub struct Watch(Mutex<Inner>);
 
 struct Inner {
     time: Time,
-    /// The processor's time when the program was last left alone, and what reading it takes.
+    /// The processor time at which the last call returned.
     since: u64,
+    /// The processor time that one reading of the clock takes.
     reading: u64,
 }
 
-/// Where the time comes from that computing takes.
+/// The source of the time that computing takes.
 pub enum Time {
+    /// Computing takes no virtual time.
     None,
-    /// So many thousandths of the processor's time.
+    /// Measured processor time, scaled by this many thousandths.
     Measured(u64),
+    /// Durations recorded in an earlier run.
     Replayed(Replay),
 }
 
 impl Watch {
+    /// A trace before the first call.
     pub fn new(time: Time) -> Watch {
         let readings = (0..32).map(|_| {
             let before = processor_time();
@@ -54,7 +59,7 @@ impl Watch {
                 Ok(nanos) => nanos,
                 Err(why) => {
                     let why = format!(
-                        "rank {}: {why}: what is replayed was recorded from a run that went otherwise (another program, \
+                        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, \
                          other arguments, another machine); record it again",
                         rank.rank()
                     );
@@ -65,13 +70,13 @@ impl Watch {
         rank.mpi.enter(call, computed);
     }
 
-    /// It goes back to the program.
+    /// The call returns to the program.
     pub fn leave(&self, rank: &Rank) {
         rank.mpi.leave();
         self.begin();
     }
 
-    /// From now on the program computes.
+    /// The program computes from now on.
     pub fn begin(&self) {
         let mut inner = self.lock();
         if let Time::Measured(_) = inner.time {
@@ -84,14 +89,14 @@ impl Watch {
     }
 }
 
-/// What all threads of the process together have had of processors, in nanoseconds: other ranks share the core, so the wall
-/// clock would count theirs too.
+/// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include
+/// other ranks that share the core.
 fn processor_time() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure is ours, and the clock exists on every Linux.
+    // SAFETY: the structure is a local variable, and the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

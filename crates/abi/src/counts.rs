@@ -1,5 +1,5 @@
-//! Counts and displacements, which C passes as int or, in the `_c` forms, as MPI_Count or MPI_Aint. The
-//! face sees i64 and need not know which form was called.
+//! Counts and displacements. C passes them as int or, in the `_c` forms, as MPI_Count or MPI_Aint;
+//! the procedures see i64 in both cases.
 
 use crate::args::null;
 use crate::constants::MPI_UNDEFINED;
@@ -19,6 +19,7 @@ pub struct Counts<'a> {
 }
 
 impl Counts<'_> {
+    /// The count at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> i64 {
         assert!(index < self.length, "count {index} of {}", self.length);
@@ -32,14 +33,17 @@ impl Counts<'_> {
         }
     }
 
+    /// The number of counts.
     pub fn len(&self) -> usize {
         self.length
     }
 
+    /// Whether the array has no element.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
+    /// All counts, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> {
         (0..self.length).map(|index| self.get(index))
     }
@@ -65,8 +69,8 @@ pub unsafe fn counts<'a>(
     })
 }
 
-/// An array of counts or displacements that is as long as the communicator says. It may be NULL where
-/// the call does not look at it (as at a rank that is not the root), so it is checked on first use.
+/// An array of counts or displacements whose length follows from the communicator. It may be NULL
+/// where the call does not read it, as at a rank that is not the root, so its first use checks it.
 #[derive(Clone, Copy)]
 pub struct CommCounts<'a> {
     name: &'static str,
@@ -79,13 +83,14 @@ impl<'a> CommCounts<'a> {
     /// # Safety
     /// `length` is the length that the standard gives to this parameter.
     pub unsafe fn with_len(&self, length: usize) -> Result<Counts<'a>> {
-        // SAFETY: C's promise about the array, whose length the caller knows.
+        // SAFETY: the maker of this value was promised the array; the caller knows its length.
         unsafe { counts(self.name, self.start, self.wide, length) }
     }
 }
 
 /// # Safety
-/// `start` is NULL or the start of as many integers of that width as the communicator says.
+/// `start` is NULL or the start of an array of integers of that width, of the length that the
+/// communicator determines.
 #[inline(always)]
 pub unsafe fn counts_of_comm<'a>(
     name: &'static str,
@@ -100,7 +105,8 @@ pub unsafe fn counts_of_comm<'a>(
     }
 }
 
-/// The same for an array of anything else.
+/// An array of other values than counts whose length follows from the communicator. It may be NULL
+/// where the call does not read it.
 #[derive(Clone, Copy)]
 pub struct CommArray<'a, T> {
     name: &'static str,
@@ -110,7 +116,7 @@ pub struct CommArray<'a, T> {
 
 impl<'a, T> CommArray<'a, T> {
     /// # Safety
-    /// `start` is NULL or the start of as many Ts as the communicator says.
+    /// `start` is NULL or the start of an array of the length that the communicator determines.
     pub unsafe fn new(name: &'static str, start: *const T) -> Self {
         CommArray {
             name,
@@ -122,11 +128,11 @@ impl<'a, T> CommArray<'a, T> {
     /// # Safety
     /// `length` is the length that the standard gives to this parameter.
     pub unsafe fn with_len(&self, length: usize) -> Result<&'a [T]> {
-        // SAFETY: C's promise about the array, whose length the caller knows.
+        // SAFETY: the maker of this value was promised the array; the caller knows its length.
         unsafe { crate::args::slice(self.name, self.start, length) }
     }
 
-    /// For the arguments that have special values, such as MPI_UNWEIGHTED.
+    /// The address, for arguments that have special values, such as MPI_UNWEIGHTED.
     pub fn address(&self) -> *const T {
         self.start
     }
@@ -144,7 +150,7 @@ impl OutCount<'_> {
     /// Writes the value, or MPI_UNDEFINED if it does not fit the caller's int.
     #[inline]
     pub fn set(self, value: i64) {
-        // SAFETY: not NULL, and C promised an integer of this width.
+        // SAFETY: `out_count` was promised an integer of this width, and rejects NULL.
         unsafe {
             if self.wide {
                 self.place.cast::<i64>().write(value);
@@ -159,7 +165,8 @@ impl OutCount<'_> {
     /// The value on entry. Only for parameters that are read and written.
     #[inline]
     pub fn get(self) -> i64 {
-        // SAFETY: not NULL, and C promised an initialised integer of this width.
+        // SAFETY: `out_count` was promised an integer of this width and rejects NULL; C initialises
+        // parameters that are read.
         unsafe {
             if self.wide {
                 self.place.cast::<i64>().read()
@@ -169,7 +176,7 @@ impl OutCount<'_> {
         }
     }
 
-    /// Whether the caller's integer is one of 64 bits.
+    /// Whether the caller's integer has 64 bits.
     pub fn is_wide(self) -> bool {
         self.wide
     }
@@ -200,6 +207,6 @@ pub unsafe fn optional_out_count<'a>(
     if place.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises NULL or an integer of that width.
     unsafe { out_count(name, place, wide) }.map(Some)
 }

@@ -1,3 +1,3 @@
-//! What went wrong in a call: the library's own errors, under the names of the face.
+//! Errors of calls: those of `mpi`, under the names that this crate uses.
 
 pub use mpi::{Class as ErrorClass, Error};

@@ -1,7 +1,7 @@
 //! Handles as C passes them: one pointer-sized word each, with a type per class.
 //!
-//! A predefined handle is its number in the ABI (below 4096). Any other names a place in a table, as
-//! `mpi::handle` says; here it is a word that is passed on, and `toint` and `fromint` are the identity.
+//! A predefined handle is its number in the ABI (below 4096). Any other handle is a place in a table
+//! of `mpi::handle`. This crate only passes handles on; `toint` and `fromint` are the identity.
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => {
@@ -12,10 +12,17 @@ macro_rules! handles {
             pub struct $name(pub usize);
 
             impl $name {
-                /// The handle as `mpi` knows it; a word that is none becomes one that names nothing.
+                /// The handle as `mpi` knows it. A word out of range becomes a handle that is never valid.
                 #[inline(always)]
                 pub fn id(self) -> u32 {
                     self.0.min(u32::MAX as usize) as u32
+                }
+            }
+
+            impl From<$name> for u32 {
+                #[inline(always)]
+                fn from(handle: $name) -> u32 {
+                    handle.id()
                 }
             }
 

@@ -1,13 +1,13 @@
-//! Info objects: ordered lists of keys and values. They need no running MPI, so their table belongs to
-//! the library and not to the rank.
+//! Info objects: ordered lists of keys and values. They may be used without a running MPI, so their
+//! table belongs to the library, not to the rank.
 
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
-use mpi::handle::{Kind, Slab};
+use mpi::handle::{ObjectKind, Slab};
 
 /// A key and its value.
-pub type Pair = (Vec<u8>, Vec<u8>);
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// The keys and values of one info object, in the order in which the keys were first set.
 #[derive(Clone, Default, Debug)]
@@ -30,7 +30,7 @@ impl InfoObject {
         }
     }
 
-    /// Whether the key was there.
+    /// Removes a key; false if it was not set.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let before = self.pairs.len();
         self.pairs.retain(|pair| pair.0 != key);
@@ -49,14 +49,14 @@ impl InfoObject {
 /// Every info object of the process.
 pub struct InfoTable {
     objects: Slab<InfoObject>,
-    /// MPI_INFO_ENV, once it was asked for.
+    /// MPI_INFO_ENV, made on first use.
     environment: Option<InfoObject>,
 }
 
 impl InfoTable {
     pub const fn new() -> InfoTable {
         InfoTable {
-            objects: Slab::new(Kind::Info),
+            objects: Slab::new(ObjectKind::Info),
             environment: None,
         }
     }
@@ -73,7 +73,7 @@ impl InfoTable {
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
 
-    /// Keys and values of an info object; none of MPI_INFO_NULL.
+    /// Keys and values of an info object. MPI_INFO_NULL has none.
     pub fn pairs(&mut self, info: Info) -> Result<&[Pair], Error> {
         match info {
             MPI_INFO_NULL => Ok(&[]),
@@ -93,7 +93,7 @@ impl InfoTable {
     }
 }
 
-/// What MPI_INFO_ENV says of this process.
+/// The contents of MPI_INFO_ENV in this process.
 fn environment() -> InfoObject {
     let arguments: Vec<_> = std::env::args_os()
         .map(|argument| argument.into_encoded_bytes())
@@ -101,9 +101,9 @@ fn environment() -> InfoObject {
     described(&arguments)
 }
 
-/// What MPI_INFO_ENV says of a process with these arguments: the keys of section 11.5 of MPI 5.0 whose
+/// The contents of MPI_INFO_ENV for a process with these arguments: the keys of MPI 5.0 §11.5 whose
 /// values are known without a launcher.
-pub fn described(arguments: &[Vec<u8>]) -> InfoObject {
+pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
     let mut object = InfoObject::default();
     if let [command, rest @ ..] = arguments {
         object.set(b"command", command);
@@ -118,7 +118,7 @@ pub fn described(arguments: &[Vec<u8>]) -> InfoObject {
 }
 
 /// The name of this machine.
-pub fn host_name() -> Vec<u8> {
+pub(crate) fn host_name() -> Vec<u8> {
     let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
     // SAFETY: the length leaves the last byte as it is, NUL.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;

@@ -1,20 +1,19 @@
 //! The C face of the library: the standard MPI ABI.
 //!
-//! Two tables stand for it. `procedures.txt` lists every procedure with its parameters and whether it
-//! works; `constants.txt` lists every constant. From them the build script makes the entry points
-//! (`entry`) and the constants, and the tests make sure that `include/mpi.h` and `docs/coverage.md`
-//! are what the tables say.
+//! Two tables define it. `procedures.txt` lists every procedure with its parameters and its state;
+//! `constants.txt` lists every constant. The build script generates the entry points (`entry`) and the
+//! constants from them. Tests compare `include/mpi.h` and `docs/coverage.md` with the tables.
 //!
-//! A call goes: entry point (generated: checks what follows from the kinds of its parameters, turns
-//! both integer widths into one) → `frame` (is MPI running, errors, panics) → `face` (hand-written,
-//! one function per procedure: looks up handles and calls the library).
+//! The path of a call: entry point (generated; checks each argument by its kind and converts both
+//! integer widths to one) → `call_guard` (finds the rank, handles errors) → `procedures`
+//! (hand-written, one function per procedure; looks up handles and calls `mpi`).
 //!
 //! **To make a procedure work**: write `pub fn name_without_mpi(call: &Running, …)` in the module of
-//! `face` that its subject belongs to, with the parameters that the compiler asks for, and change the
+//! `procedures` for its subject, with the parameters that the compiler asks for, and change the
 //! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
-//! `REGENERATE=1 cargo test -p abi --test generated`, which rewrites the coverage page.
+//! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!
-//! What must hold: nothing but the ABI's names is exported, and no panic leaves a call.
+//! What must hold: the library exports the ABI's names and no others, and no panic leaves a call.
 
 #![allow(
     clippy::too_many_arguments,

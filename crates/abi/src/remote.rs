@@ -10,7 +10,10 @@ use verbs::{Directory, VerbsNode};
 
 /// Opens the device by which this rank reaches those on other hosts: the first of those that `wanted` names, or that would
 /// be used.
-pub fn node(job: &Arc<dyn Bootstrap>, wanted: &str) -> std::result::Result<Box<dyn Node>, String> {
+pub(crate) fn node(
+    job: &Arc<dyn Bootstrap>,
+    wanted: &str,
+) -> std::result::Result<Box<dyn Node>, String> {
     open(job, wanted).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts().count();
         format!(

@@ -1,8 +1,8 @@
-//! The one static of the library: the rank that runs in this process, if one does, and what may be
-//! used when none does.
+//! The state of the library in this process: the rank, while MPI is running, and the tables that may
+//! be used at any time.
 //!
-//! `Rank` is published by MPI_Init and taken back by MPI_Finalize. Until it is there, only the
-//! procedures marked `e` in the table get past the frame.
+//! MPI_Init publishes `Rank` and MPI_Finalize withdraws it. Without a rank, the call guard admits only
+//! the procedures marked `e` in the table.
 
 use crate::call_guard::Object;
 use crate::call_trace::Watch;
@@ -17,12 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A running rank.
 pub struct Rank {
+    /// The rank behind the C face.
     pub mpi: Arc<mpi::Rank>,
-    /// It runs on a modelled machine.
+    /// Whether the rank runs on a modelled machine.
     pub in_virtual_time: bool,
-    /// Somebody wants to know of the program's calls, or of the time between them.
+    /// The trace of the program's calls, if they are traced or the time between them is charged.
     pub watch: Option<Watch>,
-    /// Calls the error handler of the object, and gives the code to return if it comes back.
+    /// Calls the error handler of the object, and gives the code to return if the handler returns.
     pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }
 
@@ -35,17 +36,20 @@ impl Deref for Rank {
     }
 }
 
+/// The state of the library in this process.
 pub struct Library {
     rank: AtomicPtr<Rank>,
-    /// The rank, while the program computes and is watched: then `rank` is NULL.
+    /// The rank, while a traced program computes; `rank` is null then.
     outside: AtomicPtr<Rank>,
+    /// MPI_Init was called.
     initialised: AtomicBool,
-    /// Info objects may be made and used at any time.
+    /// Info objects, which may be made and used at any time.
     infos: Mutex<InfoTable>,
-    /// And so may error classes, codes and strings be added.
+    /// Error classes, codes and strings of the program, which may be added at any time.
     codes: Mutex<Codes>,
 }
 
+/// The one instance of [`Library`].
 pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
     outside: AtomicPtr::new(ptr::null_mut()),
@@ -61,7 +65,7 @@ impl Library {
         self.rank_in_call().or_else(|| self.rank_outside())
     }
 
-    /// The rank, while MPI is running, unless this call must be announced first.
+    /// The rank, while MPI is running, unless the call is traced and not yet announced.
     #[inline(always)]
     pub fn rank_in_call(&self) -> Option<&'static Rank> {
         // SAFETY: only `start` brings in a pointer, from a reference that lives for ever.
@@ -70,11 +74,11 @@ impl Library {
 
     #[cold]
     fn rank_outside(&self) -> Option<&'static Rank> {
-        // SAFETY: as above.
+        // SAFETY: only `start` brings in a pointer, from a reference that lives for ever.
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a program that is watched; false if none is, or if it is in a call already.
+    /// Announces a call of a traced program. False if no program is traced or it is in a call already.
     #[cold]
     pub fn enter(&self, call: &'static str) -> bool {
         let Some(rank) = self.rank_outside() else {
@@ -89,7 +93,7 @@ impl Library {
         true
     }
 
-    /// The announced call goes back, unless it was the last.
+    /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
     pub fn leave(&self) {
         let Some(rank) = self.rank_in_call() else {
@@ -102,8 +106,8 @@ impl Library {
         }
     }
 
-    /// MPI runs from now on. The rank stays in memory until the process ends, for another thread may
-    /// still be looking at it when `stop` takes it back.
+    /// MPI runs from now on. The rank stays in memory until the process ends, because another thread
+    /// may still use it when `stop` withdraws it.
     pub fn start(&self, rank: &'static Rank) {
         self.initialised.store(true, Ordering::Relaxed);
         let place = match &rank.watch {
@@ -124,13 +128,13 @@ impl Library {
 
     /// The info objects of the process.
     pub fn infos(&self) -> MutexGuard<'_, InfoTable> {
-        // No operation on the table panics half-way.
+        // No operation on the table panics while the table is inconsistent.
         self.infos.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The error classes, codes and strings that the program added.
     pub fn codes(&self) -> MutexGuard<'_, Codes> {
-        // As above.
+        // No operation on the codes panics while they are inconsistent.
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,171 +5,179 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
-use crate::library::{Choice, Fabrics, Library};
-use crate::plan::{Benchmark, Family, Plan};
+use crate::library::{Fabrics, Library, LibraryChoice};
+use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
 
-/// Measure MPI libraries: latency, bandwidth, collectives, starting; and what the machine allows.
+/// Measure MPI libraries: latency, bandwidth, collectives and start-up; and the limits of the
+/// machine.
 ///
-/// Plain MPI calls through any libmpi_abi.so.1, by the procedures of the OSU micro-benchmarks.
+/// Benchmarks call any libmpi_abi.so.1 by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchArguments {
     #[command(subcommand)]
-    pub what: What,
+    pub(crate) what: BenchCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum What {
-    /// One way of a ping-pong, by size
-    Latency(Options),
-    /// One stream of windows of messages
-    Bw(Options),
-    /// Streams in both directions at once
-    Bibw(Options),
+pub(crate) enum BenchCommand {
+    /// One-way latency of a ping-pong, by size
+    Latency(MeasureOptions),
+    /// Bandwidth of windows of messages in one direction
+    Bw(MeasureOptions),
+    /// Bandwidth of windows of messages in both directions at once
+    Bibw(MeasureOptions),
     /// Message rate of all pairs of ranks together
-    MbwMr(Options),
-    /// Launcher, MPI_Init and MPI_Finalize: wall time, and memory after Init
-    Init(Options),
-    /// MPI_Barrier: the time of a call, averaged over the ranks
-    Barrier(Options),
-    /// MPI_Bcast from rank 0, likewise
-    Bcast(Options),
-    /// MPI_Reduce to rank 0: sums of 32-bit integers
-    Reduce(Options),
-    /// MPI_Allreduce: sums of 32-bit integers
-    Allreduce(Options),
+    MbwMr(MeasureOptions),
+    /// Launcher, MPI_Init and MPI_Finalize: wall-clock time, and memory after MPI_Init
+    Init(MeasureOptions),
+    /// MPI_Barrier: time of a call, averaged over the ranks
+    Barrier(MeasureOptions),
+    /// MPI_Bcast from rank 0
+    Bcast(MeasureOptions),
+    /// MPI_Reduce of 32-bit integers (sum) to rank 0
+    Reduce(MeasureOptions),
+    /// MPI_Allreduce of 32-bit integers (sum)
+    Allreduce(MeasureOptions),
     /// MPI_Gather to rank 0, by the size of a rank's block
-    Gather(Options),
+    Gather(MeasureOptions),
     /// MPI_Scatter from rank 0, by the size of a rank's block
-    Scatter(Options),
+    Scatter(MeasureOptions),
     /// MPI_Allgather, by the size of a rank's block
-    Allgather(Options),
+    Allgather(MeasureOptions),
     /// MPI_Alltoall, by the size of a block
-    Alltoall(Options),
-    /// What NAS LU sends: wavefronts over a grid of ranks, then faces, by the size of a plane's message
-    Sweep(Options),
-    /// What NAS IS sends: MPI_Allreduce, MPI_Alltoall and MPI_Alltoallv, by the size of a rank's part
-    Sort(Options),
-    /// What the machine allows, without MPI
+    Alltoall(MeasureOptions),
+    /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's
+    /// message
+    Sweep(MeasureOptions),
+    /// Messages of NAS IS: MPI_Allreduce, MPI_Alltoall and MPI_Alltoallv, by the size of a rank's
+    /// part
+    Sort(MeasureOptions),
+    /// Limits of the machine, without MPI
     Limits(LimitsOptions),
-    /// Everything that has a threshold, against the peers, judged
+    /// All benchmarks with a threshold, compared with other libraries
     Table(TableOptions),
 }
 
-impl What {
-    /// Unless it is something else than MPI calls.
-    pub fn benchmark(&self) -> Option<(Benchmark, &Options)> {
+impl BenchCommand {
+    /// The benchmark and its options; `None` for `limits` and `table`.
+    pub(crate) fn benchmark(&self) -> Option<(Benchmark, &MeasureOptions)> {
         Some(match self {
-            What::Latency(options) => (Benchmark::Latency, options),
-            What::Bw(options) => (Benchmark::Bw, options),
-            What::Bibw(options) => (Benchmark::Bibw, options),
-            What::MbwMr(options) => (Benchmark::MbwMr, options),
-            What::Init(options) => (Benchmark::Init, options),
-            What::Barrier(options) => (Benchmark::Barrier, options),
-            What::Bcast(options) => (Benchmark::Bcast, options),
-            What::Reduce(options) => (Benchmark::Reduce, options),
-            What::Allreduce(options) => (Benchmark::Allreduce, options),
-            What::Gather(options) => (Benchmark::Gather, options),
-            What::Scatter(options) => (Benchmark::Scatter, options),
-            What::Allgather(options) => (Benchmark::Allgather, options),
-            What::Alltoall(options) => (Benchmark::Alltoall, options),
-            What::Sweep(options) => (Benchmark::Sweep, options),
-            What::Sort(options) => (Benchmark::Sort, options),
-            What::Limits(_) | What::Table(_) => return None,
+            BenchCommand::Latency(options) => (Benchmark::Latency, options),
+            BenchCommand::Bw(options) => (Benchmark::Bw, options),
+            BenchCommand::Bibw(options) => (Benchmark::Bibw, options),
+            BenchCommand::MbwMr(options) => (Benchmark::MbwMr, options),
+            BenchCommand::Init(options) => (Benchmark::Init, options),
+            BenchCommand::Barrier(options) => (Benchmark::Barrier, options),
+            BenchCommand::Bcast(options) => (Benchmark::Bcast, options),
+            BenchCommand::Reduce(options) => (Benchmark::Reduce, options),
+            BenchCommand::Allreduce(options) => (Benchmark::Allreduce, options),
+            BenchCommand::Gather(options) => (Benchmark::Gather, options),
+            BenchCommand::Scatter(options) => (Benchmark::Scatter, options),
+            BenchCommand::Allgather(options) => (Benchmark::Allgather, options),
+            BenchCommand::Alltoall(options) => (Benchmark::Alltoall, options),
+            BenchCommand::Sweep(options) => (Benchmark::Sweep, options),
+            BenchCommand::Sort(options) => (Benchmark::Sort, options),
+            BenchCommand::Limits(_) | BenchCommand::Table(_) => return None,
         })
     }
 }
 
 #[derive(Debug, Args)]
-pub struct Options {
-    /// Ranks; several numbers measure each of them
-    #[arg(short = 'n', long, value_delimiter = ',', default_value = "2")]
-    pub ranks: Vec<usize>,
-    /// Message sizes, doubling: MIN:MAX, MIN:, :MAX or MAX, in bytes or with K, M, G
+pub(crate) struct MeasureOptions {
+    /// Number of ranks; several numbers are measured one after the other
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "2",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
+    pub(crate) ranks: Vec<usize>,
+    /// Message sizes, doubling from MIN to MAX: MIN:MAX, MIN:, :MAX or MAX, in bytes or with K, M,
+    /// G
     #[arg(short = 'm', long, value_name = "MIN:MAX")]
-    pub message_size: Option<String>,
-    /// Timed iterations of every size [default: by size, fewer where they would take seconds]
-    #[arg(short = 'i', long, value_parser = clap::value_parser!(u64).range(1..))]
-    pub iterations: Option<u64>,
-    /// Iterations of every size before the timed ones
-    #[arg(short = 'x', long)]
-    pub warmup: Option<usize>,
+    pub(crate) message_size: Option<String>,
+    /// Timed iterations of each size [default: by size, fewer if they would take seconds]
+    #[arg(short = 'i', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) iterations: Option<u64>,
+    /// Warm-up iterations of each size
+    #[arg(short = 'x', long, value_parser = |word: &str| whole_number::<usize>(word, ANY))]
+    pub(crate) warmup: Option<usize>,
     /// Messages in flight (bw, bibw, mbw-mr) [default: 64]
-    #[arg(short = 'W', long, value_parser = clap::value_parser!(u64).range(1..))]
-    pub window_size: Option<u64>,
+    #[arg(short = 'W', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) window_size: Option<u64>,
     /// Check the data of every iteration
     #[arg(short = 'c', long)]
-    pub validation: bool,
-    /// Percentiles of the single iterations; each is then timed, which costs tens of nanoseconds
-    #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',')]
-    pub percentiles: Vec<f64>,
+    pub(crate) validation: bool,
+    /// Report percentiles of single iterations; timing each one costs tens of nanoseconds
+    #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',', value_parser = decimal)]
+    pub(crate) percentiles: Vec<f64>,
     #[command(flatten)]
-    pub choice: ChoiceOptions,
+    pub(crate) choice: ChoiceOptions,
     #[command(flatten)]
-    pub output: OutputOptions,
+    pub(crate) output: OutputOptions,
 }
 
 #[derive(Debug, Args)]
-pub struct LimitsOptions {
-    /// Rounds of all limits
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    pub rounds: u64,
+pub(crate) struct LimitsOptions {
+    /// Number of rounds
+    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) rounds: u64,
     #[command(flatten)]
-    pub output: OutputOptions,
+    pub(crate) output: OutputOptions,
 }
 
 #[derive(Debug, Args)]
-pub struct TableOptions {
-    /// Write the table and the verdicts there
+pub(crate) struct TableOptions {
+    /// Write the tables and the thresholds to this file, as Markdown
     #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Fail if a threshold is not met
+    pub(crate) markdown: Option<PathBuf>,
+    /// Fail if a threshold is missed
     #[arg(long)]
-    pub check: bool,
+    pub(crate) check: bool,
     #[command(flatten)]
-    pub choice: ChoiceOptions,
+    pub(crate) choice: ChoiceOptions,
     #[command(flatten)]
-    pub output: OutputOptions,
+    pub(crate) output: OutputOptions,
 }
 
-// Which libraries. (A `///` would become the help of what this is part of.)
+// The libraries to measure. (A `///` here would replace the help of the subcommand.)
 #[derive(Debug, Args)]
-pub struct ChoiceOptions {
-    /// The library to measure [default: our own, ../lib/libmpi_abi.so.1 beside this command]
+pub(crate) struct ChoiceOptions {
+    /// Library to measure [default: ../lib/libmpi_abi.so.1, relative to this command]
     #[arg(long, value_name = "PATH")]
-    pub library: Option<PathBuf>,
-    /// Libraries to compare with, run alternately
+    pub(crate) library: Option<PathBuf>,
+    /// Libraries to compare with; all libraries run alternately
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
-    pub against: Vec<PathBuf>,
-    /// The launcher of a library, if not the one installed with it: COMMAND for the library
-    /// measured, LIBRARY=COMMAND for any; `{ranks}` stands for their number
+    pub(crate) against: Vec<PathBuf>,
+    /// Launcher of a library, if not the one installed with it: COMMAND for the measured library,
+    /// LIBRARY=COMMAND for any; `{ranks}` stands for the number of ranks
     #[arg(long, value_name = "[LIBRARY=]COMMAND")]
-    pub launcher: Vec<String>,
-    /// Run on modelled machines instead, in virtual time: names from `fishplate fabric list`, or files
+    pub(crate) launcher: Vec<String>,
+    /// Run on modelled machines, in virtual time: names from `fishplate fabric list`, or files
     #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',', conflicts_with_all = ["library", "against", "launcher"])]
-    pub fabric: Vec<String>,
+    pub(crate) fabric: Vec<String>,
     /// Ranks on each host of a modelled machine
-    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric")]
-    pub ppn: usize,
-    /// What all that looks random on a modelled machine follows from
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric")]
-    pub seed: u64,
-    /// Write what the ranks, buses and links of a modelled machine did, for ui.perfetto.dev
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
+    pub(crate) ppn: usize,
+    /// Seed for everything random in the model
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
+    pub(crate) seed: u64,
+    /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
-    pub trace: Option<PathBuf>,
-    /// Rounds of all libraries; on a modelled machine one says all
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    pub rounds: u64,
-    /// Give up a run that says nothing for so many seconds
-    #[arg(long, default_value_t = 120.0, value_name = "SECONDS")]
-    pub timeout: f64,
+    pub(crate) trace: Option<PathBuf>,
+    /// Number of rounds (modelled machines need only one: results are exact)
+    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) rounds: u64,
+    /// Abort a run after this many seconds without output
+    #[arg(long, default_value_t = 120.0, value_name = "SECONDS", value_parser = decimal)]
+    pub(crate) timeout: f64,
 }
 
 impl ChoiceOptions {
-    /// What to measure; `command` is this executable.
-    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+    /// The libraries to measure. `command` is this executable.
+    pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
         if self.modelled() {
             let fabrics = Fabrics {
                 names: self.fabric.clone(),
@@ -180,7 +188,7 @@ impl ChoiceOptions {
             return fabrics.libraries(command);
         }
         let (subject, against) = (self.library.clone(), self.against.clone());
-        let choice = Choice {
+        let choice = LibraryChoice {
             subject,
             against,
             launchers: self.launcher.clone(),
@@ -188,12 +196,12 @@ impl ChoiceOptions {
         choice.libraries(command)
     }
 
-    pub fn modelled(&self) -> bool {
+    pub(crate) fn modelled(&self) -> bool {
         !self.fabric.is_empty()
     }
 
-    /// In virtual time every round would be the same.
-    pub fn rounds(&self) -> usize {
+    /// The number of rounds. In virtual time all rounds would be equal, so there is one.
+    pub(crate) fn rounds(&self) -> usize {
         if self.modelled() {
             1
         } else {
@@ -201,30 +209,32 @@ impl ChoiceOptions {
         }
     }
 
-    pub fn timeout(&self) -> Result<Duration> {
+    pub(crate) fn timeout(&self) -> Result<Duration> {
         match Duration::try_from_secs_f64(self.timeout) {
             Ok(timeout) if timeout > Duration::ZERO => Ok(timeout),
-            _ => bail!("--timeout {}: seconds above 0 are wanted", self.timeout),
+            _ => bail!("--timeout {}: valid are seconds above 0", self.timeout),
         }
     }
 }
 
-// What becomes of the results.
+// The form of the results.
 #[derive(Debug, Args)]
-pub struct OutputOptions {
-    /// Print one JSON object a line instead of tables
+pub(crate) struct OutputOptions {
+    /// Print one JSON object per line instead of tables
     #[arg(long)]
-    pub json: bool,
-    /// Draw them, as FILE.svg or FILE.png
+    pub(crate) json: bool,
+    /// Draw a plot, as FILE.svg or FILE.png
     #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    pub(crate) plot: Option<PathBuf>,
 }
 
-impl Options {
-    pub fn cases(&self, benchmark: Benchmark) -> Result<Vec<Case>> {
+impl MeasureOptions {
+    pub(crate) fn cases(&self, benchmark: Benchmark) -> Result<Vec<Case>> {
         let plan = self.plan(benchmark)?;
         if self.choice.trace.is_some() && self.ranks.len() * self.choice.fabric.len() > 1 {
-            bail!("--trace: a file holds one run; name one --fabric and one number of ranks");
+            bail!(
+                "--trace: a trace holds one run; give a single --fabric and a single number of ranks"
+            );
         }
         let case = |&ranks: &usize| {
             benchmark.check_ranks(ranks)?;
@@ -236,16 +246,18 @@ impl Options {
         self.ranks.iter().map(case).collect()
     }
 
-    fn plan(&self, benchmark: Benchmark) -> Result<Plan> {
+    fn plan(&self, benchmark: Benchmark) -> Result<WorkerPlan> {
         let (name, family) = (benchmark.name(), benchmark.family());
         let range = self
             .message_size
             .as_deref()
             .map(SizeRange::parse)
             .transpose()?;
-        let mut plan = Plan::new(benchmark, range.as_ref())?;
+        let mut plan = WorkerPlan::new(benchmark, range.as_ref())?;
         match self.window_size {
-            Some(_) if family != Family::Bandwidth => bail!("{name} has no window: leave out -W"),
+            Some(_) if family != Family::Bandwidth => {
+                bail!("-W is not for {name}, which has no window")
+            }
             Some(window) => plan.window = window as usize,
             None => {}
         }
@@ -254,14 +266,16 @@ impl Options {
             .iter()
             .find(|p| !(0.0..=100.0).contains(*p))
         {
-            bail!("-z {wrong}: a percentile is from 0 to 100");
+            bail!("-z {wrong}: valid are percentiles from 0 to 100");
         }
         let options = self.iterations.is_some() || self.warmup.is_some();
         if family == Family::Start && (options || self.validation || !self.percentiles.is_empty()) {
-            bail!("init is started once a round: leave out -i, -x, -c and -z, and set --rounds");
+            bail!(
+                "-i, -x, -c and -z are not for init, which starts one job per round: use --rounds"
+            );
         }
         if self.choice.modelled() && family == Family::Start {
-            bail!("init is not modelled: leave out --fabric");
+            bail!("--fabric is not for init: start-up is not modelled");
         }
         plan.modelled = self.choice.modelled();
         plan.iterations = self.iterations.map(|n| n as usize);
@@ -279,7 +293,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Whole {
         #[command(flatten)]
-        arguments: Arguments,
+        arguments: BenchArguments,
     }
 
     fn cases(words: &str) -> Result<Vec<Case>> {
@@ -325,8 +339,11 @@ mod tests {
         for (words, reason) in [
             ("bench latency -n 3", "between 2 ranks"),
             ("bench latency -W 8", "no window"),
-            ("bench latency -i 0", "0 is not in"),
-            ("bench latency --fabric qdr,fdr --trace t.json", "one run"),
+            ("bench latency -i 0", "whole numbers from 1"),
+            (
+                "bench latency --fabric qdr,fdr --trace t.json",
+                "holds one run",
+            ),
             ("bench latency -z 101", "from 0 to 100"),
             ("bench init -i 3", "--rounds"),
             ("bench barrier -m 4", "no message sizes"),

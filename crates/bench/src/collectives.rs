@@ -1,16 +1,20 @@
-//! Collectives: each call is timed on every rank, with a barrier after it, and the times are
-//! averaged over the ranks.
+//! Collective benchmarks: each call is timed on every rank, with a barrier after it, and the times
+//! are averaged over the ranks.
 
 use anyhow::Result;
 use memmap2::MmapMut;
 
 use crate::ffi::Mpi;
-use crate::plan::{Benchmark, Plan};
-use crate::procedure::{Iteration, Procedure, Repeated, buffer, pattern, verify};
+use crate::plan::{Benchmark, WorkerPlan};
+use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
 
 const ROOT: usize = 0;
 
-pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dyn Procedure + 'a>> {
+pub(crate) fn procedure<'a>(
+    mpi: &'a Mpi,
+    plan: &WorkerPlan,
+    largest: usize,
+) -> Result<Box<dyn Procedure + 'a>> {
     let operation = plan.benchmark;
     let blocks = |of_each: bool| {
         if of_each {
@@ -79,7 +83,7 @@ impl Iteration for Collective<'_> {
             Benchmark::Scatter => mpi.scatter(&send[..all], &mut recv[..size], ROOT),
             Benchmark::Allgather => mpi.allgather(&send[..size], &mut recv[..all]),
             Benchmark::Alltoall => mpi.alltoall(&send[..all], &mut recv[..all]),
-            other => unreachable!("{} is no collective", other.name()),
+            other => unreachable!("{} is not a collective", other.name()),
         }
     }
 
@@ -107,7 +111,7 @@ impl Iteration for Collective<'_> {
             _ if sends_blocks(self.operation) && size > 0 => {
                 let blocks = self.send[..size * ranks].chunks_exact_mut(size);
                 for (to, block) in blocks.enumerate() {
-                    paint(block, lane(rank, to), iteration);
+                    paint(block, pair_seed(rank, to), iteration);
                 }
             }
             _ => paint(&mut self.send[..size], rank, iteration),
@@ -128,10 +132,12 @@ impl Iteration for Collective<'_> {
                 sum.to_ne_bytes()[at % 4]
             }),
             Benchmark::Scatter => verify(&self.recv[..size], |at| {
-                pattern(lane(ROOT, rank), iteration, at)
+                pattern(pair_seed(ROOT, rank), iteration, at)
             }),
             Benchmark::Alltoall => (0..ranks).try_for_each(|from| {
-                verify(block(from), |at| pattern(lane(from, rank), iteration, at))
+                verify(block(from), |at| {
+                    pattern(pair_seed(from, rank), iteration, at)
+                })
             }),
             _ => (0..ranks)
                 .try_for_each(|from| verify(block(from), |at| pattern(from, iteration, at))),
@@ -139,15 +145,9 @@ impl Iteration for Collective<'_> {
     }
 }
 
-/// A number for the way from one rank to another.
-fn lane(from: usize, to: usize) -> usize {
+/// A seed of the data from one rank to another.
+fn pair_seed(from: usize, to: usize) -> usize {
     from + 5 * to
-}
-
-fn paint(block: &mut [u8], sender: usize, iteration: usize) {
-    for (at, byte) in block.iter_mut().enumerate() {
-        *byte = pattern(sender, iteration, at);
-    }
 }
 
 fn summand(rank: usize, iteration: usize, at: usize) -> i32 {

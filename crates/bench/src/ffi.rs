@@ -1,10 +1,11 @@
-//! A foreign MPI library, opened at run time, as safe Rust.
+//! A safe interface to a foreign MPI library that is opened at run time.
 //!
-//! All of this crate's `unsafe` stands here: calling a foreign library cannot be safe, for nothing
-//! checks that a symbol is what its name says. Everything above works with slices and `Result`s.
-//! What must hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the standard
-//! ABI (MPI 5.0, chapter 20); buffers outlive the operations on them, which is why nonblocking
-//! operations exist only inside [`Mpi::window`].
+//! All `unsafe` of this crate is here: nothing can check that a symbol has the prototype that its
+//! name promises.
+//!
+//! What must always hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the
+//! standard ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking
+//! operations therefore exist only inside [`Mpi::window`].
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -21,19 +22,20 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 
 /// A handle of the ABI: a pointer, or one of the small constants.
-type Handle = usize;
+type AbiHandle = usize;
 
-const COMM_WORLD: Handle = 0x101;
-const SUM: Handle = 0x21;
-const INT: Handle = 0x209;
-const BYTE: Handle = 0x247;
-const ERRORS_RETURN: Handle = 0x143;
-const REQUEST_NULL: Handle = 0x180;
+const COMM_WORLD: AbiHandle = 0x101;
+const SUM: AbiHandle = 0x21;
+const INT: AbiHandle = 0x209;
+const BYTE: AbiHandle = 0x247;
+const ERRORS_RETURN: AbiHandle = 0x143;
+const REQUEST_NULL: AbiHandle = 0x180;
 const STATUS_IGNORE: *mut c_void = ptr::null_mut();
 const MAX_ERROR_STRING: usize = 512;
 const MAX_LIBRARY_VERSION_STRING: usize = 8192;
 
-/// From a list of C prototypes: a struct of function pointers, and how to fill it from a library.
+/// Makes a struct of function pointers from a list of C prototypes, and its constructor from a
+/// library.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($argument:ty),* );)*) => {
         struct Functions { $($field: unsafe extern "C" fn($($argument),*) -> c_int,)* }
@@ -44,7 +46,7 @@ macro_rules! functions {
                     // SAFETY: the standard ABI fixes the prototype behind each of these names, and
                     // the pointer is used no longer than `Mpi` keeps the library open.
                     $field: unsafe { *library.get(concat!($symbol, "\0"))
-                        .with_context(|| format!("it lacks {}", $symbol))? },
+                        .with_context(|| format!("it has no {}", $symbol))? },
                 )* })
             }
         }
@@ -54,54 +56,58 @@ macro_rules! functions {
 functions! {
     init = "MPI_Init" (*mut c_int, *mut *mut *mut c_char);
     finalize = "MPI_Finalize" ();
-    abort = "MPI_Abort" (Handle, c_int);
-    rank = "MPI_Comm_rank" (Handle, *mut c_int);
-    size = "MPI_Comm_size" (Handle, *mut c_int);
-    set_errhandler = "MPI_Comm_set_errhandler" (Handle, Handle);
+    abort = "MPI_Abort" (AbiHandle, c_int);
+    rank = "MPI_Comm_rank" (AbiHandle, *mut c_int);
+    size = "MPI_Comm_size" (AbiHandle, *mut c_int);
+    set_errhandler = "MPI_Comm_set_errhandler" (AbiHandle, AbiHandle);
     error_string = "MPI_Error_string" (c_int, *mut c_char, *mut c_int);
     library_version = "MPI_Get_library_version" (*mut c_char, *mut c_int);
-    send = "MPI_Send" (*const u8, c_int, Handle, c_int, c_int, Handle);
-    recv = "MPI_Recv" (*mut u8, c_int, Handle, c_int, c_int, Handle, *mut c_void);
-    isend = "MPI_Isend" (*const u8, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    irecv = "MPI_Irecv" (*mut u8, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    waitall = "MPI_Waitall" (c_int, *mut Handle, *mut c_void);
-    barrier = "MPI_Barrier" (Handle);
-    bcast = "MPI_Bcast" (*mut u8, c_int, Handle, c_int, Handle);
-    reduce = "MPI_Reduce" (*const i32, *mut i32, c_int, Handle, Handle, c_int, Handle);
-    allreduce = "MPI_Allreduce" (*const i32, *mut i32, c_int, Handle, Handle, Handle);
-    gather = "MPI_Gather" (*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle);
-    scatter = "MPI_Scatter" (*const u8, c_int, Handle, *mut u8, c_int, Handle, c_int, Handle);
-    allgather = "MPI_Allgather" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
-    alltoall = "MPI_Alltoall" (*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle);
-    alltoallv = "MPI_Alltoallv" (*const u8, *const c_int, *const c_int, Handle, *mut u8, *const c_int, *const c_int, Handle, Handle);
+    send = "MPI_Send" (*const u8, c_int, AbiHandle, c_int, c_int, AbiHandle);
+    recv = "MPI_Recv" (*mut u8, c_int, AbiHandle, c_int, c_int, AbiHandle, *mut c_void);
+    isend = "MPI_Isend" (*const u8, c_int, AbiHandle, c_int, c_int, AbiHandle, *mut AbiHandle);
+    irecv = "MPI_Irecv" (*mut u8, c_int, AbiHandle, c_int, c_int, AbiHandle, *mut AbiHandle);
+    waitall = "MPI_Waitall" (c_int, *mut AbiHandle, *mut c_void);
+    barrier = "MPI_Barrier" (AbiHandle);
+    bcast = "MPI_Bcast" (*mut u8, c_int, AbiHandle, c_int, AbiHandle);
+    reduce = "MPI_Reduce" (*const i32, *mut i32, c_int, AbiHandle, AbiHandle, c_int, AbiHandle);
+    allreduce = "MPI_Allreduce" (*const i32, *mut i32, c_int, AbiHandle, AbiHandle, AbiHandle);
+    gather = "MPI_Gather" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, c_int, AbiHandle);
+    scatter = "MPI_Scatter" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, c_int, AbiHandle);
+    allgather = "MPI_Allgather" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, AbiHandle);
+    alltoall = "MPI_Alltoall" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, AbiHandle);
+    alltoallv = "MPI_Alltoallv" (*const u8, *const c_int, *const c_int, AbiHandle, *mut u8, *const c_int, *const c_int, AbiHandle, AbiHandle);
 }
 
-/// An opened library. `MPI_COMM_WORLD` is the only communicator used.
-pub struct Mpi {
+/// An open library. All operations use `MPI_COMM_WORLD`.
+pub(crate) struct Mpi {
     call: Functions,
     wtime: unsafe extern "C" fn() -> f64,
-    /// Time is the library's own rather than this process's.
+    /// Whether the clock is the library's MPI_Wtime instead of this process's.
     virtual_time: bool,
     opened: Instant,
     rank: usize,
     size: usize,
-    // Last, so that the functions go before the code they point to.
+    // The last field: the function pointers are dropped before the code that they point to.
     _library: Library,
 }
 
 impl Mpi {
-    /// Loads the library and finds every procedure the benchmarks need.
-    pub fn open(path: &Path) -> Result<Mpi> {
-        // RTLD_GLOBAL, because MPI libraries load plug-ins that look for symbols of the library.
-        // SAFETY: opening runs the library's constructors; that the path is an MPI library is
-        // what the user said by naming it.
+    /// Opens the library and finds all procedures that the benchmarks need.
+    pub(crate) fn open(path: &Path) -> Result<Mpi> {
+        // RTLD_GLOBAL, because MPI libraries load plug-ins that use symbols of the library.
+        // SAFETY: opening runs the library's constructors; the user named the path as that of an
+        // MPI library.
         let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_GLOBAL) }
             .with_context(|| format!("cannot open the MPI library {}", path.display()))?;
-        let call = Functions::resolve(&library)
-            .with_context(|| format!("{} is no library of the standard MPI ABI", path.display()))?;
-        // SAFETY: as for the other procedures; this one takes nothing and answers with a double.
+        let call = Functions::resolve(&library).with_context(|| {
+            format!(
+                "{} is not a library of the standard MPI ABI",
+                path.display()
+            )
+        })?;
+        // SAFETY: the standard ABI fixes this prototype too: no arguments, and a double as result.
         let wtime = unsafe { library.get(c"MPI_Wtime".to_bytes_with_nul()).map(|it| *it) };
-        let wtime = wtime.context("it lacks MPI_Wtime")?;
+        let wtime = wtime.context("it has no MPI_Wtime")?;
         Ok(Mpi {
             call,
             wtime,
@@ -113,8 +119,8 @@ impl Mpi {
         })
     }
 
-    /// MPI_Init. From here on errors come back as values, not as the end of the process.
-    pub fn init(&mut self) -> Result<()> {
+    /// Calls MPI_Init. From then on MPI errors are returned and do not end the process.
+    pub(crate) fn init(&mut self) -> Result<()> {
         // SAFETY: MPI_Init takes null for both arguments (MPI 5.0, 11.2.1).
         let code = unsafe { (self.call.init)(ptr::null_mut(), ptr::null_mut()) };
         self.check("MPI_Init", code)?;
@@ -129,32 +135,33 @@ impl Mpi {
             self.check("MPI_Comm_size", (self.call.size)(COMM_WORLD, &mut size))?;
         }
         if rank < 0 || size <= rank {
-            bail!("MPI says that this is rank {rank} of {size}");
+            bail!("the library reports rank {rank} of {size} ranks");
         }
         (self.rank, self.size) = (rank as usize, size as usize);
         Ok(())
     }
 
-    pub fn finalize(&self) -> Result<()> {
+    /// Calls MPI_Finalize.
+    pub(crate) fn finalize(&self) -> Result<()> {
         // SAFETY: takes no arguments.
         self.check("MPI_Finalize", unsafe { (self.call.finalize)() })
     }
 
-    /// MPI_Abort: ends the whole job. Comes back only where the library is broken.
-    pub fn abort(&self, code: i32) {
+    /// Calls MPI_Abort, which ends the job. It returns only if the library is broken.
+    pub(crate) fn abort(&self, code: i32) {
         // SAFETY: a constant of the ABI and an integer.
         unsafe { (self.call.abort)(COMM_WORLD, code) };
     }
 
-    /// From now on time is what MPI_Wtime says: ranks on a modelled machine.
-    pub fn keep_virtual_time(&mut self) {
+    /// Makes MPI_Wtime the clock, for ranks on a modelled machine.
+    pub(crate) fn keep_virtual_time(&mut self) {
         self.virtual_time = true;
     }
 
-    /// Seconds since some fixed moment. The clock is this process's own and the same for every library, except in
-    /// virtual time.
+    /// Seconds since a fixed moment, by this process's clock, which is the same for every library;
+    /// in virtual time by MPI_Wtime.
     #[inline]
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         if self.virtual_time {
             // SAFETY: takes no arguments.
             unsafe { (self.wtime)() }
@@ -163,16 +170,16 @@ impl Mpi {
         }
     }
 
-    pub fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.rank
     }
 
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// The first line of what the library says of itself.
-    pub fn version(&self) -> Result<String> {
+    /// The first line of the library's version string.
+    pub(crate) fn version(&self) -> Result<String> {
         let mut text = [0u8; MAX_LIBRARY_VERSION_STRING];
         let mut length = 0;
         // SAFETY: the buffer has the length the ABI prescribes.
@@ -182,9 +189,9 @@ impl Mpi {
     }
 
     #[inline]
-    pub fn send(&self, buffer: &[u8], peer: usize, tag: i32) -> Result<()> {
+    pub(crate) fn send(&self, buffer: &[u8], peer: usize, tag: i32) -> Result<()> {
         let count = buffer.len() as c_int;
-        // SAFETY: the call reads the slice and is done with it when it comes back.
+        // SAFETY: a blocking call that reads the slice.
         let code = unsafe {
             (self.call.send)(buffer.as_ptr(), count, BYTE, peer as c_int, tag, COMM_WORLD)
         };
@@ -192,9 +199,9 @@ impl Mpi {
     }
 
     #[inline]
-    pub fn recv(&self, buffer: &mut [u8], peer: usize, tag: i32) -> Result<()> {
+    pub(crate) fn recv(&self, buffer: &mut [u8], peer: usize, tag: i32) -> Result<()> {
         let count = buffer.len() as c_int;
-        // SAFETY: the call writes at most the slice and is done with it when it comes back.
+        // SAFETY: a blocking call that writes at most the slice.
         let code = unsafe {
             let at = buffer.as_mut_ptr();
             (self.call.recv)(
@@ -210,10 +217,9 @@ impl Mpi {
         self.check("MPI_Recv", code)
     }
 
-    /// Posts nonblocking operations and waits for all of them before it comes back, also where
-    /// posting failed half-way.
+    /// Starts nonblocking operations and waits for all of them, also if starting one failed.
     #[inline]
-    pub fn window<'b>(
+    pub(crate) fn window<'b>(
         &self,
         handles: &mut Handles,
         post: impl FnOnce(&mut Window<'_, 'b>) -> Result<()>,
@@ -226,7 +232,7 @@ impl Mpi {
         };
         let posted = post(&mut window);
         let requests = &mut handles.0;
-        // SAFETY: the requests are those that the library gave; statuses are ignored.
+        // SAFETY: the requests are from the library; statuses are ignored.
         let code = unsafe {
             (self.call.waitall)(
                 requests.len() as c_int,
@@ -238,24 +244,24 @@ impl Mpi {
     }
 
     #[inline]
-    pub fn barrier(&self) -> Result<()> {
+    pub(crate) fn barrier(&self) -> Result<()> {
         // SAFETY: a constant of the ABI.
         self.check("MPI_Barrier", unsafe { (self.call.barrier)(COMM_WORLD) })
     }
 
     #[inline]
-    pub fn bcast(&self, buffer: &mut [u8], root: usize) -> Result<()> {
+    pub(crate) fn bcast(&self, buffer: &mut [u8], root: usize) -> Result<()> {
         let count = buffer.len() as c_int;
-        // SAFETY: the call reads or writes the slice and is done with it when it comes back.
+        // SAFETY: a blocking call that reads or writes the slice.
         let code = unsafe {
             (self.call.bcast)(buffer.as_mut_ptr(), count, BYTE, root as c_int, COMM_WORLD)
         };
         self.check("MPI_Bcast", code)
     }
 
-    /// The sum of 32-bit integers at `root`.
+    /// Sums 32-bit integers at `root`.
     #[inline]
-    pub fn reduce(&self, from: &[i32], to: &mut [i32], root: usize) -> Result<()> {
+    pub(crate) fn reduce(&self, from: &[i32], to: &mut [i32], root: usize) -> Result<()> {
         assert_eq!(from.len(), to.len());
         let (count, root) = (from.len() as c_int, root as c_int);
         // SAFETY: both slices have `count` elements; blocking.
@@ -273,9 +279,9 @@ impl Mpi {
         self.check("MPI_Reduce", code)
     }
 
-    /// The sum of 32-bit integers everywhere.
+    /// Sums 32-bit integers at all ranks.
     #[inline]
-    pub fn allreduce(&self, from: &[i32], to: &mut [i32]) -> Result<()> {
+    pub(crate) fn allreduce(&self, from: &[i32], to: &mut [i32]) -> Result<()> {
         assert_eq!(from.len(), to.len());
         let count = from.len() as c_int;
         // SAFETY: both slices have `count` elements; blocking.
@@ -285,9 +291,9 @@ impl Mpi {
         self.check("MPI_Allreduce", code)
     }
 
-    /// `to` holds one block for each rank.
+    /// Gathers blocks at `root`; `to` holds one block for each rank.
     #[inline]
-    pub fn gather(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
+    pub(crate) fn gather(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
         assert_eq!(from.len() * self.size, to.len());
         let (count, root, at) = (from.len() as c_int, root as c_int, to.as_mut_ptr());
         // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
@@ -306,9 +312,9 @@ impl Mpi {
         self.check("MPI_Gather", code)
     }
 
-    /// `from` holds one block for each rank.
+    /// Scatters blocks from `root`; `from` holds one block for each rank.
     #[inline]
-    pub fn scatter(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
+    pub(crate) fn scatter(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
         assert_eq!(from.len(), to.len() * self.size);
         let (count, root, at) = (to.len() as c_int, root as c_int, to.as_mut_ptr());
         // SAFETY: `from` has `size` blocks of `count` bytes; blocking.
@@ -327,9 +333,9 @@ impl Mpi {
         self.check("MPI_Scatter", code)
     }
 
-    /// `to` holds one block for each rank.
+    /// Gathers blocks at all ranks; `to` holds one block for each rank.
     #[inline]
-    pub fn allgather(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+    pub(crate) fn allgather(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
         assert_eq!(from.len() * self.size, to.len());
         let (count, at) = (from.len() as c_int, to.as_mut_ptr());
         // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
@@ -339,9 +345,9 @@ impl Mpi {
         self.check("MPI_Allgather", code)
     }
 
-    /// Both slices hold one block for each rank.
+    /// Exchanges blocks between all ranks; both slices hold one block for each rank.
     #[inline]
-    pub fn alltoall(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+    pub(crate) fn alltoall(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
         assert_eq!(from.len(), to.len());
         assert_eq!(from.len() % self.size, 0);
         let (count, at) = ((from.len() / self.size) as c_int, to.as_mut_ptr());
@@ -352,8 +358,9 @@ impl Mpi {
         self.check("MPI_Alltoall", code)
     }
 
-    /// One part for each rank and of each rank, one behind the other, of so many bytes each.
-    pub fn alltoallv(
+    /// Exchanges parts between all ranks. The parts to and from all ranks are contiguous, with
+    /// sizes in bytes in `to_each` and `of_each`.
+    pub(crate) fn alltoallv(
         &self,
         from: &[u8],
         to_each: &[i32],
@@ -365,7 +372,8 @@ impl Mpi {
             displacements(of_each, to.len()),
         );
         assert_eq!((sent.len(), received.len()), (self.size, self.size));
-        // SAFETY: each part lies within its slice, as `displacements` checks, and there is one for each rank; blocking.
+        // SAFETY: each part lies within its slice, as `displacements` checks, and there is one for
+        // each rank; blocking.
         let code = unsafe {
             (self.call.alltoallv)(
                 from.as_ptr(),
@@ -405,7 +413,7 @@ impl Mpi {
     }
 }
 
-/// Where parts begin that lie one behind the other in so much room.
+/// The offsets of contiguous parts. Panics if they exceed `room`.
 fn displacements(parts: &[i32], room: usize) -> Vec<c_int> {
     let mut end: c_int = 0;
     let begins = parts.iter().map(|part| {
@@ -419,20 +427,20 @@ fn displacements(parts: &[i32], room: usize) -> Vec<c_int> {
     begins
 }
 
-/// Room for the requests of a window, kept between windows.
+/// The requests of a window; the allocation is reused for the next window.
 #[derive(Default)]
-pub struct Handles(Vec<Handle>);
+pub(crate) struct Handles(Vec<AbiHandle>);
 
-/// Nonblocking operations being posted; [`Mpi::window`] waits for them.
-pub struct Window<'w, 'b> {
+/// Nonblocking operations in progress; [`Mpi::window`] waits for them.
+pub(crate) struct Window<'w, 'b> {
     mpi: &'w Mpi,
-    handles: &'w mut Vec<Handle>,
+    handles: &'w mut Vec<AbiHandle>,
     buffers: PhantomData<&'b Cell<u8>>,
 }
 
 impl<'b> Window<'_, 'b> {
     #[inline]
-    pub fn isend(&mut self, buffer: &'b [u8], peer: usize, tag: i32) -> Result<()> {
+    pub(crate) fn isend(&mut self, buffer: &'b [u8], peer: usize, tag: i32) -> Result<()> {
         let (mpi, count, mut request) = (self.mpi, buffer.len() as c_int, REQUEST_NULL);
         // SAFETY: the slice is borrowed for 'b, and `Mpi::window` waits before that ends.
         let code = unsafe {
@@ -452,9 +460,10 @@ impl<'b> Window<'_, 'b> {
         Ok(())
     }
 
-    /// Cells, because all receives of a window go into one buffer, as the procedure wants it.
+    /// Starts a receive. The buffer consists of cells, because all receives of a window share it,
+    /// as in the OSU procedure.
     #[inline]
-    pub fn irecv(&mut self, buffer: &'b [Cell<u8>], peer: usize, tag: i32) -> Result<()> {
+    pub(crate) fn irecv(&mut self, buffer: &'b [Cell<u8>], peer: usize, tag: i32) -> Result<()> {
         let (mpi, count, mut request) = (self.mpi, buffer.len() as c_int, REQUEST_NULL);
         // SAFETY: the cells are borrowed for 'b, and `Mpi::window` waits before that ends; they
         // belong to this thread, which makes no access while it is inside MPI.
@@ -476,8 +485,8 @@ impl<'b> Window<'_, 'b> {
     }
 }
 
-/// A command that is told to end when this process dies, however it dies.
-pub fn end_with_parent(command: &mut Command) {
+/// Makes the kernel send SIGTERM to the command's process when this process ends in any way.
+pub(crate) fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only prctl is called, which allocates nothing and takes no
     // lock.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };

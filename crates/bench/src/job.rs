@@ -1,5 +1,5 @@
-//! One run of one library: starts the workers under the launcher, reads what they say, and makes
-//! an error that names the library, the launcher and the cause of everything that goes wrong.
+//! One run of one library: starts the workers with the launcher and reads their messages. Every
+//! error names the library, the launcher and the cause.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -15,43 +15,43 @@ use results::Console;
 
 use crate::ffi;
 use crate::library::Library;
-use crate::line::{Line, Sample, Start};
-use crate::plan::{Family, Plan};
+use crate::message::{Sample, Start, WorkerMessage};
+use crate::plan::{Family, WorkerPlan};
 use crate::worker;
 
-pub struct Job<'a> {
-    /// The executable whose hidden subcommand is a worker.
-    pub command: &'a Path,
-    pub library: &'a Library,
-    pub ranks: usize,
-    pub plan: &'a Plan,
-    /// The longest silence.
-    pub timeout: Duration,
+pub(crate) struct Job<'a> {
+    /// The executable with the hidden subcommand of a worker.
+    pub(crate) command: &'a Path,
+    pub(crate) library: &'a Library,
+    pub(crate) ranks: usize,
+    pub(crate) plan: &'a WorkerPlan,
+    /// Longest time without output.
+    pub(crate) timeout: Duration,
 }
 
 #[derive(Default)]
-pub struct Outcome {
-    pub version: Option<String>,
-    pub samples: Vec<Sample>,
-    pub start: Option<Start>,
-    /// From before the launcher was started until it had ended.
-    pub wall: Duration,
+pub(crate) struct JobOutcome {
+    pub(crate) version: Option<String>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) start: Option<Start>,
+    /// Wall-clock time from the start of the launcher to its end.
+    pub(crate) wall: Duration,
 }
 
-/// How long workers have after one reported an error, and a launcher that was told to end.
+/// Time to end for workers after an error, and for a launcher after a signal.
 const GRACE: Duration = Duration::from_secs(3);
-/// So many of the library's last words belong to an error.
-const LAST_WORDS: usize = 12;
+/// Number of the library's last lines in an error.
+const LAST_LINES: usize = 12;
 
 enum Event {
     Out(String),
     Err(String),
     /// A stream has ended.
-    End,
+    Closed,
 }
 
 impl Job<'_> {
-    pub fn run(&self, console: &mut Console) -> Result<Outcome> {
+    pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
         self.try_run(console).with_context(|| {
             let benchmark = self.plan.benchmark.name();
             let launcher = self.library.launcher.text();
@@ -62,11 +62,11 @@ impl Job<'_> {
         })
     }
 
-    fn try_run(&self, console: &mut Console) -> Result<Outcome> {
+    fn try_run(&self, console: &mut Console) -> Result<JobOutcome> {
         let begin = Instant::now();
         let mut running = self.start()?;
         let events = running.events();
-        let mut outcome = Outcome::default();
+        let mut outcome = JobOutcome::default();
         let mut faults = Vec::new();
         let mut words = Vec::new();
         let mut open = 2;
@@ -77,15 +77,15 @@ impl Job<'_> {
                 GRACE
             };
             match events.recv_timeout(patience) {
-                Ok(Event::End) => open -= 1,
-                Ok(Event::Out(text)) => match Line::parse(&text) {
-                    Some(Line::Hello { version }) => outcome.version = Some(version),
-                    Some(Line::Sample(sample)) => {
+                Ok(Event::Closed) => open -= 1,
+                Ok(Event::Out(text)) => match WorkerMessage::parse(&text) {
+                    Some(WorkerMessage::Hello { version }) => outcome.version = Some(version),
+                    Some(WorkerMessage::Sample(sample)) => {
                         outcome.samples.push(sample);
                         console.step();
                     }
-                    Some(Line::Start(start)) => outcome.start = Some(start),
-                    Some(Line::Fault { rank, text }) => faults.push(match rank {
+                    Some(WorkerMessage::Start(start)) => outcome.start = Some(start),
+                    Some(WorkerMessage::Fault { rank, text }) => faults.push(match rank {
                         Some(rank) => format!("rank {rank}: {text}"),
                         None => text,
                     }),
@@ -96,7 +96,7 @@ impl Job<'_> {
                     running.end();
                     let seconds = self.timeout.as_secs_f64();
                     bail!(
-                        "nothing was heard for {seconds} s{}: it was ended",
+                        "no output for {seconds} s{}: the run was ended",
                         after(&outcome)
                     );
                 }
@@ -110,12 +110,16 @@ impl Job<'_> {
         let status = running.wait(GRACE)?;
         outcome.wall = begin.elapsed();
         if !status.success() {
-            bail!("it ended with {status}{}{}", after(&outcome), quote(&words));
+            bail!(
+                "the launcher failed ({status}){}{}",
+                after(&outcome),
+                quote(&words)
+            );
         }
         let outcome = self
             .complete(outcome)
             .map_err(|error| anyhow!("{error}{}", quote(&words)))?;
-        // Those of a run that failed have gone with its error.
+        // After a failure, these lines are part of the error.
         for text in &words {
             console.library_says(&self.library.label, text);
         }
@@ -139,24 +143,24 @@ impl Job<'_> {
         command
             .spawn()
             .map(|child| Running { child })
-            .context("the launcher cannot be started")
+            .context("cannot start the launcher")
     }
 
-    /// A library may end well without having done its work.
-    fn complete(&self, outcome: Outcome) -> Result<Outcome> {
+    /// Checks that a run without error has measured everything.
+    fn complete(&self, outcome: JobOutcome) -> Result<JobOutcome> {
         if self.plan.benchmark.family() == Family::Start {
             if self.plan.inspect && outcome.start.is_none() {
-                bail!("it ended without a word from rank 0");
+                bail!("the run ended without a result of rank 0");
             }
         } else if outcome.samples.len() != self.plan.sizes.len() {
             let (done, sizes) = (outcome.samples.len(), self.plan.sizes.len());
-            bail!("it ended after {done} of {sizes} sizes without an error");
+            bail!("the run ended without error, but after {done} of {sizes} sizes");
         }
         Ok(outcome)
     }
 }
 
-fn after(outcome: &Outcome) -> String {
+fn after(outcome: &JobOutcome) -> String {
     match (outcome.samples.last(), &outcome.version) {
         (Some(last), _) => format!(" after the size {}", last.size),
         (None, Some(_)) => " after MPI_Init".into(),
@@ -168,17 +172,17 @@ fn quote(words: &[String]) -> String {
     if words.is_empty() {
         return String::new();
     }
-    let last = &words[words.len().saturating_sub(LAST_WORDS)..];
-    format!("\nIts last words:\n  {}", last.join("\n  "))
+    let last = &words[words.len().saturating_sub(LAST_LINES)..];
+    format!("\nIts last lines:\n  {}", last.join("\n  "))
 }
 
-/// A launcher that is running; it does not outlive this.
+/// A running launcher. It is ended when this value is dropped.
 struct Running {
     child: Child,
 }
 
 impl Running {
-    /// Both streams, line by line. The threads end with the streams.
+    /// The lines of both output streams. The reading threads end with the streams.
     fn events(&mut self) -> Receiver<Event> {
         let (sender, receiver) = channel();
         if let Some(out) = self.child.stdout.take() {
@@ -197,17 +201,17 @@ impl Running {
                 return Ok(status);
             }
             if Instant::now() > until {
-                bail!("its launcher closed its output but did not end");
+                bail!("the launcher closed its output but did not end");
             }
-            // Short, because the wall time of a start is measured to here.
+            // Short, because the wall-clock time of `init` ends here.
             thread::sleep(Duration::from_micros(100));
         }
     }
 
-    /// First by a signal that a launcher passes on to its ranks, then by one it cannot refuse.
+    /// Ends the launcher: first with SIGTERM, which it passes on to its ranks, then with SIGKILL.
     fn end(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            // It may have ended since: then there is nobody to tell.
+            // It may have ended in the meantime.
             let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
             if self.wait(GRACE).is_err() {
                 let _ = self.child.kill();
@@ -238,20 +242,20 @@ fn forward(
                 return;
             }
         }
-        let _ = sender.send(Event::End);
+        let _ = sender.send(Event::Closed);
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::Choice;
-    use crate::line::Line;
+    use crate::library::LibraryChoice;
+    use crate::message::WorkerMessage;
     use crate::plan::Benchmark;
     use crate::sizes::SizeRange;
 
-    /// Runs a shell script in the place of a launcher and its ranks.
-    fn run(script: &str, timeout: Duration) -> Result<Outcome> {
+    /// Runs a shell script instead of a launcher with its ranks.
+    fn run(script: &str, timeout: Duration) -> Result<JobOutcome> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let folder =
@@ -260,13 +264,13 @@ mod tests {
         let (library, file) = (folder.join("lib/libmpi_abi.so.1"), folder.join("launcher"));
         std::fs::write(&library, "")?;
         std::fs::write(&file, script)?;
-        let choice = Choice {
+        let choice = LibraryChoice {
             subject: Some(library),
             launchers: vec![format!("sh {}", file.display())],
-            ..Choice::default()
+            ..LibraryChoice::default()
         };
         let libraries = choice.libraries(Path::new("/nowhere/bin/fishplate"))?;
-        let plan = Plan::new(Benchmark::Latency, Some(&SizeRange::parse("8:16")?))?;
+        let plan = WorkerPlan::new(Benchmark::Latency, Some(&SizeRange::parse("8:16")?))?;
         let job = Job {
             command: Path::new("worker"),
             library: &libraries[0],
@@ -285,12 +289,12 @@ mod tests {
 
     const PATIENT: Duration = Duration::from_secs(30);
 
-    fn echo(line: Line) -> String {
+    fn echo(line: WorkerMessage) -> String {
         format!("echo '{}'\n", line.text().trim())
     }
 
     fn sample(size: usize) -> String {
-        echo(Line::Sample(Sample {
+        echo(WorkerMessage::Sample(Sample {
             size,
             value: 1.0,
             ..Sample::default()
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_workers_say_is_collected_beside_the_librarys_words() {
+    fn messages_of_workers_are_collected_beside_the_librarys_output() {
         let script = sample(8) + "echo MPI startup\necho warning >&2\n" + &sample(16);
         let outcome = run(&script, PATIENT).unwrap();
         assert_eq!(
@@ -308,8 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_rank_and_the_job_ended() {
-        let fault = Line::Fault {
+    fn a_fault_is_reported_with_its_rank_and_the_job_ended() {
+        let fault = WorkerMessage::Fault {
             rank: Some(1),
             text: "MPI_Send failed".into(),
         };
@@ -321,10 +325,10 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_with_the_last_words() {
+    fn a_death_is_reported_with_the_last_lines() {
         let error = error(&(sample(8) + "echo out of luck >&2\nkill -9 $$"), PATIENT);
         assert!(
-            error.contains("signal: 9 (SIGKILL) after the size 8"),
+            error.contains("signal: 9 (SIGKILL)) after the size 8"),
             "{error}"
         );
         assert!(error.contains("out of luck"), "{error}");
@@ -333,12 +337,12 @@ mod tests {
     #[test]
     fn an_end_too_early_is_an_error() {
         let error = error(&sample(8), PATIENT);
-        assert!(error.contains("ended after 1 of 2 sizes"), "{error}");
+        assert!(error.contains("after 1 of 2 sizes"), "{error}");
     }
 
     #[test]
     fn silence_is_not_waited_for_for_ever() {
         let error = error("exec sleep 60", Duration::from_millis(200));
-        assert!(error.contains("nothing was heard for 0.2 s"), "{error}");
+        assert!(error.contains("no output for 0.2 s"), "{error}");
     }
 }

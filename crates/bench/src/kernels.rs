@@ -1,9 +1,12 @@
-//! What whole programs send: the communication of two kernels of the NAS parallel benchmarks, without what they compute.
+//! Messages of whole programs: the communication of two kernels of the NAS parallel benchmarks,
+//! without their computing.
 //!
-//! *Sweep* is that of LU: ranks stand in a grid; a wavefront goes from one corner to the opposite one and back, plane after
-//! plane, with a short message for each of two neighbours; then all neighbours exchange faces, which are long messages.
-//! *Sort* is that of IS: how full the buckets are is summed everywhere, everybody tells everybody how much will come, and
-//! then it comes, to some more and to some less.
+//! *Sweep* follows LU. Ranks form a grid. A wavefront moves from one corner to the opposite one and
+//! back, plane after plane, with a short message to each of two neighbours. Then all neighbours
+//! exchange faces, which are long messages.
+//!
+//! *Sort* follows IS. An allreduce sums the fill of the buckets, an alltoall exchanges the sizes of
+//! all parts, and an alltoallv exchanges the parts, which differ in size.
 
 use std::cell::Cell;
 
@@ -11,18 +14,22 @@ use anyhow::Result;
 use memmap2::MmapMut;
 
 use crate::ffi::{Handles, Mpi};
-use crate::plan::{Benchmark, Plan};
-use crate::procedure::{Iteration, Procedure, Repeated, buffer, pattern, verify};
+use crate::plan::{Benchmark, WorkerPlan};
+use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
 
 /// Class A of LU has 64 planes, two of them at the border; a face is two cells deep.
 const PLANES: usize = 62;
 const FACE: usize = 2 * 64;
-/// IS sums so many counts.
+/// Number of counts that IS sums.
 const BUCKETS: usize = 1024;
 const TAG_PLANE: i32 = 71;
 const TAG_FACE: i32 = 72;
 
-pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dyn Procedure + 'a>> {
+pub(crate) fn procedure<'a>(
+    mpi: &'a Mpi,
+    plan: &WorkerPlan,
+    largest: usize,
+) -> Result<Box<dyn Procedure + 'a>> {
     let validate = plan.validate;
     Ok(match plan.benchmark {
         Benchmark::Sweep => Box::new(Repeated {
@@ -48,7 +55,7 @@ struct Sweep<'a> {
     mpi: &'a Mpi,
     around: [Option<usize>; 4],
     send: MmapMut,
-    /// For each side a plane's message and a face.
+    /// For each neighbour a plane's message and a face.
     recv: MmapMut,
     handles: Handles,
 }
@@ -65,7 +72,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The neighbours of a rank in a grid that is as square as can be, with no fewer columns than rows.
+/// The neighbours of a rank in the squarest grid, which has at least as many columns as rows.
 fn around(rank: usize, ranks: usize) -> [Option<usize>; 4] {
     let rows = (1..=ranks.isqrt())
         .rev()
@@ -159,7 +166,7 @@ impl<'a> Sort<'a> {
     }
 }
 
-/// What one rank has for another where a part has `size` bytes on the average: up to an eighth more or less.
+/// Bytes of the part from one rank to another: on average `size`, up to an eighth more or less.
 fn part(size: usize, from: usize, to: usize) -> usize {
     size - size / 8 + size / 16 * ((3 * from + 2 * to) % 5)
 }
@@ -206,12 +213,6 @@ impl Iteration for Sort<'_> {
         verify(bytemuck::cast_slice(&self.buckets[1]), |at| {
             ranks.to_ne_bytes()[at % 4]
         })
-    }
-}
-
-fn paint(bytes: &mut [u8], sender: usize, iteration: usize) {
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = pattern(sender, iteration, at);
     }
 }
 

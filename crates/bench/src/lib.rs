@@ -1,9 +1,10 @@
-//! MPI benchmarks, as plain MPI calls through any `libmpi_abi.so.1` opened at run time.
+//! MPI benchmarks: plain MPI calls through any `libmpi_abi.so.1`, which is opened at run time.
 //!
 //! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same
-//! executable) under the launcher that belongs to each library, round by round, and collects what
-//! they measure. What must always hold: every library is called through the same table of
-//! functions, timed by the same clock, and run in the same rounds as those it is compared with.
+//! executable) with the launcher of each library, round by round, and collects their results.
+//!
+//! What must always hold: all libraries are called through one table of functions, timed by one
+//! clock, and run in the same rounds as those that they are compared with.
 
 mod cli;
 mod collectives;
@@ -12,8 +13,8 @@ mod job;
 mod kernels;
 mod library;
 mod limits;
-mod line;
 mod memory;
+mod message;
 pub mod modelled;
 mod plan;
 mod plot;
@@ -33,27 +34,29 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-pub use cli::Arguments;
-use cli::{Options, OutputOptions, What};
+pub use cli::BenchArguments;
+use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use plan::Benchmark;
 use results::Console;
 use rounds::{Measurement, Rounds, merge};
 
-/// `fishplate bench …`. The executable that calls this must also answer to [`worker::SUBCOMMAND`].
-pub fn main(arguments: &Arguments) -> ExitCode {
+/// Runs `fishplate bench` with these arguments. The executable that calls this function must also
+/// provide the subcommand [`worker::SUBCOMMAND`].
+pub fn main(arguments: &BenchArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fishplate bench: {error:#}");
+            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            eprintln!("fishplate bench: {why}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &Arguments) -> Result<()> {
-    let command = env::current_exe().context("cannot tell where this command is")?;
+fn run(arguments: &BenchArguments) -> Result<()> {
+    let command = env::current_exe().context("cannot find the path of this command")?;
     match &arguments.what {
-        What::Limits(options) => {
+        BenchCommand::Limits(options) => {
             let rounds = options.rounds as usize;
             show(&options.output, || {
                 let mut console = Console::new(limits::STEPS * rounds);
@@ -64,7 +67,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Ok(all)
             })
         }
-        What::Table(options) => {
+        BenchCommand::Table(options) => {
             let (mut missed, mut rules) = (0, 0);
             show(&options.output, || {
                 let report = report::run(&command, options)?;
@@ -72,7 +75,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 Ok(report.all)
             })?;
             if options.check && missed > 0 {
-                bail!("{missed} of {rules} thresholds are not met");
+                bail!("{missed} of {rules} thresholds are missed");
             }
             Ok(())
         }
@@ -83,7 +86,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Vec<Measurement>> {
+fn measure(
+    command: &Path,
+    benchmark: Benchmark,
+    options: &MeasureOptions,
+) -> Result<Vec<Measurement>> {
     let cases = options.cases(benchmark)?;
     let libraries = options.choice.libraries(command)?;
     let rounds = Rounds {
@@ -98,8 +105,8 @@ fn measure(command: &Path, benchmark: Benchmark, options: &Options) -> Result<Ve
 
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
     let plot = output.plot.as_deref();
-    // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(results::plot::Kind::of).transpose()?;
+    // A wrong file name is reported before minutes of measuring.
+    plot.map(results::plot::ImageFormat::of).transpose()?;
     let all = measure()?;
     let text = if output.json {
         all.iter()

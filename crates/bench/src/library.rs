@@ -1,5 +1,4 @@
-//! The libraries to measure: what they are called, which launcher belongs to them, and what
-//! environment that launcher needs.
+//! The libraries to measure, with their labels, their launchers and the environment of these.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,29 +8,29 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 /// The name of our own library in all output.
-pub const OWN: &str = "fishplate";
+pub(crate) const OWN: &str = "fishplate";
 const FILE: &str = "libmpi_abi.so.1";
 const FABRIC: &str = "libfabric.so.1";
 
-/// A library and how its ranks are started.
+/// A library and the launcher of its ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Library {
-    /// In JSON: `fishplate`, or the path as it was given.
-    pub name: String,
-    /// In tables and plots: short, and different from all others.
-    pub label: String,
-    pub path: PathBuf,
-    pub launcher: Launcher,
-    pub environment: Vec<(OsString, OsString)>,
-    /// The modelled machine that it runs on, as the user named it; none is this machine.
-    pub fabric: Option<String>,
+pub(crate) struct Library {
+    /// The name in JSON: `fishplate`, or the path as it was given.
+    pub(crate) name: String,
+    /// The label in tables and plots: short and unique.
+    pub(crate) label: String,
+    pub(crate) path: PathBuf,
+    pub(crate) launcher: Launcher,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The modelled machine as the user named it; `None`: this machine.
+    pub(crate) fabric: Option<String>,
 }
 
-/// The words of a launcher's command line, up to the program to start.
+/// The command line of a launcher, up to the program to start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launcher(Vec<OsString>);
+pub(crate) struct Launcher(Vec<OsString>);
 
-/// `{ranks}` in a launcher's words is the number of ranks; without it `-n N` is appended.
+/// The placeholder for the number of ranks; without it `-n N` is appended.
 const RANKS: &str = "{ranks}";
 
 impl Launcher {
@@ -40,11 +39,13 @@ impl Launcher {
             Some(split) if !split.is_empty() => {
                 Ok(Launcher(split.into_iter().map(OsString::from).collect()))
             }
-            _ => bail!("`{words}` is no launcher: it is empty, or a quote is open"),
+            _ => {
+                bail!("`{words}` is not a launcher command: it is empty, or a quote is not closed")
+            }
         }
     }
 
-    pub fn command(&self, ranks: usize) -> Command {
+    pub(crate) fn command(&self, ranks: usize) -> Command {
         let number = ranks.to_string();
         let mut command = Command::new(&self.0[0]);
         command.args(self.0[1..].iter().map(|word| match word.to_str() {
@@ -61,7 +62,7 @@ impl Launcher {
         command
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0
             .iter()
             .map(|word| word.to_string_lossy())
@@ -70,19 +71,19 @@ impl Launcher {
     }
 }
 
-/// What the user named.
+/// The libraries and launchers that the user named.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Instead of our own library.
-    pub subject: Option<PathBuf>,
-    pub against: Vec<PathBuf>,
-    /// `COMMAND` for the subject, `LABEL=COMMAND` or `PATH=COMMAND` for any.
-    pub launchers: Vec<String>,
+pub(crate) struct LibraryChoice {
+    /// The library to measure; `None`: our own.
+    pub(crate) subject: Option<PathBuf>,
+    pub(crate) against: Vec<PathBuf>,
+    /// `COMMAND` for the measured library, `LABEL=COMMAND` or `PATH=COMMAND` for any.
+    pub(crate) launchers: Vec<String>,
 }
 
-impl Choice {
-    /// The libraries, the subject first. `command` is this executable.
-    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+impl LibraryChoice {
+    /// All libraries, the measured one first. `command` is this executable.
+    pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
         let subject = match &self.subject {
             Some(path) => path.clone(),
             None => own_library(command)?,
@@ -114,7 +115,7 @@ impl Choice {
                 None if own => own_launcher(command),
                 None => prefix
                     .launcher()
-                    .with_context(|| format!("cannot start ranks of {}", path.display()))?,
+                    .with_context(|| format!("cannot find the launcher of {}", path.display()))?,
             };
             let environment = prefix.environment(&paths)?;
             Ok(Library {
@@ -143,21 +144,21 @@ impl Choice {
     }
 }
 
-/// Modelled machines to run our own library on.
+/// Modelled machines for our own library.
 #[derive(Clone, Debug)]
-pub struct Fabrics {
-    /// Names or files.
-    pub names: Vec<String>,
+pub(crate) struct Fabrics {
+    /// Names of the catalogue, or files.
+    pub(crate) names: Vec<String>,
     /// Ranks on each host.
-    pub ppn: usize,
-    pub seed: u64,
-    /// Where to write what the machine did.
-    pub trace: Option<PathBuf>,
+    pub(crate) ppn: usize,
+    pub(crate) seed: u64,
+    /// The file of a trace.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 impl Fabrics {
-    /// Our library once for each of them. `command` is this executable.
-    pub fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
+    /// Our library on each of the machines. `command` is this executable.
+    pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
         let path = own_library(command)?;
         let library = |name: &String| {
             let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
@@ -183,7 +184,7 @@ impl Fabrics {
     }
 }
 
-/// Beside the command: `bin/fishplate` and `lib/libmpi_abi.so.1`.
+/// Our library, `../lib/libmpi_abi.so.1` relative to the directory of the command.
 fn own_library(command: &Path) -> Result<PathBuf> {
     let prefix = command
         .parent()
@@ -192,7 +193,7 @@ fn own_library(command: &Path) -> Result<PathBuf> {
     let path = prefix.join("lib").join(FILE);
     if !path.is_file() {
         bail!(
-            "our own library {} is not there: build it with `make`, or name a library with --library",
+            "our own library {} does not exist: build it with `make`, or name another with --library",
             path.display()
         );
     }
@@ -203,7 +204,7 @@ fn own_launcher(command: &Path) -> Launcher {
     Launcher(vec![command.into(), "run".into()])
 }
 
-/// Where a library is installed: `PREFIX/lib/libmpi_abi.so.1`.
+/// The prefix under which a library is installed as `PREFIX/lib/libmpi_abi.so.1`.
 struct Prefix<'a>(&'a Path);
 
 impl<'a> Prefix<'a> {
@@ -228,7 +229,7 @@ impl<'a> Prefix<'a> {
         {
             Some(path) => Ok(Launcher(vec![path.into()])),
             None => bail!(
-                "its launcher should be {0}/mpiexec.hydra or {0}/mpiexec, and neither is there: name one with --launcher",
+                "neither {0}/mpiexec.hydra nor {0}/mpiexec nor {0}/mpirun exists: name a launcher with --launcher",
                 bin.display()
             ),
         }
@@ -238,21 +239,21 @@ impl<'a> Prefix<'a> {
         if !self.0.join("bin/impi_info").is_file() {
             return Ok(Vec::new());
         }
-        // Intel MPI finds its files by I_MPI_ROOT, and libfabric by the library path; the wheel
-        // on PyPI comes without a libfabric.
+        // Intel MPI finds its files by I_MPI_ROOT and libfabric by the library path. Its wheel on
+        // PyPI has no libfabric.
         let mut paths = vec![self.0.join("lib"), self.fabric(all)?];
         if let Some(more) = env::var_os("LD_LIBRARY_PATH") {
             paths.extend(env::split_paths(&more));
         }
-        let paths = env::join_paths(paths).context("a library path holds a colon")?;
+        let paths = env::join_paths(paths).context("the path of a library contains a colon")?;
         Ok(vec![
             ("I_MPI_ROOT".into(), self.0.into()),
             ("LD_LIBRARY_PATH".into(), paths),
         ])
     }
 
-    /// The folder of a libfabric: Intel's own, that of a library measured beside it, or one
-    /// installed next to it.
+    /// The folder of a libfabric: Intel's own, that of another measured library, or one installed
+    /// next to it.
     fn fabric(&self, all: &[PathBuf]) -> Result<PathBuf> {
         let own = ["opt/mpi/libfabric/lib", "libfabric/lib", "lib"].map(|at| self.0.join(at));
         let others = all
@@ -272,15 +273,15 @@ impl<'a> Prefix<'a> {
             .chain(system);
         folders.find(|folder| folder.join(FABRIC).is_file()).with_context(|| {
             format!(
-                "Intel MPI in {} needs {FABRIC}, which is neither there nor beside it: install MPICH's wheel next to it, or set LD_LIBRARY_PATH",
+                "Intel MPI in {} needs {FABRIC}, which is not installed there or nearby: install MPICH's wheel next to it, or set LD_LIBRARY_PATH",
                 self.0.display()
             )
         })
     }
 }
 
-/// The name of the folder a library is installed in; its path where that says nothing or two have
-/// the same; and a number where even the paths are the same.
+/// Labels of libraries: the name of the folder that a library is installed in, or its path if that
+/// name says nothing or is not unique, with a number if even the paths are equal.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| {
         let prefix = path
@@ -358,21 +359,25 @@ mod tests {
         std::fs::create_dir_all(&lib).unwrap();
         std::fs::write(lib.join(FILE), "").unwrap();
         let command = folder.join("bin/fishplate");
-        let error = |choice: Choice| format!("{:#}", choice.libraries(&command).unwrap_err());
+        let error =
+            |choice: LibraryChoice| format!("{:#}", choice.libraries(&command).unwrap_err());
 
-        assert!(error(Choice::default()).contains("lib/libmpi_abi.so.1 is not there: build it"));
-        let absent = Choice {
+        assert!(
+            error(LibraryChoice::default())
+                .contains("lib/libmpi_abi.so.1 does not exist: build it")
+        );
+        let absent = LibraryChoice {
             subject: Some(folder.join("none/lib/x.so")),
-            ..Choice::default()
+            ..LibraryChoice::default()
         };
         assert!(error(absent).contains("none/lib/x.so"));
-        let bare = Choice {
+        let bare = LibraryChoice {
             subject: Some(lib.join(FILE)),
-            ..Choice::default()
+            ..LibraryChoice::default()
         };
         assert!(error(bare.clone()).contains("some/bin/mpiexec"));
 
-        let named = Choice {
+        let named = LibraryChoice {
             launchers: vec!["my-mpiexec -q".into()],
             ..bare.clone()
         };
@@ -381,7 +386,7 @@ mod tests {
             (libraries[0].label.as_str(), libraries[0].launcher.text()),
             ("some", "my-mpiexec -q".into())
         );
-        let named = Choice {
+        let named = LibraryChoice {
             launchers: vec!["some=my-mpiexec".into()],
             ..bare
         };

@@ -1,29 +1,29 @@
-//! The memory of this process, as the kernel counts it.
+//! The memory use of this process, as the kernel counts it.
 
 use anyhow::{Context, Result};
 
 const SOURCE: &str = "/proc/self/smaps_rollup";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory {
-    pub resident_kib: f64,
-    /// Pages that no other process shares.
-    pub private_kib: f64,
+pub(crate) struct ProcessMemory {
+    pub(crate) resident_kib: f64,
+    /// Memory that no other process shares.
+    pub(crate) private_kib: f64,
 }
 
-pub fn of_this_process() -> Result<Memory> {
+pub(crate) fn of_this_process() -> Result<ProcessMemory> {
     let text = std::fs::read_to_string(SOURCE).with_context(|| format!("cannot read {SOURCE}"))?;
-    parse(&text).with_context(|| format!("{SOURCE} lacks what is looked for"))
+    parse(&text).with_context(|| format!("{SOURCE} has an unknown format"))
 }
 
-fn parse(text: &str) -> Option<Memory> {
+fn parse(text: &str) -> Option<ProcessMemory> {
     let field = |name: &str| -> Option<f64> {
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     };
-    Some(Memory {
+    Some(ProcessMemory {
         resident_kib: field("Rss")?,
         private_kib: field("Private_Clean")? + field("Private_Dirty")?,
     })
@@ -39,7 +39,7 @@ mod tests {
                     Private_Clean:   12 kB\nPrivate_Dirty:    88 kB\n";
         assert_eq!(
             parse(text),
-            Some(Memory {
+            Some(ProcessMemory {
                 resident_kib: 1836.0,
                 private_kib: 100.0
             })

@@ -1,4 +1,4 @@
-//! Benchmarks on modelled machines as experiments of a larger study.
+//! Benchmarks on modelled machines, for the experiments of a study.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,36 +8,41 @@ use results::Console;
 
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
-use crate::plan::{Benchmark, Plan};
+use crate::plan::{Benchmark, WorkerPlan};
 use crate::plot;
 use crate::rounds::Measurement;
 use crate::sizes::SizeRange;
 
-/// One benchmark, one rank on each host, with settings of the library.
+/// One benchmark on a modelled machine with one rank on each host, and settings of the library.
 #[derive(Clone, Debug)]
 pub struct Experiment {
+    /// The name of its curve.
     pub label: String,
-    /// A name from the catalogue, or a file.
+    /// The modelled machine: a name from the catalogue, or a file.
     pub fabric: String,
-    /// As on the command line.
+    /// The benchmark's name on the command line.
     pub benchmark: &'static str,
+    /// The number of ranks.
     pub ranks: usize,
-    /// As on the command line.
+    /// Message sizes, as on the command line.
     pub sizes: String,
-    /// Timed iterations, if not as many as there usually are.
+    /// Timed iterations; `None`: the default.
     pub iterations: Option<usize>,
-    /// Variables and their values.
+    /// Environment variables and their values.
     pub settings: Vec<(String, String)>,
 }
 
-/// What an experiment found, by the size of the message.
+/// The result of an experiment: a value for each message size.
 #[derive(Clone, Debug)]
 pub struct Curve {
+    /// The name of the curve.
     pub label: String,
+    /// Sizes in bytes and values, in the order of measurement.
     pub points: Vec<(usize, f64)>,
 }
 
 impl Curve {
+    /// The value at a size.
     pub fn at(&self, size: usize) -> Option<f64> {
         let point = self.points.iter().find(|(at, _)| *at == size)?;
         Some(point.1)
@@ -52,15 +57,16 @@ impl Curve {
     }
 }
 
-/// How long a job may be silent.
+/// Longest time without output of a job.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs experiments one after the other, with a progress bar. `command` starts jobs and workers.
+/// Runs experiments one after the other, with a progress bar. `command` is the executable that
+/// starts jobs and workers.
 pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
     let plans = experiments
         .iter()
         .map(plan)
-        .collect::<Result<Vec<Plan>>>()?;
+        .collect::<Result<Vec<WorkerPlan>>>()?;
     let steps = plans.iter().map(|plan| plan.sizes.len()).sum();
     let mut console = Console::new(steps);
     let mut curves = Vec::new();
@@ -87,9 +93,9 @@ pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
     Ok(curves)
 }
 
-fn plan(experiment: &Experiment) -> Result<Plan> {
+fn plan(experiment: &Experiment) -> Result<WorkerPlan> {
     let range = SizeRange::parse(&experiment.sizes)?;
-    let mut plan = Plan::new(named(experiment.benchmark)?, Some(&range))?;
+    let mut plan = WorkerPlan::new(named(experiment.benchmark)?, Some(&range))?;
     plan.modelled = true;
     plan.iterations = experiment.iterations;
     Ok(plan)
@@ -102,7 +108,10 @@ fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
         seed: 1,
         trace: None,
     };
-    let mut library = fabrics.libraries(command)?.pop().context("one was named")?;
+    let mut library = fabrics
+        .libraries(command)?
+        .pop()
+        .context("no modelled machine was named")?;
     library.label = experiment.label.clone();
     let settings = experiment.settings.iter();
     library.environment = settings
@@ -118,11 +127,12 @@ fn named(name: &str) -> Result<Benchmark> {
         "bibw" => Ok(Benchmark::Bibw),
         "sweep" => Ok(Benchmark::Sweep),
         "sort" => Ok(Benchmark::Sort),
-        other => bail!("{other} is no benchmark of a study"),
+        other => bail!("{other} is not a benchmark of a study"),
     }
 }
 
-/// Draws curves of one benchmark, as SVG or PNG by the name of the file. `across` says what the curves' sizes are.
+/// Draws curves of one benchmark as SVG or PNG, by the suffix of the file. `across` is the label of
+/// the horizontal axis.
 pub fn draw(
     benchmark: &str,
     title: &str,

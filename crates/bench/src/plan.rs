@@ -1,5 +1,5 @@
-//! What is measured: the benchmarks, their sizes and how often each is repeated. The driver makes a
-//! [`Plan`], every worker is given the same one.
+//! The benchmarks, their sizes and their numbers of iterations. The driver makes a [`WorkerPlan`]
+//! and passes it to every worker.
 
 use anyhow::{Result, bail};
 use results::Unit;
@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::sizes::SizeRange;
 
-/// A benchmark by MPI calls. The procedures are those of the OSU micro-benchmarks 7.4, but for those of [`Family::Kernel`].
+/// A benchmark of MPI calls. The procedures are those of the OSU micro-benchmarks 7.4, except for
+/// [`Family::Kernel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Benchmark {
+pub(crate) enum Benchmark {
     Latency,
     Bw,
     Bibw,
@@ -29,7 +30,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Benchmark::Latency => "latency",
             Benchmark::Bw => "bw",
@@ -49,7 +50,7 @@ impl Benchmark {
         }
     }
 
-    pub fn unit(self) -> Unit {
+    pub(crate) fn unit(self) -> Unit {
         match self {
             Benchmark::Bw | Benchmark::Bibw => Unit::MegabytesPerSecond,
             Benchmark::MbwMr => Unit::MessagesPerSecond,
@@ -58,7 +59,7 @@ impl Benchmark {
         }
     }
 
-    pub fn family(self) -> Family {
+    pub(crate) fn family(self) -> Family {
         match self {
             Benchmark::Latency => Family::Latency,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,
@@ -68,21 +69,21 @@ impl Benchmark {
         }
     }
 
-    /// Whether messages have a size at all.
-    pub fn sized(self) -> bool {
+    /// Whether its messages have a size.
+    pub(crate) fn sized(self) -> bool {
         !matches!(self, Benchmark::Init | Benchmark::Barrier)
     }
 
-    /// The size of the elements of a message: sizes are multiples of it.
-    pub fn element(self) -> usize {
+    /// The size of a message's elements in bytes; message sizes are multiples of it.
+    pub(crate) fn element(self) -> usize {
         match self {
             Benchmark::Reduce | Benchmark::Allreduce => 4,
             _ => 1,
         }
     }
 
-    /// What a job of this many ranks cannot do.
-    pub fn check_ranks(self, ranks: usize) -> Result<()> {
+    /// Refuses numbers of ranks that the benchmark cannot run on.
+    pub(crate) fn check_ranks(self, ranks: usize) -> Result<()> {
         let name = self.name();
         match self {
             Benchmark::Latency | Benchmark::Bw | Benchmark::Bibw if ranks != 2 => {
@@ -97,56 +98,61 @@ impl Benchmark {
     }
 }
 
-/// Benchmarks that share their rules of repetition.
+/// Benchmarks with equal numbers of iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub(crate) enum Family {
     Latency,
     Bandwidth,
     Collective,
     Start,
-    /// What the kernel of a whole program sends.
+    /// The messages of a whole program's kernel.
     Kernel,
 }
 
-/// Above this many bytes a message counts as large.
-pub const LARGE: usize = 8192;
+/// Above this size in bytes, a message counts as large.
+pub(crate) const LARGE: usize = 8192;
 
-/// How often a message of one size is repeated.
+/// Numbers of iterations of one size: untimed and timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeats {
-    pub skip: usize,
-    pub iterations: usize,
+pub(crate) struct Repeats {
+    pub(crate) skip: usize,
+    pub(crate) iterations: usize,
 }
 
-/// Everything a worker has to know.
+/// Everything that a worker must know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    pub benchmark: Benchmark,
-    /// Bytes, in the order they are measured.
-    pub sizes: Vec<usize>,
-    /// Set by the user: then the same for all sizes, and never cut short.
-    pub iterations: Option<usize>,
-    pub skip: Option<usize>,
-    pub window: usize,
-    pub validate: bool,
-    /// `init` only: ask for the time of Init and the memory after it, which disturbs the wall time.
-    pub inspect: bool,
-    /// Empty unless asked for.
-    pub percentiles: Vec<f64>,
-    /// On a modelled machine: time is virtual, every iteration takes the same, and a few say all.
-    pub modelled: bool,
-    /// What the iterations of one size may take before they are cut to fit.
-    pub seconds_per_size: f64,
+pub(crate) struct WorkerPlan {
+    pub(crate) benchmark: Benchmark,
+    /// Message sizes in bytes, in the order of measurement.
+    pub(crate) sizes: Vec<usize>,
+    /// Timed iterations that the user chose, for all sizes; never reduced.
+    pub(crate) iterations: Option<usize>,
+    pub(crate) skip: Option<usize>,
+    pub(crate) window: usize,
+    pub(crate) validate: bool,
+    /// `init` only: report the time of MPI_Init and the memory after it, which disturbs the
+    /// wall-clock time.
+    pub(crate) inspect: bool,
+    /// The percentiles to report.
+    pub(crate) percentiles: Vec<f64>,
+    /// Whether the machine is modelled: in virtual time all iterations take equally long, so few
+    /// are enough.
+    pub(crate) modelled: bool,
+    /// Time limit for one size in seconds; the number of iterations is reduced to fit.
+    pub(crate) seconds_per_size: f64,
 }
 
-impl Plan {
-    pub fn new(benchmark: Benchmark, range: Option<&SizeRange>) -> Result<Plan> {
+impl WorkerPlan {
+    pub(crate) fn new(benchmark: Benchmark, range: Option<&SizeRange>) -> Result<WorkerPlan> {
         let sizes = match (benchmark.sized(), range) {
             (true, range) => range.unwrap_or(&SizeRange::default()).sizes(benchmark)?,
             (false, None) => vec![0],
-            (false, Some(_)) => bail!("{} has no message sizes: leave out -m", benchmark.name()),
+            (false, Some(_)) => bail!(
+                "-m is not for {}, which has no message sizes",
+                benchmark.name()
+            ),
         };
-        Ok(Plan {
+        Ok(WorkerPlan {
             benchmark,
             sizes,
             iterations: None,
@@ -160,7 +166,7 @@ impl Plan {
         })
     }
 
-    pub fn repeats(&self, size: usize) -> Repeats {
+    pub(crate) fn repeats(&self, size: usize) -> Repeats {
         let (skip, iterations) = match (self.benchmark.family(), size > LARGE) {
             (Family::Latency, false) => (100, 10_000),
             (Family::Latency, true) => (10, 1_000),
@@ -181,9 +187,9 @@ impl Plan {
         }
     }
 
-    /// The repeats of `size` when one iteration was seen to take `seconds`: a library that takes
-    /// milliseconds for a barrier must not take minutes of the user's time.
-    pub fn affordable(&self, size: usize, seconds: f64) -> Repeats {
+    /// The iterations of `size` if one takes `seconds`. A library with a barrier of milliseconds
+    /// must not take minutes.
+    pub(crate) fn affordable(&self, size: usize, seconds: f64) -> Repeats {
         let wanted = self.repeats(size);
         if self.iterations.is_some() || seconds <= 0.0 {
             return wanted;
@@ -204,7 +210,7 @@ mod tests {
 
     #[test]
     fn large_messages_are_repeated_less() {
-        let plan = Plan::new(Benchmark::Latency, None).unwrap();
+        let plan = WorkerPlan::new(Benchmark::Latency, None).unwrap();
         assert_eq!(
             plan.repeats(8192),
             Repeats {
@@ -219,7 +225,7 @@ mod tests {
                 iterations: 1_000
             }
         );
-        let plan = Plan {
+        let plan = WorkerPlan {
             iterations: Some(7),
             skip: Some(0),
             ..plan
@@ -235,7 +241,7 @@ mod tests {
 
     #[test]
     fn slow_sizes_are_cut_to_the_time_given_unless_the_user_said_how_many() {
-        let plan = Plan::new(Benchmark::Allreduce, None).unwrap();
+        let plan = WorkerPlan::new(Benchmark::Allreduce, None).unwrap();
         assert_eq!(plan.affordable(4, 1e-6), plan.repeats(4));
         assert_eq!(
             plan.affordable(4, 0.01),
@@ -251,7 +257,7 @@ mod tests {
                 iterations: 5
             }
         );
-        let plan = Plan {
+        let plan = WorkerPlan {
             iterations: Some(300),
             ..plan
         };

@@ -1,4 +1,4 @@
-//! Measurements as pictures.
+//! Plots of measurements.
 
 use std::path::Path;
 
@@ -9,15 +9,20 @@ use results::table::distinct;
 use crate::rounds::Measurement;
 use crate::table::part_title;
 
-/// One panel for each benchmark; for each of its numbers where it has several (`init`).
-pub fn draw(all: &[Measurement], path: &Path) -> Result<()> {
+/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`).
+pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
     let panels: Vec<Panel> = names.iter().map(|name| panel(name, all)).collect();
     plot::draw(&panels, path)
 }
 
-/// One panel with a title, and a name for what goes across.
-pub fn draw_titled(all: &[Measurement], title: &str, across: &str, path: &Path) -> Result<()> {
+/// Draws one panel with this title and this label of the horizontal axis.
+pub(crate) fn draw_titled(
+    all: &[Measurement],
+    title: &str,
+    across: &str,
+    path: &Path,
+) -> Result<()> {
     let Some(first) = all.first() else {
         return Ok(());
     };
@@ -44,7 +49,7 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     for m in own.iter().filter(|m| m.median() > 0.0) {
         let value = m.unit.scaled(m.median());
         let point = match across {
-            // Messages of no bytes have no place on a scale of powers of two.
+            // Empty messages have no place on a logarithmic scale.
             Across::Sizes if m.size == 0 => continue,
             Across::Sizes => (m.size as f64, value),
             Across::Ranks => (m.ranks as f64, value),

@@ -1,7 +1,7 @@
-//! How a benchmark repeats its message: the warm-up, the clock, and the check of the data.
+//! The repetition of a benchmark's iteration: warm-up, timing, and validation of the data.
 //!
-//! Where nothing has to be done
-//! between two iterations they are timed as a whole, so that the clock costs nothing.
+//! If nothing happens between two iterations, all are timed together, so that the clock costs
+//! nothing.
 
 use anyhow::{Context, Result, bail};
 use memmap2::MmapMut;
@@ -10,42 +10,42 @@ use results::sizes::size_label;
 use crate::ffi::Mpi;
 use crate::plan::Repeats;
 
-/// One iteration of a benchmark and what surrounds it.
-pub trait Iteration {
-    /// The standard procedure times each iteration and calls [`Iteration::between`] after it.
+/// One iteration of a benchmark, with its preparation and validation.
+pub(crate) trait Iteration {
+    /// Whether the procedure times each iteration and calls [`Iteration::between`] after it.
     const TIMED_EACH: bool = false;
 
-    /// The iteration itself: the only thing that is timed.
+    /// The iteration itself, the only part that is timed.
     fn step(&mut self, size: usize) -> Result<()>;
 
-    /// Before the first timed iteration.
+    /// Called before the first timed iteration.
     fn start(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// After each iteration where they are timed one by one.
+    /// Called after each iteration if iterations are timed one by one.
     fn between(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Only when data is validated: fills the buffers, before the ranks meet.
+    /// With validation: fills the buffers before the ranks synchronise.
     fn fill(&mut self, size: usize, iteration: usize);
 
-    /// Only when data is validated: what came is what was sent.
+    /// With validation: checks the received data.
     fn check(&self, size: usize, iteration: usize) -> Result<()>;
 }
 
-/// An [`Iteration`] behind a pointer, with its library.
-pub trait Procedure {
-    /// Runs `repeats` for messages of `size` bytes and returns the seconds this rank measured: one
-    /// value for all timed iterations together, or one for each where `each` is set.
+/// An [`Iteration`] with its repetition, as an object.
+pub(crate) trait Procedure {
+    /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
+    /// for all timed iterations together, or with `each` one for each.
     fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>>;
 }
 
-pub struct Repeated<'a, I> {
-    pub mpi: &'a Mpi,
-    pub validate: bool,
-    pub iteration: I,
+pub(crate) struct Repeated<'a, I> {
+    pub(crate) mpi: &'a Mpi,
+    pub(crate) validate: bool,
+    pub(crate) iteration: I,
 }
 
 impl<I: Iteration> Procedure for Repeated<'_, I> {
@@ -71,7 +71,7 @@ impl<I: Iteration> Repeated<'_, I> {
         for iteration in 0..repeats.skip + repeats.iterations {
             if self.validate {
                 self.iteration.fill(size, iteration);
-                // No rank's clock runs while another still looks at its data.
+                // No rank's clock runs while another still checks its data.
                 synchronise(self.mpi)?;
             }
             if iteration == repeats.skip {
@@ -95,8 +95,9 @@ impl<I: Iteration> Repeated<'_, I> {
 
 const TAG_SYNCHRONISE: i32 = 93;
 
-/// All ranks are here. By plain sends, so that a point-to-point benchmark needs no collective.
-pub fn synchronise(mpi: &Mpi) -> Result<()> {
+/// Waits for all ranks. It uses plain sends, so that a point-to-point benchmark needs no
+/// collective.
+pub(crate) fn synchronise(mpi: &Mpi) -> Result<()> {
     let mut nothing = [0u8; 1];
     if mpi.rank() != 0 {
         mpi.send(&nothing, 0, TAG_SYNCHRONISE)?;
@@ -111,16 +112,16 @@ pub fn synchronise(mpi: &Mpi) -> Result<()> {
     Ok(())
 }
 
-/// The most that one buffer of a rank may take.
-const MOST: usize = 1 << 30;
+/// The largest buffer of a rank, in bytes.
+const LARGEST_BUFFER: usize = 1 << 30;
 
-/// Pages of their own, all of them touched.
-pub fn buffer(bytes: usize) -> Result<MmapMut> {
-    if bytes > MOST {
+/// A buffer of whole pages, all of them touched.
+pub(crate) fn buffer(bytes: usize) -> Result<MmapMut> {
+    if bytes > LARGEST_BUFFER {
         bail!(
             "a rank would need a buffer of {}, more than {}: lower the largest size with -m",
             size_label(bytes),
-            size_label(MOST)
+            size_label(LARGEST_BUFFER)
         );
     }
     let mut map = MmapMut::map_anon(bytes.max(64))
@@ -129,14 +130,21 @@ pub fn buffer(bytes: usize) -> Result<MmapMut> {
     Ok(map)
 }
 
-/// The byte at `at` of what `sender` sends in this iteration: no two neighbours alike, and none as
-/// it was in the iteration before.
-pub fn pattern(sender: usize, iteration: usize, at: usize) -> u8 {
+/// The byte at `at` of the data of `sender` in an iteration. Neighbouring bytes differ, and each
+/// byte differs from the previous iteration's.
+pub(crate) fn pattern(sender: usize, iteration: usize, at: usize) -> u8 {
     (at.wrapping_mul(7) ^ (at >> 8)).wrapping_add(sender * 31 + iteration * 13 + 1) as u8
 }
 
-/// Compares what came with what had to come.
-pub fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
+/// Fills `block` with the data of `sender` in an iteration.
+pub(crate) fn paint(block: &mut [u8], sender: usize, iteration: usize) {
+    for (at, byte) in block.iter_mut().enumerate() {
+        *byte = pattern(sender, iteration, at);
+    }
+}
+
+/// Compares received with expected data.
+pub(crate) fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
     match found
         .iter()
         .enumerate()
@@ -144,7 +152,7 @@ pub fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
     {
         None => Ok(()),
         Some((at, &byte)) => bail!(
-            "byte {at} of {} is {byte:#04x} where {:#04x} was sent",
+            "byte {at} of {} is {byte:#04x} instead of {:#04x}",
             found.len(),
             expected(at)
         ),

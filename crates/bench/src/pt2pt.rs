@@ -1,5 +1,5 @@
-//! Point to point: latency, and streams of windows in one direction (`bw`), in both (`bibw`) and
-//! between pairs (`mbw-mr`).
+//! Point-to-point benchmarks: latency, and streams of windows in one direction (`bw`), in both
+//! (`bibw`) and between several pairs (`mbw-mr`).
 
 use std::cell::Cell;
 
@@ -7,15 +7,19 @@ use anyhow::Result;
 use memmap2::MmapMut;
 
 use crate::ffi::{Handles, Mpi};
-use crate::plan::{Benchmark, Plan};
+use crate::plan::{Benchmark, WorkerPlan};
 use crate::procedure::{Iteration, Procedure, Repeated, buffer, pattern, verify};
 
 const TAG: i32 = 1;
 const TAG_ACKNOWLEDGE: i32 = 2;
 
-pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dyn Procedure + 'a>> {
+pub(crate) fn procedure<'a>(
+    mpi: &'a Mpi,
+    plan: &WorkerPlan,
+    largest: usize,
+) -> Result<Box<dyn Procedure + 'a>> {
     let validate = plan.validate;
-    let ends = Ends {
+    let pair = Pair {
         send: buffer(largest)?,
         recv: buffer(largest)?,
         mpi,
@@ -26,13 +30,13 @@ pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dy
         Benchmark::Latency => Box::new(Repeated {
             mpi,
             validate,
-            iteration: PingPong(ends),
+            iteration: PingPong(pair),
         }),
         Benchmark::Bibw => Box::new(Repeated {
             mpi,
             validate,
             iteration: BothWays {
-                ends,
+                pair,
                 window,
                 handles,
             },
@@ -40,8 +44,8 @@ pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dy
         _ => Box::new(Repeated {
             mpi,
             validate,
-            iteration: Stream {
-                ends,
+            iteration: OneWay {
+                pair,
                 window,
                 handles,
             },
@@ -49,7 +53,7 @@ pub fn procedure<'a>(mpi: &'a Mpi, plan: &Plan, largest: usize) -> Result<Box<dy
     })
 }
 
-/// The lower half of the ranks talks to the upper half.
+/// The partner of this rank: ranks of the lower half pair with those of the upper half.
 fn peer(mpi: &Mpi) -> usize {
     let pairs = mpi.size() / 2;
     if mpi.rank() < pairs {
@@ -60,14 +64,14 @@ fn peer(mpi: &Mpi) -> usize {
 }
 
 /// A rank, its partner, and their buffers.
-struct Ends<'a> {
+struct Pair<'a> {
     mpi: &'a Mpi,
     peer: usize,
     send: MmapMut,
     recv: MmapMut,
 }
 
-impl Ends<'_> {
+impl Pair<'_> {
     fn first(&self) -> bool {
         self.mpi.rank() < self.peer
     }
@@ -85,14 +89,14 @@ impl Ends<'_> {
     }
 }
 
-/// A message goes, one of the same size comes back. Half the time is the latency.
-struct PingPong<'a>(Ends<'a>);
+/// A message and an answer of equal size. Half of the time is the latency.
+struct PingPong<'a>(Pair<'a>);
 
 impl Iteration for PingPong<'_> {
     #[inline]
     fn step(&mut self, size: usize) -> Result<()> {
         let first = self.0.first();
-        let Ends {
+        let Pair {
             mpi,
             peer,
             send,
@@ -116,18 +120,18 @@ impl Iteration for PingPong<'_> {
     }
 }
 
-/// A window of messages goes, one short message acknowledges them all.
-struct Stream<'a> {
-    ends: Ends<'a>,
+/// A window of messages, and one short message that acknowledges them all.
+struct OneWay<'a> {
+    pair: Pair<'a>,
     window: usize,
     handles: Handles,
 }
 
-impl Iteration for Stream<'_> {
+impl Iteration for OneWay<'_> {
     fn start(&mut self) -> Result<()> {
         // With one pair the acknowledgement has already brought the two ranks together.
-        if self.ends.mpi.size() > 2 {
-            self.ends.mpi.barrier()
+        if self.pair.mpi.size() > 2 {
+            self.pair.mpi.barrier()
         } else {
             Ok(())
         }
@@ -135,13 +139,13 @@ impl Iteration for Stream<'_> {
 
     #[inline]
     fn step(&mut self, size: usize) -> Result<()> {
-        let first = self.ends.first();
-        let Ends {
+        let first = self.pair.first();
+        let Pair {
             mpi,
             peer,
             send,
             recv,
-        } = &mut self.ends;
+        } = &mut self.pair;
         let (mut acknowledge, peer) = ([0u8; 4], *peer);
         if first {
             mpi.window(&mut self.handles, |window| {
@@ -158,21 +162,22 @@ impl Iteration for Stream<'_> {
     }
 
     fn fill(&mut self, size: usize, iteration: usize) {
-        self.ends.fill(size, iteration);
+        self.pair.fill(size, iteration);
     }
 
     fn check(&self, size: usize, iteration: usize) -> Result<()> {
-        if self.ends.first() {
+        if self.pair.first() {
             Ok(())
         } else {
-            self.ends.check(size, iteration)
+            self.pair.check(size, iteration)
         }
     }
 }
 
-/// Both ranks send a window and receive one. Nothing is acknowledged: each waits for the other's.
+/// Both ranks send a window and receive one. There is no acknowledgement: each waits for the
+/// other's window.
 struct BothWays<'a> {
-    ends: Ends<'a>,
+    pair: Pair<'a>,
     window: usize,
     handles: Handles,
 }
@@ -180,12 +185,12 @@ struct BothWays<'a> {
 impl Iteration for BothWays<'_> {
     #[inline]
     fn step(&mut self, size: usize) -> Result<()> {
-        let Ends {
+        let Pair {
             mpi,
             peer,
             send,
             recv,
-        } = &mut self.ends;
+        } = &mut self.pair;
         let recv = Cell::from_mut(&mut recv[..size]).as_slice_of_cells();
         mpi.window(&mut self.handles, |window| {
             (0..self.window).try_for_each(|_| window.irecv(recv, *peer, TAG))?;
@@ -194,10 +199,10 @@ impl Iteration for BothWays<'_> {
     }
 
     fn fill(&mut self, size: usize, iteration: usize) {
-        self.ends.fill(size, iteration);
+        self.pair.fill(size, iteration);
     }
 
     fn check(&self, size: usize, iteration: usize) -> Result<()> {
-        self.ends.check(size, iteration)
+        self.pair.check(size, iteration)
     }
 }

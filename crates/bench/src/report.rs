@@ -1,5 +1,5 @@
-//! The whole table: every benchmark that has a threshold, run against the peers, judged, and
-//! written down as Markdown.
+//! `fishplate bench table`: all benchmarks with a threshold, compared with other libraries, and a
+//! report as Markdown.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,26 +12,27 @@ use results::{Console, Unit, stats};
 
 use crate::cli::TableOptions;
 use crate::limits;
-use crate::plan::{Benchmark, Plan};
+use crate::plan::{Benchmark, WorkerPlan};
 use crate::rounds::{Case, Measurement, Rounds};
 use crate::sizes::SizeRange;
 use crate::table::best;
-use crate::thresholds::{Verdict, judge};
+use crate::thresholds::{RuleOutcome, judge};
 
-pub struct Report {
-    pub all: Vec<Measurement>,
-    /// So many of so many rules are not met.
-    pub missed: usize,
-    pub rules: usize,
+pub(crate) struct Report {
+    pub(crate) all: Vec<Measurement>,
+    /// The number of thresholds that are missed.
+    pub(crate) missed: usize,
+    /// The number of thresholds.
+    pub(crate) rules: usize,
 }
 
-pub fn run(command: &Path, options: &TableOptions) -> Result<Report> {
+pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     if options.choice.modelled() {
-        bail!("the table is of this machine: leave out --fabric");
+        bail!("--fabric is not for table, which measures this machine");
     }
     let libraries = options.choice.libraries(command)?;
     if libraries.len() < 2 {
-        bail!("the table compares libraries: name others with --against");
+        bail!("table compares libraries: name at least one other with --against");
     }
     let rounds = Rounds {
         command,
@@ -43,7 +44,7 @@ pub fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     let steps = rounds.steps(&cases) + rounds.rounds * limits::STEPS;
     let mut console = Console::new(steps);
     let versions = rounds.versions(&mut console)?;
-    // The machine drifts, so its limits are taken in every round too.
+    // The machine's speed drifts, so its limits are measured in every round too.
     let all = rounds.run(&cases, &mut console, |console| {
         limits::measure(command, console)
     })?;
@@ -73,7 +74,7 @@ fn cases() -> Result<Vec<Case>> {
     let eight = SizeRange::exactly(8);
     let case = |benchmark, ranks, range: Option<&SizeRange>| -> Result<Case> {
         Ok(Case {
-            plan: Plan::new(benchmark, range)?,
+            plan: WorkerPlan::new(benchmark, range)?,
             ranks,
         })
     };
@@ -93,7 +94,7 @@ fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Processor, cores and kernel, as far as they can be read.
+/// Processor, number of cores and kernel of this machine.
 fn machine() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus
@@ -108,8 +109,8 @@ fn machine() -> String {
     )
 }
 
-/// For the terminal.
-fn plain(verdicts: &[Verdict]) -> String {
+/// The thresholds as text for a terminal.
+fn plain(verdicts: &[RuleOutcome]) -> String {
     verdicts.iter().fold(String::new(), |mut text, v| {
         let mark = if v.met { "met    " } else { "NOT MET" };
         let _ = write!(
@@ -126,7 +127,7 @@ fn markdown(
     machine: &str,
     labels: &[&str],
     versions: &[String],
-    verdicts: &[Verdict],
+    verdicts: &[RuleOutcome],
     all: &[Measurement],
 ) -> String {
     let mut text =
@@ -167,7 +168,7 @@ fn markdown(
     text
 }
 
-/// One row for every size.
+/// A table with one row for each size.
 fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
     let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == benchmark).collect();
     let Some(unit) = own.first().map(|m| m.unit) else {
@@ -207,7 +208,7 @@ fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
     )
 }
 
-/// Benchmarks of one size.
+/// A table of the benchmarks with a single size.
 fn others(labels: &[&str], all: &[Measurement]) -> String {
     let single = |m: &&Measurement| {
         !m.benchmark.starts_with("limits/")
@@ -253,7 +254,7 @@ fn medians(own: &[&Measurement], labels: &[&str], fits: impl Fn(&Measurement) ->
     labels.iter().map(median).collect()
 }
 
-/// What the machine allows, one row for each limit and size.
+/// A table of the machine's limits, with one row for each limit and size.
 fn limits_table(all: &[Measurement]) -> String {
     let limits = all
         .iter()
@@ -275,7 +276,7 @@ fn limits_table(all: &[Measurement]) -> String {
     )
 }
 
-/// A Markdown table whose first column is left and whose others are right.
+/// A Markdown table whose first column is aligned to the left and all others to the right.
 fn grid(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = line(

@@ -1,5 +1,5 @@
-//! Runs libraries alternately, several rounds: the machine drifts, so that only what ran side by
-//! side may be compared. The order turns by one every round.
+//! Rounds: libraries run alternately, because the machine's speed drifts and only runs side by side
+//! are comparable. The order of libraries rotates by one in every round.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,45 +11,45 @@ use serde::Serialize;
 
 use crate::job::Job;
 use crate::library::Library;
-use crate::line::Sample;
-use crate::plan::{Benchmark, Plan};
+use crate::message::Sample;
+use crate::plan::{Benchmark, WorkerPlan};
 
-/// A plan on so many ranks.
-pub struct Case {
-    pub plan: Plan,
-    pub ranks: usize,
+/// A plan on a number of ranks.
+pub(crate) struct Case {
+    pub(crate) plan: WorkerPlan,
+    pub(crate) ranks: usize,
 }
 
-/// How the cases are run.
-pub struct Rounds<'a> {
-    pub command: &'a Path,
-    pub libraries: &'a [Library],
-    pub rounds: usize,
-    pub timeout: Duration,
+/// The libraries to run, and the number of rounds.
+pub(crate) struct Rounds<'a> {
+    pub(crate) command: &'a Path,
+    pub(crate) libraries: &'a [Library],
+    pub(crate) rounds: usize,
+    pub(crate) timeout: Duration,
 }
 
-/// One number, measured once a round.
+/// One figure, measured once in each round.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measurement {
-    /// `latency`, or `init/private` for one of several numbers of a benchmark.
-    pub benchmark: String,
-    pub library: String,
-    /// The library in tables and plots.
-    pub label: String,
-    /// The modelled machine that it ran on.
-    pub fabric: Option<String>,
-    pub ranks: usize,
-    pub size: usize,
-    pub unit: Unit,
-    pub rounds: Vec<f64>,
-    /// Of collectives: the fastest and the slowest rank's time in each round.
-    pub extremes: Vec<(f64, f64)>,
-    /// Each percentile with its value in each round.
-    pub percentiles: Vec<(f64, Vec<f64>)>,
+pub(crate) struct Measurement {
+    /// The benchmark, such as `latency`, or one of its figures, such as `init/private`.
+    pub(crate) benchmark: String,
+    pub(crate) library: String,
+    /// The library's label in tables and plots.
+    pub(crate) label: String,
+    /// The modelled machine, if any.
+    pub(crate) fabric: Option<String>,
+    pub(crate) ranks: usize,
+    pub(crate) size: usize,
+    pub(crate) unit: Unit,
+    pub(crate) rounds: Vec<f64>,
+    /// Collectives: the times of the fastest and the slowest rank in each round.
+    pub(crate) extremes: Vec<(f64, f64)>,
+    /// The percentiles with their values in each round.
+    pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
 }
 
 impl Measurement {
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         stats::median(&self.rounds)
     }
 
@@ -57,7 +57,7 @@ impl Measurement {
         (&self.benchmark, &self.label, self.ranks, self.size)
     }
 
-    /// Adds what another round found for the same.
+    /// Adds another round of this figure.
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
         self.extremes.extend(round.extremes);
@@ -66,8 +66,8 @@ impl Measurement {
         }
     }
 
-    /// One object of `--json`.
-    pub fn json(&self) -> String {
+    /// The object of `--json`.
+    pub(crate) fn json(&self) -> String {
         let percentile =
             |(p, values): &(f64, Vec<f64>)| (p.to_string(), digits(stats::median(values)).into());
         let object = Object {
@@ -102,8 +102,8 @@ struct Object<'a> {
     percentiles: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Adds a round's numbers to those known: to the same number of earlier rounds, or as a new one.
-pub fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
+/// Adds the figures of a round to those of earlier rounds.
+pub(crate) fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
     for one in round {
         match all.iter_mut().find(|known| known.key() == one.key()) {
             Some(known) => known.add(one),
@@ -113,14 +113,14 @@ pub fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
 }
 
 impl Rounds<'_> {
-    /// How often the console will be told of a step.
-    pub fn steps(&self, cases: &[Case]) -> usize {
+    /// The number of steps of the progress bar.
+    pub(crate) fn steps(&self, cases: &[Case]) -> usize {
         let sizes: usize = cases.iter().map(|case| case.plan.sizes.len()).sum();
         sizes * self.libraries.len() * self.rounds
     }
 
-    /// Every round runs every case; `each_round` adds what else belongs to a round.
-    pub fn run(
+    /// Runs all cases in every round; `each_round` adds further figures of a round.
+    pub(crate) fn run(
         &self,
         cases: &[Case],
         console: &mut Console,
@@ -156,12 +156,12 @@ impl Rounds<'_> {
         }
     }
 
-    /// What each library says it is.
-    pub fn versions(&self, console: &mut Console) -> Result<Vec<String>> {
-        let plan = Plan {
+    /// The version strings of the libraries.
+    pub(crate) fn versions(&self, console: &mut Console) -> Result<Vec<String>> {
+        let plan = WorkerPlan {
             iterations: Some(1),
             skip: Some(0),
-            ..Plan::new(Benchmark::Barrier, None)?
+            ..WorkerPlan::new(Benchmark::Barrier, None)?
         };
         let version = |library| {
             Ok(self
@@ -200,8 +200,7 @@ impl Rounds<'_> {
         Ok(outcome.samples.into_iter().map(measurement).collect())
     }
 
-    /// Starting is measured from outside by a run that does nothing else, and from inside by one
-    /// that looks at its memory.
+    /// Start-up: one run measures the wall-clock time, another the time of MPI_Init and the memory.
     fn start(
         &self,
         case: &Case,
@@ -209,7 +208,7 @@ impl Rounds<'_> {
         console: &mut Console,
     ) -> Result<Vec<Measurement>> {
         let quick = self.job(&case.plan, case.ranks, library).run(console)?;
-        let plan = Plan {
+        let plan = WorkerPlan {
             inspect: true,
             ..case.plan.clone()
         };
@@ -230,7 +229,7 @@ impl Rounds<'_> {
         Ok(numbers.map(number).into())
     }
 
-    fn job<'a>(&'a self, plan: &'a Plan, ranks: usize, library: &'a Library) -> Job<'a> {
+    fn job<'a>(&'a self, plan: &'a WorkerPlan, ranks: usize, library: &'a Library) -> Job<'a> {
         Job {
             command: self.command,
             library,
@@ -265,11 +264,11 @@ impl Rounds<'_> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// A number of two ranks, with a value for each round.
-    pub fn measured(
+    /// A figure of two ranks, with a value for each round.
+    pub(crate) fn measured(
         label: &str,
         benchmark: &str,
         size: usize,

@@ -1,20 +1,20 @@
-//! Message sizes: the range a user asks for, the list that comes of it, and how sizes are written.
+//! Message sizes: the range that a user gives, and the list of sizes in it.
 
 use anyhow::{Result, bail};
 use results::sizes::parse_bytes;
 
 use crate::plan::{Benchmark, Family};
 
-/// `-m`: from which size to which. Sizes double from the smallest.
+/// The range of `-m`. Sizes double from the smallest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SizeRange {
+pub(crate) struct SizeRange {
     min: Option<usize>,
     max: Option<usize>,
 }
 
 impl SizeRange {
     /// `MIN:MAX`, `MIN:`, `:MAX` or `MAX`; each with K, M or G for powers of 1024.
-    pub fn parse(text: &str) -> Result<SizeRange> {
+    pub(crate) fn parse(text: &str) -> Result<SizeRange> {
         let bound = |text: &str| match text {
             "" => Ok(None),
             text => parse_bytes(text).map(Some),
@@ -32,20 +32,20 @@ impl SizeRange {
         if let (Some(min), Some(max)) = (range.min, range.max)
             && min > max
         {
-            bail!("{text:?}: the smallest size {min} is above the largest {max}");
+            bail!("{text:?}: the smallest size {min} is above the largest size {max}");
         }
         Ok(range)
     }
 
-    pub fn exactly(size: usize) -> SizeRange {
+    pub(crate) fn exactly(size: usize) -> SizeRange {
         SizeRange {
             min: Some(size),
             max: Some(size),
         }
     }
 
-    /// The sizes of one benchmark; bounds not given are the usual ones.
-    pub fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
+    /// The sizes of one benchmark, with its defaults for missing bounds.
+    pub(crate) fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
         let usual = match benchmark.family() {
             Family::Kernel => 1 << 16,
@@ -58,10 +58,14 @@ impl SizeRange {
         let max = self.max.unwrap_or(usual.max(min));
         let name = benchmark.name();
         if !min.is_multiple_of(element) {
-            bail!("{name} sums {element}-byte integers: {min} bytes is no multiple of {element}");
+            bail!(
+                "{name} sums {element}-byte integers: {min} bytes is not a multiple of {element}"
+            );
         }
         if min == 0 && benchmark.family() == Family::Bandwidth {
-            bail!("{name} divides by the size of a message: it cannot be 0");
+            bail!(
+                "-m: the smallest size of {name} cannot be 0, because a bandwidth of empty messages means nothing"
+            );
         }
         let mut sizes = Vec::new();
         let mut size = min;
@@ -79,10 +83,10 @@ impl SizeRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::WorkerPlan;
 
     fn sizes(benchmark: Benchmark, range: &str) -> Result<Vec<usize>> {
-        Ok(Plan::new(benchmark, Some(&SizeRange::parse(range)?))?.sizes)
+        Ok(WorkerPlan::new(benchmark, Some(&SizeRange::parse(range)?))?.sizes)
     }
 
     #[test]
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn usual_sizes_end_at_4_mib_and_for_collectives_at_1_mib() {
-        let last = |b| *Plan::new(b, None).unwrap().sizes.last().unwrap();
+        let last = |b| *WorkerPlan::new(b, None).unwrap().sizes.last().unwrap();
         assert_eq!(last(Benchmark::Latency), 4 << 20);
         assert_eq!(last(Benchmark::Alltoall), 1 << 20);
         assert_eq!(last(Benchmark::Barrier), 0);
@@ -112,8 +116,8 @@ mod tests {
         assert!(error(Benchmark::Latency, "4X").contains("none of K, M, G"));
         assert!(error(Benchmark::Latency, "x:4").contains("\"x\""));
         assert!(error(Benchmark::Latency, "2G").contains("largest message, 1 GiB"));
-        assert!(error(Benchmark::Allreduce, "3:9").contains("no multiple of 4"));
-        assert!(error(Benchmark::Allreduce, ":2").contains("no multiple of 4"));
+        assert!(error(Benchmark::Allreduce, "3:9").contains("not a multiple of 4"));
+        assert!(error(Benchmark::Allreduce, ":2").contains("not a multiple of 4"));
         assert!(error(Benchmark::Bw, "0:9").contains("cannot be 0"));
         assert!(error(Benchmark::Barrier, "1:9").contains("no message sizes"));
     }

@@ -1,4 +1,4 @@
-//! Measurements as tables of text: one library with its spread, or several side by side with the
+//! Measurements as text tables: one library with its spread, or several side by side with the
 //! ratios of the first to each of the others and to the best of them.
 
 use results::sizes::size_label;
@@ -7,9 +7,9 @@ use results::{Unit, stats};
 
 use crate::rounds::Measurement;
 
-/// All tables for `all`, in the order in which the benchmarks first appear. The first library is
-/// the one that the others are compared with.
-pub fn render(all: &[Measurement]) -> String {
+/// One table for each benchmark, in the order of first appearance. The other libraries are compared
+/// with the first.
+pub(crate) fn render(all: &[Measurement]) -> String {
     let mut tables = Vec::new();
     for benchmark in distinct(all.iter().map(|m| base(&m.benchmark))) {
         let own: Vec<&Measurement> = all
@@ -21,7 +21,7 @@ pub fn render(all: &[Measurement]) -> String {
     tables.join("\n")
 }
 
-/// `init` of `init/private`.
+/// The benchmark of one of its numbers, such as `init` of `init/private`.
 fn base(benchmark: &str) -> &str {
     benchmark.split('/').next().unwrap_or(benchmark)
 }
@@ -55,7 +55,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
     format!("{}\n{rows}{}", title(benchmark, all, &keys), legend(all))
 }
 
-/// The columns that name a row: only those in which rows differ, or that say something.
+/// The columns that name a row. A column in which all rows are equal is left out.
 struct Keys {
     parts: bool,
     ranks: bool,
@@ -78,7 +78,7 @@ impl Keys {
         (&measurement.benchmark, measurement.ranks, measurement.size)
     }
 
-    /// How many columns hold words.
+    /// The number of columns with text.
     fn left(&self) -> usize {
         usize::from(self.parts)
     }
@@ -113,8 +113,8 @@ impl Keys {
     }
 }
 
-/// What one of several numbers of a benchmark is.
-pub fn part_title(benchmark: &str) -> &str {
+/// The title of one of a benchmark's numbers.
+pub(crate) fn part_title(benchmark: &str) -> &str {
     match benchmark {
         "init" => "launcher, Init, Finalize",
         "init/call" => "MPI_Init, slowest rank",
@@ -139,7 +139,7 @@ fn title(benchmark: &str, all: &[&Measurement], keys: &Keys) -> String {
     words.join(", ")
 }
 
-/// Which library a short label stands for.
+/// The libraries that the short labels stand for.
 fn legend(all: &[&Measurement]) -> String {
     let libraries = distinct(all.iter().map(|m| (m.label.as_str(), m.library.as_str())));
     let lines = libraries.iter().filter(|(label, library)| label != library);
@@ -199,8 +199,8 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
     }
 }
 
-/// The best of the peers.
-pub fn best(peers: &[f64], unit: Unit) -> f64 {
+/// The best value of the other libraries.
+pub(crate) fn best(peers: &[f64], unit: Unit) -> f64 {
     if unit.more_is_better() {
         stats::max(peers)
     } else {

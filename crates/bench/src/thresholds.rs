@@ -1,5 +1,5 @@
-//! How fast is fast enough: each rule compares the library measured with the others, or with what
-//! the machine allows, in medians of the same rounds.
+//! Thresholds: each rule compares the measured library with other libraries or with a limit of the
+//! machine, by medians of the same rounds.
 
 use results::Unit;
 use results::sizes::size_label;
@@ -8,21 +8,22 @@ use results::table::{number, ratio};
 use crate::rounds::Measurement;
 use crate::table::best;
 
-/// `ours` may be at most `factor` times the reference, or at least where more is better.
+/// A threshold: a time of at most `factor` times the reference, or a rate of at least that.
 struct Rule {
     benchmark: &'static str,
     ranks: usize,
-    /// Powers of two from the first to the last.
+    /// The first and the last size; the rule is for powers of two.
     sizes: (usize, usize),
     reference: Reference,
     factor: f64,
 }
 
 enum Reference {
+    /// The best of the other libraries.
     BestPeer,
-    /// The peer with this in its label.
+    /// The library with this in its label.
     Peer(&'static str),
-    /// A limit of the machine, and what it is called.
+    /// A limit of the machine, and its name in the report.
     Limit(&'static str, &'static str),
 }
 
@@ -65,22 +66,22 @@ const fn rule(
     }
 }
 
-/// What became of a rule.
+/// The outcome of a rule, as text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    pub what: String,
-    pub wanted: String,
-    /// At the size where it is hardest met.
-    pub ours: String,
-    pub reference: String,
-    pub ratio: String,
-    /// Of a rule for many sizes: how many do not meet it, and which.
-    pub remark: String,
-    pub met: bool,
+pub(crate) struct RuleOutcome {
+    pub(crate) what: String,
+    pub(crate) wanted: String,
+    /// The figure at the size with the smallest margin.
+    pub(crate) ours: String,
+    pub(crate) reference: String,
+    pub(crate) ratio: String,
+    /// For a rule of several sizes: the sizes that miss it, or the one with the smallest margin.
+    pub(crate) remark: String,
+    pub(crate) met: bool,
 }
 
-/// Rules whose numbers were not measured are left out.
-pub fn judge(all: &[Measurement], own: &str) -> Vec<Verdict> {
+/// The outcomes of all rules whose figures were measured.
+pub(crate) fn judge(all: &[Measurement], own: &str) -> Vec<RuleOutcome> {
     RULES
         .iter()
         .filter_map(|rule| rule.judge(all, own))
@@ -89,7 +90,7 @@ pub fn judge(all: &[Measurement], own: &str) -> Vec<Verdict> {
 }
 
 impl Rule {
-    fn judge(&self, all: &[Measurement], own: &str) -> Option<Verdict> {
+    fn judge(&self, all: &[Measurement], own: &str) -> Option<RuleOutcome> {
         let (first, last) = self.sizes;
         let fits = |m: &&Measurement| {
             m.label == own
@@ -104,7 +105,7 @@ impl Rule {
             .filter(fits)
             .filter_map(|ours| Some((ours.size, ours.median(), self.reference(all, own, ours)?)));
         let pairs: Vec<(usize, f64, f64)> = pairs.collect();
-        // How far a size is from the rule, the larger the worse.
+        // The larger, the worse.
         let badness = |&(_, ours, theirs): &(usize, f64, f64)| {
             if unit.more_is_better() {
                 theirs / ours
@@ -123,14 +124,14 @@ impl Rule {
             .collect();
         let remark = match (pairs.len(), failing.len()) {
             (1, _) => String::new(),
-            (_, 0) => format!("hardest at {}", size_label(size)),
+            (_, 0) => format!("smallest margin at {}", size_label(size)),
             (sizes, _) => format!(
-                "not at {} of {sizes} sizes: {}",
+                "missed at {} of {sizes} sizes: {}",
                 failing.len(),
                 failing.join(", ")
             ),
         };
-        Some(Verdict {
+        Some(RuleOutcome {
             what: self.what(),
             wanted: self.wanted(unit),
             ours: format!("{} {}", number(ours, unit), unit.shown()),
@@ -203,9 +204,9 @@ impl Rule {
     }
 }
 
-/// A rank pays nothing for ranks it never talks to: eight ranks' private memory is two ranks', but
-/// for what the kernel rounds.
-fn growth(all: &[Measurement], own: &str) -> Option<Verdict> {
+/// A rank pays nothing for ranks that it never sends to or receives from: its private memory is
+/// equal with eight and with two ranks, up to the kernel's rounding.
+fn growth(all: &[Measurement], own: &str) -> Option<RuleOutcome> {
     const ROUNDING_KIB: f64 = 64.0;
     let private = |ranks: usize| {
         let of =
@@ -220,7 +221,7 @@ fn growth(all: &[Measurement], own: &str) -> Option<Verdict> {
             Unit::Kibibytes.shown()
         )
     };
-    Some(Verdict {
+    Some(RuleOutcome {
         what: "private memory after Init, 8 ranks".into(),
         wanted: "as with 2 ranks".into(),
         ours: text(many),
@@ -270,7 +271,7 @@ mod tests {
             verdicts[1]
         );
         assert!(!verdicts[2].met);
-        assert_eq!(verdicts[2].remark, "not at 1 of 2 sizes: 16 B");
+        assert_eq!(verdicts[2].remark, "missed at 1 of 2 sizes: 16 B");
     }
 
     #[test]
@@ -287,7 +288,7 @@ mod tests {
         let verdicts = judge(&all, "own");
         assert_eq!(verdicts.len(), 2);
         assert!(verdicts[0].met);
-        assert_eq!(verdicts[0].remark, "hardest at 64 B");
+        assert_eq!(verdicts[0].remark, "smallest margin at 64 B");
         assert!(!verdicts[1].met, "1.10 is below 1.15");
     }
 

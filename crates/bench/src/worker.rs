@@ -1,5 +1,5 @@
-//! One rank of a benchmark: opens the library it is told, runs the plan, and on rank 0 prints a
-//! [`Line`] for every size. Runs under the launcher that belongs to the library.
+//! One rank of a benchmark: opens a library, runs a plan, and on rank 0 prints a `WorkerMessage`
+//! for each size. The launcher of the library starts it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -14,18 +14,18 @@ use crate::collectives;
 use crate::ffi::Mpi;
 use crate::kernels;
 use crate::limits;
-use crate::line::{Line, Sample, Start};
 use crate::memory;
-use crate::plan::{Benchmark, Family, Plan, Repeats};
+use crate::message::{Sample, Start, WorkerMessage};
+use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
 use crate::procedure::{Procedure, synchronise};
 use crate::pt2pt;
 
-/// The hidden subcommand that starts a worker; its arguments are those of [`main`].
+/// The hidden subcommand of a worker; its arguments are those of [`main`].
 pub const SUBCOMMAND: &str = "bench-worker";
-/// Instead of a library and a plan: hold memory for the parent to read.
-pub const LEND: &str = "lend-memory";
+/// The argument instead of a library and a plan: hold memory that the parent reads.
+pub(crate) const LEND: &str = "lend-memory";
 
-/// `bench-worker LIBRARY PLAN`, the plan as JSON.
+/// Runs `bench-worker LIBRARY PLAN`, with the plan as JSON.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
     let (first, second) = (arguments.next(), arguments.next());
@@ -40,7 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run(Path::new(&library), &plan.to_string_lossy(), &mut rank) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&Line::Fault {
+            say(&WorkerMessage::Fault {
                 rank,
                 text: format!("{error:#}"),
             });
@@ -49,10 +49,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Sets `rank` once it is known, for the report of an error.
+/// Runs the plan. `rank` is set once it is known, for the report of an error.
 fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
-    let plan: Plan =
-        serde_json::from_str(plan).context("the plan is not what this worker reads")?;
+    let plan: WorkerPlan =
+        serde_json::from_str(plan).context("this worker cannot read the plan")?;
     let mut mpi = Mpi::open(library)?;
     if plan.modelled {
         mpi.keep_virtual_time();
@@ -64,7 +64,7 @@ fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
 
     let run = measure(&mpi, &plan, init).and_then(|()| mpi.finalize());
     if let Err(error) = &run {
-        say(&Line::Fault {
+        say(&WorkerMessage::Fault {
             rank: *rank,
             text: format!("{error:#}"),
         });
@@ -73,14 +73,14 @@ fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
     run
 }
 
-fn measure(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
+fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     plan.benchmark.check_ranks(mpi.size())?;
     let root = mpi.rank() == 0;
     if plan.benchmark.family() == Family::Start {
         return start(mpi, plan, init);
     }
     if root {
-        say(&Line::Hello {
+        say(&WorkerMessage::Hello {
             version: mpi.version()?,
         });
     }
@@ -95,15 +95,15 @@ fn measure(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
             )
         })?;
         if root {
-            say(&Line::Sample(sample));
+            say(&WorkerMessage::Sample(sample));
         }
     }
     Ok(())
 }
 
-/// Of `init` only the time of Init and the memory after it are measured here, the wall time is the
-/// driver's.
-fn start(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
+/// `init`: measures the time of MPI_Init and the memory after it. The driver measures the
+/// wall-clock time.
+fn start(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     if !plan.inspect {
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn start(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
     if mpi.rank() == 0 {
         let most = |at: usize| all.iter().map(|rank| rank[at]).fold(0.0, f64::max);
         let (init, resident_kib, private_kib) = (most(0), most(1), most(2));
-        say(&Line::Start(Start {
+        say(&WorkerMessage::Start(Start {
             init,
             resident_kib,
             private_kib,
@@ -122,15 +122,15 @@ fn start(mpi: &Mpi, plan: &Plan, init: f64) -> Result<()> {
     Ok(())
 }
 
-/// What one rank needs to run a plan.
+/// A plan in progress on one rank.
 struct Runner<'a> {
     mpi: &'a Mpi,
-    plan: &'a Plan,
+    plan: &'a WorkerPlan,
     procedure: Box<dyn Procedure + 'a>,
 }
 
 impl<'a> Runner<'a> {
-    fn new(mpi: &'a Mpi, plan: &'a Plan, largest: usize) -> Result<Runner<'a>> {
+    fn new(mpi: &'a Mpi, plan: &'a WorkerPlan, largest: usize) -> Result<Runner<'a>> {
         let procedure = match plan.benchmark.family() {
             Family::Latency | Family::Bandwidth => pt2pt::procedure(mpi, plan, largest)?,
             Family::Kernel => kernels::procedure(mpi, plan, largest)?,
@@ -149,7 +149,7 @@ impl<'a> Runner<'a> {
         synchronise(self.mpi)?;
         let mut seconds = self.procedure.repeat(size, repeats, each)?;
         let mine = seconds.iter().sum::<f64>();
-        // Percentiles are those of rank 0; of the whole each rank has a part to say.
+        // Percentiles are those of rank 0; the mean is over all ranks.
         let all: Vec<f64> = gather(self.mpi, &[mine])?
             .into_iter()
             .map(|rank| rank[0])
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
         Ok(self.evaluate(size, repeats.iterations, &all, &seconds))
     }
 
-    /// From seconds to the benchmark's unit.
+    /// Converts seconds to the benchmark's unit.
     fn evaluate(&self, size: usize, iterations: usize, all: &[f64], sorted: &[f64]) -> Sample {
         let benchmark = self.plan.benchmark;
         let count = iterations as f64;
@@ -184,7 +184,7 @@ impl<'a> Runner<'a> {
         };
         let percentiles = self.plan.percentiles.iter();
         let percentiles = percentiles.map(|&p| {
-            // The 99th percentile of a rate is one that 99 of 100 windows reach.
+            // The 99th percentile of a rate is reached by 99 of 100 windows.
             one(stats::percentile(sorted, p))
         });
         let ranks = matches!(benchmark.family(), Family::Collective | Family::Kernel)
@@ -198,7 +198,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A few iterations tell rank 0 what the size costs; it tells all how many to make.
+    /// The number of iterations of a size: rank 0 times a few, chooses, and sends its choice to
+    /// all.
     fn afford(&mut self, size: usize) -> Result<Repeats> {
         if self.plan.iterations.is_some() || self.plan.modelled {
             return Ok(self.plan.repeats(size));
@@ -233,8 +234,8 @@ impl<'a> Runner<'a> {
 const TAG_AGREE: i32 = 91;
 const TAG_GATHER: i32 = 92;
 
-/// Every rank's numbers at rank 0, by plain sends: what is measured must not depend on a
-/// collective of the library, nor a point-to-point benchmark on its having one.
+/// Collects all ranks' numbers at rank 0 with plain sends: results must not depend on the library's
+/// collectives, and a point-to-point benchmark must run on a library without them.
 fn gather(mpi: &Mpi, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
     if mpi.rank() != 0 {
         mpi.send(bytemuck::cast_slice(mine), 0, TAG_GATHER)?;
@@ -249,8 +250,8 @@ fn gather(mpi: &Mpi, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
     Ok(all)
 }
 
-/// A driver that went away is no reason to run on.
-fn say(line: &Line) {
+/// Prints a message. Without a driver that reads it, the worker ends.
+fn say(line: &WorkerMessage) {
     let mut out = std::io::stdout().lock();
     if out
         .write_all(line.text().as_bytes())

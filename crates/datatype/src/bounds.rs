@@ -1,7 +1,7 @@
 //! Lower and upper bounds (MPI 5.0, section 5.1.6 and following).
 //!
-//! A type that was resized carries markers. In a type built from several, markers win: only the
-//! entries that have markers decide on lb and ub. The true bounds know nothing of markers.
+//! A resized type carries markers. In a type built from several, only the entries with markers
+//! determine lb and ub. Markers do not affect the true bounds.
 
 use crate::error::{Error, Result};
 
@@ -11,17 +11,17 @@ pub(crate) struct Bounds {
     pub ub: isize,
     pub true_lb: isize,
     pub true_ub: isize,
-    /// lb and ub were set by hand.
+    /// lb and ub were set by `MPI_Type_create_resized`.
     pub marked: bool,
-    /// There is at least one byte of data.
+    /// The type has at least one byte of data.
     pub data: bool,
 }
 
 const TOO_LARGE: Error = Error::TooLarge { what: "extent" };
 
 impl Bounds {
-    /// Of a type with nothing in it.
-    pub const VOID: Bounds = Bounds {
+    /// The bounds of an empty type.
+    pub(crate) const VOID: Bounds = Bounds {
         lb: 0,
         ub: 0,
         true_lb: 0,
@@ -30,8 +30,8 @@ impl Bounds {
         data: false,
     };
 
-    /// Of one predefined element.
-    pub fn element(extent: isize, true_extent: isize) -> Bounds {
+    /// The bounds of one predefined element.
+    pub(crate) fn element(extent: isize, true_extent: isize) -> Bounds {
         Bounds {
             lb: 0,
             ub: extent,
@@ -42,12 +42,12 @@ impl Bounds {
         }
     }
 
-    pub fn extent(&self) -> isize {
+    pub(crate) fn extent(&self) -> isize {
         self.ub - self.lb
     }
 
-    /// Of `count` copies, the first at `offset`, each `stride` bytes after the one before.
-    pub fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
+    /// The bounds of `count` copies, the first at `offset`, each `stride` bytes after the previous one.
+    pub(crate) fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
         if count == 0 || self.is_void() {
             return Ok(Bounds::VOID);
         }
@@ -76,8 +76,8 @@ impl Bounds {
         .checked()
     }
 
-    /// Of both side by side.
-    pub fn joined(self, other: Bounds) -> Result<Bounds> {
+    /// The bounds of both types together.
+    pub(crate) fn joined(self, other: Bounds) -> Result<Bounds> {
         if self.is_void() {
             return Ok(other);
         }
@@ -108,8 +108,8 @@ impl Bounds {
         .checked()
     }
 
-    /// With lb and ub set by hand.
-    pub fn resized(self, lb: isize, extent: isize) -> Result<Bounds> {
+    /// These bounds with lb and extent set by the user.
+    pub(crate) fn resized(self, lb: isize, extent: isize) -> Result<Bounds> {
         let ub = lb.checked_add(extent).ok_or(TOO_LARGE)?;
         Bounds {
             lb,
@@ -120,8 +120,8 @@ impl Bounds {
         .checked()
     }
 
-    /// With the upper bound moved up as C pads a structure, unless it was set by hand.
-    pub fn padded(self, alignment: usize) -> Result<Bounds> {
+    /// These bounds with the upper bound padded as C pads a structure, unless the user set it.
+    pub(crate) fn padded(self, alignment: usize) -> Result<Bounds> {
         if self.marked {
             return Ok(self);
         }
@@ -140,7 +140,7 @@ impl Bounds {
         !self.marked && !self.data
     }
 
-    /// Differences of the bounds are taken everywhere, so they must exist.
+    /// Rejects bounds whose differences, which are the extents, do not fit.
     fn checked(self) -> Result<Bounds> {
         self.ub.checked_sub(self.lb).ok_or(TOO_LARGE)?;
         self.true_ub.checked_sub(self.true_lb).ok_or(TOO_LARGE)?;

@@ -1,7 +1,6 @@
-//! The user's memory as the layers above see it: some bytes in a row, or bytes spread by a
-//! datatype.
+//! The user's memory as the layers above see it: contiguous bytes, or bytes spread by a datatype.
 //!
-//! `Buffer::new` and `Buffer::dense` carry the one promise everything here rests on; the rest is
+//! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest is
 //! safe. A send of contiguous data touches no reference count and no datatype.
 
 use crate::memcpy::{Direction, copy, stream};
@@ -12,13 +11,16 @@ use crate::walk::{Flow, Visit, copies};
 use std::ptr;
 use std::sync::Arc;
 
-/// Memory of the user for one operation. Addresses are numbers, so it may go to another thread.
+/// The user's memory for one operation. Addresses are held as numbers, so a buffer may move to another
+/// thread.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The first byte's address; with `spread`, how far into the packed form of its elements the data begins.
+    /// The first byte's address; with `spread`, the position of the data in the packed form of its
+    /// elements.
     at: usize,
+    /// Bytes of data.
     len: usize,
-    /// Elements that are not one run, or lie in memory of the library's own.
+    /// The elements, if they are not one run or lie in scratch memory.
     spread: Option<Arc<Spread>>,
 }
 
@@ -26,9 +28,9 @@ impl Buffer {
     /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
     ///
     /// # Safety
-    /// All bytes that the elements cover stay valid until the buffer, its clones and its slices
-    /// are no longer used: readable if it is read from (`pack`, `segments`), writable if it is
-    /// written to (`unpack`, reductions), and not changed by others meanwhile.
+    /// The bytes of the elements stay valid until the buffer, its clones and its slices are no longer
+    /// used: readable if the buffer is read (`pack`, `segments`), writable if it is written (`unpack`,
+    /// reductions), and not changed by anybody else meanwhile.
     #[inline]
     pub unsafe fn new(base: *mut u8, count: usize, ty: &Type) -> Buffer {
         let base = base.expose_provenance();
@@ -43,7 +45,7 @@ impl Buffer {
     /// `len` bytes at `base`.
     ///
     /// # Safety
-    /// As for `new`.
+    /// The promise of [`Buffer::new`], for these bytes.
     #[inline]
     pub unsafe fn dense(base: *mut u8, len: usize) -> Buffer {
         Buffer::run(base.expose_provenance(), len)
@@ -67,6 +69,7 @@ impl Buffer {
         }
     }
 
+    /// A buffer without data.
     #[inline]
     pub fn empty() -> Buffer {
         Buffer::run(ptr::dangling_mut::<u8>().expose_provenance(), 0)
@@ -78,6 +81,7 @@ impl Buffer {
         self.len
     }
 
+    /// Whether there is no data.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -92,7 +96,7 @@ impl Buffer {
         }
     }
 
-    /// Do both begin with the same byte?
+    /// Whether both buffers begin with the same byte.
     pub fn begins_with(&self, other: &Buffer) -> bool {
         let first = |buffer: &Buffer| match &buffer.spread {
             None => (buffer.at, 0),
@@ -104,13 +108,13 @@ impl Buffer {
         !self.is_empty() && !other.is_empty() && first(self) == first(other)
     }
 
-    /// Copies data from `position` on into `out`, as much as there is and as fits; says how much.
+    /// Copies data from `position` on into `out`, up to the end of either; returns the number of bytes.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
         self.pack_in(Direction::Forward, position, out)
     }
 
-    /// The same, in this direction where it can.
+    /// [`Buffer::pack`] in the given direction, if the data is one run.
     #[inline(always)]
     pub fn pack_in(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
         if self.spread.is_some() {
@@ -129,14 +133,14 @@ impl Buffer {
         count
     }
 
-    /// Copies `data` in from `position` on, never past the end of the buffer's data; says how
-    /// much.
+    /// Copies `data` into the buffer from `position` on, up to the buffer's end; returns the number of
+    /// bytes.
     #[inline(always)]
     pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
         self.unpack_in(Direction::Forward, position, data)
     }
 
-    /// The same, in this direction where it can.
+    /// [`Buffer::unpack`] in the given direction, if the data is one run.
     #[inline(always)]
     pub fn unpack_in(&self, direction: Direction, position: usize, data: &[u8]) -> usize {
         if self.spread.is_some() {
@@ -155,8 +159,8 @@ impl Buffer {
         count
     }
 
-    /// The runs of memory from `position` on, at most `max` of them, as (address, length); runs
-    /// that touch are one.
+    /// The runs of memory from `position` on, at most `max` of them, as (address, length). Adjacent
+    /// runs are joined.
     pub fn segments(&self, position: usize, max: usize) -> Vec<(usize, usize)> {
         let mut segments = Segments {
             list: Vec::new(),
@@ -164,7 +168,7 @@ impl Buffer {
         };
         let rest = self.len().saturating_sub(position);
         if rest > 0 && max > 0 {
-            // Leaving early is how the list is cut; there is nothing to learn from it.
+            // The walk breaks off when the list is full, which is no error.
             let _ = self.walk(position, rest, &mut segments);
         }
         segments.list
@@ -181,8 +185,8 @@ impl Buffer {
         }
     }
 
-    /// Copies this buffer's data into another's, as much as fits; says how much. The two may be
-    /// the same memory if both are dense.
+    /// Copies this buffer's data into another, up to the end of either; returns the number of bytes.
+    /// Dense buffers may overlap.
     pub fn copy_to(&self, to: &Buffer) -> usize {
         let count = self.len().min(to.len());
         match (self.as_dense(), to.as_dense()) {
@@ -213,7 +217,7 @@ impl Buffer {
         count
     }
 
-    /// Lends the bytes of a dense buffer that `other` does not overlap.
+    /// Lends the bytes of a dense buffer, unless `other` overlaps it.
     pub(crate) fn with_bytes_apart<R>(
         &self,
         other: &[u8],
@@ -228,15 +232,15 @@ impl Buffer {
         if !apart {
             return None;
         }
-        // SAFETY: writable, and nobody else's while the operation lasts, by the promise of `new`;
-        // what the caller holds beside it lies elsewhere.
+        // SAFETY: writable and not used by anybody else during the operation, by the promise of `new`;
+        // `other` does not overlap it.
         Some(then(unsafe {
             std::slice::from_raw_parts_mut(at(address), len)
         }))
     }
 
-    /// Lends the bytes of this buffer and, to be changed, as many of another, if each is one run and the two are
-    /// apart.
+    /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run and
+    /// they do not overlap.
     #[inline]
     pub(crate) fn with_both<R>(
         &self,
@@ -288,7 +292,7 @@ impl Buffer {
         count
     }
 
-    /// Visits `count` bytes from `position` on; the caller has checked that there are as many.
+    /// Visits `count` bytes from `position` on; the caller has checked that the buffer has them.
     fn walk<V: Visit>(&self, position: usize, count: usize, visit: &mut V) -> Flow {
         if count == 0 {
             return Flow::Continue(());
@@ -306,7 +310,7 @@ impl Buffer {
     }
 }
 
-/// The address of user memory as a pointer again.
+/// The pointer to an address of user memory.
 #[inline]
 fn at(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)
@@ -334,8 +338,8 @@ impl Visit for Segments {
 }
 
 impl Buffer {
-    /// The same as [`pack`](Buffer::pack), but past the cache where the machine can: for bytes that another core will
-    /// read, and whose lines would otherwise be fetched here only to be taken away again.
+    /// [`Buffer::pack`] by non-temporal stores, where the machine has them: for bytes that a core without
+    /// a common cache will read.
     pub fn pack_past_cache(&self, position: usize, out: &mut [u8]) -> usize {
         match self.as_dense() {
             Some((address, len)) if position <= len => {
@@ -348,7 +352,7 @@ impl Buffer {
         }
     }
 
-    /// Lends bytes `position..position + len`. `None`, and nothing called, if they are not one run.
+    /// Lends bytes `position..position + len` to `read`. `None` without a call if they are not one run.
     pub fn with_dense<R>(
         &self,
         position: usize,
@@ -363,8 +367,8 @@ impl Buffer {
         }))
     }
 
-    /// Lets `fill` write bytes `position..position + len` in place. `None`, and nothing called, if
-    /// they are not one run.
+    /// Lets `fill` write bytes `position..position + len` in place. `None` without a call if they are
+    /// not one run.
     pub fn with_dense_mut<R>(
         &self,
         position: usize,

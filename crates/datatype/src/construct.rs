@@ -1,5 +1,5 @@
 //! The constructors (MPI 5.0, section 5.1.2 and following). Each checks its arguments, then makes
-//! layout, bounds and signature by the same three words: repeat, shift, join.
+//! layout, bounds and signature by three operations: repeat, shift, join.
 
 use crate::bounds::Bounds;
 use crate::envelope::{Constructor, Order};
@@ -9,7 +9,7 @@ use crate::signature::Signature;
 use crate::types::{Derived, Type};
 use std::sync::Arc;
 
-/// Nesting ends here, so that freeing a type cannot exhaust the stack.
+/// The deepest nesting allowed; freeing a type recurses, so it must not exhaust the stack.
 const DEPTH_LIMIT: u32 = 2048;
 
 const TOO_LARGE: Error = Error::TooLarge { what: "size" };
@@ -18,10 +18,12 @@ const FAR: Error = Error::TooLarge {
 };
 
 impl Type {
+    /// `MPI_Type_dup`: a copy of a type.
     pub fn dup(old: &Type) -> Result<Type> {
         Parts::of(old)?.into_type(Constructor::Dup(old.clone()))
     }
 
+    /// `MPI_Type_contiguous`: `count` elements one after the other.
     pub fn contiguous(count: i64, old: &Type) -> Result<Type> {
         let copies = non_negative("count", count)?;
         let parts = Parts::of(old)?.repeated(copies, old.extent())?;
@@ -31,7 +33,7 @@ impl Type {
         })
     }
 
-    /// `stride` counts extents of the old type.
+    /// `MPI_Type_vector`: `count` blocks; `stride` counts extents of the old type.
     pub fn vector(count: i64, blocklength: i64, stride: i64, old: &Type) -> Result<Type> {
         let bytes = scaled(stride, old).ok_or(FAR);
         let parts = blocks(count, blocklength, bytes, old)?;
@@ -43,7 +45,7 @@ impl Type {
         })
     }
 
-    /// `stride` counts bytes.
+    /// `MPI_Type_create_hvector`: `count` blocks; `stride` counts bytes.
     pub fn hvector(count: i64, blocklength: i64, stride: isize, old: &Type) -> Result<Type> {
         let parts = blocks(count, blocklength, Ok(stride), old)?;
         parts.into_type(Constructor::Hvector {
@@ -54,7 +56,7 @@ impl Type {
         })
     }
 
-    /// `displacements` count extents of the old type.
+    /// `MPI_Type_indexed`: blocks of any length; `displacements` count extents of the old type.
     pub fn indexed(blocklengths: &[i64], displacements: &[i64], old: &Type) -> Result<Type> {
         same_length(
             "array_of_displacements",
@@ -74,7 +76,7 @@ impl Type {
         })
     }
 
-    /// `displacements` count bytes.
+    /// `MPI_Type_create_hindexed`: blocks of any length; `displacements` count bytes.
     pub fn hindexed(blocklengths: &[i64], displacements: &[isize], old: &Type) -> Result<Type> {
         same_length(
             "array_of_displacements",
@@ -91,7 +93,8 @@ impl Type {
         })
     }
 
-    /// `displacements` count extents of the old type.
+    /// `MPI_Type_create_indexed_block`: blocks of one length; `displacements` count extents of the old
+    /// type.
     pub fn indexed_block(blocklength: i64, displacements: &[i64], old: &Type) -> Result<Type> {
         let length = in_range("blocklength", 0, blocklength)?;
         let parts = listed(
@@ -106,7 +109,7 @@ impl Type {
         })
     }
 
-    /// `displacements` count bytes.
+    /// `MPI_Type_create_hindexed_block`: blocks of one length; `displacements` count bytes.
     pub fn hindexed_block(blocklength: i64, displacements: &[isize], old: &Type) -> Result<Type> {
         let length = in_range("blocklength", 0, blocklength)?;
         let parts = listed(displacements.iter().map(|at| (length, Some(*at))), old)?;
@@ -118,8 +121,8 @@ impl Type {
         })
     }
 
-    /// `displacements` count bytes. The upper bound is padded to the largest alignment inside, as
-    /// C pads a structure.
+    /// `MPI_Type_create_struct`: blocks of different types; `displacements` count bytes. The upper bound
+    /// is padded to the largest alignment of the members, as in C.
     pub fn struct_(blocklengths: &[i64], displacements: &[isize], types: &[Type]) -> Result<Type> {
         same_length(
             "array_of_displacements",
@@ -141,6 +144,8 @@ impl Type {
         })
     }
 
+    /// `MPI_Type_create_subarray`: a block of an array with `sizes.len()` dimensions; sizes, subsizes
+    /// and starts count elements of the old type.
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],
@@ -195,6 +200,7 @@ impl Type {
         })
     }
 
+    /// `MPI_Type_create_resized`: the old type with another lower bound and extent, in bytes.
     pub fn resized(lb: isize, extent: isize, old: &Type) -> Result<Type> {
         let parts = Parts::of(old)?.resized(lb, extent)?;
         parts.into_type(Constructor::Resized {
@@ -204,8 +210,8 @@ impl Type {
         })
     }
 
-    /// The same type, marked as made by the large-count form of its constructor, so that envelope
-    /// and contents say so. For types fresh from a constructor; shared ones stay as they are.
+    /// Marks the type as made by the large-count form of its constructor, for envelope and contents.
+    /// Only a type fresh from a constructor is marked; a shared one stays unchanged.
     pub fn into_large(mut self) -> Type {
         if let Type::Derived(derived) = &mut self
             && let Some(derived) = Arc::get_mut(derived)
@@ -216,7 +222,7 @@ impl Type {
     }
 }
 
-/// What a type is made of, while it is being made.
+/// The parts of a type under construction.
 #[derive(Clone)]
 struct Parts {
     piece: Piece,
@@ -288,7 +294,7 @@ impl Parts {
     }
 }
 
-/// Parts in a row.
+/// A sequence of parts at displacements.
 struct Row {
     builder: Builder,
     bounds: Bounds,
@@ -331,7 +337,7 @@ impl Row {
     }
 }
 
-/// Blocks of one length at one stride. A stride that overflows matters only between blocks.
+/// Blocks of one length at one stride. A stride that overflows is an error only if there are two blocks.
 fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Result<Parts> {
     let count = non_negative("count", count)?;
     let length = in_range("blocklength", 0, blocklength)?;
@@ -343,7 +349,7 @@ fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Re
     }
 }
 
-/// Blocks anywhere; `None` stands for a displacement that overflows, which an empty block may
+/// Blocks at any displacements. `None` is a displacement that overflows, which only an empty block may
 /// have.
 fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> Result<Parts> {
     let one = Parts::of(old)?;
@@ -352,7 +358,7 @@ fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> R
         ..Row::default()
     };
     let mut total = 0usize;
-    // Most types have few lengths; making a block again only when it changes saves the work.
+    // Most types have few different lengths, so the block is made again only when the length changes.
     let mut block = (1, one.clone());
     for (length, at) in blocks {
         if length == 0 {

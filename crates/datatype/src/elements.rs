@@ -1,4 +1,5 @@
-//! Elements of one type, gaps and all: what a reduction computes on, where a [`Buffer`] is the bytes that travel.
+//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes on the
+//! way to another rank.
 
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use crate::buffer::Buffer;
 use crate::scratch::Spread;
 use crate::types::Type;
 
-/// `count` elements of a type, the user's or in scratch memory. Cheap to clone and to cut.
+/// `count` elements of a type, in the user's or in scratch memory. Cheap to clone and to split.
 #[derive(Clone, Debug)]
 pub struct Elements {
     base: usize,
     count: usize,
     ty: Type,
-    /// The scratch memory that they are in, and how many elements lie before them there.
+    /// The scratch memory that holds them, and the number of elements before them there.
     scratch: Option<(Arc<Spread>, usize)>,
 }
 
@@ -20,7 +21,7 @@ impl Elements {
     /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
     ///
     /// # Safety
-    /// As for [`Buffer::new`].
+    /// The promise of [`Buffer::new`], for all buffers made from these elements.
     #[inline]
     pub unsafe fn new(base: *mut u8, count: usize, ty: &Type) -> Elements {
         Elements {
@@ -40,11 +41,13 @@ impl Elements {
         }
     }
 
+    /// The number of elements.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
+    /// The type of the elements.
     #[inline]
     pub fn ty(&self) -> &Type {
         &self.ty
@@ -62,19 +65,19 @@ impl Elements {
         self.base
     }
 
-    /// The same elements in the same memory?
+    /// Whether both are elements at one place in memory.
     #[inline]
     pub fn is(&self, other: &Elements) -> bool {
-        // With MPI_BOTTOM the type says where they are.
+        // With MPI_BOTTOM, the type holds the address.
         let first = |elements: &Elements| elements.base.wrapping_add_signed(elements.ty.true_lb());
         first(self) == first(other)
     }
 
-    /// Their bytes in a row.
+    /// The bytes of the elements.
     #[inline]
     pub fn buffer(&self) -> Buffer {
         match &self.scratch {
-            // SAFETY: by the promise of `new`.
+            // SAFETY: `new` was promised the memory of these elements.
             None => unsafe {
                 Buffer::new(
                     std::ptr::with_exposed_provenance_mut(self.base),
@@ -89,7 +92,7 @@ impl Elements {
         }
     }
 
-    /// `count` elements from the `first` on; both are cut to what there is.
+    /// `count` elements from the `first` on; both are limited to the existing elements.
     pub fn part(&self, first: usize, count: usize) -> Elements {
         let first = first.min(self.count);
         Elements {

@@ -1,4 +1,5 @@
-//! How a type was made: MPI_Type_get_envelope and MPI_Type_get_contents (MPI 5.0, section 5.1.13).
+//! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents (MPI
+//! 5.0, section 5.1.13).
 
 use crate::types::Type;
 
@@ -7,31 +8,44 @@ use crate::types::Type;
 #[repr(i32)]
 #[non_exhaustive]
 pub enum Combiner {
+    /// A predefined type.
     Named = 101,
+    /// `MPI_Type_dup`.
     Dup = 102,
+    /// `MPI_Type_contiguous`.
     Contiguous = 103,
+    /// `MPI_Type_vector`.
     Vector = 104,
+    /// `MPI_Type_create_hvector`.
     Hvector = 105,
+    /// `MPI_Type_indexed`.
     Indexed = 106,
+    /// `MPI_Type_create_hindexed`.
     Hindexed = 107,
+    /// `MPI_Type_create_indexed_block`.
     IndexedBlock = 108,
+    /// `MPI_Type_create_hindexed_block`.
     HindexedBlock = 109,
+    /// `MPI_Type_create_struct`.
     Struct = 110,
+    /// `MPI_Type_create_subarray`.
     Subarray = 111,
+    /// `MPI_Type_create_resized`.
     Resized = 116,
 }
 
-/// Which index of an array runs fastest, by the ABI's values.
+/// The order of dimensions of an array, by ABI values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Order {
-    /// The last one.
+    /// The last index runs fastest.
     C = 12,
-    /// The first one.
+    /// The first index runs fastest.
     Fortran = 15,
 }
 
 impl Order {
+    /// The order of an ABI value (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`).
     pub fn from_value(value: i32) -> Option<Order> {
         [Order::C, Order::Fortran]
             .into_iter()
@@ -39,14 +53,18 @@ impl Order {
     }
 }
 
-/// The combiner, and how many arguments of each kind the contents hold.
+/// The constructor of a type, and the number of its arguments of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
+    /// The constructor.
     pub combiner: Combiner,
+    /// The number of integers among its arguments.
     pub integers: usize,
+    /// The number of addresses among its arguments.
     pub addresses: usize,
-    /// Large counts: only where a large-count constructor was used.
+    /// The number of large counts; 0 unless a large-count constructor was used.
     pub counts: usize,
+    /// The number of types among its arguments.
     pub types: usize,
 }
 
@@ -60,12 +78,16 @@ impl Envelope {
     };
 }
 
-/// The arguments, sorted as the standard lists them.
+/// The arguments of a constructor, in the order of the standard.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
+    /// Integers, in the order that the standard gives them.
     pub integers: Vec<i32>,
+    /// Addresses and displacements, in bytes.
     pub addresses: Vec<isize>,
+    /// Large counts.
     pub counts: Vec<i64>,
+    /// The types that the constructor was given.
     pub types: Vec<Type>,
 }
 
@@ -129,7 +151,7 @@ pub(crate) enum Constructor {
 }
 
 impl Constructor {
-    pub fn combiner(&self) -> Combiner {
+    pub(crate) fn combiner(&self) -> Combiner {
         match self {
             Constructor::Dup(_) => Combiner::Dup,
             Constructor::Contiguous { .. } => Combiner::Contiguous,
@@ -146,8 +168,8 @@ impl Constructor {
     }
 
     /// The arguments; in the large form all counts and displacements are large counts.
-    pub fn contents(&self, large: bool) -> (Contents, Envelope) {
-        // A count that does not fit C's int can only be told in the large form.
+    pub(crate) fn contents(&self, large: bool) -> (Contents, Envelope) {
+        // A count that does not fit C's int appears in the large form only.
         let contents = if large {
             self.sorted(true)
         } else {
@@ -164,7 +186,7 @@ impl Constructor {
         (contents, envelope)
     }
 
-    /// `None` if a count does not fit an int and the form is not large.
+    /// The arguments by kind; `None` if a count does not fit an int and the form is not large.
     fn sorted(&self, large: bool) -> Option<Contents> {
         let mut sorter = Sorter {
             large,

@@ -1,42 +1,77 @@
-//! What can be wrong with the arguments of a constructor or of an operation.
+//! Errors in the arguments of a constructor or of an operation.
 
 use crate::{Op, Predefined};
 use std::fmt;
 
-/// Each variant stands for one error class of MPI.
+/// An error of a constructor or of an operation; each variant belongs to one error class of MPI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// MPI_ERR_COUNT: a count is negative.
-    Count { argument: &'static str, value: i64 },
-    /// MPI_ERR_ARG: an argument is out of its range.
-    Argument {
+    Count {
+        /// The parameter's name in the standard.
         argument: &'static str,
-        index: usize,
+        /// The value given.
         value: i64,
+    },
+    /// MPI_ERR_ARG: an element of an argument is out of its range.
+    Argument {
+        /// The parameter's name in the standard.
+        argument: &'static str,
+        /// The index of the element.
+        index: usize,
+        /// The value given.
+        value: i64,
+        /// The valid values, in words.
         valid: String,
     },
     /// MPI_ERR_ARG: arrays that belong together differ in length.
     Lengths {
+        /// The parameter's name in the standard.
         argument: &'static str,
+        /// The number of elements given.
         length: usize,
+        /// The number of elements of the other array.
         expected: usize,
     },
     /// MPI_ERR_TYPE: an optional predefined type that is not supported here.
     Unsupported(Predefined),
     /// MPI_ERR_VALUE_TOO_LARGE: a size, bound or extent does not fit 63 bits.
-    TooLarge { what: &'static str },
-    /// MPI_ERR_TYPE: types are nested beyond any use.
-    Nesting { limit: u32 },
+    TooLarge {
+        /// The quantity that does not fit: size, extent, displacement.
+        what: &'static str,
+    },
+    /// MPI_ERR_TYPE: types are nested too deeply.
+    Nesting {
+        /// The greatest depth allowed.
+        limit: u32,
+    },
     /// MPI_ERR_OP: the operation is not defined for the type.
-    Operation { op: Op, ty: Predefined },
-    /// MPI_ERR_OP: predefined operations are for predefined types.
-    Derived { op: Op },
+    Operation {
+        /// The operation.
+        op: Op,
+        /// The type.
+        ty: Predefined,
+    },
+    /// MPI_ERR_OP: a predefined operation on a derived type.
+    Derived {
+        /// The operation.
+        op: Op,
+    },
     /// MPI_ERR_VALUE_TOO_LARGE: a value does not fit the external representation.
-    Conversion { ty: Predefined },
+    Conversion {
+        /// The type of the value.
+        ty: Predefined,
+    },
     /// MPI_ERR_TRUNCATE: the output has no room, or the input ends too early.
-    Room { needed: usize, given: usize },
+    Room {
+        /// Bytes needed.
+        needed: usize,
+        /// Bytes given.
+        given: usize,
+    },
 }
 
+/// The result of a constructor or an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

@@ -1,16 +1,16 @@
 //! The portable representation "external32" (MPI 5.0, section 14.5.2): big-endian, packed, with
-//! sizes of its own: long has 4 bytes, wchar_t 2, long double is IEEE binary128.
+//! its own sizes: long has 4 bytes, wchar_t 2, long double is IEEE binary128.
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::predefined::{Format, Predefined};
 use crate::types::Type;
 
-/// Bytes that `count` elements take (MPI_Pack_external_size).
+/// The external size of `count` elements, in bytes (MPI_Pack_external_size).
 pub fn size(ty: &Type, count: usize) -> Result<usize> {
     let mut sum = 0usize;
     let mut total = |basic: Predefined, number: usize| {
-        let bytes = Layout::of(basic).external_size().checked_mul(number);
+        let bytes = ElementFormat::of(basic).external_size().checked_mul(number);
         sum = bytes
             .and_then(|bytes| sum.checked_add(bytes))
             .ok_or(TOO_LARGE)?;
@@ -21,8 +21,8 @@ pub fn size(ty: &Type, count: usize) -> Result<usize> {
     sum.checked_mul(count).ok_or(TOO_LARGE)
 }
 
-/// Converts whole elements of `buffer`, whose type is `ty`, to the front of `out`; says how many
-/// bytes they took.
+/// Converts the elements of `buffer`, whose type is `ty`, to the front of `out`; returns the number of
+/// bytes written.
 pub fn pack(ty: &Type, buffer: &Buffer, out: &mut [u8]) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
     let needed = size(ty, count)?;
@@ -43,8 +43,8 @@ pub fn pack(ty: &Type, buffer: &Buffer, out: &mut [u8]) -> Result<usize> {
     Ok(needed)
 }
 
-/// Converts the front of `data` to whole elements of `buffer`, whose type is `ty`; says how many
-/// bytes were used.
+/// Converts the front of `data` to the elements of `buffer`, whose type is `ty`; returns the number of
+/// bytes read.
 pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
     let needed = size(ty, count)?;
@@ -71,24 +71,24 @@ const TOO_LARGE: Error = Error::TooLarge {
     what: "external32 size",
 };
 
-/// The largest element: a long double complex.
+/// The size of the largest element in bytes: a long double complex.
 const MAX: usize = 32;
 
 fn each_run(
     ty: &Type,
     count: usize,
-    visit: &mut dyn FnMut(Layout, usize) -> Result<()>,
+    visit: &mut dyn FnMut(ElementFormat, usize) -> Result<()>,
 ) -> Result<()> {
     ty.with_signature(|signature| {
         for _ in 0..count {
-            signature.for_each(&mut |basic, number| visit(Layout::of(basic), number))?;
+            signature.for_each(&mut |basic, number| visit(ElementFormat::of(basic), number))?;
         }
         Ok(())
     })
 }
 
 /// The one or two scalars of an element, in both representations.
-struct Layout {
+struct ElementFormat {
     ty: Predefined,
     first: Scalar,
     second: Option<Scalar>,
@@ -98,19 +98,19 @@ struct Layout {
 struct Scalar {
     native: usize,
     external: usize,
-    kind: Kind,
+    kind: ScalarKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ScalarKind {
     Signed,
-    /// Unsigned, or floating-point of the same width: bytes in the other order.
+    /// Unsigned, or floating-point of equal width: only the order of bytes changes.
     Plain,
     LongDouble,
 }
 
-impl Layout {
-    fn of(ty: Predefined) -> Layout {
+impl ElementFormat {
+    fn of(ty: Predefined) -> ElementFormat {
         use Format::*;
         let (first, second) = match ty.format() {
             ComplexF32 => (F32, Some(F32)),
@@ -126,10 +126,10 @@ impl Layout {
             Predefined::LONG | Predefined::UNSIGNED_LONG | Predefined::LONG_INT => {
                 first.external = 4
             }
-            Predefined::WCHAR => (first.external, first.kind) = (2, Kind::Plain),
+            Predefined::WCHAR => (first.external, first.kind) = (2, ScalarKind::Plain),
             _ => {}
         }
-        Layout {
+        ElementFormat {
             ty,
             first,
             second: second.map(Scalar::of),
@@ -170,9 +170,9 @@ impl Scalar {
     fn of(format: Format) -> Scalar {
         use Format::*;
         let kind = match format {
-            I8 | I16 | I32 | I64 | I128 => Kind::Signed,
-            LongDouble => Kind::LongDouble,
-            _ => Kind::Plain,
+            I8 | I16 | I32 | I64 | I128 => ScalarKind::Signed,
+            LongDouble => ScalarKind::LongDouble,
+            _ => ScalarKind::Plain,
         };
         Scalar {
             native: format.size(),
@@ -181,10 +181,10 @@ impl Scalar {
         }
     }
 
-    /// `None` if the value does not fit.
+    /// Converts one native scalar; `None` if the value does not fit.
     fn encode(self, native: &[u8], external: &mut [u8]) -> Option<()> {
         external.copy_from_slice(native.get(..self.external)?);
-        if self.kind == Kind::LongDouble && cfg!(target_arch = "x86_64") {
+        if self.kind == ScalarKind::LongDouble && cfg!(target_arch = "x86_64") {
             external.copy_from_slice(&quad_from_extended(native.try_into().ok()?).to_le_bytes());
         }
         let fill = self.fill(external[self.external - 1]);
@@ -203,7 +203,7 @@ impl Scalar {
         {
             *to = *from;
         }
-        if self.kind == Kind::LongDouble && cfg!(target_arch = "x86_64") {
+        if self.kind == ScalarKind::LongDouble && cfg!(target_arch = "x86_64") {
             let quad = native
                 .as_chunks::<16>()
                 .0
@@ -213,9 +213,9 @@ impl Scalar {
         }
     }
 
-    /// What the bytes above the top one hold.
+    /// The value of the bytes above the top one: sign extension.
     fn fill(self, top: u8) -> u8 {
-        if self.kind == Kind::Signed && top & 0x80 != 0 {
+        if self.kind == ScalarKind::Signed && top & 0x80 != 0 {
             0xff
         } else {
             0
@@ -223,14 +223,14 @@ impl Scalar {
     }
 }
 
-// The bytes above are those of a little-endian machine.
+// The conversions above assume a little-endian machine.
 const _: () = assert!(cfg!(target_endian = "little"));
 
 const FRACTION: u32 = 112;
 const EXPONENT_MAX: u128 = 0x7fff;
 
-/// Both formats have 15 bits of exponent with the same bias; the significand grows from 64 bits,
-/// the first of them explicit, to 113, the first implied.
+/// The binary128 of an x87 extended number. Both formats have 15 bits of exponent with equal bias; the
+/// significand grows from 64 bits with an explicit leading bit to 113 with an implied one.
 fn quad_from_extended(bytes: [u8; 16]) -> u128 {
     let raw = u128::from_le_bytes(bytes);
     let sign = (raw >> 79 & 1) << 127;

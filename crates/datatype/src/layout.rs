@@ -1,13 +1,13 @@
-//! Where the bytes of a datatype lie: a tree of strided loops and lists of runs, made once when
-//! the type is built.
+//! The layout of a datatype in memory: a tree of strided loops and lists of runs, made once when the
+//! type is built.
 //!
-//! What always holds: the tree lists the bytes in the order of the typemap, so position n of the
-//! packed form is the n-th byte of a walk; no piece of it is empty, but for a type without data;
-//! it grows with the arguments of the constructor, never with its counts.
+//! What must always hold: the tree lists the bytes in the order of the typemap, so position n of the
+//! packed form is the n-th byte of a walk; only a type without data has an empty piece; the tree grows
+//! with the number of a constructor's arguments, never with its counts.
 
 use std::sync::Arc;
 
-/// A part of a layout, `size` bytes of data, placed relative to where it is used.
+/// A part of a layout with `size` bytes of data, at an offset from the place where it is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub offset: isize,
@@ -27,7 +27,7 @@ pub(crate) enum Shape {
     Blocks { block: usize, offsets: Arc<[isize]> },
     /// Runs of any length anywhere; a run ends where the next begins in the packed form.
     Runs(Arc<[Run]>),
-    /// Any pieces in a row.
+    /// A sequence of pieces.
     List(Arc<[Item]>),
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Item {
 }
 
 impl Piece {
-    pub const EMPTY: Piece = Piece::run(0, 0);
+    pub(crate) const EMPTY: Piece = Piece::run(0, 0);
 
-    pub const fn run(offset: isize, size: usize) -> Piece {
+    pub(crate) const fn run(offset: isize, size: usize) -> Piece {
         Piece {
             offset,
             size,
@@ -56,17 +56,17 @@ impl Piece {
         }
     }
 
-    pub fn is_run(&self) -> bool {
+    pub(crate) fn is_run(&self) -> bool {
         matches!(self.shape, Shape::Run)
     }
 
-    pub fn shifted(mut self, by: isize) -> Piece {
+    pub(crate) fn shifted(mut self, by: isize) -> Piece {
         self.offset = self.offset.wrapping_add(by);
         self
     }
 
-    /// `count` copies, `stride` apart; `None` if the size overflows.
-    pub fn repeated(mut self, count: usize, stride: isize) -> Option<Piece> {
+    /// The piece of `count` copies, `stride` apart; `None` if the size overflows.
+    pub(crate) fn repeated(mut self, count: usize, stride: isize) -> Option<Piece> {
         if count == 0 || self.size == 0 {
             return Some(Piece::EMPTY);
         }
@@ -78,7 +78,7 @@ impl Piece {
             .checked_mul(count)
             .filter(|size| isize::try_from(*size).is_ok())?;
         let offset = std::mem::take(&mut self.offset);
-        // Where the next copy would begin if the loop inside simply went on.
+        // The offset of the next copy if it continues the inner loop.
         let next = |stride: isize, inner: usize| stride.checked_mul((self.size / inner) as isize);
         let shape = match &self.shape {
             Shape::Run if stride == self.size as isize => Shape::Run,
@@ -107,18 +107,18 @@ impl Piece {
     }
 }
 
-/// Puts pieces in a row and joins runs that touch.
+/// Makes a sequence of pieces, and joins adjacent runs.
 #[derive(Default)]
 pub(crate) struct Builder {
     size: usize,
     runs: Vec<Run>,
-    /// Used from the first piece on that is not a run.
+    /// The pieces, from the first one on that is not a run.
     items: Vec<Item>,
 }
 
 impl Builder {
-    /// `None` if the size overflows.
-    pub fn push(&mut self, piece: Piece) -> Option<()> {
+    /// Appends a piece; `None` if the size overflows.
+    pub(crate) fn push(&mut self, piece: Piece) -> Option<()> {
         if piece.size == 0 {
             return Some(());
         }
@@ -146,7 +146,7 @@ impl Builder {
         Some(())
     }
 
-    pub fn finish(mut self) -> Piece {
+    pub(crate) fn finish(mut self) -> Piece {
         if self.items.len() > 1 {
             return Piece {
                 offset: 0,
@@ -196,7 +196,7 @@ impl Builder {
         }
     }
 
-    /// Where the last piece ends, if it is a run; `position` is the size up to there.
+    /// The offset at which the last piece ends, if it is a run; `position` is the size so far.
     fn end_of_last_run(&self, position: usize) -> Option<isize> {
         match self.items.last() {
             Some(Item { piece, .. }) if piece.is_run() => {

@@ -1,13 +1,27 @@
 //! Datatypes: flattening, packing, extents, and the arithmetic of predefined operations. Pure.
 //!
-//! A [`Type`] is flattened once, when it is built, into a small tree of strided loops; a [`Buffer`]
-//! joins it to the user's memory and moves any range of its bytes in or out. [`reduce`] computes
-//! on packed elements, [`external32`] converts them for other machines. [`Elements`] are what a
-//! reduction works on, the user's or in scratch memory out of a [`Pool`].
+//! A [`Type`] is flattened once, when it is built, into a small tree of strided loops. A [`Buffer`]
+//! joins it to the user's memory and moves any range of its bytes in or out. [`Elements`] are the
+//! operands of a reduction: the user's, or scratch memory from a [`Pool`]. [`reduce`] computes on
+//! packed elements; [`external32`] converts them for other machines.
 //!
 //! What must always hold: the packed form of a buffer is its bytes in the order of the typemap;
-//! nothing outside those bytes is ever touched; the cost of touching a range depends on the pieces
-//! in the range and the depth of the type, not on what lies before it.
+//! no access leaves those bytes; the cost of a range depends on the pieces in it and the depth of the
+//! type, not on its position.
+//!
+//! ```
+//! use datatype::{Buffer, Predefined, Type};
+//!
+//! // The first column of a 3 x 3 matrix.
+//! let column = Type::vector(3, 1, 3, &Predefined::INT.into())?;
+//! let mut matrix = [1i32, 2, 3, 4, 5, 6, 7, 8, 9];
+//! // SAFETY: the matrix holds the column and outlives the buffer.
+//! let buffer = unsafe { Buffer::new(matrix.as_mut_ptr().cast(), 1, &column) };
+//! let mut packed = [0; 12];
+//! assert_eq!(buffer.pack(0, &mut packed), 12);
+//! assert_eq!(packed[4..8], 4i32.to_ne_bytes());
+//! # Ok::<(), datatype::Error>(())
+//! ```
 
 mod bounds;
 mod buffer;

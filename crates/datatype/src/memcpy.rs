@@ -1,28 +1,32 @@
-//! Moving bytes between the user's memory and memory that ranks share.
+//! Copies between the user's memory and memory that ranks share.
 //!
-//! Short runs are moved where they are called for, without a call. On x86-64, runs up to [`BY_VECTORS`] are moved by vectors:
-//! what a C library takes for such lengths, a string move, is slow to begin and slow with lines that another core holds.
+//! Short runs are copied inline. On x86-64, runs up to [`BY_VECTORS`] are copied by vectors: the string
+//! move that C libraries use for such lengths is slow to start, and slow with lines that another core
+//! holds.
 
 use std::ptr;
 
 const LINE: usize = 64;
-/// Runs up to this long are moved by vectors, where the machine has them.
+/// The longest run that is copied by vectors, where the machine has them, in bytes.
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 64 << 10;
 
-/// In which direction a longer run is moved, where that is ours to choose.
+/// The direction in which a longer run is copied, where the library chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// From the first byte to the last.
     Forward,
+    /// From the last byte to the first.
     Backward,
 }
 
-/// `copy_nonoverlapping`: two moves that overlap in the middle cover every length between a power of two and the next.
+/// `copy_nonoverlapping`. Two moves that overlap in the middle cover every length between a power of
+/// two and the next.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: each branch reads and writes within `len` bytes, which the caller promises; no alignment is assumed.
     unsafe {
         if len >= 8 {
@@ -61,12 +65,15 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// `copy_nonoverlapping` of a run that is too long for inline moves.
+///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`; more than 64 bytes.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise; the machine has what `copy_by_avx` needs.
+    // SAFETY: the caller promises more than 64 bytes on both sides, apart; the machine has AVX where
+    // `copy_by_avx` is called.
     unsafe {
         if len <= BY_VECTORS && is_x86_feature_detected!("avx") {
             return copy_by_avx(direction, from, to, len);
@@ -75,15 +82,19 @@ unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usiz
     }
 }
 
+/// `copy_nonoverlapping` of a run that is too long for inline moves.
+///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 unsafe fn copy_run(_: Direction, from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `len` bytes on both sides, apart.
     unsafe { ptr::copy_nonoverlapping(from, to, len) };
 }
 
+/// `copy_nonoverlapping` by vectors, aligned in the target.
+///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`, of more than 64 bytes, on a machine with AVX.
 #[cfg(target_arch = "x86_64")]
@@ -97,9 +108,9 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
     const BLOCK: usize = 4 * PART;
     let part = |at: usize| from.wrapping_add(at).cast::<__m256i>();
     let place = |at: usize| to.wrapping_add(at).cast::<__m256i>();
-    // SAFETY: the first part, aligned blocks as long as a whole one is left (or more, where they go backward), and the block at the
-    // other end (or the last two parts, where there are but three or four) are within `len` bytes, of which there are more
-    // than two parts.
+    // SAFETY: all accesses are within `len` bytes, which are more than two parts: the first part,
+    // aligned blocks while a whole one (backward: more than one) remains, and the block at the other
+    // end, or the last two parts if there are at most four.
     unsafe {
         if len <= BLOCK {
             let ends = [0, PART, len - 2 * PART, len - PART].map(|at| (at, load(part(at))));
@@ -141,16 +152,16 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
     }
 }
 
-/// `copy_nonoverlapping` by stores that go past the cache, complete for other cores when it returns.
+/// `copy_nonoverlapping` by non-temporal stores, visible to other cores when it returns.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let tail = (len - head) % LINE;
-    // SAFETY: head, lines and tail are `len` bytes, and the head brings `to` to the alignment that lines need.
+    // SAFETY: head, lines and tail are `len` bytes together; behind the head, `to` is aligned to a line.
     unsafe {
         if head > 0 {
             ptr::copy_nonoverlapping(from, to, head);
@@ -162,13 +173,16 @@ pub unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies whole lines by non-temporal stores.
+///
 /// # Safety
-/// As for `ptr::copy_nonoverlapping` with so many lines, where `to` is aligned to a line.
-#[cfg(target_arch = "x86_64")]
+/// As for `ptr::copy_nonoverlapping` with `lines` lines, where `to` is aligned to a line.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-    // SAFETY: the caller's promise; the machine has what `stream_lines_by_avx` needs.
+    // SAFETY: the caller promises `lines` lines on both sides; the machine has AVX where
+    // `stream_lines_by_avx` is called.
     unsafe {
         if is_x86_feature_detected!("avx") {
             return stream_lines_by_avx(from, to, lines);
@@ -185,14 +199,16 @@ unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
     }
 }
 
+/// Copies whole lines by non-temporal stores of 32 bytes.
+///
 /// # Safety
 /// As for `stream_lines`, on a machine with AVX.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx")]
 unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
     use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     let (mut from, mut to) = (from.cast::<__m256i>(), to.cast::<__m256i>());
-    // SAFETY: two parts a line, and so many lines, as the caller promises.
+    // SAFETY: the caller promises `lines` lines, each of two parts.
     unsafe {
         let end = from.add(2 * lines);
         if lines % 2 == 1 {
@@ -213,11 +229,13 @@ unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
     }
 }
 
+/// Copies whole lines, where the machine has no non-temporal stores or Miri does not model them.
+///
 /// # Safety
-/// As for `ptr::copy_nonoverlapping` with so many lines.
-#[cfg(not(target_arch = "x86_64"))]
+/// As for `ptr::copy_nonoverlapping` with `lines` lines.
+#[cfg(any(not(target_arch = "x86_64"), miri))]
 unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `lines` lines on both sides.
     unsafe { ptr::copy_nonoverlapping(from, to, lines * LINE) };
 }
 
@@ -225,8 +243,8 @@ unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
 mod tests {
     use super::*;
 
-    /// Every length to beyond what is moved by vectors, or so, from and to addresses of every kind: what is moved is
-    /// there, and nothing around it has changed.
+    /// Lengths to beyond the longest that is copied by vectors, from and to addresses of every alignment:
+    /// the bytes arrive, and nothing around them changes.
     #[test]
     fn what_is_moved_is_there_and_nothing_else() {
         const AROUND: usize = 128;
@@ -243,9 +261,16 @@ mod tests {
             .map(|at| (at % 251) as u8)
             .collect();
         let mut to = vec![0; from.len()];
-        for len in (0..600).chain(long) {
+        // Miri takes a second for each copy of 64 KiB.
+        let (short, long) = match cfg!(miri) {
+            true => (300, &long[..1]),
+            false => (600, &long[..]),
+        };
+        for len in (0..short).chain(long.iter().copied()) {
             for (start, place) in [(0, 0), (1, 0), (0, 1), (7, 31), (33, 64)] {
                 for way in [Some(Direction::Forward), Some(Direction::Backward), None] {
+                    let end = if cfg!(miri) { 1400 } else { to.len() };
+                    let to = &mut to[..end];
                     to.fill(255);
                     let source = from[start..start + len].as_ptr();
                     let target = to[place..place + len].as_mut_ptr();

@@ -6,23 +6,38 @@ use crate::predefined::{self, Class, Format, Predefined};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Op {
+    /// `MPI_SUM`
     Sum = 0x21,
+    /// `MPI_MIN`
     Min = 0x22,
+    /// `MPI_MAX`
     Max = 0x23,
+    /// `MPI_PROD`
     Prod = 0x24,
+    /// `MPI_BAND`
     Band = 0x28,
+    /// `MPI_BOR`
     Bor = 0x29,
+    /// `MPI_BXOR`
     Bxor = 0x2a,
+    /// `MPI_LAND`
     Land = 0x30,
+    /// `MPI_LOR`
     Lor = 0x31,
+    /// `MPI_LXOR`
     Lxor = 0x32,
+    /// `MPI_MINLOC`
     Minloc = 0x38,
+    /// `MPI_MAXLOC`
     Maxloc = 0x39,
+    /// `MPI_REPLACE`
     Replace = 0x3c,
+    /// `MPI_NO_OP`
     NoOp = 0x3d,
 }
 
 impl Op {
+    /// Every predefined operation.
     pub const ALL: [Op; 14] = {
         use Op::*;
         [
@@ -30,6 +45,7 @@ impl Op {
         ]
     };
 
+    /// The operation of an ABI handle.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Op> {
         use Op::*;
@@ -52,10 +68,12 @@ impl Op {
         })
     }
 
+    /// The ABI handle.
     pub fn handle(self) -> usize {
         self as usize
     }
 
+    /// The name in the standard, such as `MPI_SUM`.
     pub fn name(self) -> &'static str {
         match self {
             Op::Sum => "MPI_SUM",
@@ -75,20 +93,20 @@ impl Op {
         }
     }
 
-    /// REPLACE keeps the last operand, so the order matters to it, and to NO_OP likewise.
+    /// Whether the order of operands is irrelevant. REPLACE keeps the last one and NO_OP the first.
     pub fn is_commutative(self) -> bool {
         !matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Only for one-sided communication; collectives refuse these two.
+    /// Whether the operation is for one-sided communication only; collectives reject it.
     pub fn is_accumulate_only(self) -> bool {
         matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Whether the operation works on this type.
+    /// Whether the operation is defined for this type.
     ///
     /// Beyond the standard, which keeps characters out of arithmetic, CHAR counts as a C integer,
-    /// and the logical operations take every integer: MPICH does the same and programs rely on it.
+    /// and the logical operations take every integer, as in MPICH: programs rely on it.
     #[inline]
     pub fn permits(self, ty: Predefined) -> bool {
         PERMITTED[ty.low_byte()] >> (self as u32 & 0x1f) & 1 == 1
@@ -109,7 +127,8 @@ impl Op {
     }
 }
 
-/// For each type, by the low byte of its handle, the operations that work on it as bits, by the low bits of theirs.
+/// For each type, indexed by the low byte of its handle: the set of operations defined for it, one bit
+/// for each, indexed by the low bits of the operation's handle.
 static PERMITTED: [u32; 256] = {
     let mut permitted = [0; 256];
     let mut i = 0;

@@ -1,15 +1,14 @@
-//! Moving bytes between a user's buffer and a packed one. The only code that touches memory by
-//! address; callers hold the promise that the addresses are good.
+//! Copies between a user's buffer and a packed one, by addresses that the caller promises to be valid.
 
 use crate::walk::{Flow, Visit};
 use std::ptr;
 
-/// Copies runs out, one after the other.
+/// Copies the runs that a walk visits to packed memory.
 pub(crate) struct Pack {
     to: *mut u8,
 }
 
-/// Copies runs in.
+/// Copies packed memory to the runs that a walk visits.
 pub(crate) struct Unpack {
     from: *const u8,
 }
@@ -17,7 +16,7 @@ pub(crate) struct Unpack {
 impl Pack {
     /// # Safety
     /// Every address visited is readable, and `to` has room for all bytes visited.
-    pub unsafe fn new(to: *mut u8) -> Pack {
+    pub(crate) unsafe fn new(to: *mut u8) -> Pack {
         Pack { to }
     }
 }
@@ -25,7 +24,7 @@ impl Pack {
 impl Unpack {
     /// # Safety
     /// Every address visited is writable, and `from` holds as many bytes as are visited.
-    pub unsafe fn new(from: *const u8) -> Unpack {
+    pub(crate) unsafe fn new(from: *const u8) -> Unpack {
         Unpack { from }
     }
 }
@@ -33,7 +32,7 @@ impl Unpack {
 impl Visit for Pack {
     #[inline]
     fn run(&mut self, address: usize, len: usize) -> Flow {
-        // SAFETY: by the promise of `new`, both sides are good for `len` bytes.
+        // SAFETY: `new` was promised that both sides are valid for `len` bytes.
         unsafe {
             copy_short(ptr::with_exposed_provenance(address), self.to, len);
             self.to = self.to.add(len);
@@ -44,7 +43,7 @@ impl Visit for Pack {
     fn strided(&mut self, address: usize, stride: isize, block: usize, count: usize) -> Flow {
         let from: *const u8 = ptr::with_exposed_provenance(address);
         let at = |i: usize| from.wrapping_offset(stride.wrapping_mul(i as isize));
-        // SAFETY: by the promise of `new`, each block is readable and `to` has room for all.
+        // SAFETY: `new` was promised that each block is readable and `to` has room for all.
         unsafe {
             match block {
                 1 => gather::<1>(at, self.to, count),
@@ -70,7 +69,7 @@ impl Visit for Pack {
         let from: *const u8 = ptr::with_exposed_provenance(base);
         let at = |i: usize| from.wrapping_offset(offsets[i]);
         let count = offsets.len();
-        // SAFETY: as in `strided`.
+        // SAFETY: `new` was promised that each visited block and the packed side are valid.
         unsafe {
             match block {
                 4 => gather::<4>(at, self.to, count),
@@ -92,7 +91,7 @@ impl Visit for Pack {
 impl Visit for Unpack {
     #[inline]
     fn run(&mut self, address: usize, len: usize) -> Flow {
-        // SAFETY: by the promise of `new`, both sides are good for `len` bytes.
+        // SAFETY: `new` was promised that both sides are valid for `len` bytes.
         unsafe {
             copy_short(self.from, ptr::with_exposed_provenance_mut(address), len);
             self.from = self.from.add(len);
@@ -103,7 +102,7 @@ impl Visit for Unpack {
     fn strided(&mut self, address: usize, stride: isize, block: usize, count: usize) -> Flow {
         let to: *mut u8 = ptr::with_exposed_provenance_mut(address);
         let at = |i: usize| to.wrapping_offset(stride.wrapping_mul(i as isize));
-        // SAFETY: by the promise of `new`, each block is writable and `from` holds all bytes.
+        // SAFETY: `new` was promised that each block is writable and `from` holds all bytes.
         unsafe {
             match block {
                 1 => scatter::<1>(self.from, at, count),
@@ -129,7 +128,7 @@ impl Visit for Unpack {
         let to: *mut u8 = ptr::with_exposed_provenance_mut(base);
         let at = |i: usize| to.wrapping_offset(offsets[i]);
         let count = offsets.len();
-        // SAFETY: as in `strided`.
+        // SAFETY: `new` was promised that each visited block and the packed side are valid.
         unsafe {
             match block {
                 4 => scatter::<4>(self.from, at, count),
@@ -148,14 +147,14 @@ impl Visit for Unpack {
     }
 }
 
-/// Blocks of a size known to the compiler, from anywhere to one row.
+/// Blocks of a size known to the compiler, from any places to packed memory.
 ///
 /// # Safety
 /// `at(i)` is readable for N bytes for each i below `count`; `to` has room for `count * N`.
 #[inline(always)]
 unsafe fn gather<const N: usize>(at: impl Fn(usize) -> *const u8, to: *mut u8, count: usize) {
     for i in 0..count {
-        // SAFETY: by the promise above.
+        // SAFETY: the caller promises N bytes at each block, and all of them on the packed side.
         unsafe {
             to.add(i * N)
                 .cast::<[u8; N]>()
@@ -164,14 +163,14 @@ unsafe fn gather<const N: usize>(at: impl Fn(usize) -> *const u8, to: *mut u8, c
     }
 }
 
-/// The way back.
+/// Blocks of a size known to the compiler, from packed memory to any places.
 ///
 /// # Safety
 /// `at(i)` is writable for N bytes for each i below `count`; `from` holds `count * N`.
 #[inline(always)]
 unsafe fn scatter<const N: usize>(from: *const u8, at: impl Fn(usize) -> *mut u8, count: usize) {
     for i in 0..count {
-        // SAFETY: by the promise above.
+        // SAFETY: the caller promises N bytes at each block, and all of them on the packed side.
         unsafe {
             at(i)
                 .cast::<[u8; N]>()
@@ -180,13 +179,13 @@ unsafe fn scatter<const N: usize>(from: *const u8, at: impl Fn(usize) -> *mut u8
     }
 }
 
-/// A copy that spares the call for the sizes of basic types.
+/// A copy that is inline for the sizes of basic types.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: by the promise above; arrays of bytes need no alignment.
+    // SAFETY: the caller promises `len` bytes on both sides; arrays of bytes need no alignment.
     unsafe {
         match len {
             4 => to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()),

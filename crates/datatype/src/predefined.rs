@@ -15,11 +15,15 @@ pub struct Predefined(u16);
 pub enum Class {
     /// Signed or unsigned integers of C.
     CInteger,
+    /// INTEGER and INTEGERn of Fortran.
     FortranInteger,
+    /// Floating-point numbers of C and Fortran.
     FloatingPoint,
+    /// Complex numbers of C, C++ and Fortran.
     Complex,
     /// Fortran LOGICAL, and the bool of C and C++.
     Logical,
+    /// MPI_BYTE: uninterpreted bytes.
     Byte,
     /// AINT, OFFSET and COUNT: integers that C and Fortran share.
     MultiLanguage,
@@ -27,10 +31,11 @@ pub enum Class {
     Character,
     /// A value and an index, for MINLOC and MAXLOC.
     Pair,
+    /// MPI_PACKED: the output of MPI_Pack.
     Packed,
 }
 
-/// How one element looks in memory.
+/// The format of one element in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     I8,
@@ -70,7 +75,7 @@ pub(crate) struct Entry {
 macro_rules! table {
     ($($id:ident = $handle:literal $name:literal $class:ident $format:ident;)*) => {
         impl Predefined {
-            $(pub const $id: Predefined = Predefined($handle);)*
+            $(#[doc = concat!("`", $name, "`")] pub const $id: Predefined = Predefined($handle);)*
         }
         pub(crate) const TABLE: &[Entry] = &[
             $(Entry { handle: $handle, name: $name, class: Class::$class, format: Format::$format },)*
@@ -151,13 +156,13 @@ table! {
     COMPLEX32             = 0x2eb "MPI_COMPLEX32"               Complex        Unsupported;
 }
 
-// The table above says 64 bits for C's long and for pointers.
+// The table above assumes 64 bits for C's long and for pointers.
 const _: () = assert!(size_of::<std::ffi::c_long>() == 8 && size_of::<usize>() == 8);
 
 const FIRST: u16 = 0x200;
 const NONE: u8 = u8::MAX;
 
-/// Index into the table by the low byte of the handle.
+/// The row of the table, indexed by the low byte of the handle.
 const INDEX: [u8; 256] = {
     let mut index = [NONE; 256];
     let mut i = 0;
@@ -168,7 +173,7 @@ const INDEX: [u8; 256] = {
     index
 };
 
-/// Size and extent by the low byte of the handle; 0 means none.
+/// Size and extent, indexed by the low byte of the handle; 0 means unsupported.
 static SIZES: [[u8; 2]; 256] = {
     let mut sizes = [[0; 2]; 256];
     let mut i = 0;
@@ -180,7 +185,7 @@ static SIZES: [[u8; 2]; 256] = {
     sizes
 };
 
-/// The size alone of those whose elements lie without gaps, so that a send looks up one byte.
+/// The size of types without gaps, indexed by the low byte of the handle, so that a send reads one byte.
 static DENSE: [u8; 256] = {
     let mut dense = [0; 256];
     let mut i = 0;
@@ -204,7 +209,7 @@ pub(crate) const fn row(index: usize) -> (Predefined, Class, Format) {
 }
 
 impl Predefined {
-    /// The size of the predefined datatype that a handle names, if it has one and its elements lie without gaps.
+    /// The size of a handle's predefined datatype, if it is supported and its elements have no gaps.
     #[inline(always)]
     pub fn dense_size(handle: usize) -> Option<usize> {
         match *DENSE.get(handle.wrapping_sub(FIRST as usize))? {
@@ -213,26 +218,29 @@ impl Predefined {
         }
     }
 
+    /// The datatype of an ABI handle.
     pub fn from_handle(handle: usize) -> Option<Predefined> {
         let low = handle.checked_sub(FIRST as usize)?;
         (low < 256 && INDEX[low] != NONE).then_some(Predefined(handle as u16))
     }
 
-    /// Every predefined datatype, in the order of handles; unsupported optional ones too.
+    /// Every predefined datatype in the order of handles, unsupported optional ones included.
     pub fn all() -> impl Iterator<Item = Predefined> {
         TABLE.iter().map(|entry| Predefined(entry.handle))
     }
 
-    /// Tells the predefined types apart.
+    /// The low byte of the handle, which is unique among predefined datatypes.
     #[inline]
     pub(crate) const fn low_byte(self) -> usize {
         (self.0 & 0xff) as usize
     }
 
+    /// The ABI handle.
     pub fn handle(self) -> usize {
         self.0 as usize
     }
 
+    /// The name in the standard, such as `MPI_INT`.
     pub fn name(self) -> &'static str {
         self.entry().name
     }
@@ -246,17 +254,18 @@ impl Predefined {
         }
     }
 
-    /// Distance between two elements in an array: the size, but for pairs that C pads.
+    /// Distance between two elements in an array: the size, except for pairs that C pads.
     #[inline]
     pub fn extent(self) -> usize {
         SIZES[(self.0 & 0xff) as usize][1] as usize
     }
 
-    /// Alignment that C or Fortran gives it in a structure.
+    /// The alignment of a member of this type in a structure of C or Fortran.
     pub fn alignment(self) -> usize {
         self.format().alignment()
     }
 
+    /// The class, which decides which predefined operations apply.
     pub fn class(self) -> Class {
         self.entry().class
     }
@@ -272,13 +281,13 @@ impl Predefined {
         self.format().pair()
     }
 
-    /// Where the index of a pair begins in C's structure.
+    /// The offset of the index of a pair in C's structure.
     pub(crate) fn index_offset(self) -> Option<usize> {
         let (value, index) = self.pair()?;
         Some(value.size().next_multiple_of(index.alignment()))
     }
 
-    /// The named pair of this value and index, if there is one (MPI_Type_get_value_index).
+    /// The named pair of this value and index, if the standard has one (MPI_Type_get_value_index).
     pub fn value_index(value: Predefined, index: Predefined) -> Option<Predefined> {
         match (value, index) {
             (Self::FLOAT, Self::INT) => Some(Self::FLOAT_INT),
@@ -294,7 +303,7 @@ impl Predefined {
         }
     }
 
-    /// Like `size`, with 0 for none.
+    /// The size in bytes, or 0 for an optional type that is not supported.
     #[inline]
     pub(crate) fn bytes(self) -> usize {
         SIZES[(self.0 & 0xff) as usize][0] as usize
@@ -353,7 +362,7 @@ impl Format {
         }
     }
 
-    /// The size of C's structure, for a pair; otherwise the size.
+    /// The extent in bytes: that of C's structure for a pair, otherwise the size.
     const fn extent(self) -> usize {
         match self.pair() {
             Some((value, index)) => {
@@ -386,7 +395,7 @@ mod tests {
         }
     }
 
-    /// The ABI codes the size of a fixed-size type into its handle; the table must agree.
+    /// The handle of a fixed-size type contains its size; the table must agree.
     #[test]
     fn sizes_agree_with_the_bits_of_the_handle() {
         for ty in Predefined::all().filter(|ty| ty.handle() >= 0x240) {

@@ -17,7 +17,7 @@ use crate::types::Type;
 use kernel::{complex, float, integer, located};
 use long_double::LongDouble as CLongDouble;
 
-/// Combines packed elements; where the lengths differ, the whole elements that both have.
+/// Combines packed elements. If the lengths differ, the whole elements in both are combined.
 pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> Result<()> {
     if !op.permits(ty) {
         return Err(Error::Operation { op, ty });
@@ -33,8 +33,8 @@ pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> R
     Ok(())
 }
 
-/// Combines packed elements into a buffer of any type whose basic type is `ty`, from `position`
-/// on, which must be the start of an element.
+/// Combines packed elements into a buffer of any type whose basic type is `ty`, from `position` on.
+/// `position` is the start of an element.
 pub fn reduce_into(
     op: Op,
     ty: Predefined,
@@ -55,7 +55,7 @@ pub fn reduce_into(
     {
         return result;
     }
-    // Spread out in memory: chunk by chunk through a small packed copy.
+    // Not one run: combine chunk by chunk through a small packed copy.
     let mut chunk = [0; CHUNK];
     let room = CHUNK - CHUNK % ty.bytes();
     let mut done = 0;
@@ -68,7 +68,7 @@ pub fn reduce_into(
     Ok(())
 }
 
-/// Combines elements: inout\[i\] = input\[i\] op inout\[i\], as many as both have.
+/// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the shorter length.
 #[inline]
 pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()> {
     let ty = input.ty().predefined().ok_or(Error::Derived { op })?;
@@ -79,23 +79,24 @@ pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()>
     reduce_buffers(op, ty, &input, &inout)
 }
 
-/// A user's operation: addresses of input and inout, how many elements, their type, and what the user calls the type.
+/// A user's operation: addresses of input and inout, number of elements, their type, and the user's
+/// handle of the type.
 type Call = dyn Fn(*const u8, *mut u8, usize, &Type, usize) + Send + Sync;
 
-/// A function of the user's that combines elements.
+/// A user-defined operation.
 pub struct Function(Box<Call>);
 
 impl Function {
     /// # Safety
-    /// `call` may be called on any thread; it reads and writes nothing but the given number of elements at the two
-    /// addresses, and what is its own.
+    /// `call` may be called on any thread; it accesses only the given number of elements at the two
+    /// addresses, and its own data.
     pub unsafe fn new(
         call: impl Fn(*const u8, *mut u8, usize, &Type, usize) + Send + Sync + 'static,
     ) -> Function {
         Function(Box::new(call))
     }
 
-    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], as many as both have.
+    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the shorter length.
     pub fn combine(&self, input: &Elements, inout: &Elements, handle: usize) {
         let count = input.count().min(inout.count());
         if count > 0 {
@@ -135,7 +136,7 @@ pub fn reduce_buffers(op: Op, ty: Predefined, input: &Buffer, inout: &Buffer) ->
     }
 }
 
-/// Fits the first-level cache beside what it is combined with.
+/// The size of a chunk in bytes: two of them fit the first-level cache.
 const CHUNK: usize = 8192;
 
 fn compute(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) {

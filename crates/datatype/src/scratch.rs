@@ -1,7 +1,7 @@
-//! Memory of the library's own for steps in between, laid out like the user's.
+//! Scratch memory for intermediate results, laid out like the user's.
 //!
-//! Scratch memory is counted: it stays while any buffer in it is in use, wherever that buffer went. A [`Pool`] keeps a
-//! few pieces, so that an operation that is called again and again allocates nothing.
+//! Scratch memory is reference-counted: it lives while any buffer in it is in use. A [`Pool`] keeps a
+//! few pieces, so a repeated operation allocates nothing.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -11,42 +11,42 @@ use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::types::Type;
 
-/// Where elements may begin: good for every basic type, and a line of the cache.
+/// The alignment of elements in bytes: a cache line, which is enough for every basic type.
 const ALIGNMENT: usize = 64;
-/// The smallest piece of memory.
+/// The size of the smallest piece of memory, in bytes.
 const LEAST: usize = 4096;
-/// The largest piece that a pool keeps.
+/// The size of the largest piece that a pool keeps, in bytes.
 const KEPT: usize = 4 << 20;
-/// Pieces that a pool keeps.
+/// The number of pieces that a pool keeps.
 const PIECES: usize = 8;
 
-/// Elements in memory that buffers share: the user's, or a piece of the library's own.
+/// Elements in memory that buffers share: the user's memory, or a scratch piece.
 #[derive(Debug)]
 pub(crate) struct Spread {
-    /// The address of the elements, which their type's bounds may put outside the memory.
+    /// The address of the elements. It may lie outside the memory, depending on the type's bounds.
     pub base: usize,
     pub ty: Type,
-    /// Where their data begins, if it is one run.
+    /// The address of the data, if it is one run.
     pub dense: Option<usize>,
-    /// The memory, if it is the library's own.
+    /// The memory, if it is scratch memory.
     memory: Option<Memory>,
 }
 
-/// A piece of memory. The bytes were zero once.
+/// A piece of scratch memory. All bytes are initialised: it is allocated as zeros.
 #[derive(Debug)]
 struct Memory {
     start: NonNull<u8>,
     capacity: usize,
 }
 
-// SAFETY: the memory is nobody else's, and who may touch it when is settled by the buffers that share it.
+// SAFETY: the memory is owned, and the buffers that share it order the accesses to it.
 unsafe impl Send for Memory {}
-// SAFETY: as above; it gives out addresses, never references.
+// SAFETY: a shared `Memory` gives out addresses only, never references.
 unsafe impl Sync for Memory {}
 
 impl Spread {
-    /// Elements of the user's that are not one run.
-    pub fn of_user(base: usize, ty: &Type) -> Spread {
+    /// The user's elements, which are not one run.
+    pub(crate) fn of_user(base: usize, ty: &Type) -> Spread {
         Spread {
             base,
             ty: ty.clone(),
@@ -67,7 +67,7 @@ impl Spread {
         }
     }
 
-    /// Bytes of memory of the library's own.
+    /// The size of the scratch memory in bytes; 0 for the user's memory.
     fn capacity(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.capacity)
     }
@@ -76,7 +76,7 @@ impl Spread {
 impl Memory {
     fn new(capacity: usize) -> Memory {
         let layout = layout(capacity);
-        // SAFETY: the layout is not empty.
+        // SAFETY: the capacity is at least LEAST, so the layout is not empty.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else {
             handle_alloc_error(layout)
@@ -96,8 +96,9 @@ fn layout(capacity: usize) -> Layout {
     Layout::from_size_align(capacity, ALIGNMENT).expect("capacities are checked before")
 }
 
-/// What elements need: so many bytes, and where among them they begin.
+/// The memory that elements need.
 struct Room {
+    /// Size in bytes, alignment included.
     bytes: usize,
     true_lb: isize,
     /// Bytes before the first, so that the elements' address is aligned.
@@ -119,14 +120,17 @@ impl Room {
     }
 }
 
-/// Pieces of memory that are used again.
+/// Pieces of scratch memory for reuse.
 #[derive(Default)]
 pub struct Pool {
     pieces: Vec<Arc<Spread>>,
 }
 
 impl Pool {
-    /// Room for `count` elements, with whatever is in it.
+    /// Scratch memory for `count` elements; its contents are arbitrary.
+    ///
+    /// # Errors
+    /// The elements do not fit in the address space.
     pub fn elements(&mut self, count: usize, ty: &Type) -> Result<Elements> {
         let room = Room::of(count, ty)?;
         for piece in &mut self.pieces {
@@ -155,7 +159,7 @@ impl Pool {
         };
         let scratch = Arc::new(Spread::own(Memory::new(capacity), room, count, ty));
         if capacity <= KEPT {
-            // Of the small ones that are free one goes, because the new one can do all that they can.
+            // The new piece can replace any smaller one, so an idle smaller one is dropped.
             let idle =
                 |piece: &Arc<Spread>| Arc::strong_count(piece) == 1 && piece.capacity() < capacity;
             match self.pieces.iter().position(idle) {

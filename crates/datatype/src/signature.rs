@@ -1,4 +1,4 @@
-//! The type signature: which basic types follow each other, apart from where they lie.
+//! The type signature: the sequence of basic types, without displacements.
 
 use crate::error::{Error, Result};
 use crate::predefined::{Class, Predefined};
@@ -9,11 +9,11 @@ use std::sync::Arc;
 pub(crate) struct Signature {
     pub bytes: usize,
     pub elements: usize,
-    shape: Shape,
+    shape: SignatureShape,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
+enum SignatureShape {
     Empty,
     Uniform(Predefined),
     Repeat(Arc<Signature>),
@@ -30,22 +30,22 @@ struct Part {
 const TOO_LARGE: Error = Error::TooLarge { what: "size" };
 
 impl Signature {
-    pub const EMPTY: Signature = Signature {
+    pub(crate) const EMPTY: Signature = Signature {
         bytes: 0,
         elements: 0,
-        shape: Shape::Empty,
+        shape: SignatureShape::Empty,
     };
 
-    pub fn basic(ty: Predefined) -> Signature {
+    pub(crate) fn basic(ty: Predefined) -> Signature {
         let elements = if ty.class() == Class::Pair { 2 } else { 1 };
         Signature {
             bytes: ty.bytes(),
             elements,
-            shape: Shape::Uniform(ty),
+            shape: SignatureShape::Uniform(ty),
         }
     }
 
-    pub fn repeated(self, count: usize) -> Result<Signature> {
+    pub(crate) fn repeated(self, count: usize) -> Result<Signature> {
         if count == 0 || self.bytes == 0 {
             return Ok(Signature::EMPTY);
         }
@@ -56,9 +56,9 @@ impl Signature {
             .ok_or(TOO_LARGE)?;
         let elements = self.elements * count; // never more than bytes
         let shape = match self.shape {
-            Shape::Uniform(_) | Shape::Repeat(_) => self.shape,
+            SignatureShape::Uniform(_) | SignatureShape::Repeat(_) => self.shape,
             _ if count == 1 => self.shape,
-            _ => Shape::Repeat(Arc::new(self)),
+            _ => SignatureShape::Repeat(Arc::new(self)),
         };
         Ok(Signature {
             bytes,
@@ -67,7 +67,7 @@ impl Signature {
         })
     }
 
-    pub fn sequence(parts: impl Iterator<Item = Signature>) -> Result<Signature> {
+    pub(crate) fn sequence(parts: impl Iterator<Item = Signature>) -> Result<Signature> {
         let mut list: Vec<Signature> = Vec::new();
         for part in parts.filter(|part| part.bytes > 0) {
             match list.last_mut() {
@@ -97,9 +97,9 @@ impl Signature {
             });
         }
         let shape = if parts.is_empty() {
-            Shape::Empty
+            SignatureShape::Empty
         } else {
-            Shape::Sequence(parts.into())
+            SignatureShape::Sequence(parts.into())
         };
         Ok(Signature {
             bytes,
@@ -109,26 +109,26 @@ impl Signature {
     }
 
     /// The basic type, if there is only one.
-    pub fn uniform(&self) -> Option<Predefined> {
+    pub(crate) fn uniform(&self) -> Option<Predefined> {
         match &self.shape {
-            Shape::Uniform(ty) => Some(*ty),
+            SignatureShape::Uniform(ty) => Some(*ty),
             _ => None,
         }
     }
 
-    /// Whole elements in the first `bytes` of the packed form, which is repeated without end.
-    pub fn elements_in(&self, bytes: usize) -> usize {
+    /// Whole basic elements in the first `bytes` of the packed form, which repeats without end.
+    pub(crate) fn elements_in(&self, bytes: usize) -> usize {
         match &self.shape {
-            Shape::Empty => 0,
-            Shape::Uniform(ty) => {
+            SignatureShape::Empty => 0,
+            SignatureShape::Uniform(ty) => {
                 let first = match ty.pair() {
                     Some((value, _)) => value.size(),
                     None => return bytes / ty.bytes(),
                 };
                 bytes / ty.bytes() * 2 + usize::from(bytes % ty.bytes() >= first)
             }
-            Shape::Repeat(child) => child.elements_in(bytes),
-            Shape::Sequence(parts) => {
+            SignatureShape::Repeat(child) => child.elements_in(bytes),
+            SignatureShape::Sequence(parts) => {
                 let rest = bytes % self.bytes;
                 let part = &parts[parts.partition_point(|part| part.bytes_before <= rest) - 1];
                 let inside = part.signature.elements_in(rest - part.bytes_before);
@@ -137,29 +137,35 @@ impl Signature {
         }
     }
 
-    /// Visits how many of each basic type there are; a type may come up more than once.
-    pub fn totals(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+    /// Visits each basic type with its number of elements; a type may be visited more than once.
+    pub(crate) fn totals(
+        &self,
+        visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,
+    ) -> Result<()> {
         match &self.shape {
-            Shape::Repeat(child) => {
+            SignatureShape::Repeat(child) => {
                 let times = self.bytes / child.bytes;
                 child.totals(&mut |ty, count| visit(ty, count.checked_mul(times).ok_or(TOO_LARGE)?))
             }
-            Shape::Sequence(parts) => parts
+            SignatureShape::Sequence(parts) => parts
                 .iter()
                 .try_for_each(|part| part.signature.totals(visit)),
-            Shape::Empty | Shape::Uniform(_) => self.for_each(visit),
+            SignatureShape::Empty | SignatureShape::Uniform(_) => self.for_each(visit),
         }
     }
 
     /// Visits the basic types in order, as runs of one type.
-    pub fn for_each(&self, visit: &mut dyn FnMut(Predefined, usize) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each(
+        &self,
+        visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,
+    ) -> Result<()> {
         match &self.shape {
-            Shape::Empty => Ok(()),
-            Shape::Uniform(ty) => visit(*ty, self.bytes / ty.bytes()),
-            Shape::Repeat(child) => {
+            SignatureShape::Empty => Ok(()),
+            SignatureShape::Uniform(ty) => visit(*ty, self.bytes / ty.bytes()),
+            SignatureShape::Repeat(child) => {
                 (0..self.bytes / child.bytes).try_for_each(|_| child.for_each(visit))
             }
-            Shape::Sequence(parts) => parts
+            SignatureShape::Sequence(parts) => parts
                 .iter()
                 .try_for_each(|part| part.signature.for_each(visit)),
         }

@@ -1,4 +1,4 @@
-//! Datatypes: a predefined one, or one built from others.
+//! Datatypes: predefined ones, and those built from others.
 
 use crate::bounds::Bounds;
 use crate::envelope::{Constructor, Contents, Envelope};
@@ -11,11 +11,13 @@ use std::sync::{Arc, LazyLock};
 /// A datatype. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Type {
+    /// A type that the standard names.
     Predefined(Predefined),
+    /// A type that a constructor made.
     Derived(Arc<Derived>),
 }
 
-/// What a constructor made of its arguments, worked out once.
+/// A derived type: the arguments of its constructor, and everything computed from them.
 #[derive(Debug)]
 pub struct Derived {
     pub(crate) piece: Piece,
@@ -23,7 +25,7 @@ pub struct Derived {
     pub(crate) alignment: usize,
     pub(crate) signature: Signature,
     pub(crate) constructor: Constructor,
-    /// Made by the large-count form, which decides where the arguments appear in the contents.
+    /// Made by the large-count form, which determines the place of the arguments in the contents.
     pub(crate) large: bool,
     pub(crate) depth: u32,
 }
@@ -44,6 +46,7 @@ impl Type {
         }
     }
 
+    /// The extent in bytes: upper bound less lower bound.
     #[inline]
     pub fn extent(&self) -> isize {
         match self {
@@ -52,14 +55,17 @@ impl Type {
         }
     }
 
+    /// The lower bound in bytes.
     pub fn lb(&self) -> isize {
         self.bounds().lb
     }
 
+    /// The upper bound in bytes.
     pub fn ub(&self) -> isize {
         self.bounds().ub
     }
 
+    /// The offset of the first byte of data.
     #[inline]
     pub fn true_lb(&self) -> isize {
         match self {
@@ -68,12 +74,13 @@ impl Type {
         }
     }
 
+    /// Bytes from the first byte of data to the end of the last.
     pub fn true_extent(&self) -> isize {
         let bounds = self.bounds();
         bounds.true_ub - bounds.true_lb
     }
 
-    /// Whether any count of elements is one run of bytes that begins at the buffer's address.
+    /// Whether any number of elements is one run of bytes that begins at the buffer's address.
     #[inline]
     pub fn is_dense(&self) -> bool {
         match self {
@@ -87,7 +94,7 @@ impl Type {
         }
     }
 
-    /// Where `count` elements' data lies relative to their address, if it is one run.
+    /// The offset of the data of `count` elements from their address, if it is one run.
     #[inline]
     pub(crate) fn is_one_run(&self, count: usize) -> Option<isize> {
         match self {
@@ -108,7 +115,7 @@ impl Type {
         }
     }
 
-    /// The one basic type that all data of this type has, if it is one.
+    /// The basic type of all data of this type, if there is only one.
     pub fn basic(&self) -> Option<Predefined> {
         match self {
             Type::Predefined(basic) => Some(*basic),
@@ -126,8 +133,7 @@ impl Type {
         self.with_signature(|signature| signature.elements_in(bytes))
     }
 
-    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` stands for
-    /// MPI_UNDEFINED.
+    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` is MPI_UNDEFINED.
     pub fn count_in(&self, bytes: usize) -> Option<usize> {
         match (self.size(), bytes) {
             (0, 0) => Some(0),
@@ -136,13 +142,14 @@ impl Type {
         }
     }
 
-    /// Bytes from the first to past the last that `count` elements touch, and where the first
-    /// lies relative to the buffer's address: what a temporary copy with all gaps needs.
+    /// The memory that `count` elements span, gaps included: the offset of the first byte from the
+    /// buffer's address, and the length in bytes.
     pub fn span(&self, count: usize) -> Result<(isize, usize)> {
         let bounds = self.bounds().repeated(count, self.extent(), 0)?;
         Ok((bounds.true_lb, (bounds.true_ub - bounds.true_lb) as usize))
     }
 
+    /// The constructor of the type, and the numbers of its arguments (`MPI_Type_get_envelope`).
     pub fn envelope(&self) -> Envelope {
         match self {
             Type::Predefined(_) => Envelope::NAMED,
@@ -206,7 +213,7 @@ impl Type {
         }
     }
 
-    /// An error for a type that no data can have.
+    /// Rejects an optional type that is not supported.
     pub(crate) fn checked(&self) -> Result<&Type> {
         match self {
             Type::Predefined(basic) if basic.size().is_none() => Err(Error::Unsupported(*basic)),
@@ -215,7 +222,7 @@ impl Type {
     }
 }
 
-/// The one pair with a gap inside.
+/// The layout of SHORT_INT, the only pair with a gap between its members.
 static SHORT_INT: LazyLock<Piece> = LazyLock::new(|| {
     let mut builder = Builder::default();
     for piece in [Piece::run(0, 2), Piece::run(4, 4)] {

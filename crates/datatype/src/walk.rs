@@ -1,13 +1,14 @@
-//! Walking a layout from any position: one division or one binary search a level, then straight
-//! through the runs.
+//! The walk over a layout from any position: one division or one binary search for each level, then
+//! the runs in order.
 
 use crate::layout::{Item, Piece, Run, Shape};
 use std::ops::ControlFlow;
 
 pub(crate) type Flow = ControlFlow<()>;
 
-/// What is done with the runs. Addresses are plain numbers here; the visitor knows their meaning.
+/// The visitor of a walk. Addresses are plain numbers, which only the visitor interprets.
 pub(crate) trait Visit {
+    /// One run of `len` bytes.
     fn run(&mut self, address: usize, len: usize) -> Flow;
 
     /// `count` whole blocks, `stride` apart.
@@ -29,7 +30,7 @@ pub(crate) trait Visit {
     }
 }
 
-/// Bytes `start..end` of one piece.
+/// Walks bytes `start..end` of one piece.
 fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: &mut V) -> Flow {
     debug_assert!(start <= end && end <= piece.size);
     if start == end {
@@ -46,7 +47,7 @@ fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: 
     }
 }
 
-/// Bytes `start..end` of the packed form of copies of a piece around `base`.
+/// Walks bytes `start..end` of the packed form of copies of a piece, `stride` apart from `base` on.
 pub(crate) fn copies<V: Visit>(
     child: &Piece,
     stride: isize,
@@ -158,7 +159,7 @@ fn items<V: Visit>(base: usize, list: &[Item], start: usize, end: usize, visit: 
     Flow::Continue(())
 }
 
-/// A range of bytes over blocks of one length: the end of a block, whole blocks, the start of one.
+/// A range of bytes over blocks of one length: the end of one block, whole blocks, the start of another.
 struct Cut {
     /// Index of the block, offset in it, bytes.
     head: Option<(usize, usize, usize)>,

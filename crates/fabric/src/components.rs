@@ -1,65 +1,81 @@
-//! The parts that systems are made of. One table for each kind gives its values, their types and what they mean; files
-//! are read, checked, shown and compiled from it.
+//! The components of a system. One table for each kind of component defines its values, their types
+//! and their meaning; reading, checking, showing and compiling all follow that table.
 
 use crate::quantity::Quantity;
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
-/// A kind of part.
+/// A kind of component. The macro `part!` implements it from a table.
 pub trait Part: Sized {
     /// The kind's name in files.
     const KIND: &'static str;
+    /// The table of its values.
     const KEYS: &'static [Key];
-    /// From values and parts that `source` knows by key.
-    fn build<S: Source>(source: &mut S) -> Result<Self, S::Error>;
-    /// One word for each value, in the order of the table.
+    /// Builds a component from the values and components that `source` has for each key.
+    fn build<S: PartSource>(source: &mut S) -> Result<Self, S::Error>;
+    /// Appends one word for each value, in the order of the table.
     fn to_words(&self, words: &mut Vec<u64>);
-    /// What cannot be together, or not at all: the key and what is wrong with its value.
-    fn check(&self) -> Result<(), Wrong>;
+    /// Refuses values, and combinations of values, that no hardware has.
+    fn check(&self) -> Result<(), InvalidValue>;
 }
 
-/// One row of a kind's table.
+/// One key of a component's table.
 #[derive(Debug)]
 pub struct Key {
+    /// Its name in files.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning, as a sentence.
     pub doc: &'static str,
-    pub holds: Holds,
+    /// The type of its value.
+    pub holds: KeyType,
 }
 
+/// The type of a key's value.
 #[derive(Debug)]
-pub enum Holds {
-    /// A value, and what is valid.
-    Value { valid: &'static str },
-    /// A part of a kind.
+pub enum KeyType {
+    /// A number, a switch or a fraction.
+    Value {
+        /// The valid values ([`Quantity::VALID`]).
+        valid: &'static str,
+    },
+    /// A component within this one.
     Part {
+        /// The kind of that component.
         kind: &'static str,
+        /// The table of that kind.
         keys: &'static [Key],
     },
 }
 
-/// Where a part's values come from.
-pub trait Source: Sized {
+/// A source of a component's values: a part of the catalogue, or a compiled system.
+pub trait PartSource: Sized {
+    /// The error of a value that is missing or not valid.
     type Error;
+    /// The value of `key`.
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Self::Error>;
+    /// The component of `key`.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
 }
 
+/// A value that no hardware has, alone or together with the others.
 #[derive(Debug, PartialEq)]
-pub struct Wrong {
+pub struct InvalidValue {
+    /// The key of the value.
     pub key: &'static str,
+    /// The reason.
     pub why: String,
 }
 
-impl Wrong {
+impl InvalidValue {
+    /// An error about `key`, unless the value is `good`.
     pub fn unless(
         good: bool,
         key: &'static str,
         why: impl FnOnce() -> String,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), InvalidValue> {
         if good {
             Ok(())
         } else {
-            Err(Wrong { key, why: why() })
+            Err(InvalidValue { key, why: why() })
         }
     }
 }
@@ -81,20 +97,20 @@ macro_rules! part {
                 doc: $doc,
                 holds: $crate::components::part!(@holds $holds $type),
             } ),* ];
-            fn build<S: $crate::components::Source>(source: &mut S) -> Result<Self, S::Error> {
+            fn build<S: $crate::components::PartSource>(source: &mut S) -> Result<Self, S::Error> {
                 Ok($name { $( $key: source.$holds(stringify!($key))?, )* })
             }
             fn to_words(&self, words: &mut Vec<u64>) {
                 $( $crate::components::part!(@word $holds self.$key, words); )*
             }
-            fn check(&self) -> Result<(), $crate::components::Wrong> {
-                let check: fn(&$name) -> Result<(), $crate::components::Wrong> = $check;
+            fn check(&self) -> Result<(), $crate::components::InvalidValue> {
+                let check: fn(&$name) -> Result<(), $crate::components::InvalidValue> = $check;
                 check(self)
             }
         }
     };
-    (@holds value $type:ty) => { $crate::components::Holds::Value { valid: <$type as $crate::quantity::Quantity>::VALID } };
-    (@holds part $type:ty) => { $crate::components::Holds::Part {
+    (@holds value $type:ty) => { $crate::components::KeyType::Value { valid: <$type as $crate::quantity::Quantity>::VALID } };
+    (@holds part $type:ty) => { $crate::components::KeyType::Part {
         kind: <$type as $crate::components::Part>::KIND,
         keys: <$type as $crate::components::Part>::KEYS,
     } };
@@ -104,69 +120,69 @@ macro_rules! part {
 pub(crate) use part;
 
 part! {
-    /// A generation of links: how one lane of it signals.
+    /// A generation of InfiniBand links: the signalling of one lane.
     Link "link" {
         value lane: GbPerSec, "Signalling rate of one lane.";
-        value encoding: Ratio, "What line coding and error correction leave for packets.";
-        value correction: Nanos, "What error correction adds to the way through one cable.";
+        value encoding: Ratio, "Share of the signalling rate that line coding and error correction leave for packets.";
+        value correction: Nanos, "Latency that error correction adds to each cable.";
     }
     check |_| Ok(())
 }
 
 impl Link {
-    /// What one lane carries of packets, headers included.
+    /// The rate of packets on one lane, headers included.
     pub fn data(&self) -> GbPerSec {
         self.lane.part(self.encoding)
     }
 }
 
 part! {
-    /// A generation of I/O buses. PCI-X is one whose lanes are its data lines, with bursts for packets and both
-    /// directions on the same lines.
+    /// A generation of I/O buses. In PCI-X, lanes are the data lines and packets are bursts; both
+    /// directions share the lines.
     Bus "bus" {
         value lane: GbPerSec, "Signalling rate of one lane, each way.";
-        value encoding: Ratio, "What line coding leaves for packets.";
-        value upkeep: Ratio, "What acknowledgements and flow control of the bus's own leave for packets.";
-        value half_duplex: bool, "Whether reads and writes share the lines.";
-        value write_overhead: Bytes, "Framing and header of a packet that writes host memory.";
-        value completion_overhead: Bytes, "Framing and header of a packet that answers a read of host memory.";
-        value request_overhead: Bytes, "A whole packet that asks for a read of host memory; it goes the way of writes.";
+        value encoding: Ratio, "Share of the signalling rate that line coding leaves for packets.";
+        value upkeep: Ratio, "Share of the data rate that the bus protocol's acknowledgements and flow control leave for packets.";
+        value half_duplex: bool, "True if reads and writes share the lines.";
+        value write_overhead: Bytes, "Framing and header of a packet that writes to host memory.";
+        value completion_overhead: Bytes, "Framing and header of a packet of read data (completion with data).";
+        value request_overhead: Bytes, "Size of a read request, which travels in the direction of writes.";
     }
     check |_| Ok(())
 }
 
 impl Bus {
-    /// What one lane carries of packets, headers included.
+    /// The rate of packets on one lane, headers included.
     pub fn data(&self) -> GbPerSec {
         self.lane.part(self.encoding).part(self.upkeep)
     }
 }
 
 part! {
-    /// A host: chipset, memory, and what its processor takes to drive an HCA.
+    /// A host: chipset, memory, and the processor's time to drive an HCA.
     Host "host" {
         part bus: Bus, "The fastest bus of its slots.";
         value lanes: u32, "Lanes of the slot.";
-        value read_completion: Bytes, "Payload of one packet that answers a read; the chipset cuts longer answers.";
-        value max_payload: Bytes, "Largest payload of one packet that writes host memory.";
-        value post: Nanos, "Processor: build a work request and post it.";
-        value mmio: Nanos, "From the store to the doorbell or BlueFlame page until the HCA has it.";
-        value mmio_line: Nanos, "Each further 64-byte line pushed into the BlueFlame page.";
-        value dma_read: Nanos, "The HCA reads one cache line: from request to data.";
-        value dma_write: Nanos, "The HCA writes one cache line: until the processor can see it.";
-        value poll: Nanos, "Processor: notice what has arrived.";
-        value handover: Nanos, "From one core's store until another core can see it.";
-        value copy: GbPerSec, "Rate of a processor's copy.";
-        value memory: GbPerSec, "Bandwidth of the memory, all users together.";
-        value copy_traffic: u32, "Bytes that memory moves for each byte that a processor copies.";
-        value register: Nanos, "Processor: register memory and in the end deregister it, beside its pages.";
-        value register_page: Nanos, "Processor: the same for each page of 4 KiB.";
-        value crossing: Nanos, "One way between sockets, for a rail whose HCA hangs on the other.";
-        value rail_switch: Nanos, "Processor: turn to another rail's queue pair than the last.";
+        value read_completion: Bytes, "Largest payload of one packet of read data; the chipset splits longer reads.";
+        value max_payload: Bytes, "Largest payload of one packet that writes to host memory.";
+        value post: Nanos, "Processor: building a work request and posting it.";
+        value mmio: Nanos, "Time from the processor's store to the doorbell or BlueFlame page until it reaches the HCA.";
+        value mmio_line: Nanos, "Time of each further 64-byte line written to the BlueFlame page.";
+        value dma_read: Nanos, "Time of an HCA's read of one cache line, from request to data.";
+        value dma_write: Nanos, "Time of an HCA's write of one cache line, until the processor can see it.";
+        value poll: Nanos, "Processor: noticing an arrival by polling.";
+        value handover: Nanos, "Time from one core's store until another core can see it.";
+        value copy: GbPerSec, "Rate of a copy by a processor.";
+        value memory: GbPerSec, "Bandwidth of the memory, shared by all its users.";
+        value copy_traffic: u32, "Bytes of memory traffic for each byte that a processor copies.";
+        value register: Nanos, "Processor: fixed cost of registering and later deregistering a memory region.";
+        value register_page: Nanos, "Processor: additional cost of registration for each page of 4 KiB.";
+        value crossing: Nanos, "One-way latency between sockets, for a rail whose HCA is attached to the other socket.";
+        value rail_switch: Nanos, "Processor: switching from one rail's queue pair to another rail's.";
     }
     check |host| {
         lanes(host.lanes)?;
-        Wrong::unless(host.copy_traffic >= 1, "copy_traffic", || "a copy moves each byte at least once".into())?;
+        InvalidValue::unless(host.copy_traffic >= 1, "copy_traffic", || "a copy moves each byte at least once".into())?;
         power(host.read_completion, "read_completion", 64, 4096)?;
         power(host.max_payload, "max_payload", 64, 4096)
     }
@@ -177,31 +193,31 @@ part! {
     Hca "hca" {
         part link: Link, "The fastest generation of its ports.";
         value width: u32, "Lanes of a port.";
-        part bus: Bus, "The fastest bus it speaks.";
+        part bus: Bus, "The fastest bus that it supports.";
         value lanes: u32, "Lanes of its bus.";
-        value read_request: Bytes, "Largest read of host memory that it asks for at once.";
-        value mtu: Bytes, "Payload of one packet on the link.";
-        value send: Nanos, "Way of a message through the chip, out.";
-        value receive: Nanos, "Way of a packet through the chip, in.";
-        value receive_match: Nanos, "Taking a posted receive for a send, on top.";
-        value message_rate: PerSec, "Work requests that one engine takes from one queue pair.";
-        value one_by_one: bool, "Whether a queue pair's next request waits in memory until the one before has left.";
-        value blueflame: bool, "Whether the processor can push a work request instead of the HCA fetching it.";
-        value inline: Bytes, "Largest payload that can stand in the work request itself.";
-        value work_request: Bytes, "A work request without inline payload.";
-        value completion: Bytes, "A completion entry.";
-        value reads: u32, "RDMA reads that one queue pair may have outstanding.";
-        value read_engine: Option<GbPerSec>, "What the engine that reads host memory can carry.";
-        value internal: Option<GbPerSec>, "What the internal buffer can carry, both directions together.";
+        value read_request: Bytes, "Largest read of host memory in one request.";
+        value mtu: Bytes, "Largest payload of one packet on the link (MTU).";
+        value send: Nanos, "Latency of an outgoing message in the chip.";
+        value receive: Nanos, "Latency of an incoming packet in the chip.";
+        value receive_match: Nanos, "Additional latency of an incoming send, which consumes a posted receive.";
+        value message_rate: PerSec, "Rate of work requests of one queue pair.";
+        value one_by_one: bool, "True if a queue pair's next request is fetched only after the previous one has left.";
+        value blueflame: bool, "True if the processor can write a work request into the HCA (BlueFlame), so that the HCA need not fetch it.";
+        value inline: Bytes, "Largest inline payload of a work request.";
+        value work_request: Bytes, "Size of a work request without inline payload.";
+        value completion: Bytes, "Size of a completion queue entry.";
+        value reads: u32, "Outstanding RDMA reads of one queue pair.";
+        value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
+        value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
     }
     check |hca| {
         lanes(hca.lanes)?;
         let widths = [1, 2, 4, 8, 12];
-        Wrong::unless(widths.contains(&hca.width), "width", || {
-            format!("{} is no width of a link; valid are 1, 2, 4, 8 and 12", hca.width)
+        InvalidValue::unless(widths.contains(&hca.width), "width", || {
+            format!("{} is not a link width; valid are 1, 2, 4, 8 and 12", hca.width)
         })?;
-        Wrong::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
-        Wrong::unless(hca.inline.0 <= 4096, "inline", || {
+        InvalidValue::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
+        InvalidValue::unless(hca.inline.0 <= 4096, "inline", || {
             format!("{} do not fit into a work request; valid are 0 B to 4096 B", hca.inline)
         })?;
         power(hca.mtu, "mtu", 256, 4096)?;
@@ -212,49 +228,49 @@ part! {
 part! {
     /// A cable with its connectors.
     Cable "cable" {
-        value length: Metres, "Its length.";
-        value metre: Nanos, "What a signal takes for a metre.";
-        value conversion: Nanos, "Electric to optic and back, in an active cable.";
-        value reach: Metres, "The longest that works.";
+        value length: Metres, "Length.";
+        value metre: Nanos, "Signal time for each metre.";
+        value conversion: Nanos, "Latency of the conversion to light and back, in an active cable.";
+        value reach: Metres, "Greatest length at which the link works.";
     }
-    check |cable| Wrong::unless(cable.length <= cable.reach, "length", || {
-        format!("{} is longer than the {} that such a cable reaches", cable.length, cable.reach)
+    check |cable| InvalidValue::unless(cable.length <= cable.reach, "length", || {
+        format!("{} is longer than the reach of this cable, {}", cable.length, cable.reach)
     })
 }
 
 part! {
-    /// A switch. One without ports is no switch: two hosts, back to back.
+    /// A switch. One without ports stands for two hosts back to back.
     Switch "switch" {
-        value ports: u32, "Its ports, each as wide as an HCA's; 0 for two hosts back to back.";
+        value ports: u32, "Number of ports, each as wide as an HCA's; 0 for two hosts back to back.";
         part link: Link, "The fastest generation of its ports.";
-        value latency: Nanos, "From port to port, cut-through.";
+        value latency: Nanos, "Cut-through latency from port to port.";
     }
-    check |switch| Wrong::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
-        format!("{} ports make no tree; valid are even numbers up to 1024, 0 for no switch", switch.ports)
+    check |switch| InvalidValue::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
+        format!("{} ports cannot form a fat tree; valid are even numbers up to 1024, and 0 for no switch", switch.ports)
     })
 }
 
 part! {
-    /// What a library's own work costs on a host's processor, above the verbs.
+    /// Costs of an MPI library's work on a host's processor, above the verbs.
     Software "software" {
-        value send: Nanos, "Processor: a send, from the call to the post.";
-        value receive: Nanos, "Processor: an arrival, from noticing it to the program's return.";
-        value control: Nanos, "Processor: a step of the protocol that no packet carries, such as writing a ring's pointer to the peer.";
+        value send: Nanos, "Processor: a send, from the call to the posted work request.";
+        value receive: Nanos, "Processor: a receive, from the noticed arrival to the return of the call.";
+        value control: Nanos, "Processor: a protocol step that is not part of a packet, such as writing a ring's tail to the peer.";
     }
     check |_| Ok(())
 }
 
-fn lanes(lanes: u32) -> Result<(), Wrong> {
-    Wrong::unless(lanes.is_power_of_two() && lanes <= 64, "lanes", || {
+fn lanes(lanes: u32) -> Result<(), InvalidValue> {
+    InvalidValue::unless(lanes.is_power_of_two() && lanes <= 64, "lanes", || {
         format!(
-            "{lanes} is no width of a slot; valid are 1, 2, 4, 8, 16 and 32, and the 64 lines of PCI-X"
+            "{lanes} is not a slot width; valid are 1, 2, 4, 8, 16 and 32, and the 64 lines of PCI-X"
         )
     })
 }
 
-fn power(size: Bytes, key: &'static str, least: u64, most: u64) -> Result<(), Wrong> {
+fn power(size: Bytes, key: &'static str, least: u64, most: u64) -> Result<(), InvalidValue> {
     let good = size.0.is_power_of_two() && (least..=most).contains(&size.0);
-    Wrong::unless(good, key, || {
+    InvalidValue::unless(good, key, || {
         format!("{size} is not possible; valid are powers of two from {least} B to {most} B")
     })
 }

@@ -1,16 +1,18 @@
-//! What each step of a message costs, and which resource it keeps busy. One value of [`Costs`] serves one rail of a
-//! system; a simulation charges its resources with these times, and [`explain`](mod@crate::explain) adds them up.
+//! The cost of each step of a message, and the resource that the step occupies. A [`Costs`] belongs
+//! to one rail of a system. A simulation charges its resources with these times, and
+//! [`explain`](mod@crate::explain) adds them up.
 //!
-//! The way of a message: the processor posts, and its store reaches the HCA (MMIO). Without BlueFlame the HCA fetches the
-//! work request. The engine takes it; unless the payload stood in the request, the HCA reads it from memory. Then, packet
-//! by packet, each stored and forwarded: bus, link, flight through cables and switches, bus at the other end. Then it is
-//! visible, and the processor notices.
+//! The path of a message: the processor posts a work request, and its store reaches the HCA (MMIO).
+//! Without BlueFlame the HCA fetches the work request. The HCA's engine takes it and reads the
+//! payload from memory, unless it is inline. Each packet then crosses bus, link, cables and
+//! switches, and the receiver's bus; each stage stores a whole packet and forwards it. The write
+//! becomes visible, and the receiving processor's poll finds it.
 
 use crate::packet::{self, Operation, Transport};
 use crate::system::System;
 use crate::units::{Bytes, GbPerSec, Nanos};
 
-/// What can be busy: each does one thing at a time.
+/// A resource of a host or HCA. It serves one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// The processor of a host.
@@ -19,15 +21,16 @@ pub enum Resource {
     Engine,
     /// The bus from memory to HCA.
     BusDown,
-    /// The bus from HCA to memory. The same as `BusDown` where the bus is half duplex.
+    /// The bus from HCA to memory: the same lines as `BusDown` if the bus is half duplex.
     BusUp,
-    /// A port's link, outwards.
+    /// The outgoing link of a port.
     Link,
     /// The HCA's internal buffer, both directions.
     Internal,
 }
 
 impl Resource {
+    /// All resources, in the order of a message's path.
     pub const ALL: [Resource; 6] = [
         Resource::Cpu,
         Resource::Engine,
@@ -37,6 +40,7 @@ impl Resource {
         Resource::Internal,
     ];
 
+    /// The name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Cpu => "processor",
@@ -49,10 +53,10 @@ impl Resource {
     }
 }
 
-/// The size of what `Host::dma_read`, `Host::dma_write` and one store of BlueFlame move.
+/// A cache line: the unit of `Host::dma_read`, of `Host::dma_write` and of one BlueFlame store.
 pub const LINE: Bytes = Bytes(64);
 
-/// What the operating system pins and the HCA translates.
+/// A page: the unit of pinning and of the HCA's address translation.
 pub const PAGE: Bytes = Bytes(4096);
 
 /// The times of one rail.
@@ -61,14 +65,14 @@ pub struct Costs {
     system: System,
     link: GbPerSec,
     bus: GbPerSec,
-    /// One way between sockets, if this rail's HCA hangs on the other.
+    /// One-way latency between sockets, if this rail's HCA is attached to the other socket.
     crossing: Nanos,
     read_line: Nanos,
     write_line: Nanos,
 }
 
 impl Costs {
-    /// Of rail 0, 1, …
+    /// The costs of rail `rail`, counted from 0. Only rail 0 is on the processor's socket.
     pub fn of(system: &System, rail: u32) -> Costs {
         let mut costs = Costs {
             link: system.link_rate(),
@@ -87,30 +91,33 @@ impl Costs {
         costs
     }
 
+    /// The system that the rail belongs to.
     pub fn system(&self) -> &System {
         &self.system
     }
 
+    /// The largest payload of one packet on the link.
     pub fn mtu(&self) -> Bytes {
         self.system.hca.mtu
     }
 
-    /// Whether reads and writes of the bus keep the same lines busy.
+    /// Whether reads and writes on the bus occupy the same lines.
     pub fn half_duplex(&self) -> bool {
         self.system.bus().half_duplex
     }
 
-    /// Whether a payload may stand in the work request.
+    /// Whether the HCA takes `payload` inline.
     pub fn fits_inline(&self, payload: Bytes) -> bool {
         payload <= self.system.hca.inline
     }
 
-    /// Processor: build a work request and post it.
+    /// Processor: building a work request and posting it.
     pub fn post(&self) -> Nanos {
         self.system.host.post
     }
 
-    /// Lines that the processor pushes: the doorbell, or the whole work request where there is BlueFlame.
+    /// Cache lines that the processor stores to post a request with `inline` bytes: the doorbell,
+    /// or with BlueFlame the whole work request.
     pub fn lines(&self, inline: Bytes) -> u64 {
         match self.system.hca.blueflame {
             true => (self.system.hca.work_request.0 + inline.0)
@@ -120,31 +127,32 @@ impl Costs {
         }
     }
 
-    /// From the processor's store until the HCA has the request, or knows of it.
+    /// Time from the processor's store until the HCA has the request (BlueFlame) or its doorbell.
     pub fn mmio(&self, inline: Bytes) -> Nanos {
         self.system.host.mmio
             + self.system.host.mmio_line * (self.lines(inline) - 1)
             + self.crossing
     }
 
-    /// Fetching the work request, where the processor did not push it: time on the bus downwards.
+    /// Bus to the HCA: the fetch of a work request. `None` with BlueFlame, which fetches none.
     pub fn fetch(&self, inline: Bytes) -> Option<Nanos> {
         let request = Bytes(self.system.hca.work_request.0 + inline.0);
         (!self.system.hca.blueflame).then(|| self.bus_read(request))
     }
 
-    /// From asking for host memory until its first line begins to arrive.
+    /// Time from a read request until the first line of host memory begins to arrive.
     pub fn read_latency(&self) -> Nanos {
         self.system.host.dma_read.saturating_sub(self.read_line) + self.crossing * 2
     }
 
-    /// Engine: how long one work request keeps it busy. Requests overlap: this is no part of a message's latency.
+    /// Engine: time that one work request occupies it. Requests overlap, so this is no part of a
+    /// message's latency.
     pub fn engine(&self) -> Nanos {
         self.system.hca.message_rate.interval()
     }
 
-    /// How long a request keeps the next of its queue pair from the engine, in a row of requests: where they are worked off
-    /// one by one, until its payload has been read.
+    /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA
+    /// that serves requests one by one, the next waits until this payload has been read.
     pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
         if !self.system.hca.one_by_one {
             return self.engine();
@@ -158,7 +166,7 @@ impl Costs {
         self.engine().max(fetch.unwrap_or_default() + read)
     }
 
-    /// The sum over the packets of a message.
+    /// The sum of `time` over the packets of a message.
     pub fn pieces(&self, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
         let mtu = self.mtu();
         let rest = Bytes(payload.0 % mtu.0);
@@ -166,17 +174,18 @@ impl Costs {
         time(mtu) * (payload.0 / mtu.0) + rest
     }
 
-    /// Way of a message through the chip, out.
+    /// Latency of an outgoing message in the HCA.
     pub fn send(&self) -> Nanos {
         self.system.hca.send
     }
 
-    /// Way of a packet through the chip, in.
+    /// Latency of an incoming packet in the HCA.
     pub fn receive(&self) -> Nanos {
         self.system.hca.receive
     }
 
-    /// Bus downwards: read `payload` from host memory, cut by the chipset, no faster than the HCA's engine reads.
+    /// Bus to the HCA: the read of `payload` from host memory, in packets of the chipset's size and
+    /// no faster than the HCA's read engine.
     pub fn read(&self, payload: Bytes) -> Nanos {
         let engine = self.system.hca.read_engine;
         self.bus_read(payload)
@@ -189,31 +198,31 @@ impl Costs {
             .time(payload.0 + answers * self.system.bus().completion_overhead.0)
     }
 
-    /// Bus upwards: the requests for a read of `payload`.
+    /// Bus to memory: the requests for a read of `payload`.
     pub fn ask(&self, payload: Bytes) -> Nanos {
         let requests = payload.0.div_ceil(self.system.hca.read_request.0);
         self.bus
             .time(requests * self.system.bus().request_overhead.0)
     }
 
-    /// Bus upwards: write `payload` to host memory.
+    /// Bus to memory: the write of `payload`.
     pub fn write(&self, payload: Bytes) -> Nanos {
         let packets = payload.0.div_ceil(self.system.host.max_payload.0);
         self.bus
             .time(payload.0 + packets * self.system.bus().write_overhead.0)
     }
 
-    /// From the end of a write on the bus until the processor can see it.
+    /// Time from the end of a write on the bus until the processor can see it.
     pub fn write_latency(&self) -> Nanos {
         self.system.host.dma_write.saturating_sub(self.write_line) + self.crossing
     }
 
-    /// Bus upwards: a completion entry.
+    /// Bus to memory: the write of a completion queue entry.
     pub fn completion(&self) -> Nanos {
         self.write(self.system.hca.completion)
     }
 
-    /// The HCA's internal buffer: `payload` in or out.
+    /// Internal buffer of the HCA: `payload` in or out.
     pub fn internal(&self, payload: Bytes) -> Nanos {
         self.system
             .hca
@@ -221,7 +230,7 @@ impl Costs {
             .map_or(Nanos::ZERO, |rate| rate.time(payload.0))
     }
 
-    /// Link: one packet.
+    /// Link: one packet with `payload`, the `first` or `last` of its message.
     pub fn link(
         &self,
         payload: Bytes,
@@ -233,37 +242,37 @@ impl Costs {
         self.wire(packet::wire(payload, operation, transport, first, last))
     }
 
-    /// Link: so many bytes, such as an acknowledgement's.
+    /// Link: `bytes` with all headers, such as those of an acknowledgement.
     pub fn wire(&self, bytes: u64) -> Nanos {
         self.link.time(bytes)
     }
 
-    /// Cables and switches, cut-through.
+    /// Latency of cables and `hops` cut-through switches.
     pub fn flight(&self, hops: u32) -> Nanos {
         self.system.flight(hops)
     }
 
-    /// Processor: notice what has arrived.
+    /// Processor: noticing an arrival by polling.
     pub fn poll(&self) -> Nanos {
         self.system.host.poll
     }
 
-    /// HCA: take a posted receive for a send.
+    /// HCA: additional latency of a send, which consumes a posted receive.
     pub fn receive_match(&self) -> Nanos {
         self.system.hca.receive_match
     }
 
-    /// Processor: copy `payload`, with memory to itself.
+    /// Processor: a copy of `payload` while nothing else uses the memory.
     pub fn copy(&self, payload: Bytes) -> Nanos {
         self.system.host.copy.time(payload.0)
     }
 
-    /// Memory: how long `payload` keeps it busy, moved once (an HCA's read or write).
+    /// Memory: time that an HCA's read or write of `payload` occupies it.
     pub fn memory(&self, payload: Bytes) -> Nanos {
         self.system.host.memory.time(payload.0)
     }
 
-    /// Memory: how long a processor's copy of `payload` keeps it busy.
+    /// Memory: time that a processor's copy of `payload` occupies it.
     pub fn memory_of_copy(&self, payload: Bytes) -> Nanos {
         self.system
             .host
@@ -271,22 +280,22 @@ impl Costs {
             .time(payload.0 * u64::from(self.system.host.copy_traffic))
     }
 
-    /// Pages of memory that are registered. Where the memory begins within its first page is left out.
+    /// The number of pages of a registered region that begins at a page boundary.
     pub fn pages(&self, memory: Bytes) -> u64 {
         memory.0.div_ceil(PAGE.0)
     }
 
-    /// Processor: register memory, and in the end deregister it.
+    /// Processor: registering a memory region and later deregistering it.
     pub fn register(&self, memory: Bytes) -> Nanos {
         self.system.host.register + self.system.host.register_page * self.pages(memory)
     }
 
-    /// From one core's store until another core can see it.
+    /// Time from one core's store until another core can see it.
     pub fn handover(&self) -> Nanos {
         self.system.host.handover
     }
 
-    /// Processor: turn to another rail than the last.
+    /// Processor: switching from one rail to another.
     pub fn rail_switch(&self) -> Nanos {
         self.system.host.rail_switch
     }

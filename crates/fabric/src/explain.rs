@@ -1,120 +1,156 @@
-//! Where the time of one message goes that has the machine to itself: rows whose sum is its one-way latency, to the
-//! picosecond.
+//! The breakdown of a message's time on an idle machine: steps whose sum is its one-way latency, to
+//! the picosecond.
 //!
-//! Packets of one message follow each other through the stages bus, link and bus; each stage stores a whole packet before
-//! it forwards it. The rows of these stages are those of the critical path: the chain of packets, each waiting for the one
-//! before it in the same stage or for itself in the stage before, that ends with the last packet's arrival.
+//! The packets of a message follow each other through three stages: bus, link, bus. Each stage
+//! stores a whole packet before it forwards it. The steps of these stages are those of the critical
+//! path that ends with the last packet's arrival: each packet on it waits either for its
+//! predecessor in the same stage or for itself in the previous stage.
 
+use crate::components::InvalidValue;
 use crate::cost::{Costs, Resource};
 use crate::packet::{self, Operation, Transport};
+use crate::system::System;
 use crate::units::{Bytes, Nanos};
 
-/// One step of the way.
+/// One step of a message, and its cost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct StepCost {
+    /// The name of the step.
     pub step: &'static str,
-    /// What is busy meanwhile; `None` for what only takes time.
+    /// The resource that the step occupies; `None` for pure latency.
     pub resource: Option<Resource>,
-    /// How many of them are on the critical path.
+    /// How often the step is on the critical path.
     pub count: u64,
+    /// The time of all of them together.
     pub time: Nanos,
 }
 
-/// The rows of one RDMA write, send or RDMA read of `payload` over reliable connection, over `hops` switches. Small
-/// payloads of writes and sends stand in the work request where the HCA can.
+/// The path of a message through a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The rail, counted from 0.
+    pub rail: u32,
+    /// The number of switches.
+    pub hops: u32,
+}
+
+impl Path {
+    /// The path over `rail` and `hops` switches; `None` stands for the switches between the hosts
+    /// that are furthest apart. An error if the system has no such path.
+    pub fn new(system: &System, rail: u32, hops: Option<u32>) -> Result<Path, InvalidValue> {
+        InvalidValue::unless(rail < system.rails, "rail", || {
+            let plural = if system.rails == 1 { "" } else { "s" };
+            format!(
+                "there is no rail {rail}: the system has {} rail{plural}, counted from 0",
+                system.rails
+            )
+        })?;
+        let hops = hops.unwrap_or(system.most_hops());
+        let direct = system.switch.ports == 0;
+        InvalidValue::unless(direct == (hops == 0), "hops", || match direct {
+            true => "its hosts are connected back to back; valid is 0".into(),
+            false => "its hosts are connected by switches; valid are 1 to 5".into(),
+        })?;
+        Ok(Path { rail, hops })
+    }
+}
+
+/// The steps of one RDMA write, send or RDMA read of `payload` over a reliable connection and
+/// `hops` switches. The payload of a write or send is inline if the HCA takes it.
 ///
-/// A write ends when a processor that polls its memory has seen it; a send, when its completion is seen; a read, when the
-/// asking processor sees the last byte.
-pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -> Vec<Row> {
+/// A write ends when the receiving processor's poll of its memory finds it, a send when the
+/// receiver's poll finds the completion, and a read when the requester's poll finds the last byte.
+pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -> Vec<StepCost> {
     let inline = operation != Operation::Read && costs.fits_inline(payload);
     explain_posted(costs, payload, operation, inline, hops)
 }
 
-/// The same, where the poster says whether the payload stands in the work request.
+/// The steps of one operation as [`explain`] gives them, for a payload that is inline or not as
+/// `inline` says.
 pub fn explain_posted(
     costs: &Costs,
     payload: Bytes,
     operation: Operation,
     inline: bool,
     hops: u32,
-) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
+) -> Vec<StepCost> {
+    let mut steps = StepCosts(Vec::new());
     let inlined = if inline { payload } else { Bytes(0) };
-    rows.one("post", Some(Resource::Cpu), costs.post());
-    rows.add(
+    steps.one("post", Some(Resource::Cpu), costs.post());
+    steps.add(
         "MMIO, lines",
         None,
         costs.lines(inlined),
         costs.mmio(inlined),
     );
     if let Some(bus) = costs.fetch(inlined) {
-        rows.one("PCI, ask for work request", None, costs.read_latency());
-        rows.one("PCI read of work request", Some(Resource::BusDown), bus);
+        steps.one("PCI, ask for work request", None, costs.read_latency());
+        steps.one("PCI read of work request", Some(Resource::BusDown), bus);
     }
-    rows.one("HCA, out", None, costs.send());
+    steps.one("HCA, out", None, costs.send());
     if operation == Operation::Read {
-        rows.one(
+        steps.one(
             "link, request",
             Some(Resource::Link),
             costs.wire(packet::READ_REQUEST),
         );
-        flight(&mut rows, costs, hops);
-        rows.one("HCA, in", None, costs.receive());
+        flight(&mut steps, costs, hops);
+        steps.one("HCA, in", None, costs.receive());
     }
     if !inline && payload.0 > 0 {
-        rows.one("PCI, ask for payload", None, costs.read_latency());
+        steps.one("PCI, ask for payload", None, costs.read_latency());
     }
     let stages = critical_path(costs, payload, operation, inline, hops);
-    rows.add(
+    steps.add(
         "PCI read, packets",
         Some(Resource::BusDown),
         stages[0].count,
         stages[0].time,
     );
-    rows.add(
+    steps.add(
         "link, packets",
         Some(Resource::Link),
         stages[1].count,
         stages[1].time,
     );
-    flight(&mut rows, costs, hops);
-    rows.one("HCA, in", None, costs.receive());
+    flight(&mut steps, costs, hops);
+    steps.one("HCA, in", None, costs.receive());
     if operation == Operation::Send {
-        rows.one("HCA, match a receive", None, costs.receive_match());
+        steps.one("HCA, match a receive", None, costs.receive_match());
     }
-    rows.add(
+    steps.add(
         "PCI write, packets",
         Some(Resource::BusUp),
         stages[2].count,
         stages[2].time,
     );
     if operation == Operation::Send {
-        rows.one(
+        steps.one(
             "PCI write of completion",
             Some(Resource::BusUp),
             costs.completion(),
         );
     }
-    rows.one("PCI, until visible", None, costs.write_latency());
-    rows.one("poll", Some(Resource::Cpu), costs.poll());
-    rows.0
+    steps.one("PCI, until visible", None, costs.write_latency());
+    steps.one("poll", Some(Resource::Cpu), costs.poll());
+    steps.0
 }
 
-/// The sum of the rows.
-pub fn total(rows: &[Row]) -> Nanos {
-    rows.iter().map(|row| row.time).sum()
+/// The sum of all steps: the latency.
+pub fn total(steps: &[StepCost]) -> Nanos {
+    steps.iter().map(|step| step.time).sum()
 }
 
-fn flight(rows: &mut Rows, costs: &Costs, hops: u32) {
+fn flight(steps: &mut StepCosts, costs: &Costs, hops: u32) {
     let (system, cables) = (costs.system(), u64::from(hops) + 1);
-    rows.add("cables", None, cables, system.cable_time() * cables);
-    rows.add(
+    steps.add("cables", None, cables, system.cable_time() * cables);
+    steps.add(
         "error correction",
         None,
         cables,
         system.link().correction * cables,
     );
-    rows.add(
+    steps.add(
         "switches",
         None,
         u64::from(hops),
@@ -122,17 +158,17 @@ fn flight(rows: &mut Rows, costs: &Costs, hops: u32) {
     );
 }
 
-struct Rows(Vec<Row>);
+struct StepCosts(Vec<StepCost>);
 
-impl Rows {
+impl StepCosts {
     fn one(&mut self, step: &'static str, resource: Option<Resource>, time: Nanos) {
         self.add(step, resource, 1, time);
     }
 
-    /// Steps that take no time are left out.
+    /// Appends a step, unless it takes no time.
     fn add(&mut self, step: &'static str, resource: Option<Resource>, count: u64, time: Nanos) {
         if time > Nanos::ZERO {
-            self.0.push(Row {
+            self.0.push(StepCost {
                 step,
                 resource,
                 count,
@@ -148,8 +184,9 @@ struct Share {
     time: Nanos,
 }
 
-/// The moment when a stage has finished a packet, from when the first could begin, and what the chain that led there is
-/// made of. Flight and chip between link and write are counted in `moment` alone: every chain crosses them once.
+/// The moment when a stage has finished a packet, counted from the start of the first packet, and
+/// the steps of the chain that led there. The latency of cables, switches and HCA between link and
+/// write is part of `moment` alone: every chain crosses them once.
 #[derive(Clone, Copy, Default)]
 struct Chain {
     moment: Nanos,
@@ -157,7 +194,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// The later of two; where they are equal, the packet's own way.
+    /// The later of two chains; if they are equal, the packet's own.
     fn later(own: Chain, before: Chain) -> Chain {
         if before.moment > own.moment {
             before

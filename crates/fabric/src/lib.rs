@@ -1,14 +1,29 @@
-//! The physics of a fabric: what hosts, buses, HCAs, links, cables and switches are made of, and what one transfer costs
-//! on them.
+//! The physics of a fabric: hosts, buses, HCAs, links, cables and switches, and the cost of one
+//! transfer on them.
 //!
-//! [`System`] is a machine: a tree of parts with values in units. [`Costs`] are the times of one rail of it, each charged
-//! to a [`Resource`]; [`explain`](mod@explain) adds them up for one message that has the machine to itself, and
-//! [`limits`] says what each resource can carry at most.
+//! A [`System`] is a machine: a tree of components whose values have units. [`Costs`] holds the
+//! times of one rail of a system; each time occupies a [`Resource`]. [`explain`](mod@explain) adds
+//! up the costs of one message on an idle machine, and [`limits`] computes the highest throughput
+//! of each resource.
 //!
-//! What must always hold: nothing here passes time, draws lots or touches a file. Times are whole picoseconds and rates
-//! whole bits a second, so the same system gives the same numbers on any machine, and sums are exact. With the feature
-//! `toml` comes the [`catalogue`]: every value of it has its source. Without it a system arrives compiled
-//! ([`System::decode`]).
+//! ```
+//! # #[cfg(feature = "toml")] {
+//! use fabric::{Bytes, Costs, Operation, catalogue::Catalogue, explain};
+//!
+//! let system = Catalogue::builtin().system("qdr").unwrap();
+//! let costs = Costs::of(&system, 0);
+//! let steps = explain::explain(&costs, Bytes(8), Operation::Write, system.most_hops());
+//! assert_eq!(explain::total(&steps).picos(), 963_715);
+//! # }
+//! ```
+//!
+//! What must always hold:
+//!
+//! - Nothing here passes time, uses randomness or touches a file.
+//! - Times are whole picoseconds and rates whole bits per second. A system gives the same numbers
+//!   on every machine, and sums are exact.
+//! - The feature `toml` adds the [`catalogue`], in which every value has its source. Without it a
+//!   system arrives compiled ([`System::decode`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What each resource of a rail can carry at most of messages of one size, one way and both ways at once. The least of
-//! them is what no protocol can exceed.
+//! The highest throughput of each resource of a rail for messages of one size, in one direction and
+//! in both at once. No protocol can exceed the lowest of these limits.
 
 use crate::cost::{Costs, Resource};
 use crate::packet::{Operation, Transport};
@@ -8,15 +8,16 @@ use crate::units::{Bytes, GbPerSec, Nanos};
 /// One resource's limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
+    /// The resource.
     pub resource: Resource,
-    /// Payload a second from one host to another.
+    /// Payload rate from one host to another.
     pub one_way: GbPerSec,
-    /// Payload a second with as much back at the same time, the sum of both directions.
+    /// Payload rate with equal traffic in both directions: the sum of the two.
     pub both_ways: GbPerSec,
 }
 
-/// The limits of RDMA writes of `payload`, not empty, posted one after the other without pause. Resources that cannot
-/// limit are left out.
+/// The limits of a stream of RDMA writes of `payload`, which must not be empty. Resources that such
+/// a stream does not occupy are left out.
 pub fn limits(costs: &Costs, payload: Bytes) -> Vec<Limit> {
     let limit = |resource| {
         let out = busy(costs, payload, resource, true);
@@ -30,17 +31,17 @@ pub fn limits(costs: &Costs, payload: Bytes) -> Vec<Limit> {
     Resource::ALL.into_iter().filter_map(limit).collect()
 }
 
-/// The least limit one way.
+/// The lowest limit in one direction: the bottleneck.
 pub fn one_way(limits: &[Limit]) -> Option<&Limit> {
     limits.iter().min_by_key(|limit| limit.one_way)
 }
 
-/// The least limit both ways.
+/// The lowest limit in both directions: the bottleneck.
 pub fn both_ways(limits: &[Limit]) -> Option<&Limit> {
     limits.iter().min_by_key(|limit| limit.both_ways)
 }
 
-/// How long a message keeps a host's resource busy, at its sender (`out`) or its receiver.
+/// Time that a message occupies a resource of its sender (`out`) or of its receiver.
 pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nanos {
     let inline = costs.fits_inline(payload);
     let inlined = if inline { payload } else { Bytes(0) };
@@ -52,7 +53,7 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
         };
         payload + costs.fetch(inlined).unwrap_or_default()
     };
-    // What asks for reads goes the way of writes; on a half-duplex bus it is part of the read.
+    // Read requests travel in the direction of writes; on a half-duplex bus they add to the read.
     let asking = || {
         if inline {
             Nanos::ZERO
@@ -81,7 +82,7 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
 
 fn link(costs: &Costs, payload: Bytes) -> Nanos {
     let time = |piece, first| costs.link(piece, Operation::Write, Transport::Rc, first, false);
-    // The first packet has a header more.
+    // The first packet has an additional header.
     let first = payload.min(costs.mtu());
     let more = time(first, true).saturating_sub(time(first, false));
     costs.pieces(payload, |piece| time(piece, false)) + more

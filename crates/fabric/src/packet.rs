@@ -1,5 +1,5 @@
-//! Packets of InfiniBand: what goes over the link for a payload (InfiniBand Architecture Specification, volume 1,
-//! chapters 7 to 9).
+//! Sizes of InfiniBand packets (InfiniBand Architecture Specification, volume 1, chapters 7 to 9).
+//! All constants are bytes.
 
 use crate::units::Bytes;
 
@@ -7,35 +7,43 @@ use crate::units::Bytes;
 pub const LRH: u64 = 8;
 /// Base transport header.
 pub const BTH: u64 = 12;
-/// RDMA extended transport header: address, key, length; in the first packet of a write and in a read's request.
+/// RDMA extended transport header: address, key, length. Part of the first packet of a write and of
+/// a read request.
 pub const RETH: u64 = 16;
-/// Datagram extended transport header: key and source queue pair; in each packet of UD.
+/// Datagram extended transport header: key and source queue pair. Part of each UD packet.
 pub const DETH: u64 = 8;
-/// Acknowledgement extended transport header; in acknowledgements, and in first and last packets of a read's answer.
+/// Acknowledgement extended transport header. Part of acknowledgements and of the first and last
+/// packets of a read response.
 pub const AETH: u64 = 4;
-/// Immediate data, in the last packet.
+/// Immediate data, part of the last packet of a message.
 pub const IMMEDIATE: u64 = 4;
-/// Invariant and variant checksums.
+/// Invariant and variant CRC.
 pub const CHECKSUMS: u64 = 4 + 2;
-/// Start and end of a packet on the line.
+/// Start and end delimiters of a packet on the line.
 pub const DELIMITERS: u64 = 2;
-/// Global routing header: written before the payload of each UD receive, whether or not one was sent.
+/// Global routing header. The receiver of a UD message always writes one before the payload, even
+/// where none was sent.
 pub const GRH: u64 = 40;
 
-/// What every packet has beside its payload.
+/// Overhead of every packet.
 pub const PLAIN: u64 = LRH + BTH + CHECKSUMS + DELIMITERS;
-/// An acknowledgement.
+/// A whole acknowledgement packet.
 pub const ACKNOWLEDGEMENT: u64 = PLAIN + AETH;
-/// The request of an RDMA read.
+/// A whole RDMA read request packet.
 pub const READ_REQUEST: u64 = PLAIN + RETH;
 
+/// A verbs operation that moves a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// RDMA write.
     Write,
+    /// Send, which consumes a receive of the peer.
     Send,
+    /// RDMA read.
     Read,
 }
 
+/// The transport service of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Reliable connection.
@@ -46,12 +54,12 @@ pub enum Transport {
     Ud,
 }
 
-/// Packets of a message: at least one, all but the last full.
+/// The number of packets of a message, at least one. All but the last are full.
 pub fn packets(payload: Bytes, mtu: Bytes) -> u64 {
     payload.0.div_ceil(mtu.0).max(1)
 }
 
-/// Bytes on the link of one packet.
+/// The size on the link of one packet with `payload`, the `first` or `last` of its message.
 pub fn wire(
     payload: Bytes,
     operation: Operation,

@@ -1,27 +1,40 @@
-//! How a value is written: in text with its unit, and as one word in a compiled system.
-//!
-//! Reading a text gives the value or what would be valid in its place.
+//! The two written forms of a value: text with its unit, and one 64-bit word of a compiled system.
 
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
-/// A value of a part.
+/// The type of a component's value.
+///
+/// ```
+/// use fabric::{Nanos, quantity::{Quantity, Raw}};
+///
+/// let time = Nanos::read(&Raw::Text("0.13 us".into())).unwrap();
+/// assert_eq!(time.show(), "130 ns");
+/// assert_eq!(Nanos::from_word(time.to_word()), Some(time));
+/// ```
 pub trait Quantity: Sized {
-    /// What is valid, with an example: the end of the sentence "valid is …".
+    /// The valid values, with an example: the end of a sentence "valid is …".
     const VALID: &'static str;
+    /// Parses a value from a file; `None` if it is not valid.
     fn read(raw: &Raw) -> Option<Self>;
-    /// The value as `read` takes it.
+    /// The value as text that [`read`](Quantity::read) accepts.
     fn show(&self) -> String;
+    /// The value as a word of a compiled system.
     fn to_word(&self) -> u64;
+    /// The value of a word; `None` if no value has this word.
     fn from_word(word: u64) -> Option<Self>;
 }
 
 /// A value as a file holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
+    /// A string.
     Text(String),
+    /// A whole number.
     Integer(i64),
+    /// `true` or `false`.
     Boolean(bool),
-    /// What no value is: a fraction without unit, a date, an array. Holds its text.
+    /// The text of anything else, which no value accepts: a fraction without unit, a date, an
+    /// array.
     Other(String),
 }
 
@@ -36,7 +49,7 @@ impl std::fmt::Display for Raw {
     }
 }
 
-/// A number and its unit, as a whole number of the smallest unit.
+/// Parses a number with its unit, as a whole number of the smallest unit.
 fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
     let Raw::Text(text) = raw else { return None };
     let text = text.trim();
@@ -44,7 +57,7 @@ fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
     let (number, unit) = text.split_at(split);
     let (_, scale) = units.iter().find(|(name, _)| *name == unit.trim())?;
     let value = (number.parse::<f64>().ok()? * scale).round();
-    // Beyond this, sums of times would no longer fit.
+    // Beyond this, sums of times would no longer fit into 64 bits.
     (value < 9e15).then_some(value as u64)
 }
 
@@ -92,7 +105,7 @@ impl Quantity for Bytes {
 }
 
 impl Quantity for GbPerSec {
-    const VALID: &'static str = "a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s or GT/s, such as \"14.0625 Gb/s\" or \"6350 MB/s\"";
+    const VALID: &'static str = "a rate of at least 1 Mb/s in Gb/s, Mb/s, GB/s, MB/s or GT/s, such as \"14.0625 Gb/s\" or \"6350 MB/s\"";
     fn read(raw: &Raw) -> Option<GbPerSec> {
         const UNITS: &[(&str, f64)] = &[
             ("Gb/s", 1e9),
@@ -118,7 +131,7 @@ impl Quantity for GbPerSec {
 
 impl Quantity for Option<GbPerSec> {
     const VALID: &'static str =
-        "\"none\", or a rate from 1 Mb/s up in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
+        "\"none\", or a rate of at least 1 Mb/s in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
     fn read(raw: &Raw) -> Option<Self> {
         match raw {
             Raw::Text(text) if text == "none" => Some(None),
@@ -175,7 +188,7 @@ impl Quantity for Metres {
 }
 
 impl Quantity for Ratio {
-    const VALID: &'static str = "a fraction above 0 and at most 1, or a product of such, such as \"64/66\" or \"256/257 * 514/544\"";
+    const VALID: &'static str = "a fraction above 0 and at most 1, or a product of fractions, such as \"64/66\" or \"256/257 * 514/544\"";
     fn read(raw: &Raw) -> Option<Ratio> {
         let Raw::Text(text) = raw else { return None };
         text.split('*').try_fold(Ratio::ONE, |product, factor| {
@@ -216,7 +229,7 @@ impl Quantity for bool {
 }
 
 impl Quantity for u32 {
-    const VALID: &'static str = "a whole number, not negative";
+    const VALID: &'static str = "a whole number that is not negative";
     fn read(raw: &Raw) -> Option<u32> {
         match raw {
             Raw::Integer(number) => (*number).try_into().ok(),
@@ -235,7 +248,7 @@ impl Quantity for u32 {
 }
 
 impl Quantity for Option<u32> {
-    const VALID: &'static str = "\"none\", or a whole number, not negative";
+    const VALID: &'static str = "\"none\", or a whole number that is not negative";
     fn read(raw: &Raw) -> Option<Self> {
         match raw {
             Raw::Text(text) if text == "none" => Some(None),

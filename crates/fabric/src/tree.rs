@@ -1,18 +1,19 @@
-//! Fat trees of one kind of switch: as many links up as down at each level, so that no level is narrower than the one
-//! below. The smallest number of levels that has room is taken.
+//! Fat trees of one kind of switch. Each level has as many links up as down, so no level is
+//! narrower than the one below. A tree has the smallest number of levels that connects its hosts.
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Links down of a leaf, and as many up.
+    /// Links down from a leaf, and as many up.
     half: u64,
     levels: u32,
-    /// Hosts that would fill the last group below the top level; links of one level and direction are numbered below it.
+    /// The number of hosts, rounded up to whole groups below the top level. Links of one level and
+    /// direction are numbered below it.
     width: u64,
 }
 
 impl Tree {
-    /// Hosts that three levels of switches with `ports` ports can have: each level halves what is left for hosts.
+    /// The most hosts that three levels of switches with `ports` ports can connect.
     pub const fn room(ports: u32) -> u64 {
         match ports {
             0 => 2,
@@ -24,7 +25,8 @@ impl Tree {
         2 * half.pow(levels)
     }
 
-    /// Panics where the hosts are more than `room`; a system that passed its check never has so many.
+    /// The smallest tree for `nodes` hosts. Panics for more than [`room`](Tree::room) hosts; a
+    /// checked system never has that many.
     pub fn new(nodes: u32, ports: u32) -> Tree {
         let (nodes, half) = (u64::from(nodes), u64::from(ports / 2));
         assert!(nodes <= Tree::room(ports), "{nodes} hosts on {ports} ports");
@@ -42,11 +44,12 @@ impl Tree {
         }
     }
 
+    /// The number of levels of switches.
     pub fn levels(&self) -> u32 {
         self.levels
     }
 
-    /// Switches on the way from one host to another: up to the lowest switch above both, and down.
+    /// The number of switches between two hosts: up to the lowest switch above both, and down.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match (from == to, self.climb(from, to)) {
             (true, _) | (_, 0) => 0,
@@ -54,7 +57,7 @@ impl Tree {
         }
     }
 
-    /// The level whose switches stand above both hosts.
+    /// The lowest level with a switch above both hosts.
     fn climb(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (u64::from(from), u64::from(to));
         (1..self.levels)
@@ -62,14 +65,18 @@ impl Tree {
             .unwrap_or(self.levels)
     }
 
-    /// Numbers of directed links of the tree, hosts' own included; where groups are not full some are of no link.
+    /// The range of link numbers: directed links, those of hosts included. Where groups are not
+    /// full, some numbers belong to no link.
     pub fn links(&self) -> u64 {
         2 * self.width * u64::from(self.levels.max(1))
     }
 
-    /// The directed links from one host to another, in order, as numbers below `links()`. Routes depend on the
-    /// destination alone, as a subnet manager computes them for a fat tree: all that goes to one host comes down on
-    /// links of that host's own, and a shift pattern meets no other flow.
+    /// The directed links from one host to another, in order, as numbers below
+    /// [`links`](Tree::links).
+    ///
+    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree:
+    /// all traffic to one host comes down on links that only this host uses, and in a shift pattern
+    /// no two flows share a link.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
         let (from, to, width) = (u64::from(from), u64::from(to), self.width);
         let top = match from == to {
@@ -78,7 +85,8 @@ impl Tree {
         };
         let direct = u64::from(top == 0 && from != to && self.levels == 0);
         let half = self.half;
-        // A link up at a level is named by the switch below it and the destination's digit; level 0 is the host's own.
+        // The number of an upward link: the switch below it and the destination's digit. Level 0 is
+        // the host's own link.
         let up = (0..top + direct).map(move |level| {
             let below = half.max(1).pow(level as u32);
             let link = match level {

@@ -1,35 +1,40 @@
-//! Numbers with units. All are whole: picoseconds, bits a second, millimetres, so that sums are exact and equal anywhere.
+//! Numbers with units. All are whole numbers of a small unit (picoseconds, bits per second,
+//! millimetres), so sums are exact and equal on every machine.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
-/// A span of time, to the picosecond. A packet of 64 bytes on a 400 Gb/s link lasts 1.28 ns, so whole nanoseconds would
-/// not do. Sums and products that cannot be held stay at the largest span, some 213 days.
+/// A span of time, in picoseconds: a 64-byte packet on a 400 Gb/s link takes 1.28 ns, so whole
+/// nanoseconds would be too coarse. Sums and products saturate at the largest span, about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
 impl Nanos {
+    /// No time.
     pub const ZERO: Nanos = Nanos(0);
 
+    /// A time of `picos` picoseconds.
     pub const fn from_picos(picos: u64) -> Nanos {
         Nanos(picos)
     }
 
+    /// The time in picoseconds.
     pub const fn picos(self) -> u64 {
         self.0
     }
 
-    /// As a number of nanoseconds, for people.
+    /// The time in nanoseconds, for display.
     pub fn as_nanos(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// As a number of microseconds, for people.
+    /// The time in microseconds, for display.
     pub fn as_micros(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
+    /// The difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -86,29 +91,32 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A rate of bits, to the bit a second. Signalling rates (GT/s) are rates of bits on the line.
+/// A rate, in bits per second. Signalling rates (GT/s) count the bits on the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GbPerSec(u64);
 
 impl GbPerSec {
+    /// A rate of `bits` bits per second.
     pub const fn from_bits_per_sec(bits: u64) -> GbPerSec {
         GbPerSec(bits)
     }
 
+    /// The rate in bits per second.
     pub const fn bits_per_sec(self) -> u64 {
         self.0
     }
 
+    /// The rate in gigabits (10⁹ bits) per second, for display.
     pub fn as_gb_per_sec(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Megabytes (10⁶ bytes) a second, the unit of MPI benchmarks.
+    /// The rate in megabytes (10⁶ bytes) per second, the unit of MPI benchmarks.
     pub fn as_mb_per_sec(self) -> f64 {
         self.0 as f64 / 8e6
     }
 
-    /// How long `bytes` take, rounded up to the picosecond: never faster than the rate.
+    /// The time of `bytes` at this rate, rounded up to the picosecond: never faster than the rate.
     pub const fn time(self, bytes: u64) -> Nanos {
         const PICOS_A_BYTE: u64 = 8_000_000_000_000;
         Nanos(match bytes.checked_mul(PICOS_A_BYTE) {
@@ -124,13 +132,13 @@ impl GbPerSec {
         })
     }
 
-    /// The rate at which `bytes` pass in `time`, rounded down. `None` where no time passes.
+    /// The rate of `bytes` in `time`, rounded down. `None` if `time` is zero.
     pub fn of(bytes: u64, time: Nanos) -> Option<GbPerSec> {
         let bits = u128::from(bytes) * 8_000_000_000_000;
         Some(GbPerSec(bits.checked_div(u128::from(time.0))? as u64))
     }
 
-    /// Part of the rate, rounded down.
+    /// The rate times `ratio`, rounded down.
     pub fn part(self, ratio: Ratio) -> GbPerSec {
         let bits = u128::from(self.0) * u128::from(ratio.over) / u128::from(ratio.under);
         GbPerSec(bits as u64)
@@ -150,12 +158,12 @@ impl fmt::Display for GbPerSec {
     }
 }
 
-/// How often something happens in a second, such as messages through an engine.
+/// A frequency, in events per second, such as the message rate of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerSec(pub u64);
 
 impl PerSec {
-    /// The time from one to the next, to the nearest picosecond.
+    /// The time between two events, to the nearest picosecond.
     pub const fn interval(self) -> Nanos {
         Nanos((1_000_000_000_000 + self.0 / 2) / self.0)
     }
@@ -167,20 +175,22 @@ impl fmt::Display for PerSec {
     }
 }
 
-/// A length, to the millimetre.
+/// A length, in millimetres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metres(u64);
 
 impl Metres {
+    /// A length of `millimetres` millimetres.
     pub const fn from_millimetres(millimetres: u64) -> Metres {
         Metres(millimetres)
     }
 
+    /// The length in millimetres.
     pub const fn millimetres(self) -> u64 {
         self.0
     }
 
-    /// How long a signal takes that needs `metre` for each metre.
+    /// The time of a signal over this length; `metre` is its time for one metre.
     pub const fn time(self, metre: Nanos) -> Nanos {
         Nanos(metre.0.saturating_mul(self.0).div_ceil(1000))
     }
@@ -192,7 +202,8 @@ impl fmt::Display for Metres {
     }
 }
 
-/// A fraction, such as what an encoding leaves for data. Never zero, never above one.
+/// A fraction, such as the share of a line rate that an encoding leaves for data. Never zero,
+/// never above one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     over: u32,
@@ -200,9 +211,10 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// The whole.
     pub const ONE: Ratio = Ratio { over: 1, under: 1 };
 
-    /// Reduced; `None` for what is no fraction above nothing and at most one.
+    /// The reduced fraction `over`/`under`. `None` if it is zero or above one.
     pub fn new(over: u32, under: u32) -> Option<Ratio> {
         Ratio::reduced(over.into(), under.into())
     }
@@ -216,11 +228,12 @@ impl Ratio {
         })
     }
 
+    /// Numerator and denominator.
     pub fn parts(self) -> (u32, u32) {
         (self.over, self.under)
     }
 
-    /// One after the other; `None` where the product cannot be held.
+    /// The product of two fractions. `None` if 32 bits cannot hold its parts.
     pub fn times(self, other: Ratio) -> Option<Ratio> {
         let over = u64::from(self.over) * u64::from(other.over);
         let under = u64::from(self.under) * u64::from(other.under);

@@ -1,17 +1,20 @@
-//! `fishplate bench`, and the hidden subcommand by which the benchmarks start this executable as a rank.
+//! `fishplate bench`, and the hidden subcommand with which benchmarks start this executable as a
+//! rank.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use bench::Arguments;
+pub(crate) use bench::BenchArguments;
 
-pub const WORKER: &str = bench::worker::SUBCOMMAND;
+/// The hidden subcommand.
+pub(crate) const WORKER: &str = bench::worker::SUBCOMMAND;
 
-pub fn main(arguments: Arguments) -> ExitCode {
+pub(crate) fn main(arguments: BenchArguments) -> ExitCode {
     bench::main(&arguments)
 }
 
-/// Ranks are started in great haste: before any other argument is looked at.
-pub fn worker(arguments: Vec<OsString>) -> ExitCode {
+/// A rank of a benchmark. `main` calls it before all other parsing, because the start of ranks is
+/// measured.
+pub(crate) fn worker(arguments: Vec<OsString>) -> ExitCode {
     bench::worker::main(arguments)
 }

@@ -1,36 +1,40 @@
-//! `--faults FILE`: what goes wrong on a modelled machine, as a plan in TOML.
+//! `--faults FILE`: the faults of a modelled machine, as a TOML file.
 
 use std::time::Duration;
 
 use model::{Faults, Outage};
 use serde::Deserialize;
 
-/// The keys of the file. Shares are of one: 0.001 is a thousandth.
+/// The keys of the file. Shares are fractions of 1: 0.001 is one in a thousand.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Plan {
-    /// The share of packets that is lost.
+struct FaultFile {
+    /// Share of packets that are lost.
     loss: f64,
-    /// Packets that come late.
+    /// Delayed packets.
     delay: Option<Delay>,
-    /// The bytes of a message become visible in any order, over so long.
+    /// Span of time over which the bytes of a message become visible, in any order.
     #[serde(with = "humantime_serde")]
     scatter: Option<Duration>,
-    /// The share of messages that breaks its queue pair.
+    /// Share of messages that break their queue pair.
     breaks: f64,
-    /// What completion queues really hold.
+    /// Real capacity of completion queues, if smaller than the one requested.
     completions: Option<u32>,
-    outage: Option<Gap>,
-    slow: Option<Slow>,
-    /// How long a requester waits for an acknowledgement, and how often it tries again.
+    /// A rail of a host without connection for a while.
+    outage: Option<OutageTable>,
+    /// A slow host.
+    slow: Option<SlowHost>,
+    /// Time that a requester waits for an acknowledgement before it retries.
     #[serde(with = "humantime_serde")]
     timeout: Option<Duration>,
+    /// Number of retries without an acknowledgement.
     retries: Option<u32>,
-    /// The same for a receiver that is not ready.
+    /// Time before a retry to a receiver that is not ready (RNR).
     #[serde(with = "humantime_serde")]
     rnr_wait: Option<Duration>,
+    /// Number of retries to a receiver that is not ready.
     rnr_retries: Option<u32>,
-    /// Devices have no immediates, as those of iWARP.
+    /// Devices without immediates, such as those of iWARP.
     no_immediates: bool,
 }
 
@@ -44,7 +48,7 @@ struct Delay {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Gap {
+struct OutageTable {
     host: u32,
     #[serde(default)]
     rail: u32,
@@ -56,19 +60,19 @@ struct Gap {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Slow {
+struct SlowHost {
     host: u32,
     percent: u32,
 }
 
-/// Reads a plan. The error names the file, the line and what is wrong there.
-pub fn read(file: &str) -> Result<Faults, String> {
+/// Reads a file. The error names the file, the line and the cause.
+pub(crate) fn read(file: &str) -> Result<Faults, String> {
     let text = std::fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
     parse(&text).map_err(|why| format!("{file}: {why}"))
 }
 
 fn parse(text: &str) -> Result<Faults, String> {
-    let plan: Plan = toml::from_str(text).map_err(|why| why.to_string())?;
+    let plan: FaultFile = toml::from_str(text).map_err(|why| why.to_string())?;
     let usual = Faults::default();
     let mut faults = Faults {
         loss: share("loss", plan.loss)?,
@@ -95,7 +99,7 @@ fn parse(text: &str) -> Result<Faults, String> {
     if let Some(slow) = plan.slow {
         if slow.percent == 0 {
             return Err(
-                "slow.percent is 0; 100 is as fast as the others, 300 takes three times as long"
+                "slow.percent is 0; valid are numbers from 1: 100 is normal speed, 300 takes three times as long"
                     .into(),
             );
         }
@@ -104,11 +108,11 @@ fn parse(text: &str) -> Result<Faults, String> {
     Ok(faults)
 }
 
-/// A share as parts of a million.
+/// A share as parts per million.
 fn share(key: &str, share: f64) -> Result<u32, String> {
     match (0.0..=1.0).contains(&share) {
         true => Ok((share * 1e6).round() as u32),
-        false => Err(format!("{key} is {share}; a share is from 0 to 1")),
+        false => Err(format!("{key} is {share}; valid are shares from 0 to 1")),
     }
 }
 
@@ -133,7 +137,7 @@ mod tests {
         assert!(faults.no_immediates);
         for (text, words) in [
             ("lost = 1", "unknown field `lost`"),
-            ("loss = 2", "loss is 2; a share is from 0 to 1"),
+            ("loss = 2", "loss is 2; valid are shares from 0 to 1"),
             ("scatter = \"2 ducks\"", "line 1"),
             ("slow = { host = 0, percent = 0 }", "slow.percent is 0"),
         ] {

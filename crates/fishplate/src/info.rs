@@ -1,4 +1,4 @@
-//! `fishplate info`: what this machine offers to ranks.
+//! `fishplate info`: the resources of this machine that ranks can use.
 
 mod rdma;
 
@@ -14,24 +14,25 @@ use serde_json::{Value, json};
 
 use crate::refuse;
 
-/// Show what this machine offers to ranks: cores, memory between ranks, limits, other launchers, RDMA devices.
+/// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
+/// devices.
 ///
-/// Of RDMA devices it says which a job would use and why not the rest, by which address each is reached, and what it
-/// shares with others. FISHPLATE_DEVICE names those to use.
+/// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
+/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
 )]
-pub struct Arguments {
+pub(crate) struct InfoArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// A line: the key in JSON, the words before it, the value.
+/// A line: the key in JSON, the label, the value.
 type Fact = (&'static str, &'static str, Value);
 
-pub fn main(arguments: Arguments) -> ExitCode {
+pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
     let wanted = set.clone().unwrap_or_default().device;
     let facts = facts();
@@ -52,7 +53,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
     match set {
         Err(error) => refuse(&error.to_string()),
-        // Having no device is no fault; not having the one that was asked for is.
+        // No device at all is fine; a missing device that the user named is an error.
         Ok(_) => match rdma.problem().filter(|_| !wanted.is_empty()) {
             Some(problem) => refuse(&format!("FISHPLATE_DEVICE={wanted}: {problem}")),
             None => ExitCode::SUCCESS,
@@ -80,8 +81,8 @@ fn facts() -> Vec<Fact> {
                 text(system.release())
             )),
         ),
-        ("cores", "cores we may use", json!(cores.len())),
-        ("affinity", "which ones", json!(cores)),
+        ("cores", "available cores", json!(cores.len())),
+        ("affinity", "their numbers", json!(cores)),
         ("single_copy", "single copy", single_copy()),
         (
             "memlock",
@@ -103,7 +104,7 @@ fn facts() -> Vec<Fact> {
     ]
 }
 
-/// For people: lists with commas, `none` for nothing.
+/// A value for people: lists with commas, `none` for an empty list.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -122,7 +123,7 @@ fn cores() -> Vec<usize> {
         .collect()
 }
 
-/// Whether one rank may read another's memory, and if not, what stands against it.
+/// Whether one rank may read another's memory, and if not, the reason.
 fn single_copy() -> Value {
     let secret = *b"fishplate";
     let mut copy = [0; 9];

@@ -1,9 +1,11 @@
-//! The command. It reads arguments, calls the library that does the work, and prints; it holds no logic that another
-//! crate could own.
+//! The command `fishplate`. It parses arguments, calls the crate that does the work, and prints.
 //!
-//! Installed as `mpiexec` or `mpirun`, it is `fishplate run` with those names' spelling of options.
+//! What must always hold: no logic here that another crate could own.
+//!
+//! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of
+//! options.
 
-/// Lines go to standard output; whoever reads may have seen enough.
+/// Prints a line on standard output. A reader that has closed the pipe is no error.
 macro_rules! say {
     ($($word:tt)*) => {{
         use std::io::Write;
@@ -15,11 +17,11 @@ mod bench;
 mod fabric;
 mod faults;
 mod info;
+mod modelled;
 mod mpiexec;
 mod perf;
 mod run;
 mod settings;
-mod stage;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// MPI programs: start them, and see why they behave as they do.
+/// Start MPI programs, measure MPI libraries and RDMA devices, and explain the results.
 #[derive(Parser)]
 #[command(name = "fishplate", version, arg_required_else_help = true)]
 struct Cli {
@@ -37,13 +39,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Arguments),
-    Bench(bench::Arguments),
-    Perf(perf::Arguments),
-    Fabric(fabric::Arguments),
-    Study(study::Arguments),
-    Knobs(settings::Arguments),
-    Info(info::Arguments),
+    Run(run::RunArguments),
+    Bench(bench::BenchArguments),
+    Perf(perf::PerfArguments),
+    Fabric(fabric::FabricArguments),
+    Study(study::StudyArguments),
+    Knobs(settings::KnobsArguments),
+    Info(info::InfoArguments),
 }
 
 fn main() -> ExitCode {
@@ -81,8 +83,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// For what cannot be done as asked.
+/// Reports an argument that cannot be used.
 fn refuse(why: &str) -> ExitCode {
-    eprintln!("fishplate: {why}");
+    eprintln!(
+        "fishplate: {}",
+        results::arguments::without_error_numbers(why)
+    );
     ExitCode::from(2)
 }

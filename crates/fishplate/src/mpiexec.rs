@@ -1,5 +1,5 @@
-//! The spelling of options that `mpiexec` and `mpirun` have had for long: `-np` with one dash. And words for what they
-//! offer and we do not.
+//! The traditional spelling of options of `mpiexec` and `mpirun`, such as `-np` with one dash, and
+//! errors for options that only other launchers have.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -12,11 +12,11 @@ use crate::{refuse, run};
 #[command(version)]
 struct Mpiexec {
     #[command(flatten)]
-    run: run::Arguments,
+    run: run::RunArguments,
 }
 
-/// The command under one of its other names.
-pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
+/// The command under the name `mpiexec` or `mpirun`.
+pub(crate) fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
     let words = match translate(words) {
         Ok(words) => words,
         Err(why) => return refuse(&why),
@@ -31,7 +31,7 @@ pub fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
 
 const COMPUTE: &str = "--compute";
 
-/// Spellings with one dash, and ours.
+/// Other launchers' spellings, and ours.
 const SPELLINGS: &[(&str, &str)] = &[
     ("-np", "--np"),
     ("-wdir", "--wdir"),
@@ -47,7 +47,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("--npernode", "--ppn"),
 ];
 
-/// Options that take the next word.
+/// Options whose value is the next word.
 const WITH_VALUE: &[&str] = &[
     "--fabric",
     "--hosts",
@@ -67,8 +67,8 @@ const WITH_VALUE: &[&str] = &[
     "--report-stuck",
 ];
 
-/// Options about hosts in files, and about which rank runs where in ways that do not exist here.
-const PLACES: &[&str] = &[
+/// Options of other launchers that place ranks: host files and mappings.
+const PLACEMENT: &[&str] = &[
     "-f",
     "-hostfile",
     "--hostfile",
@@ -81,16 +81,16 @@ const PLACES: &[&str] = &[
     "--configfile",
 ];
 
-/// Rewrites the options before the program; an error says what cannot be done.
-pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
+/// Rewrites the options before the program. An error names an option that is not supported.
+pub(crate) fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let mut translated = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let text = word.to_str().unwrap_or_default();
         let name = text.split('=').next().unwrap_or_default();
-        if PLACES.contains(&name) {
+        if PLACEMENT.contains(&name) {
             return Err(format!(
-                "{name}: hosts are named by --hosts a,b:2, and filled with ranks in that order"
+                "{name} is not supported: name the hosts with --hosts a,b:2; ranks fill them in that order"
             ));
         }
         let ours = SPELLINGS
@@ -109,7 +109,7 @@ pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
         }
         if takes_next {
             let mut value = words.next();
-            // Two words are one there.
+            // `--compute record FILE` becomes the single value `record:FILE`.
             if ours == COMPUTE
                 && let Some(how) = &mut value
                 && ["record", "replay"].contains(&how.to_str().unwrap_or_default())
@@ -122,13 +122,13 @@ pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
         }
     }
     let rest: Vec<OsString> = words.collect();
-    // A lone colon may be an argument; one with options behind it begins another program.
+    // A lone colon may be an argument of the program; before an option it begins another program.
     let another = rest
         .windows(2)
         .any(|pair| pair[0] == ":" && pair[1].as_encoded_bytes().starts_with(b"-"));
     if another {
-        return Err("`:` begins another program, and a job has one here: start one that branches on its rank, such as a \
-                    script that looks at FISHPLATE_RANK"
+        return Err("several programs separated by `:` are not supported: start one program that branches on its rank, such as a \
+                    script that reads FISHPLATE_RANK"
             .into());
     }
     translated.extend(rest);

@@ -1,10 +1,10 @@
-//! `fishplate perf`.
+//! `fishplate perf`: benchmarks of RDMA devices, from the crate `perf`.
 
 use std::process::ExitCode;
 
-pub use perf::Arguments;
+pub(crate) use perf::PerfArguments;
 
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub(crate) fn main(arguments: &PerfArguments) -> ExitCode {
     let readers = perf::Readers {
         system: crate::fabric::system,
         faults: crate::faults::read,

@@ -1,4 +1,4 @@
-//! `fishplate run`: from arguments to a job.
+//! `fishplate run`: starts a job from command-line arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,32 +8,34 @@ use std::time::Duration;
 
 use clap::Args;
 use knobs::{KnobValue, Knobs, Seconds};
+use results::arguments::{ANY, whole_number, without_error_numbers};
 
+use crate::modelled::{ModelledArguments, ModelledJob};
 use crate::refuse;
-use crate::stage::{self, Stage};
 
-/// Start a program on several ranks, of this machine or of several.
+/// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
-/// Input goes to rank 0. The exit code is that of the first rank that failed, 128 plus the signal's number if a signal
-/// ended it. Ctrl-\ (SIGQUIT) prints what every rank waits for.
+/// Rank 0 reads standard input. The exit code is that of the first rank that failed, or 128 plus
+/// the signal's number if a signal ended it. Ctrl-\ (SIGQUIT) prints what each rank is waiting for.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
                         --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --hosts a,b \
                         --launch-with 'ssh {host}' ./program"
 )]
-pub struct Arguments {
-    /// How many ranks
+pub(crate) struct RunArguments {
+    /// Number of ranks
     #[arg(
         short = 'n',
         long = "ranks",
         visible_alias = "np",
         value_name = "COUNT",
-        default_value_t = 1
+        default_value_t = 1,
+        value_parser = |word: &str| whole_number::<usize>(word, ANY)
     )]
     ranks: usize,
 
-    /// Set a variable for the ranks (NAME alone: it must be set here)
+    /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     variables: Vec<OsString>,
 
@@ -41,7 +43,7 @@ pub struct Arguments {
     #[arg(long = "wdir", value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 
-    /// Write `[rank] ` before each line of output
+    /// Prefix each line of output with `[rank] `
     #[arg(long)]
     tag_output: bool,
 
@@ -49,11 +51,11 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// After this many seconds without progress, print what every rank waits for
+    /// After this many seconds without progress, print what each rank is waiting for
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
-    /// Run on these hosts, filled in order: NAME, or NAME:RANKS for how many ranks it takes
+    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host
     #[arg(
         long,
         value_name = "NAME[:RANKS],...",
@@ -62,7 +64,7 @@ pub struct Arguments {
     )]
     hosts: Option<String>,
 
-    /// What starts a command on one of them, followed by that command [default: ssh, asking nothing]
+    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: ssh in batch mode]
     #[arg(
         long,
         value_name = "COMMAND WITH {host}",
@@ -71,58 +73,59 @@ pub struct Arguments {
     )]
     launch_with: Option<String>,
 
-    /// Ranks on each host (also of a modelled machine: there 1 if nothing is said)
-    #[arg(long, value_name = "COUNT", help_heading = "Several hosts")]
+    /// Ranks on each host (on a modelled machine: default 1)
+    #[arg(long, value_name = "COUNT", help_heading = "Several hosts",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     ppn: Option<usize>,
 
     #[command(flatten)]
-    modelled: stage::Arguments,
+    modelled: ModelledArguments,
 
-    /// Always so here: more ranks than cores are fine
+    /// Accepted and ignored: more ranks than cores are always allowed
     #[arg(long, hide = true)]
     oversubscribe: bool,
 
-    /// Always so here
+    /// Accepted and ignored: root may always start jobs
     #[arg(long, hide = true)]
     allow_run_as_root: bool,
 
-    /// The program, and its arguments
+    /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
-pub fn main(arguments: Arguments) -> ExitCode {
-    let (options, stage) = match options(arguments) {
+pub(crate) fn main(arguments: RunArguments) -> ExitCode {
+    let (options, modelled) = match options(arguments) {
         Ok(both) => both,
         Err(why) => return refuse(&why),
     };
     let code = match launch::run(&options) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("fishplate: {error}");
+            eprintln!("fishplate: {}", without_error_numbers(&error.to_string()));
             error.exit_code()
         }
     };
     drop(options);
-    let lost = stage.finish().map_err(|why| eprintln!("fishplate: {why}"));
+    let lost = modelled.finish();
+    let lost = lost.map_err(|why| eprintln!("fishplate: {}", without_error_numbers(&why)));
     ExitCode::from(match lost {
         Err(()) if code == 0 => 1,
         _ => code,
     })
 }
 
-fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
+fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), String> {
     let variables = variables(&arguments.variables)?;
-    // Here, so that a misspelt setting is told once, and not by every rank.
+    // The launcher checks settings, so that a misspelt one is reported once and not by every rank.
     let environment =
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
     let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
     let knobs = knobs.map_err(|error| error.to_string())?;
-    let modelled = &arguments.modelled;
     let hosts = match &arguments.hosts {
-        None if arguments.ppn.is_some() && !modelled.is_wanted() => {
+        None if arguments.ppn.is_some() && !arguments.modelled.is_wanted() => {
             return Err(
-                "--ppn says how many ranks each host gets: it needs --hosts or --fabric".into(),
+                "--ppn sets the number of ranks on each host: it needs --hosts or --fabric".into(),
             );
         }
         None => Vec::new(),
@@ -134,7 +137,7 @@ fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
     let mut words = arguments.program.into_iter();
     let program = words.next().ok_or("no program given")?;
     let words: Vec<OsString> = words.collect();
-    let stage = arguments.modelled.stage(
+    let modelled = arguments.modelled.prepare(
         arguments.ranks,
         arguments.ppn.unwrap_or(1),
         &program,
@@ -147,7 +150,7 @@ fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
         variables,
         directory: arguments.directory,
         hosts,
-        machine: stage.launched.clone(),
+        machine: modelled.launched.clone(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
@@ -155,7 +158,7 @@ fn options(arguments: Arguments) -> Result<(launch::Options, Stage), String> {
             .ok()
             .and_then(|command| launch::library_directory(&command)),
     };
-    Ok((options, stage))
+    Ok((options, modelled))
 }
 
 fn variables(words: &[OsString]) -> Result<Vec<(OsString, OsString)>, String> {
@@ -172,14 +175,14 @@ fn variables(words: &[OsString]) -> Result<Vec<(OsString, OsString)>, String> {
             None => {
                 let value = std::env::var_os(word).ok_or_else(|| {
                     let name = word.to_string_lossy();
-                    format!("-x {name}: it is not set here; set it, or write -x {name}=VALUE")
+                    format!("-x {name}: this variable is not set; set it, or write -x {name}=VALUE")
                 })?;
                 (word.clone(), value)
             }
         };
         if name.is_empty() {
             return Err(format!(
-                "-x {}: a variable has a name: -x NAME=VALUE",
+                "-x {}: the variable's name is missing: write -x NAME=VALUE",
                 word.to_string_lossy()
             ));
         }

@@ -1,4 +1,4 @@
-//! `fishplate knobs`: the table of settings, and what they are here and now.
+//! `fishplate knobs`: the table of settings with their present values.
 
 use std::process::ExitCode;
 
@@ -8,23 +8,23 @@ use serde_json::json;
 
 use crate::refuse;
 
-/// How wide the text is.
+/// Width of the text, in columns.
 const WIDTH: usize = 88;
 
-/// List all settings: what each does, its type, default and present value.
+/// List all settings with their meaning, type, default and present value.
 ///
-/// Settings are variables of the environment; `fishplate run -x NAME=VALUE` sets one for a job.
+/// Settings are environment variables; `fishplate run -x NAME=VALUE` sets one for a job.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
 )]
-pub struct Arguments {
+pub(crate) struct KnobsArguments {
     /// Print one JSON array of objects
     #[arg(long)]
     json: bool,
 }
 
-pub fn main(arguments: Arguments) -> ExitCode {
+pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
     let now = set.clone().unwrap_or_default();
     if arguments.json {
@@ -81,8 +81,8 @@ fn print(knob: &Knob, now: &Knobs) {
     say!("");
 }
 
-/// Lines of whole words.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+/// Breaks `text` between words into lines of at most `width` characters.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -2,7 +2,7 @@
 //! explains them, between the processors' work.
 
 use device::Effort;
-use fabric::explain::{Row, explain_posted};
+use fabric::explain::{StepCost, explain_posted};
 use fabric::{Bytes, Costs, Nanos, Operation, Resource};
 
 use crate::effort;
@@ -19,8 +19,8 @@ pub struct Packet {
 /// The steps of one message of `len` bytes over `hops` switches, from the call that sends it to the
 /// return of the call that receives it and waits already. The message is copied into `packet`, and
 /// out of it.
-pub fn message(costs: &Costs, len: usize, packet: Packet, hops: u32) -> Vec<Row> {
-    let work = |step, what: Effort| Row {
+pub fn message(costs: &Costs, len: usize, packet: Packet, hops: u32) -> Vec<StepCost> {
+    let work = |step, what: Effort| StepCost {
         step,
         resource: Some(Resource::Cpu),
         count: 1,

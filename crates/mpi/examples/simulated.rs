@@ -1,8 +1,8 @@
-//! How fast ranks on a modelled machine are simulated, as coroutines of this process.
+//! Measures how fast ranks on a modelled machine are simulated, as coroutines of this process.
 //!
-//!     cargo run --release -p mpi --example simulated [RANKS] [digest]
+//!     cargo run --release -p mpi --example simulated [RANKS] [digest|record]
 //!
-//! With `digest` a digest of all that happens is kept, as the tests do.
+//! `digest` keeps a digest of all events, `record` the events of all processors, buses and links.
 
 use std::time::Instant;
 
@@ -13,16 +13,18 @@ use mpi::coll::{Reduction, Work};
 use mpi::comm::WORLD;
 use mpi::op::Operation;
 
-#[path = "../tests/common/stage.rs"]
-mod stage;
+#[path = "../tests/it/common/modelled.rs"]
+mod modelled;
 
-use stage::{Keep, play, system};
+use modelled::{Keep, play, system};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let keep = match words.iter().any(|word| word == "digest") {
-        true => Keep::Digest,
-        false => Keep::Nothing,
+    let has = |option: &str| words.iter().any(|word| word == option);
+    let keep = match (has("record"), has("digest")) {
+        (true, _) => Keep::Record,
+        (false, true) => Keep::Digest,
+        (false, false) => Keep::Nothing,
     };
     let ranks = words.iter().find_map(|word| word.parse().ok());
     ping_pong(keep);
@@ -75,7 +77,7 @@ fn allreduce(ranks: usize, keep: Keep) {
     });
     let last = run.times.iter().max().copied().unwrap_or(0);
     println!(
-        "8 B allreduce on {ranks} ranks: {:.2} s of wall time, {:.0} us of virtual time with its connections, {} events, {} MiB",
+        "8 B allreduce on {ranks} ranks: {:.2} s of wall-clock time, {:.0} us of virtual time with its connections, {} events, {} MiB",
         start.elapsed().as_secs_f64(),
         last as f64 / 1e3,
         run.events,
@@ -83,7 +85,7 @@ fn allreduce(ranks: usize, keep: Keep) {
     );
 }
 
-/// The most that this process has had in memory, in KiB.
+/// Peak memory of this process, in KiB.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

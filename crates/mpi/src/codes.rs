@@ -1,23 +1,24 @@
-//! Error classes, codes and strings that the user adds (MPI 5.0 §9.5). They need no rank: a program may add them
-//! before MPI runs.
+//! Error classes, codes and strings that the user adds (MPI 5.0 §9.5). They need no rank: a program
+//! may add them before MPI runs.
 
 use std::collections::BTreeMap;
 
 use crate::{Class, Error, Result};
 
-/// What a program has added. Numbers are never given twice.
+/// The error classes, codes and texts that a program has added. Numbers are never used again.
 pub struct Codes {
     added: BTreeMap<i32, Code>,
     last: i32,
 }
 
 struct Code {
-    /// Its own number, if it is a class.
+    /// The class of the code; of a class, its own number.
     class: i32,
     text: Option<String>,
 }
 
 impl Codes {
+    /// No additions.
     pub const fn new() -> Codes {
         Codes {
             added: BTreeMap::new(),
@@ -30,13 +31,14 @@ impl Codes {
         self.last
     }
 
+    /// `MPI_Add_error_class`.
     pub fn add_class(&mut self) -> Result<i32> {
         let class = self.next()?;
         self.added.insert(class, Code { class, text: None });
         Ok(class)
     }
 
-    /// A code of a class of the user's or of a predefined one.
+    /// `MPI_Add_error_code`: a code of a class of the user's or of a predefined one.
     pub fn add_code(&mut self, class: i32) -> Result<i32> {
         let predefined = (Class::SUCCESS.0..=Class::ABI.0).contains(&class);
         if !predefined && !self.is_class(class) {
@@ -50,12 +52,13 @@ impl Codes {
         Ok(code)
     }
 
-    /// Gives a text to a code or class of the user's, or another one.
+    /// `MPI_Add_error_string`: sets the text of a code or class of the user's.
     pub fn add_string(&mut self, code: i32, text: &str) -> Result<()> {
         self.get_mut(code)?.text = Some(text.to_string());
         Ok(())
     }
 
+    /// `MPI_Remove_error_class`: a class without codes.
     pub fn remove_class(&mut self, class: i32) -> Result<()> {
         if !self.is_class(class) {
             return Err(Error::new(
@@ -75,6 +78,7 @@ impl Codes {
         self.remove(class)
     }
 
+    /// `MPI_Remove_error_code`: a code without a text.
     pub fn remove_code(&mut self, code: i32) -> Result<()> {
         self.get_mut(code)?;
         if self.is_class(code) {
@@ -84,6 +88,7 @@ impl Codes {
         self.remove(code)
     }
 
+    /// `MPI_Remove_error_string`.
     pub fn remove_string(&mut self, code: i32) -> Result<()> {
         match self.get_mut(code)?.text.take() {
             Some(_) => Ok(()),
@@ -99,7 +104,7 @@ impl Codes {
         self.added.get(&code).map(|code| code.class)
     }
 
-    /// Its text; empty if it has none.
+    /// The text of a code that the user added; empty if it has none.
     pub fn text_of(&self, code: i32) -> Option<&str> {
         self.added
             .get(&code)

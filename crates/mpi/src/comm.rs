@@ -1,53 +1,57 @@
-//! Communicators: a group and a context of its own (MPI 5.0 §7).
+//! Communicators: a group of ranks and a message space (MPI 5.0 §7).
 
 use std::sync::Arc;
 
 use crate::attributes::Attributes;
-use crate::coll::Sharing;
+use crate::collective_buffers::CommBuffer;
 use crate::errhandler;
 use crate::group::Comparison;
 use crate::handle::Slab;
 use crate::hints::Hints;
-use crate::rank::State;
 use crate::topology::Cartesian;
 use crate::{Class, Error, PROC_NULL, Result};
 
 pub use crate::group::Members;
 
-/// The ABI's values of the predefined communicators.
+/// `MPI_COMM_NULL`, with the ABI's value.
 pub const NULL: u32 = 0x100;
+/// `MPI_COMM_WORLD`, with the ABI's value.
 pub const WORLD: u32 = 0x101;
+/// `MPI_COMM_SELF`, with the ABI's value.
 pub const SELF: u32 = 0x102;
 
-/// The longest name of an object, without the closing NUL of C.
+/// The longest name of an object in bytes, without the closing NUL of C.
 pub const MAX_NAME: usize = 127;
 
-/// Messages of collective operations have a context of their own beside the communicator's.
-pub const COLLECTIVE: u64 = 1 << 63;
-/// And so have those by which ranks agree on a new communicator.
-pub const AGREEMENT: u64 = 1 << 62;
+/// The bit of a context that separates messages of collective operations from the user's.
+pub(crate) const COLLECTIVE: u64 = 1 << 63;
+/// The bit of a context that separates messages by which ranks agree on a new communicator.
+pub(crate) const AGREEMENT: u64 = 1 << 62;
 
-/// The context of the communicator that a message belongs to.
-pub fn bare(context: u64) -> u64 {
+/// The context of the communicator that a message with this context belongs to.
+pub(crate) fn bare(context: u64) -> u64 {
     context & !(COLLECTIVE | AGREEMENT)
 }
 
-/// What communication needs of a communicator: it outlives the handle while operations are under way.
+/// The part of a communicator that communication needs. It outlives the handle while operations are
+/// in flight.
 #[derive(Debug)]
 pub struct Core {
-    /// Unique in the job: the job's rank that made it up, and a number of its own.
+    /// Unique in the job: the world rank that made it up, and a number that this rank counts.
     pub context: u64,
+    /// The members, by world rank.
     pub members: Members,
-    /// This rank's place among the members.
+    /// This rank's number in the communicator.
     pub rank: usize,
 }
 
 impl Core {
+    /// The number of members.
     pub fn size(&self) -> usize {
         self.members.len()
     }
 
-    /// The job's rank behind `rank`; `None` for `MPI_PROC_NULL`.
+    /// The world rank of a member; `None` for `MPI_PROC_NULL`.
     #[inline(always)]
     pub fn peer(&self, rank: i32) -> Result<Option<usize>> {
         match self.members.world(rank as usize) {
@@ -57,8 +61,9 @@ impl Core {
         }
     }
 
+    /// The error for a rank that the communicator does not have.
     #[cold]
-    pub fn no_such_rank(&self, rank: i32) -> Error {
+    pub(crate) fn no_such_rank(&self, rank: i32) -> Error {
         let detail = match self.size() {
             0 => "the communicator is not ready: wait for the request of MPI_Comm_idup first"
                 .to_string(),
@@ -71,27 +76,34 @@ impl Core {
     }
 }
 
+/// A communicator.
 pub struct Comm {
+    /// The part that communication needs.
     pub core: Arc<Core>,
+    /// Empty if the user has not named it.
     pub name: String,
-    /// Counts the collective operations begun, so that those under way at once keep apart.
-    pub collectives: u32,
-    /// The memory in which small collective operations are done.
-    pub(crate) sharing: Sharing,
+    /// Collective operations begun. The number tells operations apart that are in flight together.
+    pub(crate) collectives: u32,
+    /// The collective buffer, for small collective operations.
+    pub(crate) buffer: CommBuffer,
+    /// What users have cached on it.
     pub attributes: Attributes,
+    /// Its Cartesian topology, if it has one.
     pub topology: Option<Arc<Cartesian>>,
     /// The handle of its error handler.
     pub errhandler: u32,
+    /// The hints that are set.
     pub hints: Hints,
 }
 
 impl Comm {
+    /// A communicator without attributes, with the default error handler.
     pub fn new(core: Core, name: impl Into<String>) -> Comm {
         Comm {
             core: Arc::new(core),
             name: name.into(),
             collectives: 0,
-            sharing: Sharing::default(),
+            buffer: CommBuffer::default(),
             attributes: Attributes::default(),
             topology: None,
             errhandler: errhandler::FATAL,
@@ -99,20 +111,20 @@ impl Comm {
         }
     }
 
-    /// The tag of the next collective operation: every rank of the communicator begins them in the same order.
-    pub fn collective_tag(&mut self) -> i32 {
+    /// The tag of the next collective operation: all members begin them in one order.
+    pub(crate) fn collective_tag(&mut self) -> i32 {
         let tag = self.collectives & i32::MAX as u32;
         self.collectives = self.collectives.wrapping_add(1);
         tag as i32
     }
 
-    /// Names the communicator; what is longer than `MPI_MAX_OBJECT_NAME` allows is cut off.
+    /// Names the communicator; a name longer than [`MAX_NAME`] is cut off.
     pub fn set_name(&mut self, name: &str) {
         self.name = cut(name).to_string();
     }
 }
 
-/// As much of a name as fits `MPI_MAX_OBJECT_NAME`.
+/// The longest beginning of a name that fits [`MAX_NAME`].
 pub(crate) fn cut(name: &str) -> &str {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {
@@ -123,12 +135,16 @@ pub(crate) fn cut(name: &str) -> &str {
 
 /// All communicators of a rank.
 pub struct Comms {
+    /// `MPI_COMM_WORLD`.
     pub world: Comm,
+    /// `MPI_COMM_SELF`.
     pub alone: Comm,
+    /// The communicators that the program made.
     pub others: Slab<Comm>,
 }
 
 impl Comms {
+    /// The communicator with this handle.
     #[inline(always)]
     pub fn get(&self, handle: u32) -> Result<&Comm> {
         match handle {
@@ -138,6 +154,7 @@ impl Comms {
         }
     }
 
+    /// The communicator with this handle, to change it.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
         match handle {
             WORLD => Ok(&mut self.world),
@@ -146,13 +163,14 @@ impl Comms {
         }
     }
 
+    /// All communicators.
     pub fn iter(&self) -> impl Iterator<Item = &Comm> {
         [&self.world, &self.alone]
             .into_iter()
             .chain(self.others.iter().map(|(_, comm)| comm))
     }
 
-    /// The communicator whose messages have this context.
+    /// The handle of the communicator whose messages have this context.
     pub fn handle_of(&self, context: u64) -> Option<u32> {
         let context = bare(context);
         let others = self.others.iter();
@@ -163,6 +181,7 @@ impl Comms {
             .map(|(handle, _)| handle)
     }
 
+    /// `MPI_Comm_compare`.
     pub fn compare(&self, first: u32, second: u32) -> Result<Comparison> {
         let (one, other) = (&self.get(first)?.core, &self.get(second)?.core);
         Ok(match one.members.compare(&other.members) {
@@ -172,40 +191,9 @@ impl Comms {
     }
 }
 
-impl State {
-    /// `MPI_Comm_group`.
-    pub fn comm_group(&mut self, comm: u32) -> Result<u32> {
-        let members = self.comms.get(comm)?.core.members.clone();
-        self.groups.add(members)
-    }
-
-    /// Gives a new communicator its handle.
-    pub(crate) fn add_comm(&mut self, comm: Comm) -> Result<u32> {
-        let errhandler = comm.errhandler;
-        let handle = self.comms.others.insert(comm).ok_or_else(|| {
-            Error::new(
-                Class::NO_MEM,
-                "there are a million communicators: free some of them first",
-            )
-        })?;
-        self.errhandlers.hold(errhandler);
-        Ok(handle)
-    }
-
-    /// The handle names nothing any more; operations under way go on.
-    pub(crate) fn remove_comm(&mut self, handle: u32) -> Result<()> {
-        let comm = self
-            .comms
-            .others
-            .remove(handle)
-            .ok_or_else(|| unknown(handle))?;
-        self.errhandlers.let_go(comm.errhandler);
-        Ok(())
-    }
-}
-
+/// The error for a handle that names no communicator.
 #[cold]
-fn unknown(handle: u32) -> Error {
+pub(crate) fn unknown(handle: u32) -> Error {
     let detail = match handle {
         NULL => "MPI_COMM_NULL is not a communicator that can be used".to_string(),
         _ => format!("{handle:#x} is not a communicator: it was never one, or it has been freed"),

@@ -1,11 +1,12 @@
-//! `MPI_Dims_create` (MPI 5.0 §8.5.2): sizes of a grid as near to each other as they can be.
+//! `MPI_Dims_create` (MPI 5.0 §8.5.2): sizes of a grid as close to each other as possible.
 
 use std::collections::HashSet;
 
 use crate::{Class, Error, Result};
 
-/// Fills in the entries of `dims` that are 0, in descending order, so that the product is `nodes`. The largest and the
-/// smallest of them differ as little as they can; where there is a choice, the smallest are as large as they can be.
+/// Fills in the entries of `dims` that are 0, in descending order, so that the product of all is
+/// `nodes`. The largest and the smallest new size differ as little as possible; among equal
+/// differences, the smallest sizes are as large as possible.
 pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     if nodes < 1 {
         return Err(Error::new(
@@ -53,7 +54,7 @@ fn nearest(number: i32, count: usize) -> Vec<i32> {
         .divisors
         .iter()
         .partition(|&&size| power_at_most(size, count, number));
-    // No largest factor lies below these, so what is too far from them need not be tried.
+    // No largest factor is below these, so least factors too far from them need not be tried.
     let closest = high.first().copied().unwrap_or(number);
     for &least in low.iter().rev() {
         let nearer = |most: i32| best.as_ref().is_none_or(|(apart, _)| most - least < *apart);
@@ -77,15 +78,15 @@ fn nearest(number: i32, count: usize) -> Vec<i32> {
 }
 
 struct Search {
-    /// Of the whole number, in ascending order.
+    /// Divisors of the whole number, in ascending order.
     divisors: Vec<i32>,
-    /// What has been tried in vain.
+    /// Arguments of `factors` without a result.
     dead: HashSet<(i32, usize, i32, i32)>,
 }
 
 impl Search {
-    /// Appends `count` factors of `number` within these bounds, in ascending order, the smallest as large as they can
-    /// be. False if there are none.
+    /// Appends `count` factors of `number` within these bounds, in ascending order, the smallest as
+    /// large as possible. False if there are none.
     fn factors(
         &mut self,
         number: i32,
@@ -129,6 +130,7 @@ fn power_at_most(size: i32, count: usize, number: i32) -> bool {
     size == 1 || !power_reaches_beyond(size, count, number)
 }
 
+/// Is `size` to the power of `count` more than `number`?
 fn power_reaches_beyond(size: i32, count: usize, number: i32) -> bool {
     let mut power = 1_i64;
     (0..count).any(|_| {
@@ -137,7 +139,7 @@ fn power_reaches_beyond(size: i32, count: usize, number: i32) -> bool {
     })
 }
 
-/// Is it at least `number`?
+/// Is `size` to the power of `count` at least `number`?
 fn power_reaches(size: i32, count: usize, number: i32) -> bool {
     size > 1 && power_reaches_beyond(size, count, number - 1)
 }
@@ -147,7 +149,7 @@ fn quotient(number: i32, divisor: i64) -> Option<i32> {
     (number % divisor == 0).then(|| (number / divisor) as i32)
 }
 
-/// In ascending order.
+/// All divisors, in ascending order.
 fn divisors(number: i32) -> Vec<i32> {
     let number = i64::from(number);
     let small: Vec<i64> = (1..)
@@ -194,7 +196,7 @@ mod tests {
         assert_eq!(dims(1 << 30, &[0; 5]), Ok(vec![64; 5]));
     }
 
-    /// Against all factorizations.
+    /// Compares the result with all factorizations.
     #[test]
     fn no_other_sizes_are_nearer() {
         fn all(

@@ -1,25 +1,29 @@
-//! Error handlers (MPI 5.0 §9.3): who hears of an error, and what becomes of the program then.
+//! Error handlers (MPI 5.0 §9.3): what an error does to the program.
 //!
-//! A handler that the user frees stays as long as a communicator uses it.
+//! What must always hold: a handler that the user has freed stays as long as a communicator uses
+//! it.
 
 use std::sync::Arc;
 
-use crate::handle::{Kind, Slab};
-use crate::rank::{Rank, State};
-use crate::{Class, Error, Result, comm};
+use crate::handle::{ObjectKind, Slab};
+use crate::{Class, Error, Result};
 
-/// The ABI's values.
+/// `MPI_ERRHANDLER_NULL`, with the ABI's value.
 pub const NULL: u32 = 0x140;
+/// `MPI_ERRORS_ARE_FATAL`, with the ABI's value.
 pub const FATAL: u32 = 0x141;
+/// `MPI_ERRORS_ABORT`, with the ABI's value.
 pub const ABORT: u32 = 0x142;
+/// `MPI_ERRORS_RETURN`, with the ABI's value.
 pub const RETURN: u32 = 0x143;
 
-/// A user's function: it gets the object's handle, and the error code to look at and to change.
+/// A user's function. Its arguments are the object's handle, and the error code, which it may
+/// change.
 pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
-/// What is to be done after an error.
+/// What the program does after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum ErrorAction {
     /// All connected processes end.
     Fatal,
     /// The processes of this communicator end.
@@ -28,11 +32,11 @@ pub enum Verdict {
     Return(i32),
 }
 
-/// All error handlers that the user made.
+/// All error handlers that a program made.
 pub struct Errhandlers(Slab<Errhandler>);
 
 struct Errhandler {
-    kind: Kind,
+    kind: ObjectKind,
     function: Function,
     /// Handles that the user has and may free.
     handles: u32,
@@ -42,13 +46,13 @@ struct Errhandler {
 
 impl Default for Errhandlers {
     fn default() -> Errhandlers {
-        Errhandlers(Slab::new(Kind::Errhandler))
+        Errhandlers(Slab::new(ObjectKind::Errhandler))
     }
 }
 
 impl Errhandlers {
-    /// `kind`: of the objects that it is for.
-    pub fn create(&mut self, kind: Kind, function: Function) -> Result<u32> {
+    /// The handle of a new error handler for objects of this kind.
+    pub fn create(&mut self, kind: ObjectKind, function: Function) -> Result<u32> {
         let errhandler = Errhandler {
             kind,
             function,
@@ -63,6 +67,7 @@ impl Errhandlers {
         })
     }
 
+    /// `MPI_Errhandler_free`: gives up one handle of the user's.
     pub fn free(&mut self, handle: u32) -> Result<()> {
         if is_predefined(handle) {
             return Ok(());
@@ -76,7 +81,8 @@ impl Errhandlers {
         Ok(())
     }
 
-    fn check(&self, kind: Kind, handle: u32) -> Result<()> {
+    /// May the user set this handler on an object of this kind?
+    pub(crate) fn check(&self, kind: ObjectKind, handle: u32) -> Result<()> {
         if is_predefined(handle) {
             return Ok(());
         }
@@ -94,15 +100,28 @@ impl Errhandlers {
         }
     }
 
-    /// One object more uses it.
-    pub(crate) fn hold(&mut self, handle: u32) {
+    /// The user's function; `None` for a predefined handler.
+    pub(crate) fn function(&self, handle: u32) -> Option<Function> {
+        let errhandler = self.0.get(handle)?;
+        Some(errhandler.function.clone())
+    }
+
+    /// Counts one more handle of the user's.
+    pub(crate) fn add_handle(&mut self, handle: u32) {
+        if let Some(errhandler) = self.0.get_mut(handle) {
+            errhandler.handles += 1;
+        }
+    }
+
+    /// Counts one more object that uses the handler.
+    pub(crate) fn add_object(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.objects += 1;
         }
     }
 
-    /// One object fewer uses it.
-    pub(crate) fn let_go(&mut self, handle: u32) {
+    /// Counts one object less that uses the handler.
+    pub(crate) fn remove_object(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.objects -= 1;
             self.tidy(handle);
@@ -117,54 +136,6 @@ impl Errhandlers {
         {
             self.0.remove(handle);
         }
-    }
-}
-
-impl State {
-    pub fn set_errhandler(&mut self, comm: u32, errhandler: u32) -> Result<()> {
-        self.comms.get(comm)?;
-        self.errhandlers.check(Kind::Comm, errhandler)?;
-        self.errhandlers.hold(errhandler);
-        let old = std::mem::replace(&mut self.comms.get_mut(comm)?.errhandler, errhandler);
-        self.errhandlers.let_go(old);
-        Ok(())
-    }
-
-    /// The handler of a communicator: a handle that the user is to free.
-    pub fn errhandler(&mut self, comm: u32) -> Result<u32> {
-        let handle = self.comms.get(comm)?.errhandler;
-        if let Some(errhandler) = self.errhandlers.0.get_mut(handle) {
-            errhandler.handles += 1;
-        }
-        Ok(handle)
-    }
-}
-
-impl Rank {
-    /// Lets the handler of a communicator hear of an error. What has no communicator of its own is the matter of
-    /// `MPI_COMM_SELF`, and so is what names one that does not exist.
-    #[cold]
-    pub fn raise(&self, comm: u32, code: i32) -> Verdict {
-        let state = self.lock();
-        let (handle, errhandler) = match state.comms.get(comm) {
-            Ok(known) => (comm, known.errhandler),
-            Err(_) => (comm::SELF, state.comms.alone.errhandler),
-        };
-        let function = match errhandler {
-            FATAL => return Verdict::Fatal,
-            ABORT => return Verdict::Abort,
-            _ => state
-                .errhandlers
-                .0
-                .get(errhandler)
-                .map(|errhandler| errhandler.function.clone()),
-        };
-        drop(state);
-        let mut code = code;
-        if let Some(function) = function {
-            function(handle, &mut code);
-        }
-        Verdict::Return(code)
     }
 }
 

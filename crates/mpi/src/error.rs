@@ -1,4 +1,4 @@
-//! Errors: the standard's class, and what happened in words.
+//! Errors: a class of the standard, and a text.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ pub struct Class(pub i32);
 macro_rules! classes {
     ($($name:ident = $value:literal),* $(,)?) => {
         impl Class {
-            $(pub const $name: Class = Class($value);)*
+            $(#[doc = concat!("`MPI_ERR_", stringify!($name), "`.")] pub const $name: Class = Class($value);)*
 
-            /// `MPI_ERR_TRUNCATE` and so on; `None` for a class that a program has added.
+            /// The name, as `MPI_ERR_TRUNCATE`; `None` for a class that a program has added.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     0 => Some("MPI_SUCCESS"),
@@ -24,6 +24,7 @@ macro_rules! classes {
 }
 
 impl Class {
+    /// `MPI_SUCCESS`.
     pub const SUCCESS: Class = Class(0);
 }
 
@@ -45,20 +46,24 @@ classes! {
     ERRHANDLER = 61, ABI = 62, LASTCODE = 16383,
 }
 
-/// An error on its way to an error handler. One word, so that a result travels in registers.
+/// An error, for an error handler. It is one word long, so that results travel in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Fault>);
 
+/// The contents of an [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    /// The class.
     pub class: Class,
-    /// What, where, why, and what to do; without the name of the procedure.
+    /// What failed, where, why, and what to do; without the name of the procedure.
     pub detail: Cow<'static, str>,
 }
 
+/// The result of an operation that can fail with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// An error of this class with this text.
     #[cold]
     pub fn new(class: impl Into<Class>, detail: impl Into<Cow<'static, str>>) -> Error {
         Error(Box::new(Fault {

@@ -1,34 +1,41 @@
 //! Groups: ordered sets of ranks (MPI 5.0 §7.3).
 //!
-//! What must always hold: no rank of the job stands twice in a group, and a group that lists the job's first ranks in
-//! order is held as [`Members::All`], so that equal groups are equal values. Nothing here is quadratic in large groups.
+//! What must always hold:
+//! - no rank of the job is twice in a group;
+//! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal
+//!   groups are equal values;
+//! - no operation takes quadratic time on large groups.
 
 use std::sync::Arc;
 
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, PROC_NULL, Result, UNDEFINED};
 
-/// The ABI's values.
+/// `MPI_GROUP_NULL`, with the ABI's value.
 pub const NULL: u32 = 0x108;
+/// `MPI_GROUP_EMPTY`, with the ABI's value.
 pub const EMPTY: u32 = 0x109;
 
-/// The members of a communicator or group, by their rank in the job.
+/// The members of a communicator or group, by world rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Members {
     /// The first `n` ranks of the job, in order.
     All(usize),
+    /// Any distinct ranks in any order.
     Listed(Arc<[u32]>),
 }
 
-/// How two groups or communicators compare, by the ABI's values.
+/// The result of a comparison of two groups or communicators, with the ABI's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum Comparison {
+    /// `MPI_IDENT`: the same members in the same order, and for communicators the same context.
     Ident = 201,
-    /// Communicators only: the same group, another context.
+    /// `MPI_CONGRUENT`: the same group and another context. For communicators only.
     Congruent = 202,
-    /// The same members in another order.
+    /// `MPI_SIMILAR`: the same members in another order.
     Similar = 203,
+    /// `MPI_UNEQUAL`: other members.
     Unequal = 204,
 }
 
@@ -46,6 +53,7 @@ impl From<Vec<u32>> for Members {
 }
 
 impl Members {
+    /// The number of members.
     pub fn len(&self) -> usize {
         match self {
             Members::All(size) => *size,
@@ -53,11 +61,12 @@ impl Members {
         }
     }
 
+    /// There are no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The job's rank of member `rank`.
+    /// The world rank of member `rank`.
     #[inline(always)]
     pub fn world(&self, rank: usize) -> Option<usize> {
         match self {
@@ -66,7 +75,7 @@ impl Members {
         }
     }
 
-    /// Which member is the job's rank `world`?
+    /// The member with world rank `world`.
     pub fn rank_of(&self, world: usize) -> Option<usize> {
         match self {
             Members::All(size) => (world < *size).then_some(world),
@@ -74,10 +83,12 @@ impl Members {
         }
     }
 
+    /// The world ranks of all members, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter_map(|rank| self.world(rank))
     }
 
+    /// `MPI_Group_compare`.
     pub fn compare(&self, other: &Members) -> Comparison {
         if self == other {
             return Comparison::Ident;
@@ -94,9 +105,9 @@ impl Members {
         }
     }
 
-    /// Which members of `to` the members `ranks` of this group are.
+    /// `MPI_Group_translate_ranks`: the numbers in `to` of the members `ranks` of this group.
     pub fn translate(&self, ranks: &[i32], to: &Members) -> Result<Vec<i32>> {
-        let places = LocalRanks::of(to, ranks.len());
+        let places = RankLookup::of(to, ranks.len());
         let place = |&rank: &i32| match rank {
             PROC_NULL => Ok(PROC_NULL),
             _ => Ok(places
@@ -106,26 +117,26 @@ impl Members {
         ranks.iter().map(place).collect()
     }
 
-    /// This group, then those of `other` that are not in it.
+    /// `MPI_Group_union`: this group, then the members of `other` that are not in it.
     pub fn union(&self, other: &Members) -> Members {
-        let ours = LocalRanks::of(self, other.len());
+        let ours = RankLookup::of(self, other.len());
         let added = other.iter().filter(|&world| ours.get(world).is_none());
         listed(self.iter().chain(added))
     }
 
-    /// Those of this group that are in `other`.
+    /// `MPI_Group_intersection`: the members of this group that are in `other`.
     pub fn intersection(&self, other: &Members) -> Members {
-        let theirs = LocalRanks::of(other, self.len());
+        let theirs = RankLookup::of(other, self.len());
         listed(self.iter().filter(|&world| theirs.get(world).is_some()))
     }
 
-    /// Those of this group that are not in `other`.
+    /// `MPI_Group_difference`: the members of this group that are not in `other`.
     pub fn difference(&self, other: &Members) -> Members {
-        let theirs = LocalRanks::of(other, self.len());
+        let theirs = RankLookup::of(other, self.len());
         listed(self.iter().filter(|&world| theirs.get(world).is_none()))
     }
 
-    /// The members `ranks`, in that order.
+    /// `MPI_Group_incl`: the members `ranks`, in that order.
     pub fn incl(&self, ranks: &[i32]) -> Result<Members> {
         self.marked(ranks)?;
         let worlds: Result<Vec<u32>> = ranks
@@ -135,7 +146,7 @@ impl Members {
         Ok(worlds?.into())
     }
 
-    /// All members but `ranks`, in their order.
+    /// `MPI_Group_excl`: all members but `ranks`, in their order.
     pub fn excl(&self, ranks: &[i32]) -> Result<Members> {
         let marked = self.marked(ranks)?;
         Ok(listed(
@@ -146,15 +157,17 @@ impl Members {
         ))
     }
 
+    /// `MPI_Group_range_incl`: the members that triplets (first, last, stride) name.
     pub fn range_incl(&self, ranges: &[[i32; 3]]) -> Result<Members> {
         self.incl(&self.expand(ranges)?)
     }
 
+    /// `MPI_Group_range_excl`: all members but those that triplets (first, last, stride) name.
     pub fn range_excl(&self, ranges: &[[i32; 3]]) -> Result<Members> {
         self.excl(&self.expand(ranges)?)
     }
 
-    /// The ranks that triplets (first, last, stride) stand for.
+    /// The ranks that triplets (first, last, stride) name.
     fn expand(&self, ranges: &[[i32; 3]]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for &[first, last, stride] in ranges {
@@ -164,7 +177,7 @@ impl Members {
                 );
                 return Err(Error::new(Class::ARG, detail));
             }
-            // Checked first, so that a wild range ends here and not in a wild amount of memory.
+            // Checked first, so that a range without bounds does not take memory without bounds.
             self.member(first)?;
             let count = (i64::from(last) - i64::from(first)) / i64::from(stride);
             self.member((i64::from(first) + count * i64::from(stride)) as i32)?;
@@ -178,7 +191,8 @@ impl Members {
         Ok(ranks)
     }
 
-    /// Which members `ranks` names; an error if one does not exist or is named twice.
+    /// For each member, whether `ranks` names it. An error if a rank does not exist or is named
+    /// twice.
     fn marked(&self, ranks: &[i32]) -> Result<Vec<bool>> {
         let mut marked = vec![false; self.len()];
         for &rank in ranks {
@@ -190,7 +204,7 @@ impl Members {
         Ok(marked)
     }
 
-    /// The job's rank of a member that the user named.
+    /// The world rank of a member that the user named.
     fn member(&self, rank: i32) -> Result<usize> {
         usize::try_from(rank)
             .ok()
@@ -219,34 +233,34 @@ fn twice(detail: String) -> Error {
     )
 }
 
-/// Answers "which member is this rank of the job?" many times over.
-enum LocalRanks<'a> {
+/// Finds members by world rank, many times.
+enum RankLookup<'a> {
     Few(&'a Members),
-    /// By the job's rank.
+    /// By world rank.
     Table(Vec<Option<u32>>),
 }
 
-impl LocalRanks<'_> {
-    /// A table pays only for many questions.
-    fn of(members: &Members, questions: usize) -> LocalRanks<'_> {
+impl RankLookup<'_> {
+    /// A lookup that `lookups` members are to be found with; a table pays only for many.
+    fn of(members: &Members, lookups: usize) -> RankLookup<'_> {
         let Members::Listed(ranks) = members else {
-            return LocalRanks::Few(members);
+            return RankLookup::Few(members);
         };
-        if questions * ranks.len() <= 1024 {
-            return LocalRanks::Few(members);
+        if lookups * ranks.len() <= 1024 {
+            return RankLookup::Few(members);
         }
         let highest = ranks.iter().max().map_or(0, |&rank| rank as usize);
         let mut table = vec![None; highest + 1];
         for (place, &rank) in (0..).zip(ranks.iter()) {
             table[rank as usize] = Some(place);
         }
-        LocalRanks::Table(table)
+        RankLookup::Table(table)
     }
 
     fn get(&self, world: usize) -> Option<usize> {
         match self {
-            LocalRanks::Few(members) => members.rank_of(world),
-            LocalRanks::Table(table) => table
+            RankLookup::Few(members) => members.rank_of(world),
+            RankLookup::Table(table) => table
                 .get(world)
                 .copied()
                 .flatten()
@@ -255,22 +269,24 @@ impl LocalRanks<'_> {
     }
 }
 
-/// What the handle of a group names.
+/// A group with a handle.
 pub struct Group {
+    /// The members, by world rank.
     pub members: Members,
-    /// This rank's place in it.
+    /// This rank's number in the group, if it is a member.
     pub rank: Option<usize>,
 }
 
-/// All groups that a rank has handles of. Results are new handles; an empty one is `MPI_GROUP_EMPTY`.
+/// The groups of a rank, by handle. Each result is a new handle, or [`EMPTY`] for an empty group.
 pub struct Groups {
-    /// The job's rank that asks.
+    /// This rank's number in the job.
     me: usize,
     empty: Group,
     others: Slab<Group>,
 }
 
 impl Groups {
+    /// The groups of the rank with this number in the job.
     pub fn new(me: usize) -> Groups {
         let empty = Group {
             members: Members::All(0),
@@ -279,10 +295,11 @@ impl Groups {
         Groups {
             me,
             empty,
-            others: Slab::new(Kind::Group),
+            others: Slab::new(ObjectKind::Group),
         }
     }
 
+    /// The group with this handle.
     pub fn get(&self, handle: u32) -> Result<&Group> {
         match handle {
             EMPTY => Ok(&self.empty),
@@ -290,6 +307,7 @@ impl Groups {
         }
     }
 
+    /// Adds a group, and returns its handle.
     pub fn add(&mut self, members: Members) -> Result<u32> {
         if members.is_empty() {
             return Ok(EMPTY);
@@ -303,7 +321,7 @@ impl Groups {
         })
     }
 
-    /// `MPI_GROUP_EMPTY` may be freed like any other result, and stays.
+    /// `MPI_Group_free`. [`EMPTY`] stays valid: it may be freed like any other result.
     pub fn free(&mut self, handle: u32) -> Result<()> {
         match handle {
             EMPTY => Ok(()),
@@ -315,21 +333,25 @@ impl Groups {
         }
     }
 
+    /// `MPI_Group_compare`.
     pub fn compare(&self, first: u32, second: u32) -> Result<Comparison> {
         Ok(self.get(first)?.members.compare(&self.get(second)?.members))
     }
 
+    /// `MPI_Group_translate_ranks`.
     pub fn translate(&self, from: u32, ranks: &[i32], to: u32) -> Result<Vec<i32>> {
         self.get(from)?
             .members
             .translate(ranks, &self.get(to)?.members)
     }
 
+    /// `MPI_Group_union`.
     pub fn union(&mut self, first: u32, second: u32) -> Result<u32> {
         let members = self.get(first)?.members.union(&self.get(second)?.members);
         self.add(members)
     }
 
+    /// `MPI_Group_intersection`.
     pub fn intersection(&mut self, first: u32, second: u32) -> Result<u32> {
         let members = self
             .get(first)?
@@ -338,6 +360,7 @@ impl Groups {
         self.add(members)
     }
 
+    /// `MPI_Group_difference`.
     pub fn difference(&mut self, first: u32, second: u32) -> Result<u32> {
         let members = self
             .get(first)?
@@ -346,21 +369,25 @@ impl Groups {
         self.add(members)
     }
 
+    /// `MPI_Group_incl`.
     pub fn incl(&mut self, group: u32, ranks: &[i32]) -> Result<u32> {
         let members = self.get(group)?.members.incl(ranks)?;
         self.add(members)
     }
 
+    /// `MPI_Group_excl`.
     pub fn excl(&mut self, group: u32, ranks: &[i32]) -> Result<u32> {
         let members = self.get(group)?.members.excl(ranks)?;
         self.add(members)
     }
 
+    /// `MPI_Group_range_incl`.
     pub fn range_incl(&mut self, group: u32, ranges: &[[i32; 3]]) -> Result<u32> {
         let members = self.get(group)?.members.range_incl(ranges)?;
         self.add(members)
     }
 
+    /// `MPI_Group_range_excl`.
     pub fn range_excl(&mut self, group: u32, ranges: &[[i32; 3]]) -> Result<u32> {
         let members = self.get(group)?.members.range_excl(ranges)?;
         self.add(members)

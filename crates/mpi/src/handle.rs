@@ -1,22 +1,32 @@
-//! Handles: small integers that name an object of a rank and know when it has been freed.
+//! Handles: integers that name an object of a rank, and that are recognized after it has been
+//! freed.
 //!
-//! A predefined handle has the ABI's value, below 4096. A user's handle is
-//! `0x1000 + ((generation << 20 | index) << 4 | kind)`, which fits a positive `int`, so that the ABI's conversions to
-//! and from integers change nothing. A freed index comes back with the next generation, and a handle of another kind or
-//! generation is recognised.
+//! A predefined handle has the ABI's value, below 4096. A user's handle is `0x1000 + ((generation
+//! << 20 | index) << 4 | kind)`. It fits a positive `int`, so the ABI's conversions to and from
+//! integers change nothing. A freed index is used again with the next generation, so a handle of
+//! another kind or generation never equals a valid one.
 
-/// Which kind of object a handle names.
+/// The kind of object that a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum ObjectKind {
+    /// A communicator.
     Comm = 1,
+    /// A datatype.
     Datatype = 2,
+    /// A group.
     Group = 3,
+    /// An operation of reductions.
     Op = 4,
+    /// An info object.
     Info = 5,
+    /// An error handler.
     Errhandler = 6,
+    /// A request.
     Request = 7,
+    /// A message taken out by a matched probe.
     Message = 8,
+    /// A key of attributes.
     Keyval = 9,
 }
 
@@ -26,9 +36,9 @@ const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 /// The largest number of generations whose handles all fit in 31 bits.
 const GENERATIONS: u32 = 127;
 
-/// The objects of one kind.
+/// The objects of one kind, by handle.
 pub struct Slab<T> {
-    kind: Kind,
+    kind: ObjectKind,
     entries: Vec<Entry<T>>,
     /// The first free entry, [`NONE`] if there is none.
     free: u32,
@@ -36,23 +46,24 @@ pub struct Slab<T> {
 }
 
 struct Entry<T> {
-    /// The handle of the object that is here, or of the next one that will be.
+    /// The handle of the object in this entry, or of the next one.
     handle: u32,
-    place: Place<T>,
+    contents: Contents<T>,
 }
 
-enum Place<T> {
+enum Contents<T> {
     Free { next: u32 },
     Taken(T),
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Room for so many objects is made at first, and then for as many again each time.
+/// Entries allocated at first; each later allocation doubles their number.
 const SMALLEST: u32 = 32;
 
 impl<T> Slab<T> {
-    pub const fn new(kind: Kind) -> Slab<T> {
+    /// An empty slab for objects of this kind.
+    pub const fn new(kind: ObjectKind) -> Slab<T> {
         Slab {
             kind,
             entries: Vec::new(),
@@ -61,24 +72,28 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Stores an object. `None` when there are a million of them already.
+    /// Stores an object and returns its handle. `None` if there are a million already.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<u32> {
         self.insert_with(|| value)
     }
 
-    /// The same for an object that is made where it will be.
+    /// Stores an object that is made in place, and returns its handle. `None` if there are a
+    /// million already.
     #[inline(always)]
     pub fn insert_with(&mut self, value: impl FnOnce() -> T) -> Option<u32> {
         if self.free == NONE {
             self.grow()?;
         }
         let entry = self.entries.get_mut(self.free as usize)?;
-        let Place::Free { next } = entry.place else {
+        let Contents::Free { next } = entry.contents else {
             return None;
         };
-        // A free place has nothing to drop.
-        std::mem::forget(std::mem::replace(&mut entry.place, Place::Taken(value())));
+        // A free entry has nothing to drop.
+        std::mem::forget(std::mem::replace(
+            &mut entry.contents,
+            Contents::Taken(value()),
+        ));
         self.free = next;
         self.len += 1;
         Some(entry.handle)
@@ -95,7 +110,7 @@ impl<T> Slab<T> {
         self.entries.reserve_exact((end - index) as usize);
         self.entries.extend((index..end).map(|at| Entry {
             handle: FIRST + (at << 4 | kind),
-            place: Place::Free {
+            contents: Contents::Free {
                 next: if at + 1 < end { at + 1 } else { NONE },
             },
         }));
@@ -103,58 +118,62 @@ impl<T> Slab<T> {
         Some(())
     }
 
-    /// Where the object of a handle stands if there is one: a handle of another kind or generation has another value.
+    /// The index that a handle names. The entry there has another handle if the kind or the
+    /// generation differs.
     #[inline(always)]
     fn index(handle: u32) -> usize {
         (handle.wrapping_sub(FIRST) >> 4 & INDEX_MASK) as usize
     }
 
+    /// The object with this handle.
     #[inline(always)]
     pub fn get(&self, handle: u32) -> Option<&T> {
         match self.entries.get(Self::index(handle))? {
             Entry {
                 handle: here,
-                place: Place::Taken(value),
+                contents: Contents::Taken(value),
             } if *here == handle => Some(value),
             _ => None,
         }
     }
 
+    /// The object with this handle, to change it.
     #[inline(always)]
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
         match self.entries.get_mut(Self::index(handle))? {
             Entry {
                 handle: here,
-                place: Place::Taken(value),
+                contents: Contents::Taken(value),
             } if *here == handle => Some(value),
             _ => None,
         }
     }
 
-    /// Takes the object out; its handle, and every copy of it, is invalid from now on.
+    /// Takes the object out; its handle becomes invalid.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<T> {
         self.get(handle)?;
-        let (place, next) = self.leave(handle)?;
-        match std::mem::replace(place, Place::Free { next }) {
-            Place::Taken(value) => Some(value),
-            Place::Free { .. } => None,
+        let (contents, next) = self.leave(handle)?;
+        match std::mem::replace(contents, Contents::Free { next }) {
+            Contents::Taken(value) => Some(value),
+            Contents::Free { .. } => None,
         }
     }
 
-    /// Drops the object where it is.
+    /// Drops the object in place; its handle becomes invalid.
     #[inline(always)]
     pub fn discard(&mut self, handle: u32) {
         if self.get(handle).is_some()
-            && let Some((place, next)) = self.leave(handle)
+            && let Some((contents, next)) = self.leave(handle)
         {
-            *place = Place::Free { next };
+            *contents = Contents::Free { next };
         }
     }
 
-    /// Makes the place of a valid handle the first free one; gives the place, and the free one to be noted in it.
+    /// Puts the entry of a valid handle at the head of the free list. Returns its contents, and the
+    /// next free entry, which the caller stores there.
     #[inline(always)]
-    fn leave(&mut self, handle: u32) -> Option<(&mut Place<T>, u32)> {
+    fn leave(&mut self, handle: u32) -> Option<(&mut Contents<T>, u32)> {
         let index = Self::index(handle);
         let entry = self.entries.get_mut(index)?;
         let generation = (handle - FIRST) >> (4 + INDEX_BITS);
@@ -164,20 +183,25 @@ impl<T> Slab<T> {
         };
         self.len -= 1;
         let next = std::mem::replace(&mut self.free, index as u32);
-        Some((&mut entry.place, next))
+        Some((&mut entry.contents, next))
     }
 
+    /// All objects with their handles.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.entries.iter().filter_map(|entry| match &entry.place {
-            Place::Taken(value) => Some((entry.handle, value)),
-            Place::Free { .. } => None,
-        })
+        self.entries
+            .iter()
+            .filter_map(|entry| match &entry.contents {
+                Contents::Taken(value) => Some((entry.handle, value)),
+                Contents::Free { .. } => None,
+            })
     }
 
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// There are no objects.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -188,8 +212,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_freed_handle_is_recognised_though_its_place_is_taken_again() {
-        let mut slab = Slab::new(Kind::Comm);
+    fn a_freed_handle_is_recognised_though_its_index_is_used_again() {
+        let mut slab = Slab::new(ObjectKind::Comm);
         let first = slab.insert("first").unwrap();
         assert_eq!(slab.remove(first), Some("first"));
         let second = slab.insert("second").unwrap();
@@ -200,8 +224,8 @@ mod tests {
 
     #[test]
     fn handles_of_other_kinds_and_wild_values_name_nothing() {
-        let mut comms = Slab::new(Kind::Comm);
-        let mut types = Slab::new(Kind::Datatype);
+        let mut comms = Slab::new(ObjectKind::Comm);
+        let mut types = Slab::new(ObjectKind::Datatype);
         let comm = comms.insert(()).unwrap();
         types.insert(()).unwrap();
         assert!(types.get(comm).is_none());

@@ -1,4 +1,4 @@
-//! Hints on communicators (MPI 5.0 §7.4.4): promises of the user that the library may rely on.
+//! Hints on communicators (MPI 5.0 §7.4.4): assertions of the user that the library may rely on.
 
 use crate::{Class, Error, Result};
 
@@ -16,14 +16,14 @@ const ASSERTIONS: [&str; 5] = [
 pub struct Hints([Option<bool>; ASSERTIONS.len()]);
 
 impl Hints {
-    /// Those of an info object.
+    /// The assertions of an info object.
     pub fn new(info: &[(String, String)]) -> Result<Hints> {
         let mut hints = Hints::default();
         hints.update(info)?;
         Ok(hints)
     }
 
-    /// Takes over what `info` says and keeps what it does not mention.
+    /// Sets the assertions of `info` and keeps the others.
     pub fn update(&mut self, info: &[(String, String)]) -> Result<()> {
         let mut updated = self.clone();
         for (key, value) in info {
@@ -45,6 +45,7 @@ impl Hints {
         Ok(())
     }
 
+    /// The assertions that are set, as keys and values of an info object.
     pub fn info(&self) -> Vec<(String, String)> {
         let set = ASSERTIONS
             .iter()

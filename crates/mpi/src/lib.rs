@@ -1,24 +1,35 @@
 //! MPI semantics in safe Rust: matching, requests, communicators, collectives.
 //!
-//! Everything hangs on one [`Rank`]; nothing here is global, so a test hosts many ranks in one process. What a rank
-//! owns lies in its [`State`] behind one lock. Functions that can be answered at once are methods of `State`; functions
-//! that wait are methods of `Rank`, which gives the lock up while it waits.
+//! A [`Rank`] owns everything of a rank; nothing here is global, so a test hosts many ranks in one
+//! process. The rank's [`State`] is behind one lock. Operations whose result is known at once are
+//! methods of `State`; operations that wait are methods of `Rank`, which releases the lock while it
+//! waits.
+//!
+//! Modules stand in layers, from the ground up; `tests/it/layers.rs` checks the imports:
+//!
+//! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
+//! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`;
+//! 3. communication: `request`, `p2p`, `collective_buffers`, `algorithms`, `task`;
+//! 4. `rank`, which owns all of these, with `progress`, `wait` and `report`;
+//! 5. operations on the whole rank: `calls` and `coll`.
 //!
 //! What must always hold:
-//! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a user's function or sleeps;
+//! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a
+//!   user's function or sleeps;
 //! - a handler of packets never waits: what it cannot send now it queues;
 //! - messages of one sender on one communicator match in the order in which they were sent.
 
 #![forbid(unsafe_code)]
 
-mod agreement;
+pub mod algorithms;
 pub mod attributes;
 mod bootstrap;
 pub mod buffered;
+mod calls;
 pub mod codes;
 pub mod coll;
+mod collective_buffers;
 pub mod comm;
-mod comm_create;
 mod dims;
 pub mod errhandler;
 mod error;
@@ -26,10 +37,10 @@ pub mod group;
 pub mod handle;
 mod hints;
 mod matching;
+mod message_buffer;
 pub mod op;
 mod p2p;
 mod packet;
-mod persistent;
 mod progress;
 mod rank;
 mod report;
@@ -41,20 +52,25 @@ pub mod types;
 mod wait;
 
 pub use bootstrap::Wiring;
-pub use comm_create::split_type;
+pub use calls::split_type;
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};
+pub use message_buffer::MessageBuffer;
 pub use p2p::protocol::Protocol;
 pub use p2p::{Body, Claimed, Found, Mode};
 pub use rank::{Rank, State};
 pub use status::Status;
 pub use wait::Waiting;
 
-/// Source of a receive that takes any (MPI 5.0 §3.2.4); values are the ABI's.
+/// `MPI_ANY_SOURCE` (MPI 5.0 §3.2.4), with the ABI's value.
 pub const ANY_SOURCE: i32 = -1;
+/// `MPI_ANY_TAG`, with the ABI's value.
 pub const ANY_TAG: i32 = -2;
+/// `MPI_PROC_NULL`, with the ABI's value.
 pub const PROC_NULL: i32 = -3;
+/// `MPI_ROOT`, with the ABI's value.
 pub const ROOT: i32 = -4;
+/// `MPI_UNDEFINED`, with the ABI's value.
 pub const UNDEFINED: i32 = -32766;
-/// The largest tag of a user's message.
+/// The largest tag of a user's message, the value of `MPI_TAG_UB`.
 pub const TAG_UB: i32 = i32::MAX;

@@ -5,22 +5,27 @@ use std::sync::Arc;
 use datatype::reduce::{Function, reduce_elements};
 use datatype::{Elements, Op, Type};
 
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
-/// What a reduction computes.
+/// The operation of a reduction.
 #[derive(Clone, Debug)]
 pub enum Operation {
+    /// A predefined operation.
     Predefined(Op),
+    /// A user's operation.
     User {
+        /// The user's function.
         function: Arc<Function>,
+        /// The order of operands does not matter.
         commutative: bool,
-        /// What the user calls the type: the function is told.
+        /// The handle of the elements' datatype, an argument of the function.
         datatype: usize,
     },
 }
 
 impl Operation {
+    /// The order of operands does not matter.
     #[inline]
     pub fn is_commutative(&self) -> bool {
         match self {
@@ -29,7 +34,7 @@ impl Operation {
         }
     }
 
-    /// May collectives use it on this type?
+    /// Finds whether collectives may use the operation on this type.
     #[inline]
     pub fn check(&self, ty: &Type) -> Result<()> {
         let Operation::Predefined(op) = self else {
@@ -49,7 +54,8 @@ impl Operation {
         }
     }
 
-    /// inout\[i\] = input\[i\] op inout\[i\]; `input` comes first where the order matters.
+    /// Computes inout\[i\] = input\[i\] op inout\[i\]; `input` is the first operand where the order
+    /// matters.
     #[inline]
     pub fn combine(&self, input: &Elements, inout: &Elements) -> Result<()> {
         match self {
@@ -64,7 +70,7 @@ impl Operation {
     }
 }
 
-/// The user's operations.
+/// The users' operations of a rank, by handle.
 pub struct Ops(Slab<UserOp>);
 
 struct UserOp {
@@ -74,7 +80,7 @@ struct UserOp {
 
 impl Default for Ops {
     fn default() -> Self {
-        Ops(Slab::new(Kind::Op))
+        Ops(Slab::new(ObjectKind::Op))
     }
 }
 
@@ -93,7 +99,7 @@ impl Ops {
         })
     }
 
-    /// `MPI_Op_free`: operations under way go on with it.
+    /// `MPI_Op_free`. Reductions in flight go on with the operation.
     pub fn free(&mut self, handle: u32) -> Result<()> {
         if Op::from_handle(handle as usize).is_some() {
             return Err(Error::new(
@@ -107,7 +113,7 @@ impl Ops {
             .ok_or_else(|| unknown(handle))
     }
 
-    /// The operation of that handle, for elements of the type that the user calls `datatype`.
+    /// The operation with this handle, for elements of the datatype with handle `datatype`.
     #[inline]
     pub fn get(&self, handle: u32, datatype: usize) -> Result<Operation> {
         if let Some(op) = Op::from_handle(handle as usize) {

@@ -8,20 +8,21 @@ use datatype::{Buffer, Pool};
 use knobs::Knobs;
 use pmi::{Bootstrap, Hosts};
 
+use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
 use crate::bootstrap::{Wiring, limits, transports};
-use crate::buffered::Rooms;
-use crate::coll::Lanes;
-use crate::coll::table::Choice;
+use crate::buffered::AttachedBuffers;
+use crate::collective_buffers::CollectiveBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
-use crate::handle::{Kind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
+use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
 use crate::p2p::protocol::{self, Limits, Protocol};
 use crate::p2p::{FastPath, Found, Messages, Mode};
-use crate::request::RequestId;
+use crate::request::{Finished, RequestId};
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::wait::Waiting;
@@ -31,8 +32,8 @@ pub struct Rank {
     state: RankLock<State>,
     /// The one place where this rank waits.
     pub(crate) waiter: Waiter,
-    /// The algorithms of collective operations.
-    pub(crate) collectives: Choice,
+    /// Algorithms of collective operations.
+    pub(crate) algorithms: AlgorithmTable,
     limits: Limits,
     rank: usize,
     size: usize,
@@ -56,9 +57,9 @@ pub struct State {
     pub ops: Ops,
     /// Memory for what collectives have in between.
     pub scratch: Pool,
-    pub lanes: Lanes,
-    /// Room for buffered sends.
-    pub(crate) rooms: Rooms,
+    pub(crate) collective_buffers: CollectiveBuffers,
+    /// Buffers attached for buffered sends.
+    pub(crate) attached: AttachedBuffers,
     pub knobs: Knobs,
     /// The launcher, as far as this rank has one.
     pub bootstrap: Arc<dyn Bootstrap>,
@@ -82,7 +83,7 @@ impl Rank {
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);
-        let collectives = Choice::new(&knobs.collectives)?;
+        let algorithms = AlgorithmTable::new(&knobs.collectives)?;
         let world = Core {
             context: 0,
             members: Members::All(size),
@@ -96,7 +97,7 @@ impl Rank {
         let comms = Comms {
             world: Comm::new(world, "MPI_COMM_WORLD"),
             alone: Comm::new(alone, "MPI_COMM_SELF"),
-            others: Slab::new(Kind::Comm),
+            others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
             messages: Messages::new(&router, size, limits),
@@ -107,11 +108,11 @@ impl Rank {
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
-            claimed: Slab::new(Kind::Message),
+            claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
-            lanes: Lanes::default(),
-            rooms: Rooms::default(),
+            collective_buffers: CollectiveBuffers::default(),
+            attached: AttachedBuffers::default(),
             knobs,
             bootstrap,
             last_error: None,
@@ -122,7 +123,7 @@ impl Rank {
         Ok(Rank {
             state: RankLock::new(state),
             waiter,
-            collectives,
+            algorithms,
             limits,
             rank,
             size,
@@ -188,49 +189,69 @@ impl Rank {
         self.state.allow_threads();
     }
 
-    /// `MPI_Send` and its siblings.
+    /// A blocking send: all of `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` and `MPI_Bsend` behind their
+    /// C entry points.
     #[inline(always)]
     pub fn send(
         &self,
         operation: &'static str,
         mode: Mode,
-        buffer: Buffer,
+        buffer: impl MessageBuffer,
         dest: i32,
         tag: i32,
-        comm: u32,
+        comm: impl Into<u32>,
     ) -> Result<()> {
         let mut state = self.lock();
-        let id = state.send(mode, &buffer, dest, tag, comm)?;
+        let buffer = buffer.resolve(&state)?;
+        let id = state.send(mode, &buffer, dest, tag, comm.into())?;
         if id == state.messages.requests.done() {
             return Ok(());
         }
         drop(state);
-        self.wait(operation, id).map(|_| ())
+        self.wait(operation, id)?;
+        Ok(())
     }
 
-    /// `MPI_Recv`. A message that was too long is an error in the status.
-    #[inline(always)]
+    /// A blocking receive. A message longer than the buffer is an error in the status.
     pub fn receive(
         &self,
         operation: &'static str,
-        buffer: Buffer,
+        buffer: impl MessageBuffer,
         source: i32,
         tag: i32,
-        comm: u32,
+        comm: impl Into<u32>,
     ) -> Result<Status> {
-        let mut state = self.lock();
-        let Some(key) = state.receive_key(source, tag, comm)? else {
-            return Ok(Status::PROC_NULL);
-        };
-        if let Some(status) = state.receive_here(&buffer, &key)? {
-            return Ok(status);
-        }
-        self.receive_later(state, operation, &buffer, key)
+        self.receive_then(operation, buffer, source, tag, comm, Ok)
     }
 
-    /// What is left to do for a receive whose message is not here.
+    /// A blocking receive, and what follows it: all of `MPI_Recv` behind its C entry point. The
+    /// continuation lets each way to a status end by itself, without a copy of the status.
+    #[inline(always)]
+    pub fn receive_then<T>(
+        &self,
+        operation: &'static str,
+        buffer: impl MessageBuffer,
+        source: i32,
+        tag: i32,
+        comm: impl Into<u32>,
+        then: impl FnOnce(Status) -> Result<T>,
+    ) -> Result<T> {
+        let mut state = self.lock();
+        let buffer = buffer.resolve(&state)?;
+        let Some(key) = state.receive_key(source, tag, comm.into())? else {
+            drop(state);
+            return then(Status::PROC_NULL);
+        };
+        if let Some(status) = state.receive_here(&buffer, &key)? {
+            drop(state);
+            return then(status);
+        }
+        then(self.receive_later(state, operation, &buffer, key)?)
+    }
+
+    /// The rest of [`Rank::receive_then`] if the message has not arrived.
     #[inline(never)]
-    pub fn receive_later(
+    fn receive_later(
         &self,
         mut state: Guard<State>,
         operation: &'static str,
@@ -255,19 +276,26 @@ impl Rank {
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            let sent = !state.messages.has_work() && state.rooms_are_empty();
+            let sent = !state.messages.has_work() && state.buffered_sends_are_done();
             Ok((sent && state.router.close()?).then_some(()))
         })
     }
 
-    /// Waits until a request is complete, and takes it.
+    /// Waits until a request is complete, finishes it, and returns its status.
     #[inline]
     pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
+        Ok(self.wait_request(operation, id)?.status)
+    }
+
+    /// Waits until a request is complete and finishes it: all of `MPI_Wait` behind its C entry
+    /// point, and of what every blocking call waits for.
+    #[inline]
+    pub fn wait_request(&self, operation: &'static str, id: RequestId) -> Result<Finished> {
         let waiting = Waiting {
             operation,
             requests: &[id],
         };
-        self.wait_until(&waiting, |state| state.messages.requests.take(id))
+        self.wait_until(&waiting, |state| state.messages.requests.finish(id))
     }
 }
 

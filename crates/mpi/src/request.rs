@@ -2,7 +2,7 @@
 
 use datatype::Buffer;
 
-use crate::handle::{Kind as HandleKind, Slab};
+use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
 use crate::p2p::Mode;
 use crate::packet::Envelope;
@@ -117,7 +117,7 @@ pub struct Requests {
 
 impl Default for Requests {
     fn default() -> Self {
-        let mut slab = Slab::new(HandleKind::Request);
+        let mut slab = Slab::new(ObjectKind::Request);
         let sent = Request {
             operation: Operation::NOBODYS,
             status: Some(Status::EMPTY),

@@ -1,21 +1,26 @@
-//! What a completed operation says of itself (MPI 5.0 §3.2.5).
+//! The status of a completed operation (MPI 5.0 §3.2.5).
 
 use crate::{ANY_SOURCE, ANY_TAG, Class, PROC_NULL};
 
+/// The status of a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
+    /// The sender's rank in the communicator.
     pub source: i32,
+    /// The message's tag.
     pub tag: i32,
+    /// `MPI_SUCCESS`, or the class of the error.
     pub error: Class,
     /// Bytes of data received.
     pub bytes: u64,
-    /// Bytes of the message that found no room in the receive buffer.
+    /// Bytes of the message that did not fit the receive buffer.
     pub dropped: u64,
+    /// The operation was cancelled.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// Of an operation that received nothing (MPI 5.0 §3.7.3).
+    /// The status of an operation that received nothing (MPI 5.0 §3.7.3).
     pub const EMPTY: Status = Status {
         source: ANY_SOURCE,
         tag: ANY_TAG,
@@ -24,12 +29,12 @@ impl Status {
         dropped: 0,
         cancelled: false,
     };
-    /// Of an operation that was taken back.
+    /// The status of a cancelled operation.
     pub const CANCELLED: Status = Status {
         cancelled: true,
         ..Status::EMPTY
     };
-    /// Of a receive from no one.
+    /// The status of a receive from `MPI_PROC_NULL`.
     pub const PROC_NULL: Status = Status {
         source: PROC_NULL,
         tag: ANY_TAG,

@@ -1,15 +1,10 @@
 //! Cartesian topologies: the ranks of a communicator as the points of a grid (MPI 5.0 §8).
 //!
-//! Ranks count row by row: the last coordinate runs fastest. They are never reordered, for all ranks are equally near.
+//! Ranks are in row-major order: the last coordinate runs fastest. They are never reordered.
 
-use std::sync::Arc;
+use crate::{Class, Error, PROC_NULL, Result};
 
-use crate::agreement::Circle;
-use crate::comm;
-use crate::rank::{Rank, State};
-use crate::{Class, Error, PROC_NULL, Result, UNDEFINED};
-
-/// What `MPI_Topo_test` says, by the ABI's value; [`UNDEFINED`] stands for none.
+/// `MPI_CART`, with the ABI's value: the answer of `MPI_Topo_test` for a Cartesian topology.
 pub const CART: i32 = 211;
 
 /// A grid.
@@ -20,6 +15,11 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
+    /// A grid of these sizes; `periodic`: the dimensions whose ends are neighbours.
+    ///
+    /// # Panics
+    ///
+    /// If the two slices differ in length.
     pub fn new(dims: &[i32], periodic: &[bool]) -> Result<Cartesian> {
         assert_eq!(dims.len(), periodic.len());
         if let Some(at) = dims.iter().position(|&size| size < 1) {
@@ -41,20 +41,22 @@ impl Cartesian {
         })
     }
 
+    /// The size of each dimension.
     pub fn dims(&self) -> &[i32] {
         &self.dims
     }
 
+    /// The dimensions whose ends are neighbours.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
 
-    /// How many points it has; one if it has no dimensions.
+    /// The number of points; one for a grid without dimensions.
     pub fn size(&self) -> usize {
         self.dims.iter().map(|&size| size as usize).product()
     }
 
-    /// Coordinates of periodic dimensions may lie outside.
+    /// The rank at these coordinates. Those of periodic dimensions may lie outside the grid.
     pub fn rank(&self, coords: &[i32]) -> Result<i32> {
         assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
@@ -75,6 +77,7 @@ impl Cartesian {
         Ok(rank)
     }
 
+    /// The coordinates of a rank.
     pub fn coords(&self, rank: i32) -> Result<Vec<i32>> {
         if rank < 0 || rank as usize >= self.size() {
             let detail = format!(
@@ -98,7 +101,7 @@ impl Cartesian {
         Ok(coords)
     }
 
-    /// Whom `rank` receives from and whom it sends to in a shift by `by` along a dimension.
+    /// `MPI_Cart_shift`: the source and the destination of `rank` in a shift by `by` steps.
     pub fn shift(&self, rank: i32, direction: i32, by: i32) -> Result<(i32, i32)> {
         let Some(at) = usize::try_from(direction)
             .ok()
@@ -129,7 +132,8 @@ impl Cartesian {
         Ok((at_distance(-i64::from(by))?, at_distance(by.into())?))
     }
 
-    /// The grid of the dimensions that remain, and the ranks of the part of it that `rank` is in.
+    /// The grid of the dimensions that remain, and the ranks at its points in the part that `rank`
+    /// is in.
     pub fn sub(&self, rank: i32, remain: &[bool]) -> Result<(Cartesian, Vec<u32>)> {
         assert_eq!(remain.len(), self.dims.len());
         let kept = |list: &[i32]| -> Vec<i32> {
@@ -169,106 +173,4 @@ impl Cartesian {
         let ranks = ranks.collect::<Result<_>>()?;
         Ok((grid, ranks))
     }
-}
-
-impl State {
-    /// The grid of a communicator, and this rank's number in it.
-    pub fn cartesian(&self, comm: u32) -> Result<(&Cartesian, i32)> {
-        let known = self.comms.get(comm)?;
-        match &known.topology {
-            Some(grid) => Ok((grid, known.core.rank as i32)),
-            None => {
-                let detail = format!(
-                    "communicator {comm:#x} has no Cartesian topology: MPI_Cart_create makes one"
-                );
-                Err(Error::new(Class::TOPOLOGY, detail))
-            }
-        }
-    }
-
-    /// `MPI_Topo_test`.
-    pub fn topology(&self, comm: u32) -> Result<i32> {
-        Ok(self
-            .comms
-            .get(comm)?
-            .topology
-            .as_ref()
-            .map_or(UNDEFINED, |_| CART))
-    }
-
-    /// `MPI_Cart_map`: this rank's number in such a grid, or [`UNDEFINED`].
-    pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
-        let core = &self.comms.get(comm)?.core;
-        let grid = fitting(dims, periodic, core.size())?;
-        Ok(if core.rank < grid.size() {
-            core.rank as i32
-        } else {
-            UNDEFINED
-        })
-    }
-}
-
-impl Rank {
-    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for.
-    pub fn cart_create(
-        self: &Arc<Rank>,
-        operation: &'static str,
-        comm: u32,
-        dims: &[i32],
-        periodic: &[bool],
-    ) -> Result<u32> {
-        let parent = self.begin(comm)?;
-        let grid = fitting(dims, periodic, parent.core.size())?;
-        let ranks = (0..grid.size() as u32).collect();
-        self.grid_comm(operation, parent, grid, ranks)
-    }
-
-    /// `MPI_Cart_sub`.
-    pub fn cart_sub(
-        self: &Arc<Rank>,
-        operation: &'static str,
-        comm: u32,
-        remain: &[bool],
-    ) -> Result<u32> {
-        let (grid, ranks) = {
-            let state = self.lock();
-            let (grid, rank) = state.cartesian(comm)?;
-            grid.sub(rank, remain)?
-        };
-        let parent = self.begin(comm)?;
-        self.grid_comm(operation, parent, grid, ranks)
-    }
-
-    fn grid_comm(
-        self: &Arc<Rank>,
-        operation: &'static str,
-        parent: crate::comm_create::Parent,
-        grid: Cartesian,
-        ranks: Vec<u32>,
-    ) -> Result<u32> {
-        let Some(place) = ranks
-            .iter()
-            .position(|&rank| rank as usize == parent.core.rank)
-        else {
-            return Ok(comm::NULL);
-        };
-        let members = parent.members_at(&ranks);
-        let circle = Circle::some(self, &parent.core, ranks, place, parent.tag);
-        let mut new = self.agreed_comm(operation, &parent, circle, members, place)?;
-        new.topology = Some(Arc::new(grid));
-        self.lock().add_comm(new)
-    }
-}
-
-/// A grid with no more points than there are ranks.
-fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Cartesian> {
-    let grid = Cartesian::new(dims, periodic)?;
-    if grid.size() > ranks {
-        let detail = format!(
-            "a grid of the dimensions {dims:?} has {} points, but there are {ranks} ranks",
-            grid.size()
-        );
-        return Err(Error::new(Class::ARG, detail));
-    }
-    Ok(grid)
 }

@@ -5,21 +5,20 @@ use std::ops::Deref;
 
 use datatype::{Predefined, Type};
 
-use crate::attributes::{Attributes, Holder};
+use crate::attributes::Attributes;
 use crate::comm::cut;
-use crate::handle::{Kind, Slab};
-use crate::rank::Rank;
+use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
-/// The ABI's value of `MPI_DATATYPE_NULL`.
+/// `MPI_DATATYPE_NULL`, with the ABI's value.
 pub const NULL: u32 = 0x200;
-/// Handles below are predefined.
+/// The first handle of a user's datatype: smaller ones are predefined.
 const FIRST: u32 = 0x1000;
 
 /// All datatypes of a rank.
 pub struct Types {
     users: Slab<Entry>,
-    /// Predefined datatypes may be named and have attributes too; few have.
+    /// Names and attributes of predefined datatypes, of the few that have any.
     predefined: BTreeMap<u32, Extra>,
 }
 
@@ -35,20 +34,22 @@ struct Extra {
     attributes: Attributes,
 }
 
-/// A datatype that its handle named: held in the table, or made from the handle alone.
-pub enum Lent<'a> {
+/// The datatype of a handle.
+pub enum DatatypeRef<'a> {
+    /// A predefined datatype, made from the handle alone.
     Predefined(Type),
+    /// A user's datatype, in the table.
     Users(&'a Type),
 }
 
-impl Deref for Lent<'_> {
+impl Deref for DatatypeRef<'_> {
     type Target = Type;
 
     #[inline(always)]
     fn deref(&self) -> &Type {
         match self {
-            Lent::Predefined(ty) => ty,
-            Lent::Users(ty) => ty,
+            DatatypeRef::Predefined(ty) => ty,
+            DatatypeRef::Users(ty) => ty,
         }
     }
 }
@@ -56,26 +57,26 @@ impl Deref for Lent<'_> {
 impl Default for Types {
     fn default() -> Types {
         Types {
-            users: Slab::new(Kind::Datatype),
+            users: Slab::new(ObjectKind::Datatype),
             predefined: BTreeMap::new(),
         }
     }
 }
 
 impl Types {
-    /// The datatype behind a handle, committed or not.
+    /// The datatype of a handle, committed or not.
     #[inline]
-    pub fn get(&self, handle: u32) -> Result<Lent<'_>> {
+    pub fn get(&self, handle: u32) -> Result<DatatypeRef<'_>> {
         if handle < FIRST {
             predefined(handle)
         } else {
-            Ok(Lent::Users(&self.entry(handle)?.ty))
+            Ok(DatatypeRef::Users(&self.entry(handle)?.ty))
         }
     }
 
-    /// The same for communication, which needs a committed one.
+    /// The datatype of a handle, for communication: an error if it is not committed.
     #[inline]
-    pub fn committed(&self, handle: u32) -> Result<Lent<'_>> {
+    pub fn committed(&self, handle: u32) -> Result<DatatypeRef<'_>> {
         if handle < FIRST {
             let lent = predefined(handle)?;
             return if lent.size() > 0 {
@@ -86,13 +87,13 @@ impl Types {
         }
         let entry = self.entry(handle)?;
         if entry.committed {
-            Ok(Lent::Users(&entry.ty))
+            Ok(DatatypeRef::Users(&entry.ty))
         } else {
             Err(uncommitted(handle))
         }
     }
 
-    /// The handle of a datatype: of a new, uncommitted one unless it is predefined.
+    /// The handle of a datatype: a new one, uncommitted, unless the datatype is predefined.
     pub fn add(&mut self, ty: Type) -> Result<u32> {
         match ty.predefined() {
             Some(predefined) => Ok(predefined.handle() as u32),
@@ -104,6 +105,7 @@ impl Types {
         }
     }
 
+    /// `MPI_Type_commit`.
     pub fn commit(&mut self, handle: u32) -> Result<()> {
         if handle < FIRST {
             return predefined(handle).map(|_| ());
@@ -112,6 +114,7 @@ impl Types {
         Ok(())
     }
 
+    /// The name that the user gave the datatype, or its predefined name; empty if it has neither.
     pub fn name(&self, handle: u32) -> Result<String> {
         if handle >= FIRST {
             return Ok(self.entry(handle)?.extra.name.clone().unwrap_or_default());
@@ -127,6 +130,7 @@ impl Types {
         given.map_or_else(own, Ok)
     }
 
+    /// Names the datatype; a name that is too long is cut off.
     pub fn set_name(&mut self, handle: u32, name: &str) -> Result<()> {
         self.extra_mut(handle)?.name = Some(cut(name).to_string());
         Ok(())
@@ -142,6 +146,29 @@ impl Types {
 
     pub(crate) fn attributes_mut(&mut self, handle: u32) -> Result<&mut Attributes> {
         Ok(&mut self.extra_mut(handle)?.attributes)
+    }
+
+    /// Adds a duplicate of a datatype.
+    pub(crate) fn add_copy(
+        &mut self,
+        ty: Type,
+        committed: bool,
+        attributes: Attributes,
+    ) -> Result<u32> {
+        self.insert(Entry {
+            ty,
+            committed,
+            extra: Extra {
+                name: None,
+                attributes,
+            },
+        })
+    }
+
+    /// Removes a user's datatype.
+    pub(crate) fn remove(&mut self, handle: u32) -> Result<()> {
+        let removed = self.users.remove(handle);
+        removed.map(drop).ok_or_else(|| unknown(handle))
     }
 
     fn extra_mut(&mut self, handle: u32) -> Result<&mut Extra> {
@@ -172,55 +199,20 @@ impl Types {
     }
 }
 
-impl Rank {
-    /// `MPI_Type_dup`: with the attributes that their copy functions let through, and committed like the old one.
-    pub fn type_dup(&self, handle: u32) -> Result<u32> {
-        let (ty, committed) = {
-            let types = &self.lock().types;
-            (
-                Type::dup(&*types.get(handle)?)?,
-                types.committed(handle).is_ok(),
-            )
-        };
-        let (attributes, copied) = self.copy_attributes(Holder::Datatype(handle))?;
-        let entry = Entry {
-            ty,
-            committed,
-            extra: Extra {
-                name: None,
-                attributes,
-            },
-        };
-        let new = self.lock().types.insert(entry)?;
-        if let Err(error) = copied {
-            self.type_free(new)?;
-            return Err(error);
-        }
-        Ok(new)
-    }
-
-    /// `MPI_Type_free`. Operations under way and datatypes made from it keep what they need of it.
-    pub fn type_free(&self, handle: u32) -> Result<()> {
-        if known(handle).is_ok() {
-            let detail = format!(
-                "{} is predefined and cannot be freed",
-                known(handle)?.name()
-            );
-            return Err(Error::new(Class::TYPE, detail));
-        }
-        self.delete_attributes(Holder::Datatype(handle))?;
-        self.lock()
-            .types
-            .users
-            .remove(handle)
-            .map(|_| ())
-            .ok_or_else(|| unknown(handle))
+/// An error for a predefined datatype.
+pub(crate) fn check_freeable(handle: u32) -> Result<()> {
+    match known(handle) {
+        Err(_) => Ok(()),
+        Ok(predefined) => Err(Error::new(
+            Class::TYPE,
+            format!("{} is predefined and cannot be freed", predefined.name()),
+        )),
     }
 }
 
 #[inline(always)]
-fn predefined(handle: u32) -> Result<Lent<'static>> {
-    known(handle).map(|predefined| Lent::Predefined(Type::Predefined(predefined)))
+fn predefined(handle: u32) -> Result<DatatypeRef<'static>> {
+    known(handle).map(|predefined| DatatypeRef::Predefined(Type::Predefined(predefined)))
 }
 
 #[inline(always)]

@@ -1,4 +1,5 @@
-//! What both ends have asked of their devices for one size, and what that was on the link.
+//! Counts of the requests of both sides to their devices for one size, and of the packets that
+//! these caused.
 
 use std::ops::AddAssign;
 
@@ -6,66 +7,69 @@ use anyhow::{Context, Result};
 use model::Traffic;
 use serde::{Deserialize, Serialize};
 
-use crate::end::End;
+use crate::side::Side;
 
-/// What one end, or both, have posted and taken.
+/// Numbers of requests of one side, or of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// Posted to send queues.
+pub struct Requests {
+    /// Work requests posted to send queues.
     pub work_requests: u64,
-    /// Posted to receive queues.
+    /// Receives posted.
     pub receives: u64,
-    /// Taken, of both.
+    /// Completions taken, of sends and of receives.
     pub completions: u64,
 }
 
-impl AddAssign for Asked {
-    fn add_assign(&mut self, other: Asked) {
+impl AddAssign for Requests {
+    fn add_assign(&mut self, other: Requests) {
         self.work_requests += other.work_requests;
         self.receives += other.receives;
         self.completions += other.completions;
     }
 }
 
+/// The counts of one size, of both sides together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    pub asked: Asked,
-    /// Only a model knows it.
+    /// Requests to the devices.
+    pub requests: Requests,
+    /// Packets on the links; only a model counts them.
     pub traffic: Option<Traffic>,
 }
 
-/// What an end had counted when a size began.
-pub struct Before {
-    asked: Asked,
+/// The counts of a side at the start of a size.
+pub(crate) struct Before {
+    requests: Requests,
     traffic: Option<Traffic>,
 }
 
 impl Before {
-    pub fn new(end: &mut End) -> Before {
+    pub(crate) fn new(side: &mut Side) -> Before {
         Before {
-            asked: end.asked,
-            traffic: end.place.traffic(),
+            requests: side.requests,
+            traffic: side.target.traffic(),
         }
     }
 
-    /// What both ends have done since; the last acknowledgements arrive while they tell each other.
-    pub fn since(self, end: &mut End) -> Result<Counts> {
-        let own = Asked {
-            work_requests: end.asked.work_requests - self.asked.work_requests,
-            receives: end.asked.receives - self.asked.receives,
-            completions: end.asked.completions - self.asked.completions,
+    /// The counts of both sides since then. The last acknowledgements arrive while the sides
+    /// exchange them.
+    pub(crate) fn since(self, side: &mut Side) -> Result<Counts> {
+        let own = Requests {
+            work_requests: side.requests.work_requests - self.requests.work_requests,
+            receives: side.requests.receives - self.requests.receives,
+            completions: side.requests.completions - self.requests.completions,
         };
-        let theirs = end.place.swap(&serde_json::to_string(&own)?)?;
-        let mut asked: Asked = serde_json::from_str(&theirs)
-            .context("what the other end has asked for makes no sense")?;
-        asked += own;
-        let now = end.place.traffic();
+        let theirs = side.target.swap(&serde_json::to_string(&own)?)?;
+        let mut requests: Requests =
+            serde_json::from_str(&theirs).context("cannot read the counts of the other side")?;
+        requests += own;
+        let now = side.target.traffic();
         let traffic = now.zip(self.traffic).map(|(now, before)| Traffic {
             packets: now.packets - before.packets,
             acknowledgements: now.acknowledgements - before.acknowledgements,
             bytes: now.bytes - before.bytes,
         });
-        Ok(Counts { asked, traffic })
+        Ok(Counts { requests, traffic })
     }
 }

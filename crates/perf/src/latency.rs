@@ -1,96 +1,97 @@
-//! One message at a time, by perftest's procedures.
+//! Latencies: one message at a time, by perftest's procedures.
 //!
-//! Writes and sends go there and back, and half of the round is told; reads and atomics are answered by the other end's
-//! device, and the whole is told. A write's arrival is seen in the last byte of the memory that it goes to, as perftest does
-//! it, on any device: on one that may place bytes in any order it says that this byte is there, and the payload is not read.
+//! Writes and sends are a ping-pong, and the result is half of the round trip. Reads and atomics
+//! are answered by the other side's device, and the result is the full time. The arrival of a write
+//! is detected in the last byte of its target, as in perftest, on every device: one that places
+//! bytes in any order guarantees no more than this byte, and the payload is not read.
 //!
-//! Where this differs from perftest: a receive is posted again after the answer has left, not before.
+//! Difference from perftest: a receive is reposted after the answer has left, not before.
 
 use anyhow::Result;
 
-use crate::end::End;
-use crate::plan::Verb;
+use crate::benchmark::Verb;
+use crate::side::Side;
 
-/// Picoseconds from one post to the next, as whole rounds: one fewer than there were.
-pub fn rounds(end: &mut End, size: usize, iterations: usize) -> Result<Vec<u64>> {
-    let posted = match end.plan.verb() {
-        Verb::Write => write(end, size, iterations),
-        Verb::Send => send(end, size, iterations),
-        Verb::Read | Verb::Atomic => answered(end, size, iterations),
+/// The times of all rounds but the last, in picoseconds from one post to the next.
+pub(crate) fn rounds(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
+    let posted = match side.plan.verb() {
+        Verb::Write => write(side, size, iterations),
+        Verb::Send => send(side, size, iterations),
+        Verb::Read | Verb::Atomic => answered(side, size, iterations),
     }?;
     Ok(posted.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
-/// How many parts of a round are told as the latency.
-pub fn parts(verb: Verb) -> f64 {
+/// The number of latencies in a round.
+pub(crate) fn parts(verb: Verb) -> f64 {
     match verb {
         Verb::Write | Verb::Send => 2.0,
         Verb::Read | Verb::Atomic => 1.0,
     }
 }
 
-fn write(end: &mut End, size: usize, iterations: usize) -> Result<Vec<u64>> {
-    let begins = end.place.is_client();
-    let (mut sent, mut heard) = (0, 0);
+fn write(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
+    let begins = side.target.is_client();
+    let (mut sent, mut received) = (0, 0);
     let mut posted = Vec::with_capacity(iterations);
-    end.clear(size);
-    end.meet()?;
-    while sent < iterations || heard < iterations {
-        if heard < iterations && !(begins && sent == 0) {
-            heard += 1;
-            end.await_mark(size, heard as u8)?;
+    side.clear(size);
+    side.meet()?;
+    while sent < iterations || received < iterations {
+        if received < iterations && !(begins && sent == 0) {
+            received += 1;
+            side.await_mark(size, received as u8)?;
         }
         if sent < iterations {
             sent += 1;
-            end.mark(size, sent as u8);
-            posted.push(end.place.clock());
-            end.post(0, size, 0, true)?;
-            end.await_sent(0)?;
+            side.mark(size, sent as u8);
+            posted.push(side.target.clock());
+            side.post(0, size, 0, true)?;
+            side.await_sent(0)?;
         }
     }
     Ok(posted)
 }
 
-fn send(end: &mut End, size: usize, iterations: usize) -> Result<Vec<u64>> {
-    let begins = end.place.is_client();
-    let depth = end.plan.rx_depth(iterations);
-    let (mut sent, mut heard, mut ready) = (0, 0, 0);
+fn send(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
+    let begins = side.target.is_client();
+    let depth = side.plan.rx_depth(iterations);
+    let (mut sent, mut received, mut ready) = (0, 0, 0);
     let mut posted = Vec::with_capacity(iterations);
-    end.post_receives(depth)?;
-    end.meet()?;
-    while sent < iterations || heard < iterations {
-        if heard < iterations && !(begins && sent == 0) {
+    side.post_receives(depth)?;
+    side.meet()?;
+    while sent < iterations || received < iterations {
+        if received < iterations && !(begins && sent == 0) {
             while ready == 0 {
-                ready = end.take_received()?;
+                ready = side.take_received()?;
                 match ready {
-                    0 => end.place.idle(u64::MAX)?,
-                    _ => end.place.found()?,
+                    0 => side.target.idle(u64::MAX)?,
+                    _ => side.target.found()?,
                 }
             }
             ready -= 1;
-            heard += 1;
+            received += 1;
         }
         if sent < iterations {
             sent += 1;
-            posted.push(end.place.clock());
-            end.post(0, size, 0, true)?;
-            end.post_receives(depth)?;
-            end.await_sent(0)?;
+            posted.push(side.target.clock());
+            side.post(0, size, 0, true)?;
+            side.post_receives(depth)?;
+            side.await_sent(0)?;
         }
     }
     Ok(posted)
 }
 
-fn answered(end: &mut End, size: usize, iterations: usize) -> Result<Vec<u64>> {
+fn answered(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
     let mut posted = Vec::with_capacity(iterations);
-    end.meet()?;
-    if end.place.is_client() {
+    side.meet()?;
+    if side.target.is_client() {
         for _ in 0..iterations {
-            posted.push(end.place.clock());
-            end.post(0, size, 0, true)?;
-            end.await_sent(0)?;
+            posted.push(side.target.clock());
+            side.post(0, size, 0, true)?;
+            side.await_sent(0)?;
         }
     }
-    end.meet()?;
+    side.meet()?;
     Ok(posted)
 }

@@ -1,18 +1,22 @@
-//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`] alone: on modelled machines
-//! in virtual time, and between two processes.
+//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`]: on
+//! modelled machines in virtual time, and between two processes.
 //!
-//! What must always hold: both ends run the same code and the same plan; a benchmark sees of the place that it runs at only
-//! what [`target::Place`] shows, so figures of a modelled device and of a real one come from the same instructions.
+//! What must always hold:
+//!
+//! - Both sides run the same code and the same plan.
+//! - A benchmark uses its device, clock and control connection only through [`target::Target`], so
+//!   the figures of a modelled device and of a real one come from the same instructions.
 
+pub mod benchmark;
 mod cli;
+pub mod control;
 pub mod counts;
-mod end;
 mod latency;
-pub mod link;
 pub mod measure;
 mod memory;
 pub mod plan;
 pub mod show;
+mod side;
 pub mod stream;
 pub mod target;
 
@@ -27,42 +31,44 @@ use fabric::System;
 use model::Faults;
 use results::Console;
 
-pub use cli::Arguments;
-use cli::Options;
-use link::{Link, Listener};
-use plan::Plan;
-use show::Outcome;
+use cli::BenchmarkOptions;
+pub use cli::PerfArguments;
+use control::{ControlLink, Listener};
+use plan::PerfPlan;
+use show::TargetResults;
 use target::modelled::{self, Machine};
 use target::remote;
 
-/// How the words of the command line become machines: reading files is the command's.
+/// Functions of the command that read the hardware and the faults which arguments name: this crate
+/// reads no such files.
 pub struct Readers {
-    /// A name of the catalogue or a file.
+    /// Reads a system: a name of the catalogue, or a file.
     pub system: fn(&str) -> Result<System, String>,
-    /// A file.
+    /// Reads a file of faults.
     pub faults: fn(&str) -> Result<Faults, String>,
 }
 
-/// How many times as long who is started first waits for the other to begin as for everything else.
-const PATIENT: u32 = 30;
+/// The side that starts first waits this multiple of the timeout for its peer.
+const ACCEPT_FACTOR: u32 = 30;
 
-/// `fishplate perf …`.
-pub fn main(arguments: &Arguments, readers: &Readers) -> ExitCode {
+/// Runs `fishplate perf` with these arguments.
+pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
     match run(arguments, readers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fishplate perf: {error:#}");
+            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            eprintln!("fishplate perf: {why}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
+fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let (benchmark, options) = arguments.what.benchmark();
     let plan = options.plan(benchmark)?;
     let plot = options.plot.as_deref();
-    // A name that cannot be drawn to is told before minutes are spent.
-    plot.map(results::plot::Kind::of).transpose()?;
+    // A wrong file name is reported before minutes of measuring.
+    plot.map(results::plot::ImageFormat::of).transpose()?;
     let all = match &options.device {
         Some(device) => match real(&plan, options, device)? {
             Some(found) => vec![found],
@@ -80,7 +86,11 @@ fn run(arguments: &Arguments, readers: &Readers) -> Result<()> {
     plot.map_or(Ok(()), |path| show::draw(&plan, &all, path))
 }
 
-fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Outcome>> {
+fn modelled(
+    plan: &PerfPlan,
+    options: &BenchmarkOptions,
+    readers: &Readers,
+) -> Result<Vec<TargetResults>> {
     let words = |why: String| anyhow!(why);
     let faults = match &options.faults {
         Some(file) => (readers.faults)(file).map_err(words)?,
@@ -111,7 +121,7 @@ fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Out
             .doing(format!("{}, {name}", plan.benchmark.name()));
         let samples =
             modelled::run(machine, plan, console.clone()).with_context(|| (*name).clone())?;
-        all.push(Outcome {
+        all.push(TargetResults {
             label: (*name).clone(),
             modelled: true,
             samples,
@@ -120,16 +130,16 @@ fn modelled(plan: &Plan, options: &Options, readers: &Readers) -> Result<Vec<Out
     Ok(all)
 }
 
-/// Between this process and another; nothing if it is the other that shows what was found.
-fn real(plan: &Plan, options: &Options, name: &str) -> Result<Option<Outcome>> {
+/// Measures between this process and another. `None` on the side that does not show the results.
+fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
     let mut device = verbs::open_port(name).context("--device")?;
     if let Some(mtu) = plan.mtu {
         device.limit_mtu(mtu)?;
     }
     let link = match &options.host {
-        Some(host) => Link::connect(host, options.port, plan, timeout, timeout)?,
-        None => Listener::new(options.port)?.accept(plan, timeout * PATIENT, timeout)?,
+        Some(host) => ControlLink::connect(host, options.port, plan, timeout, timeout)?,
+        None => Listener::new(options.port)?.accept(plan, timeout * ACCEPT_FACTOR, timeout)?,
     };
     let client = options.host.is_some();
     let steps = plan.sizes(device.attributes().mtu)?.len();
@@ -141,7 +151,7 @@ fn real(plan: &Plan, options: &Options, name: &str) -> Result<Option<Outcome>> {
         }
     };
     let samples = remote::run(&mut device, link, client, timeout, plan, &mut step)?;
-    Ok(client.then(|| Outcome {
+    Ok(client.then(|| TargetResults {
         label: name.to_owned(),
         modelled: false,
         samples,

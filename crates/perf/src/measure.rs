@@ -1,44 +1,56 @@
-//! All sizes of a plan, one after the other.
+//! The measurement of all sizes of a plan, one after the other.
 
 use anyhow::Result;
 use results::stats;
 
 use crate::counts::{Before, Counts};
-use crate::end::End;
 use crate::latency::{self, rounds};
-use crate::plan::Plan;
+use crate::plan::PerfPlan;
+use crate::side::Side;
 use crate::stream::{Stream, stream};
-use crate::target::Place;
+use crate::target::Target;
 
-/// What was found for one size.
+/// The result of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
+    /// Bytes of a message.
     pub size: usize,
+    /// Messages on each queue pair.
     pub iterations: usize,
+    /// The figures.
     pub found: Found,
+    /// Requests to both devices, and packets.
     pub counts: Counts,
 }
 
+/// The figures of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
+    /// Of a latency benchmark.
     Latency(Latency),
+    /// Of a stream.
     Stream(Stream),
 }
 
-/// Microseconds.
+/// Statistics of latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
+    /// The smallest.
     pub min: f64,
-    /// What perftest calls typical.
+    /// The median, which perftest calls typical.
     pub median: f64,
+    /// The mean.
     pub mean: f64,
+    /// The 99th percentile.
     pub p99: f64,
+    /// The 99.9th percentile.
     pub p999: f64,
+    /// The largest.
     pub max: f64,
 }
 
 impl Latency {
-    /// Of times in picoseconds, of which so many parts are told.
+    /// The statistics of round times in picoseconds, each of `parts` latencies.
     pub fn of(picos: &[u64], parts: f64) -> Latency {
         let mut micros: Vec<f64> = picos
             .iter()
@@ -56,34 +68,35 @@ impl Latency {
     }
 }
 
-/// Runs this end of a plan. Only the client's samples of latencies say anything; streams are known to both.
+/// Runs this side of a plan. `step` is called after each size. The client's results are complete;
+/// the server's are so only for streams.
 pub fn measure(
-    place: &mut dyn Place,
-    plan: &Plan,
+    target: &mut dyn Target,
+    plan: &PerfPlan,
     step: &mut dyn FnMut(usize),
 ) -> Result<Vec<Sample>> {
     plan.check()?;
-    let modelled = place.is_modelled();
-    let mut end = End::open(place, plan)?;
+    let modelled = target.is_modelled();
+    let mut side = Side::open(target, plan)?;
     let mut samples = Vec::new();
-    for size in end.sizes() {
+    for size in side.sizes() {
         let iterations = plan.iterations(size, modelled);
-        let before = Before::new(&mut end);
+        let before = Before::new(&mut side);
         let found = match plan.benchmark.is_latency() {
             true => {
-                let rounds = rounds(&mut end, size, iterations)?;
+                let rounds = rounds(&mut side, size, iterations)?;
                 Found::Latency(Latency::of(&rounds, latency::parts(plan.verb())))
             }
-            false => Found::Stream(stream(&mut end, size, iterations)?),
+            false => Found::Stream(stream(&mut side, size, iterations)?),
         };
         samples.push(Sample {
             size,
             iterations,
             found,
-            counts: before.since(&mut end)?,
+            counts: before.since(&mut side)?,
         });
         step(size);
     }
-    end.meet()?;
+    side.meet()?;
     Ok(samples)
 }

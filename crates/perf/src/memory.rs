@@ -1,8 +1,9 @@
-//! The memory that messages come from and go to, and all that is unsafe here: registering it, and posting pieces of it.
+//! The registered memory of messages, and all `unsafe` of this crate: registering memory, and
+//! posting work requests on parts of it.
 //!
-//! What must always hold: the memory stays where it is for as long as the device may touch it. A [`Memory`] is freed only
-//! after its owner has destroyed the queue pairs that use it, and nothing here makes a reference to it: the device and the
-//! other end may change it at any time.
+//! What must always hold: the memory stays allocated for as long as the device may access it. A
+//! [`Memory`] is freed only after its owner has destroyed the queue pairs that use it. Nothing here
+//! makes a reference to it, because the device and the other side may change it at any time.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -12,26 +13,26 @@ use device::{Access, Device, Error, Operation, Qp, ReceiveQueue, Region, Result,
 const PAGE: usize = 4096;
 
 /// Registered memory in whole pages, zeroed.
-pub struct Memory {
+pub(crate) struct Memory {
     bytes: NonNull<u8>,
     layout: Layout,
     region: Region,
     kept: bool,
 }
 
-/// A work request on a piece of it.
-pub struct Request<'a> {
-    pub id: u64,
-    pub operation: Operation,
-    pub at: usize,
-    pub len: usize,
-    pub inline: bool,
-    pub signaled: bool,
-    pub to: Option<&'a device::Address>,
+/// A work request on a part of the memory.
+pub(crate) struct Request<'a> {
+    pub(crate) id: u64,
+    pub(crate) operation: Operation,
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+    pub(crate) inline: bool,
+    pub(crate) signaled: bool,
+    pub(crate) to: Option<&'a device::Address>,
 }
 
 impl Memory {
-    pub fn new(device: &mut dyn Device, len: usize) -> Result<Memory> {
+    pub(crate) fn new(device: &mut dyn Device, len: usize) -> Result<Memory> {
         let layout = Layout::from_size_align(len.max(1).next_multiple_of(PAGE), PAGE)
             .map_err(|_| Error::Invalid(format!("{len} bytes of memory")))?;
         // SAFETY: the layout is of at least a page.
@@ -39,8 +40,8 @@ impl Memory {
         let Some(bytes) = NonNull::new(bytes) else {
             handle_alloc_error(layout)
         };
-        // SAFETY: the memory is freed when this value is dropped, after the queue pairs that use it, and is only looked at
-        // by volatile accesses.
+        // SAFETY: the memory is freed when this value is dropped, after the queue pairs that use
+        // it, and is accessed only by volatile loads and stores.
         let region = unsafe { device.register(bytes.as_ptr(), layout.size(), Access::ALL) };
         match region {
             Ok(region) => Ok(Memory {
@@ -50,27 +51,27 @@ impl Memory {
                 kept: false,
             }),
             Err(why) => {
-                // SAFETY: allocated above with this layout, and nobody knows of it.
+                // SAFETY: allocated above with this layout; the device refused it.
                 unsafe { dealloc(bytes.as_ptr(), layout) };
                 Err(why)
             }
         }
     }
 
-    pub fn region(&self) -> Region {
+    pub(crate) fn region(&self) -> Region {
         self.region
     }
 
-    /// A byte as it is now.
+    /// Loads a byte.
     #[inline]
-    pub fn byte(&self, at: usize) -> u8 {
+    pub(crate) fn byte(&self, at: usize) -> u8 {
         assert!(at < self.layout.size());
         // SAFETY: inside the memory; volatile, because a device may write it at the same time.
         unsafe { self.bytes.as_ptr().add(at).read_volatile() }
     }
 
     #[inline]
-    pub fn set_byte(&mut self, at: usize, value: u8) {
+    pub(crate) fn set_byte(&mut self, at: usize, value: u8) {
         assert!(at < self.layout.size());
         // SAFETY: as for `byte`.
         unsafe { self.bytes.as_ptr().add(at).write_volatile(value) };
@@ -87,7 +88,7 @@ impl Memory {
     }
 
     #[inline]
-    pub fn post(&self, device: &mut dyn Device, qp: Qp, request: &Request) -> Result<()> {
+    pub(crate) fn post(&self, device: &mut dyn Device, qp: Qp, request: &Request) -> Result<()> {
         let work = Work {
             id: request.id,
             operation: request.operation,
@@ -101,7 +102,7 @@ impl Memory {
     }
 
     #[inline]
-    pub fn post_receive(
+    pub(crate) fn post_receive(
         &self,
         device: &mut dyn Device,
         queue: ReceiveQueue,
@@ -112,13 +113,13 @@ impl Memory {
         unsafe { device.post_receive(queue, 0, &[self.slice(at, len)]) }
     }
 
-    /// Gives the memory back. To be called when no queue pair uses it any more.
-    pub fn deregister(&mut self, device: &mut dyn Device) -> Result<()> {
+    /// Deregisters the memory. The caller has destroyed all queue pairs that use it.
+    pub(crate) fn deregister(&mut self, device: &mut dyn Device) -> Result<()> {
         device.deregister(self.region)
     }
 
-    /// A device may still use it: it is never freed.
-    pub fn keep(&mut self) {
+    /// Marks the memory as never to be freed, because a device may still access it.
+    pub(crate) fn keep(&mut self) {
         self.kept = true;
     }
 }
@@ -128,7 +129,8 @@ impl Drop for Memory {
         if self.kept {
             return;
         }
-        // SAFETY: allocated with this layout; no device uses it any more, or `keep` would have been called.
+        // SAFETY: allocated with this layout; no device uses it any more, or `keep` would have been
+        // called.
         unsafe { dealloc(self.bytes.as_ptr(), self.layout) };
     }
 }

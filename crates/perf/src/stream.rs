@@ -1,47 +1,55 @@
-//! Streams: as many messages under way as the send queue holds, by perftest's procedure.
+//! Streams: as many outstanding messages as the send queue holds, by perftest's procedure.
 //!
-//! Each queue pair posts until it has `tx-depth` requests that are not complete; of every hundred messages one asks for a
-//! completion, of long ones each does. The time is from the first post to the last completion. With two directions each end
-//! measures what it sends, and the sum is told. What a transport without acknowledgement loses shows only at the receiver,
-//! which measures for itself, from its first message to its last.
+//! Each queue pair posts until it has `tx-depth` outstanding work requests. One of a hundred
+//! messages is signaled, of long messages each one. The time is from the first post to the last
+//! completion.
+//!
+//! With two directions, each side measures what it sends, and the result is the sum. Losses of a
+//! transport service without acknowledgements show only at the receiver, which measures from its
+//! first message to its last.
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::end::{End, HERE};
-use crate::plan::{Transport, Verb};
+use crate::benchmark::{TransportService, Verb};
+use crate::side::{HERE, Side};
 
-/// What one end has seen of one direction.
+/// The count of one side for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
+    /// The number of messages.
     pub messages: usize,
-    /// Those that came within `picos`: of received ones all but those that the first look found.
+    /// The number of messages within `picos`: of received ones, all but those of the first poll.
     pub timed: usize,
-    /// Of sent messages from the first post to the last completion, of received ones from the first look to the last.
+    /// Time in picoseconds: of sent messages from the first post to the last completion, of
+    /// received ones from the first successful poll to the last.
     pub picos: u64,
 }
 
-/// What both ends have seen, both directions added up.
+/// The result of a stream: both directions added up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
+    /// The number of messages sent.
     pub sent: usize,
-    /// Messages a second.
+    /// Messages sent per second.
     pub sent_rate: f64,
-    /// Only of sends: nobody counts the arrival of a write.
+    /// Number of messages received, and messages per second; only of sends, because nothing counts
+    /// the arrival of a write.
     pub received: Option<(usize, f64)>,
 }
 
-pub fn stream(end: &mut End, size: usize, iterations: usize) -> Result<Stream> {
-    let client = end.place.is_client();
-    let both = end.plan.bidirectional;
+/// Runs this side of a stream of `iterations` messages of `size` bytes on each queue pair.
+pub(crate) fn stream(side: &mut Side, size: usize, iterations: usize) -> Result<Stream> {
+    let client = side.target.is_client();
+    let both = side.plan.bidirectional;
     let sends = client || both;
-    let receives = end.plan.verb() == Verb::Send && (!client || both);
-    let depth = end.plan.rx_depth(iterations);
+    let receives = side.plan.verb() == Verb::Send && (!client || both);
+    let depth = side.plan.rx_depth(iterations);
     if receives {
-        end.post_receives(depth)?;
+        side.post_receives(depth)?;
     }
-    end.place.oob_send(HERE)?;
+    side.target.oob_send(HERE)?;
     let mut flow = Flow {
         size,
         iterations: if sends { iterations } else { 0 },
@@ -52,14 +60,16 @@ pub fn stream(end: &mut End, size: usize, iterations: usize) -> Result<Stream> {
         first: 0,
         theirs: None,
     };
-    flow.run(end, receives)?;
-    let own_sent = flow.sent.context("all that was posted is complete")?;
+    flow.run(side, receives)?;
+    let own_sent = flow
+        .sent
+        .context("the stream ended before all its messages were sent")?;
     let their_sent = match flow.theirs {
         Some(tally) => tally,
-        None => tally(&end.place.hear()?)?,
+        None => tally(&side.target.hear()?)?,
     };
-    let their_received = tally(&end.place.swap(&serde_json::to_string(&flow.received)?)?)?;
-    let received = (end.plan.verb() == Verb::Send).then(|| {
+    let their_received = tally(&side.target.swap(&serde_json::to_string(&flow.received)?)?)?;
+    let received = (side.plan.verb() == Verb::Send).then(|| {
         let (own, theirs) = (flow.received, their_received);
         (own.messages + theirs.messages, own.rate() + theirs.rate())
     });
@@ -71,7 +81,7 @@ pub fn stream(end: &mut End, size: usize, iterations: usize) -> Result<Stream> {
 }
 
 impl Tally {
-    /// Messages a second.
+    /// Messages per second.
     fn rate(self) -> f64 {
         match self.picos {
             0 => 0.0,
@@ -81,142 +91,144 @@ impl Tally {
 }
 
 fn tally(words: &str) -> Result<Tally> {
-    serde_json::from_str(words).context("what the other end has counted makes no sense")
+    serde_json::from_str(words).context("cannot read the counts of the other side")
 }
 
+/// The state of a stream on this side.
 struct Flow {
     size: usize,
-    /// Messages of each queue pair.
+    /// Messages to send on each queue pair.
     iterations: usize,
     depth: usize,
-    /// When the other end was heard to be there, from when on messages may be sent.
+    /// The moment when the other side was ready; messages may be sent from then on.
     start: Option<u64>,
-    /// When all that was posted is complete.
+    /// This side's count, once all messages are complete.
     sent: Option<Tally>,
     received: Tally,
     first: u64,
-    /// What the other end has sent, once it says so.
+    /// The other side's count of sent messages, once it has arrived.
     theirs: Option<Tally>,
 }
 
 impl Flow {
-    fn run(&mut self, end: &mut End, receives: bool) -> Result<()> {
-        let before: Vec<usize> = end.lanes.iter().map(|lane| lane.posted).collect();
+    fn run(&mut self, side: &mut Side, receives: bool) -> Result<()> {
+        let before: Vec<usize> = side.qps.iter().map(|own| own.posted).collect();
         let mut silence = None;
         loop {
             let mut found = 0;
             if let (Some(start), None) = (self.start, self.sent) {
-                found += self.send(end, &before, start)?;
+                found += self.send(side, &before, start)?;
             }
             if receives {
-                found += self.receive(end)?;
+                found += self.receive(side)?;
             }
-            if self.sent.is_some() && (!receives || self.all_here()) {
+            if self.sent.is_some() && (!receives || self.all_received()) {
                 return Ok(());
             }
-            // Words come by a slow way, which is asked only while nothing else comes.
+            // The control connection is slow: it is polled only while nothing else arrives.
             if found == 0 && (self.start.is_none() || receives && self.theirs.is_none()) {
-                found += self.listen(end)?;
+                found += self.listen(side)?;
             }
             if found > 0 {
-                end.place.found()?;
+                side.target.found()?;
                 silence = None;
                 continue;
             }
-            let lossy = end.plan.transport != Transport::Rc;
+            let lossy = side.plan.transport != TransportService::Rc;
             if self.sent.is_none() || self.theirs.is_none() || !lossy {
-                end.place.idle(u64::MAX)?;
+                side.target.idle(u64::MAX)?;
                 continue;
             }
-            // The rest may be lost: how long has nothing come?
-            let (now, quiet) = (end.place.clock(), end.place.quiet());
+            // The rest may be lost: stop after a time without arrivals.
+            let (now, quiet) = (side.target.clock(), side.target.quiet());
             let since = *silence.get_or_insert(now);
             if now - since >= quiet * 1000 {
                 return Ok(());
             }
-            end.place.idle(quiet)?;
+            side.target.idle(quiet)?;
         }
     }
 
-    /// First the other end says that it is there, then what it has sent.
-    fn listen(&mut self, end: &mut End) -> Result<usize> {
-        let Some(words) = end.place.oob_recv()? else {
+    /// Polls for the messages of the other side: first that it is ready, then its count.
+    fn listen(&mut self, side: &mut Side) -> Result<usize> {
+        let Some(words) = side.target.oob_recv()? else {
             return Ok(0);
         };
         match (self.start, words == HERE) {
-            (None, true) => self.start = Some(end.place.clock()),
+            (None, true) => self.start = Some(side.target.clock()),
             (None, false) => {
-                bail!("the other end is somewhere else in the benchmark: it says {words:?}")
+                bail!("the other side is at another point of the benchmark: it sent {words:?}")
             }
             (Some(_), _) => self.theirs = Some(tally(&words)?),
         }
         Ok(1)
     }
 
-    fn all_here(&self) -> bool {
+    fn all_received(&self) -> bool {
         self.theirs
             .is_some_and(|theirs| theirs.messages == self.received.messages)
     }
 
-    /// Posts what fits and takes completions; what it has moved.
-    fn send(&mut self, end: &mut End, before: &[usize], start: u64) -> Result<usize> {
-        let (depth, every) = (end.plan.tx_depth(), end.plan.signal_every(self.size));
+    /// Posts messages while the queues have room, and takes completions. Returns the number of
+    /// both.
+    fn send(&mut self, side: &mut Side, before: &[usize], start: u64) -> Result<usize> {
+        let (depth, every) = (side.plan.tx_depth(), side.plan.signal_every(self.size));
         let mut moved = 0;
         let mut left = 0;
-        for (lane, before) in before.iter().enumerate() {
+        for (qp, before) in before.iter().enumerate() {
             loop {
-                let own = &end.lanes[lane];
+                let own = &side.qps[qp];
                 let message = own.posted - before;
                 if message == self.iterations || own.under_way() == depth {
                     break;
                 }
                 let last = message + 1 == self.iterations;
-                let offset = End::cycle(self.size, message);
-                end.post(
-                    lane,
+                let offset = Side::cycle(self.size, message);
+                side.post(
+                    qp,
                     self.size,
                     offset,
                     last || (message + 1).is_multiple_of(every),
                 )?;
                 moved += 1;
             }
-            left += end.lanes[lane].under_way();
+            left += side.qps[qp].under_way();
         }
         if left > 0 {
-            let done = end.take_sent()?;
+            let done = side.take_sent()?;
             moved += done;
             left -= done;
         }
         if left == 0
-            && end
-                .lanes
+            && side
+                .qps
                 .iter()
                 .zip(before)
-                .all(|(lane, before)| lane.posted - before == self.iterations)
+                .all(|(own, before)| own.posted - before == self.iterations)
         {
-            let messages = self.iterations * end.lanes.len();
+            let messages = self.iterations * side.qps.len();
             let own = Tally {
                 messages,
                 timed: messages,
-                picos: end.place.clock() - start,
+                picos: side.target.clock() - start,
             };
             self.sent = Some(own);
-            end.place.oob_send(&serde_json::to_string(&own)?)?;
+            side.target.oob_send(&serde_json::to_string(&own)?)?;
         }
         Ok(moved)
     }
 
-    fn receive(&mut self, end: &mut End) -> Result<usize> {
-        let count = end.take_received()?;
+    fn receive(&mut self, side: &mut Side) -> Result<usize> {
+        let count = side.take_received()?;
         if count > 0 {
-            let now = end.place.clock();
+            let now = side.target.clock();
             match self.received.messages {
                 0 => self.first = now,
                 _ => self.received.timed += count,
             }
             self.received.messages += count;
             self.received.picos = now - self.first;
-            end.post_receives(self.depth)?;
+            side.post_receives(self.depth)?;
         }
         Ok(count)
     }

@@ -1,5 +1,5 @@
-//! What the user sees while the benchmarks run, all of it on standard error: a bar when it takes
-//! longer than two seconds, and what the libraries have to say.
+//! Progress output on standard error while benchmarks run: a bar once they have taken two seconds,
+//! and the lines that MPI libraries print.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stderr};
@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// Time without a progress bar, so that short runs show none.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// Progress bar and library output of one run. The bar appears only on a terminal and disappears
+/// when this value is dropped.
 pub struct Console {
     bar: ProgressBar,
     since: Instant,
@@ -17,6 +20,7 @@ pub struct Console {
 }
 
 impl Console {
+    /// A console for a run of `steps` steps.
     pub fn new(steps: usize) -> Console {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
@@ -29,12 +33,13 @@ impl Console {
         }
     }
 
-    /// What is going on now.
-    pub fn doing(&mut self, what: String) {
-        self.bar.set_message(what);
+    /// Sets the text beside the bar.
+    pub fn doing(&mut self, activity: String) {
+        self.bar.set_message(activity);
         self.show();
     }
 
+    /// Advances the bar by one step.
     pub fn step(&mut self) {
         self.bar.inc(1);
         self.show();
@@ -47,7 +52,7 @@ impl Console {
         }
     }
 
-    /// A line that came from a library; the same words only once.
+    /// Prints a line of output of the library `label`. A repeated line is printed only once.
     pub fn library_says(&mut self, label: &str, text: &str) {
         let line = format!("[{label}] {text}");
         if !text.trim().is_empty() && self.said.insert(line.clone()) {

@@ -1,7 +1,9 @@
-//! How measurements are shown: tables of text, plots, sizes, units and percentiles, and a bar while work is under way.
+//! Presentation of measurements: text tables, plots, sizes, units, percentiles and a progress bar;
+//! and the parsing of numbers on command lines.
 //!
 //! What must always hold: nothing here measures, and nothing here knows what was measured.
 
+pub mod arguments;
 pub mod console;
 pub mod plot;
 pub mod sizes;

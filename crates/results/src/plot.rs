@@ -1,6 +1,6 @@
-//! Measurements as a picture: SVG or PNG, by the ending of the file's name.
+//! Plots of measurements as SVG or PNG, by the suffix of the file's name.
 //!
-//! The letters come with this crate (`assets/`), so that a PNG has text on a machine without fonts.
+//! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,12 +18,12 @@ use crate::unit::Unit;
 
 const FONT: &[u8] = include_bytes!("../assets/roboto-subset.ttf");
 const FAMILY: &str = "sans-serif";
-/// Of one panel, before scaling.
+/// Width and height of one panel, before scaling.
 const PANEL: (u32, u32) = (800, 500);
-/// A bitmap has so many pixels for each unit, lest its letters be coarse.
+/// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
 const PIXELS: u32 = 2;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito), strongest first.
+/// Colours that are distinct for any colour vision (Okabe and Ito), strongest first.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -36,27 +36,31 @@ const COLOURS: [RGBColor; 7] = [
 const GRID: RGBColor = RGBColor(225, 225, 225);
 const INK: RGBColor = RGBColor(50, 50, 50);
 
-/// Which kind of file, before anything is measured.
+/// The format of a plot's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ImageFormat {
+    /// Scalable Vector Graphics.
     Svg,
+    /// Portable Network Graphics.
     Png,
 }
 
-impl Kind {
-    pub fn of(path: &Path) -> Result<Kind> {
+impl ImageFormat {
+    /// The format that the suffix of `path` names. Callers ask before they measure, so that a wrong
+    /// name fails at once.
+    pub fn of(path: &Path) -> Result<ImageFormat> {
         match path.extension().and_then(|end| end.to_str()) {
-            Some("svg") => Ok(Kind::Svg),
-            Some("png") => Ok(Kind::Png),
+            Some("svg") => Ok(ImageFormat::Svg),
+            Some("png") => Ok(ImageFormat::Png),
             _ => bail!(
-                "--plot {}: the name must end in .svg or .png",
+                "--plot {}: the file's name must end in .svg or .png",
                 path.display()
             ),
         }
     }
 }
 
-/// Panels on one page, two in a row.
+/// Draws the panels on one page, two in a row.
 pub fn draw(panels: &[Panel], path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
@@ -73,12 +77,12 @@ pub fn draw(panels: &[Panel], path: &Path) -> Result<()> {
             PANEL.1 * rows as u32 * scale,
         )
     };
-    match Kind::of(path)? {
-        Kind::Svg => {
+    match ImageFormat::of(path)? {
+        ImageFormat::Svg => {
             let area = SVGBackend::new(path, size(1)).into_drawing_area();
             page(&area, panels, (rows, columns), 1)
         }
-        Kind::Png => {
+        ImageFormat::Png => {
             let area = BitMapBackend::new(path, size(PIXELS)).into_drawing_area();
             page(&area, panels, (rows, columns), PIXELS)
         }
@@ -100,29 +104,36 @@ fn page<B: DrawingBackend>(
     area.present().map_err(drawn)
 }
 
-/// What one coordinate system shows.
+/// One coordinate system.
 pub struct Panel {
+    /// The text above it.
     pub title: String,
+    /// The unit of the values.
     pub unit: Unit,
+    /// The kind of horizontal axis.
     pub across: Across,
-    /// What goes across.
+    /// The label of the horizontal axis.
     pub quantity: String,
+    /// The curves, or bars.
     pub series: Vec<Series>,
 }
 
-/// What the points of a panel's series lie along.
+/// The kind of a panel's horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
-    /// Message sizes, on a scale of powers of two.
+    /// Sizes in bytes, on a logarithmic scale.
     Sizes,
+    /// Numbers of ranks, on a linear scale.
     Ranks,
-    /// One number for each series.
+    /// None: each series is a single bar.
     Nothing,
 }
 
+/// One curve or bar.
 pub struct Series {
+    /// Its name in the legend.
     pub name: String,
-    /// Where it lies across, and the value, which is above 0.
+    /// Position on the horizontal axis, and the value, which is above 0.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -275,7 +286,7 @@ impl Panel {
         Ok(())
     }
 
-    /// Title and margins.
+    /// A chart with title and margins.
     fn frame<'a, 'b, B: DrawingBackend>(
         &self,
         area: &'a DrawingArea<B, Shift>,
@@ -292,7 +303,7 @@ impl Panel {
     }
 }
 
-/// A straight scale with ticks where we want them.
+/// A linear scale with given ticks.
 struct Axis {
     range: Range<f64>,
     ticks: Vec<f64>,
@@ -336,7 +347,7 @@ fn doublings(left: f64, right: f64) -> Vec<f64> {
         .collect()
 }
 
-/// 1, 2 and 5 of every power of ten; only the powers where that would be too many.
+/// Ticks at 1, 2 and 5 times every power of ten; over a wide range only at the powers.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = if high - low > 3.5 {
         &[1.0]
@@ -348,7 +359,7 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     ticks.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
-/// A number for an axis: no trailing zeros.
+/// A number for an axis, without trailing zeros.
 fn plain(value: f64) -> String {
     let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
     let text = format!("{value:.digits$}");
@@ -360,99 +371,4 @@ fn plain(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn latency() -> Panel {
-        let series = |name: &str, factor: f64| Series {
-            name: name.into(),
-            points: (0..=22)
-                .map(|bits| f64::from(1 << bits))
-                .map(|size| (size, (0.2 + size / 1e4) * factor))
-                .collect(),
-        };
-        Panel {
-            title: "latency, 2 ranks".into(),
-            unit: Unit::Microseconds,
-            across: Across::Sizes,
-            quantity: "message size".into(),
-            series: vec![series("own", 1.0), series("peer", 2.0)],
-        }
-    }
-
-    fn drawn(panel: Panel, name: &str) -> Vec<u8> {
-        let file = std::env::temp_dir().join(format!("plot-{}-{name}", std::process::id()));
-        draw(&[panel], &file).unwrap();
-        let bytes = std::fs::read(&file).unwrap();
-        std::fs::remove_file(file).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn an_svg_names_axes_units_ticks_and_libraries() {
-        let svg = String::from_utf8(drawn(latency(), "a.svg")).unwrap();
-        let texts = [
-            "latency, 2 ranks",
-            "message size",
-            "time, µs",
-            "1 B",
-            "4 KiB",
-            "4 MiB",
-            "own",
-            "peer",
-        ];
-        for text in texts {
-            assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
-        }
-        assert!(svg.trim_end().ends_with("</svg>"));
-        assert_eq!(svg.matches("<circle").count(), 2 * 23);
-    }
-
-    /// Where no letter is drawn, the title's strip is white.
-    #[test]
-    fn a_png_has_letters_and_both_colours() {
-        let png = drawn(latency(), "a.png");
-        let image = image::load_from_memory(&png).unwrap().to_rgb8();
-        assert_eq!(image.dimensions(), (PANEL.0 * PIXELS, PANEL.1 * PIXELS));
-        let dark = |x, y| image.get_pixel(x, y).0.iter().all(|&part| part < 128);
-        let title = (0..image.width()).flat_map(|x| (0..60).map(move |y| (x, y)));
-        assert!(title.filter(|&(x, y)| dark(x, y)).count() > 100, "no title");
-        for RGBColor(r, g, b) in [COLOURS[0], COLOURS[1]] {
-            assert!(image.pixels().filter(|pixel| pixel.0 == [r, g, b]).count() > 500);
-        }
-    }
-
-    #[test]
-    fn one_number_each_becomes_bars() {
-        let one = |name: &str, value| Series {
-            name: name.into(),
-            points: vec![(0.0, value)],
-        };
-        let panel = Panel {
-            across: Across::Nothing,
-            series: vec![one("own", 12.0), one("peer", 120.0)],
-            ..latency()
-        };
-        let svg = String::from_utf8(drawn(panel, "b.svg")).unwrap();
-        assert!(svg.contains("\nown\n") && svg.contains("\n120\n"), "{svg}");
-    }
-
-    #[test]
-    fn other_endings_are_refused_and_folders_that_are_not_there_named() {
-        assert!(Kind::of(Path::new("a.pdf")).is_err());
-        let error = draw(&[latency()], Path::new("/nonexistent/a.png")).unwrap_err();
-        assert!(format!("{error:#}").contains("/nonexistent/a.png"));
-    }
-
-    #[test]
-    fn ticks_are_few_and_round() {
-        assert_eq!(doublings(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(doublings(0.0, 22.0).len(), 12);
-        let labels: Vec<String> = decades(-0.7, 1.1)
-            .iter()
-            .map(|y| plain(10f64.powf(*y)))
-            .collect();
-        assert_eq!(labels, ["0.2", "0.5", "1", "2", "5", "10"]);
-        assert_eq!(plain(20_000.0), "20000");
-    }
-}
+mod tests;

@@ -1,33 +1,60 @@
-//! Sizes of messages: how they are read and written.
+//! Message sizes as text: parsing and formatting.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-/// The most one message may hold: counts are C ints, and both sides hold buffers of it.
+/// The largest message of a benchmark, in bytes: counts are C `int`s, and both sides allocate
+/// buffers of this size.
 pub const LARGEST: usize = 1 << 30;
 
-/// A number of bytes: `4096`, `4K`, `4KiB`, `1M`.
+/// Parses a message size of at most [`LARGEST`] bytes.
+///
+/// A suffix K, M or G, also KiB, MiB or GiB, means a power of 1024.
+///
+/// ```
+/// assert_eq!(results::sizes::parse_bytes("4K").unwrap(), 4096);
+/// ```
 pub fn parse_bytes(text: &str) -> Result<usize> {
+    match parse_suffixed(text)? {
+        Some(bytes) if bytes <= LARGEST as u64 => Ok(bytes as usize),
+        _ => bail!(
+            "{text:?} is larger than the largest message, {}",
+            size_label(LARGEST)
+        ),
+    }
+}
+
+/// Parses a size in bytes of at most `most`, with the suffixes of [`parse_bytes`].
+pub fn parse_bytes_up_to(text: &str, most: u64) -> Result<u64> {
+    match parse_suffixed(text)? {
+        Some(bytes) if bytes <= most => Ok(bytes),
+        _ => bail!("{text:?} is larger than {most} bytes, the most that is valid here"),
+    }
+}
+
+/// `None` for a number of bytes that 64 bits cannot hold.
+fn parse_suffixed(text: &str) -> Result<Option<u64>> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,
         "k" | "kib" => 10,
         "m" | "mib" => 20,
         "g" | "gib" => 30,
-        unit => bail!("{text:?} is no size: {unit:?} is none of K, M, G"),
+        unit => bail!("{text:?} is not a size: {unit:?} is none of K, M, G"),
     };
-    let number: usize = digits
-        .parse()
-        .with_context(|| format!("{text:?} is no size in bytes"))?;
-    match number.checked_mul(1 << shift) {
-        Some(bytes) if bytes <= LARGEST => Ok(bytes),
-        _ => bail!(
-            "{text:?} is more than the largest message, {}",
-            size_label(LARGEST)
-        ),
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        bail!("{text:?} is not a size in bytes; valid are whole numbers such as 8 or 64K");
     }
+    // Only digits: parsing fails where there are too many.
+    let number = digits.parse::<u64>().ok();
+    Ok(number.and_then(|number| number.checked_mul(1 << shift)))
 }
 
-/// `64`, `4 KiB`, `1 MiB`: powers of 1024 where they are whole.
+/// A size for people: the largest unit of 1024 that gives a whole number.
+///
+/// ```
+/// assert_eq!(results::sizes::size_label(1536), "1536 B");
+/// assert_eq!(results::sizes::size_label(4096), "4 KiB");
+/// ```
 pub fn size_label(bytes: usize) -> String {
     match bytes {
         b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
@@ -40,6 +67,15 @@ pub fn size_label(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_suffixes_and_limits() {
+        assert_eq!(parse_bytes("1g").unwrap(), LARGEST);
+        assert_eq!(parse_bytes_up_to("4G", 4 << 30).unwrap(), 4 << 30);
+        for text in ["", "K", "-1", "1.5K", "4X", "2G", "99999999999999999999"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn labels() {

@@ -1,6 +1,6 @@
-//! Medians, percentiles, and how many digits are worth telling.
+//! Medians, percentiles, and rounding to significant digits.
 
-/// The middle value, or the mean of the two in the middle. Of nothing: NaN.
+/// The middle value, or the mean of the two middle values. NaN for an empty slice.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     match sorted.len() {
@@ -10,7 +10,8 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The least of `sorted` that `percent` of the values do not exceed (nearest rank).
+/// The smallest value of `sorted` that at least `percent` of the values do not exceed (nearest
+/// rank). NaN for an empty slice.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     if sorted.is_empty() {
         return f64::NAN;
@@ -19,17 +20,30 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     sorted[rank.clamp(1, sorted.len()) - 1]
 }
 
+/// The smallest value. NaN for an empty slice.
 pub fn min(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::min)
 }
 
+/// The largest value. NaN for an empty slice.
 pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// Six significant digits: more than any of it is worth.
+/// `value` rounded to `count` significant digits, at least 1.
+///
+/// ```
+/// assert_eq!(results::stats::round_to(2.51449, 4), 2.514);
+/// ```
+pub fn round_to(value: f64, count: usize) -> f64 {
+    let decimals = count.saturating_sub(1);
+    format!("{value:.decimals$e}").parse().unwrap_or(value)
+}
+
+/// `value` rounded to six significant digits, as JSON shows measurements: more than any
+/// measurement has.
 pub fn digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
+    round_to(value, 6)
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {

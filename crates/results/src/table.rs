@@ -1,38 +1,44 @@
-//! Tables of text, and how numbers stand in them.
+//! Text tables in the one style of this project, and the formatting of numbers in them.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::unit::Unit;
 
-/// A table as lines. Numbers stand right, the words in the first `left` columns left.
+/// A table as lines of text without trailing blanks. The first `left` columns are aligned to the
+/// left, all others to the right.
 pub fn lines(header: Vec<String>, rows: Vec<Vec<String>>, left: usize) -> String {
+    aligned(header, rows, |column| column < left)
+}
+
+/// A table as lines of text without trailing blanks. `is_left` says which columns, counted from 0,
+/// are aligned to the left.
+pub fn aligned(
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    is_left: impl Fn(usize) -> bool,
+) -> String {
     let mut table = Table::new();
     table.set_header(header);
     table.add_rows(rows);
-    align(&mut table, left);
-    let lines = table.lines().map(|row| row.trim_end().to_owned() + "\n");
-    lines.collect()
-}
-
-fn align(table: &mut Table, left: usize) {
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line));
     table.set_content_arrangement(ContentArrangement::Disabled);
     for (at, column) in table.column_iter_mut().enumerate() {
-        let side = if at < left {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        };
-        column.set_cell_alignment(side);
+        column.set_cell_alignment(match is_left(at) {
+            true => CellAlignment::Left,
+            false => CellAlignment::Right,
+        });
     }
+    let lines = table.lines().map(|row| row.trim_end().to_owned() + "\n");
+    lines.collect()
 }
 
+/// `value` with three significant digits, in the unit of [`Unit::shown`].
 pub fn number(value: f64, unit: Unit) -> String {
     significant(unit.scaled(value))
 }
 
-/// Of a quotient, where there is one.
+/// A quotient with two decimals; a dash where there is none.
 pub fn ratio(value: f64) -> String {
     if value.is_finite() {
         format!("{value:.2}")
@@ -41,7 +47,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// Three significant digits, whole numbers from a hundred.
+/// `value` with three significant digits, as a whole number from 100 on; a dash for NaN.
 pub fn significant(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".into(),
@@ -54,7 +60,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// Each once, in the order of first appearance.
+/// The items without repetitions, in the order of first appearance.
 pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {

@@ -1,15 +1,22 @@
-//! What a number is of.
+//! Units of measurements.
 
+/// The unit of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Microseconds, a time.
     Microseconds,
+    /// Milliseconds, a time.
     Milliseconds,
+    /// Megabytes (10⁶ bytes) per second, a bandwidth.
     MegabytesPerSecond,
+    /// Messages per second, a rate.
     MessagesPerSecond,
+    /// Kibibytes, an amount of memory.
     Kibibytes,
 }
 
 impl Unit {
+    /// The name in JSON, in ASCII.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Microseconds => "us",
@@ -20,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// For headings and axes.
+    /// The symbol in headings and on axes.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Microseconds => "µs",
@@ -28,6 +35,7 @@ impl Unit {
         }
     }
 
+    /// The quantity that has this unit, for the label of an axis.
     pub fn quantity(self) -> &'static str {
         match self {
             Unit::Microseconds | Unit::Milliseconds => "time",
@@ -37,11 +45,12 @@ impl Unit {
         }
     }
 
+    /// Whether a larger value is a better result.
     pub fn more_is_better(self) -> bool {
         matches!(self, Unit::MegabytesPerSecond | Unit::MessagesPerSecond)
     }
 
-    /// The unit in which [`table::number`](crate::table::number) shows a value.
+    /// The symbol of the unit in which [`table::number`](crate::table::number) shows a value.
     pub fn shown(self) -> &'static str {
         match self {
             Unit::MessagesPerSecond => "M msg/s",
@@ -50,7 +59,7 @@ impl Unit {
         }
     }
 
-    /// A value in the unit of [`shown`](Unit::shown).
+    /// `value` converted to the unit of [`shown`](Unit::shown).
     pub fn scaled(self, value: f64) -> f64 {
         match self {
             Unit::MessagesPerSecond => value / 1e6,

@@ -1,54 +1,60 @@
-//! Published figures as data: what a paper says, and which experiment says it again.
+//! Published figures as data: the claims of a paper, and the experiment that measures each again.
 
 use anyhow::{Context, Result, bail};
+use results::stats::round_to;
 use serde::{Deserialize, Serialize};
 
 /// A paper's figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Paper {
+pub(crate) struct Paper {
     /// The modelled machine.
-    pub fabric: String,
-    /// Bytes of a message that counts as small.
-    pub small: usize,
+    pub(crate) fabric: String,
+    /// The size in bytes of a message that counts as small.
+    pub(crate) small: usize,
+    /// The designs that the paper compares.
     #[serde(rename = "design")]
-    pub designs: Vec<Design>,
+    pub(crate) designs: Vec<Design>,
+    /// Its published figures.
     #[serde(rename = "claim")]
-    pub claims: Vec<Claim>,
+    pub(crate) claims: Vec<Claim>,
 }
 
+/// A design of the software under study.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Design {
-    pub name: String,
-    pub about: String,
+pub(crate) struct Design {
+    pub(crate) name: String,
+    pub(crate) about: String,
 }
 
-/// One figure.
+/// One published figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
-    pub id: String,
-    pub about: String,
-    pub published: f64,
-    pub unit: String,
-    pub role: Role,
-    /// The paper says that it is no less, rather than how much it is.
+pub(crate) struct Claim {
+    pub(crate) id: String,
+    pub(crate) about: String,
+    pub(crate) published: f64,
+    pub(crate) unit: String,
+    pub(crate) role: Role,
+    /// The paper gives a lower bound rather than a value.
     #[serde(default)]
-    pub at_least: bool,
-    pub figure: Figure,
+    pub(crate) at_least: bool,
+    pub(crate) figure: Figure,
 }
 
-/// Whether a constant of the model was chosen by looking at the figure.
+/// Whether a constant of the model was tuned to the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub(crate) enum Role {
+    /// A constant was tuned to it.
     Calibration,
+    /// No constant was.
     Prediction,
 }
 
 impl Role {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Role::Calibration => "calibration",
             Role::Prediction => "prediction",
@@ -56,41 +62,43 @@ impl Role {
     }
 }
 
-/// From which experiment it comes.
+/// The measurement that reproduces a claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Figure {
-    /// Of small messages in this design.
+pub(crate) enum Figure {
+    /// Latency of small messages with a design.
     Latency(String),
-    /// The highest of all sizes in this design.
+    /// The highest bandwidth over all sizes with a design.
     Peak(String),
-    /// Of two claims.
+    /// The ratio of two claims.
     Ratio([String; 2]),
-    /// Of the peaks of two designs.
+    /// The ratio of the highest bandwidths of two designs.
     Peaks([String; 2]),
+    /// The smallest chunk with the highest bandwidth.
     BestChunk,
-    /// Of the latencies of send and receive and of RDMA write, without MPI.
+    /// The ratio of the latencies of send and of RDMA write, without MPI.
     Verbs,
-    /// Of the times that whole programs' messages take in two designs.
+    /// The ratio of the times of whole programs' messages with two designs.
     Kernels([String; 2]),
 }
 
-/// What the model says of a claim.
+/// The result of the comparison of a claim with the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Within [`CLOSE`] of what was published, or at least that where the paper says so.
+pub(crate) enum Verdict {
+    /// The prediction is within [`CLOSE`] of the published figure; for a lower bound, also above
+    /// it.
     Holds,
-    /// Further off.
+    /// The prediction is further off.
     Differs,
-    /// The other way round.
+    /// The prediction is below the published lower bound.
     Contradicted,
-    /// There is no experiment for it.
+    /// No experiment reproduces the claim.
     NotModelled,
 }
 
 impl Verdict {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::Differs => "differs",
@@ -100,25 +108,25 @@ impl Verdict {
     }
 }
 
-/// How far off a prediction may be, in percent.
-pub const CLOSE: f64 = 10.0;
+/// Greatest error of a prediction that holds, in percent.
+pub(crate) const CLOSE: f64 = 10.0;
 
-/// A claim beside what came out.
+/// A claim with its predicted figure and verdict.
 #[derive(Clone, Debug, Serialize)]
-pub struct Scored {
-    pub claim: String,
-    pub published: f64,
-    pub predicted: Option<f64>,
-    pub unit: String,
-    pub error_percent: Option<f64>,
-    pub verdict: Verdict,
-    pub role: Role,
+pub(crate) struct ScoredClaim {
+    pub(crate) claim: String,
+    pub(crate) published: f64,
+    pub(crate) predicted: Option<f64>,
+    pub(crate) unit: String,
+    pub(crate) error_percent: Option<f64>,
+    pub(crate) verdict: Verdict,
+    pub(crate) role: Role,
     #[serde(skip)]
-    pub about: String,
+    pub(crate) about: String,
 }
 
-/// What experiments found.
-pub trait Findings {
+/// The results of all experiments.
+pub(crate) trait Findings {
     fn latency(&self, design: &str) -> Option<f64>;
     fn peak(&self, design: &str) -> Option<f64>;
     fn best_chunk(&self) -> Option<f64>;
@@ -127,16 +135,16 @@ pub trait Findings {
 }
 
 impl Paper {
-    /// `name` says which, if it cannot be read.
-    pub fn read(name: &str, text: &str) -> Result<Paper> {
+    /// Parses a paper's figures. `name` is its name in errors.
+    pub(crate) fn read(name: &str, text: &str) -> Result<Paper> {
         let paper: Paper =
-            toml::from_str(text).with_context(|| format!("the figures of {name}"))?;
+            toml::from_str(text).with_context(|| format!("cannot read the figures of {name}"))?;
         for claim in &paper.claims {
             if let Figure::Ratio(of) = &claim.figure
                 && let Some(unknown) = of.iter().find(|id| paper.claim(id).is_none())
             {
                 bail!(
-                    "{name}: {} is a ratio of {unknown}, which is no claim",
+                    "{name}: {} is a ratio of {unknown}, which is not a claim",
                     claim.id
                 );
             }
@@ -150,7 +158,7 @@ impl Paper {
 
     fn predict(&self, figure: &Figure, found: &impl Findings) -> Option<f64> {
         let of = |id: &String| match &self.claim(id)?.figure {
-            // One step, so that no circle can be followed for ever.
+            // A ratio of ratios is not followed, so there can be no cycle.
             Figure::Ratio(_) => None,
             figure => self.predict(figure, found),
         };
@@ -165,7 +173,8 @@ impl Paper {
         }
     }
 
-    pub fn score(&self, found: &impl Findings) -> Vec<Scored> {
+    /// Compares all claims with the results of experiments.
+    pub(crate) fn score(&self, found: &impl Findings) -> Vec<ScoredClaim> {
         let score = |claim: &Claim| {
             let predicted = self.predict(&claim.figure, found);
             let error = predicted.map(|value| (value / claim.published - 1.0) * 100.0);
@@ -175,10 +184,10 @@ impl Paper {
                 Some(error) if error.abs() <= CLOSE => Verdict::Holds,
                 Some(_) => Verdict::Differs,
             };
-            Scored {
+            ScoredClaim {
                 claim: claim.id.clone(),
                 published: claim.published,
-                predicted: predicted.map(digits),
+                predicted: predicted.map(four_digits),
                 unit: claim.unit.clone(),
                 error_percent: error.map(|error| (error * 10.0).round() / 10.0),
                 verdict,
@@ -190,11 +199,11 @@ impl Paper {
     }
 }
 
-/// Four significant digits, as many as papers give; whole numbers stay what they are.
-fn digits(value: f64) -> f64 {
+/// `value` with four significant digits, the precision of papers. Whole numbers stay as they are.
+fn four_digits(value: f64) -> f64 {
     match value.fract() == 0.0 {
         true => value,
-        false => format!("{value:.3e}").parse().unwrap_or(value),
+        false => round_to(value, 4),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The study of MPICH2's RDMA channel: four designs of it and a rendezvous one level up, on the machine of the paper.
+//! The study of MPICH2's RDMA channel: four designs of the channel and a rendezvous above it, on
+//! the machine of the paper.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,10 +13,11 @@ const PAPER: &str = include_str!("../data/rdma-channel.toml");
 /// Message sizes of the curves of latency and of bandwidth.
 const LATENCY: &str = "4:64K";
 const BANDWIDTH: &str = "4:1M";
-/// The message whose bandwidth the chunk size is chosen by.
+/// The message size for the choice of the chunk size.
 const LONG: &str = "1M:1M";
-/// What kernels of whole programs send, on all nodes: the benchmark, its sizes, and that which comes closest to class A of
-/// the NAS parallel benchmarks on eight nodes (LU: 5 numbers of 8 bytes for each of 16 or 32 cells; IS: 2^23 keys of 4 bytes).
+/// Benchmarks that send the messages of whole programs on all nodes. `usual` is the size closest to
+/// class A of the NAS parallel benchmarks on eight nodes (LU: 5 numbers of 8 bytes for each of 16
+/// or 32 cells; IS: 2^23 keys of 4 bytes).
 const KERNELS: [Kernel; 2] = [
     Kernel {
         benchmark: "sweep",
@@ -29,10 +31,11 @@ const KERNELS: [Kernel; 2] = [
     },
 ];
 const NODES: usize = 8;
-/// Every iteration takes the same, but for the first.
+/// Timed iterations of a kernel: in virtual time all but the first take equally long.
 const ITERATIONS: usize = 3;
-/// Bandwidths that differ by no more than this are equally good.
+/// Bandwidths within this share of the highest count as equal to it.
 const PLATEAU: f64 = 0.02;
+/// Chunk sizes that are compared, in KiB.
 const CHUNKS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 struct Kernel {
@@ -41,21 +44,22 @@ struct Kernel {
     usual: usize,
 }
 
-/// Everything that was run.
-pub struct Results {
-    pub paper: Paper,
-    /// For each design.
-    pub latency: Vec<Curve>,
-    pub bandwidth: Vec<Curve>,
-    /// Of verbs, without MPI: RDMA write, send and receive.
-    pub verbs: [f64; 2],
-    /// Times of each kernel, for each design.
-    pub kernels: Vec<Vec<Curve>>,
-    /// Bandwidth of a long message by the chunk size, in bytes.
-    pub chunks: Curve,
+/// The results of all experiments.
+pub(crate) struct Results {
+    pub(crate) paper: Paper,
+    /// Latency by size, for each design.
+    pub(crate) latency: Vec<Curve>,
+    /// Bandwidth by size, for each design.
+    pub(crate) bandwidth: Vec<Curve>,
+    /// Latencies of RDMA write and of send, without MPI.
+    pub(crate) verbs: [f64; 2],
+    /// Time by size of each kernel, for each design.
+    pub(crate) kernels: Vec<Vec<Curve>>,
+    /// Bandwidth of a long message by chunk size in bytes.
+    pub(crate) chunks: Curve,
 }
 
-/// The settings that make the library work by a design.
+/// The settings that select a design of the library.
 fn settings(design: &str) -> Vec<(String, String)> {
     let (channel, rendezvous) = match design {
         "zero-copy" => ("zero-copy", "read"),
@@ -68,8 +72,8 @@ fn settings(design: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Runs it all. `command` is the executable that starts jobs and workers.
-pub fn run(command: &Path) -> Result<Results> {
+/// Runs all experiments. `command` is the executable that starts jobs and workers.
+pub(crate) fn run(command: &Path) -> Result<Results> {
     let paper = Paper::read("rdma-channel", PAPER)?;
     let experiment = |design: &str, benchmark, sizes: &str| Experiment {
         label: design.into(),
@@ -122,7 +126,7 @@ pub fn run(command: &Path) -> Result<Results> {
     })
 }
 
-/// The latency of 8 bytes by a benchmark of devices, in microseconds.
+/// The latency of 8 bytes measured by `fishplate perf`, in microseconds.
 fn verb(command: &Path, fabric: &str, benchmark: &str) -> Result<f64> {
     let words = [
         "perf", benchmark, "--fabric", fabric, "--size", "8", "--json",
@@ -134,17 +138,17 @@ fn verb(command: &Path, fabric: &str, benchmark: &str) -> Result<f64> {
     if !said.status.success() {
         let why = String::from_utf8_lossy(&said.stderr);
         bail!(
-            "{} ended with {}: {}",
+            "fishplate {} failed ({}): {}",
             words.join(" "),
             said.status,
             why.trim()
         );
     }
     let line: serde_json::Value = serde_json::from_slice(&said.stdout)
-        .with_context(|| format!("{} said no JSON", words.join(" ")))?;
+        .with_context(|| format!("fishplate {} printed no JSON", words.join(" ")))?;
     line["median"]
         .as_f64()
-        .with_context(|| format!("{} said no median", words.join(" ")))
+        .with_context(|| format!("fishplate {} printed no median", words.join(" ")))
 }
 
 impl Findings for Results {
@@ -163,7 +167,7 @@ impl Findings for Results {
         Some(send / write)
     }
 
-    /// Of the kernels that with the greatest difference.
+    /// The ratio of the kernel with the greatest difference.
     fn kernels(&self, over: &str, under: &str) -> Option<f64> {
         let pairs = self.times(over).into_iter().zip(self.times(under));
         let ratios: Option<Vec<f64>> = pairs.map(|(over, under)| Some(over? / under?)).collect();
@@ -173,7 +177,7 @@ impl Findings for Results {
             .max_by(|one, other| far(one).total_cmp(&far(other)))
     }
 
-    /// The smallest that reaches the plateau: larger chunks gain nothing and begin later.
+    /// The smallest chunk on the plateau: larger chunks gain nothing and start later.
     fn best_chunk(&self) -> Option<f64> {
         let enough = self.chunks.peak()? * (1.0 - PLATEAU);
         let mut chunks = self.chunks.points.iter();
@@ -183,8 +187,8 @@ impl Findings for Results {
 }
 
 impl Results {
-    /// Of the kernels at their usual sizes, in microseconds.
-    pub fn times(&self, design: &str) -> Vec<Option<f64>> {
+    /// Times of the kernels at their usual sizes, in microseconds.
+    pub(crate) fn times(&self, design: &str) -> Vec<Option<f64>> {
         let time = |(kernel, curves): (&Kernel, &Vec<Curve>)| {
             let curve = curves.iter().find(|curve| curve.label == design)?;
             curve.at(kernel.usual)
@@ -192,10 +196,10 @@ impl Results {
         KERNELS.iter().zip(&self.kernels).map(time).collect()
     }
 
-    /// Draws the curves into a folder; which files there are then.
-    pub fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+    /// Draws the curves into a folder and returns the paths of the files.
+    pub(crate) fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         let (sweep, size) = (std::slice::from_ref(&self.chunks), "message size");
         let plots = [
             ("latency", "Latency of the designs", size, &self.latency[..]),
@@ -203,14 +207,14 @@ impl Results {
             ("bw", "Bandwidth by the chunk", "chunk size", sweep),
             (
                 "sweep",
-                "What NAS LU sends, all nodes",
+                "Messages of NAS LU, all nodes",
                 "message of a plane",
                 &self.kernels[0],
             ),
             (
                 "sort",
-                "What NAS IS sends, all nodes",
-                "part for a rank",
+                "Messages of NAS IS, all nodes",
+                "part of a rank",
                 &self.kernels[1],
             ),
         ];

@@ -11,12 +11,13 @@ use crate::error::Error;
 use crate::handle::{Comm, Datatype};
 use crate::state::LIBRARY;
 use mpi::attributes::{Copied, DeleteFunction, Holder, Keyval, predefined};
-use mpi::handle::Kind;
+use mpi::handle::ObjectKind;
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// `MPI_Comm_create_keyval` (MPI 5.0, chapter 7).
 pub fn comm_create_keyval(
     call: &Running,
     copy: CommCopyAttr,
@@ -24,9 +25,10 @@ pub fn comm_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(call, Kind::Comm, copy, delete, keyval, extra_state)
+    create(call, ObjectKind::Comm, copy, delete, keyval, extra_state)
 }
 
+/// `MPI_Type_create_keyval` (MPI 5.0, chapter 7).
 pub fn type_create_keyval(
     call: &Running,
     copy: TypeCopyAttr,
@@ -34,17 +36,27 @@ pub fn type_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(call, Kind::Datatype, copy, delete, keyval, extra_state)
+    create(
+        call,
+        ObjectKind::Datatype,
+        copy,
+        delete,
+        keyval,
+        extra_state,
+    )
 }
 
+/// `MPI_Comm_free_keyval` (MPI 5.0, chapter 7).
 pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, Kind::Comm, keyval)
+    free(call, ObjectKind::Comm, keyval)
 }
 
+/// `MPI_Type_free_keyval` (MPI 5.0, chapter 7).
 pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, Kind::Datatype, keyval)
+    free(call, ObjectKind::Datatype, keyval)
 }
 
+/// `MPI_Comm_set_attr` (MPI 5.0, chapter 7).
 pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_void) -> Done {
     call.rank.set_attribute(
         Holder::Comm(comm.id()),
@@ -53,6 +65,7 @@ pub fn comm_set_attr(call: &Running, comm: Comm, keyval: c_int, value: *mut c_vo
     )
 }
 
+/// `MPI_Type_set_attr` (MPI 5.0, chapter 7).
 pub fn type_set_attr(
     call: &Running,
     datatype: Datatype,
@@ -66,6 +79,7 @@ pub fn type_set_attr(
     )
 }
 
+/// `MPI_Comm_get_attr` (MPI 5.0, chapter 7).
 pub fn comm_get_attr(
     call: &Running,
     comm: Comm,
@@ -82,6 +96,7 @@ pub fn comm_get_attr(
     get(call, Holder::Comm(comm.id()), keyval, value, flag)
 }
 
+/// `MPI_Type_get_attr` (MPI 5.0, chapter 7).
 pub fn type_get_attr(
     call: &Running,
     datatype: Datatype,
@@ -92,11 +107,13 @@ pub fn type_get_attr(
     get(call, Holder::Datatype(datatype.id()), keyval, value, flag)
 }
 
+/// `MPI_Comm_delete_attr` (MPI 5.0, chapter 7).
 pub fn comm_delete_attr(call: &Running, comm: Comm, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Comm(comm.id()), keyval as u32)
 }
 
+/// `MPI_Type_delete_attr` (MPI 5.0, chapter 7).
 pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Done {
     call.rank
         .delete_attribute(Holder::Datatype(datatype.id()), keyval as u32)
@@ -104,7 +121,7 @@ pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Do
 
 fn create<H: From<u32> + 'static>(
     call: &Running,
-    kind: Kind,
+    kind: ObjectKind,
     copy: CopyAttr<H>,
     delete: DeleteAttr<H>,
     keyval: Out<c_int>,
@@ -125,14 +142,15 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
     let Some(copy) = copy else {
         return Copied::Never;
     };
-    // The predefined function is a number, the same for every kind of object.
+    // The predefined copy functions of all classes of objects have one number.
     if copy as usize == MPI_COMM_DUP_FN {
         return Copied::AsItIs;
     }
     Copied::By(Arc::new(move |old, key, value| {
         let mut new: *mut c_void = std::ptr::null_mut();
         let mut flag: c_int = 0;
-        // SAFETY: the user's function, called as the standard says: it writes a pointer and an int.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a pointer
+        // and an int.
         let code = unsafe {
             copy(
                 old.into(),
@@ -154,7 +172,7 @@ fn deleted<H: From<u32> + 'static>(
 ) -> Option<DeleteFunction> {
     let delete = delete?;
     Some(Arc::new(move |object, key, value| {
-        // SAFETY: the user's function, called as the standard says.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2.
         let code = unsafe {
             delete(
                 object.into(),
@@ -167,7 +185,7 @@ fn deleted<H: From<u32> + 'static>(
     }))
 }
 
-/// The code of a user's function becomes that of the call.
+/// Makes the code of a user's function the code of the call.
 fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());
@@ -176,7 +194,7 @@ fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     Err(Error::new(code, detail))
 }
 
-fn free(call: &Running, kind: Kind, keyval: &mut c_int) -> Done {
+fn free(call: &Running, kind: ObjectKind, keyval: &mut c_int) -> Done {
     call.rank.lock().keyvals.free(kind, *keyval as u32)?;
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())
@@ -197,7 +215,7 @@ fn get(
     Ok(())
 }
 
-/// Where the value of a predefined attribute lies: C gets a pointer that stays good until MPI ends.
+/// The place of a predefined attribute's value. C gets a pointer to it, valid until MPI ends.
 fn predefined_place(call: &Running, key: u32) -> Option<&'static AtomicI32> {
     const COUNT: usize = (predefined::UNIVERSE_SIZE - predefined::TAG_UB + 1) as usize;
     static VALUES: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];

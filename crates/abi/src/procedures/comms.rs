@@ -10,38 +10,45 @@ use crate::info::InfoObject;
 use crate::state::LIBRARY;
 use std::ffi::{CStr, c_int};
 
+/// `MPI_Comm_size` (MPI 5.0, chapter 7).
 #[inline]
 pub fn comm_size(call: &Running, comm: Comm, size: Out<c_int>) -> Done {
     size.set(call.rank.lock().comms.get(comm.id())?.core.size() as c_int);
     Ok(())
 }
 
+/// `MPI_Comm_rank` (MPI 5.0, chapter 7).
 #[inline]
 pub fn comm_rank(call: &Running, comm: Comm, rank: Out<c_int>) -> Done {
     rank.set(call.rank.lock().comms.get(comm.id())?.core.rank as c_int);
     Ok(())
 }
 
+/// `MPI_Comm_compare` (MPI 5.0, chapter 7).
 pub fn comm_compare(call: &Running, comm1: Comm, comm2: Comm, result: Out<c_int>) -> Done {
     let state = call.rank.lock();
     result.set(state.comms.compare(comm1.id(), comm2.id())? as c_int);
     Ok(())
 }
 
+/// `MPI_Comm_group` (MPI 5.0, chapter 7).
 pub fn comm_group(call: &Running, comm: Comm, group: Out<Group>) -> Done {
     group.set(call.rank.lock().comm_group(comm.id())?);
     Ok(())
 }
 
+/// `MPI_Comm_dup` (MPI 5.0, chapter 7).
 pub fn comm_dup(call: &Running, comm: Comm, new: Out<Comm>) -> Done {
     set_new(new, call.rank.comm_dup(call.procedure, comm.id(), &[]))
 }
 
+/// `MPI_Comm_dup_with_info` (MPI 5.0, chapter 7).
 pub fn comm_dup_with_info(call: &Running, comm: Comm, info: Info, new: Out<Comm>) -> Done {
     let info = pairs(info)?;
     set_new(new, call.rank.comm_dup(call.procedure, comm.id(), &info))
 }
 
+/// `MPI_Comm_idup` (MPI 5.0, chapter 7).
 pub fn comm_idup(call: &Running, comm: Comm, new: Out<Comm>, request: Out<Request>) -> Done {
     let (handle, id) = call.rank.comm_idup(comm.id(), &[])?;
     new.set(handle);
@@ -49,6 +56,7 @@ pub fn comm_idup(call: &Running, comm: Comm, new: Out<Comm>, request: Out<Reques
     Ok(())
 }
 
+/// `MPI_Comm_idup_with_info` (MPI 5.0, chapter 7).
 pub fn comm_idup_with_info(
     call: &Running,
     comm: Comm,
@@ -62,6 +70,7 @@ pub fn comm_idup_with_info(
     Ok(())
 }
 
+/// `MPI_Comm_create` (MPI 5.0, chapter 7).
 pub fn comm_create(call: &Running, comm: Comm, group: Group, new: Out<Comm>) -> Done {
     set_new(
         new,
@@ -69,6 +78,7 @@ pub fn comm_create(call: &Running, comm: Comm, group: Group, new: Out<Comm>) -> 
     )
 }
 
+/// `MPI_Comm_create_group` (MPI 5.0, chapter 7).
 pub fn comm_create_group(
     call: &Running,
     comm: Comm,
@@ -83,6 +93,7 @@ pub fn comm_create_group(
     )
 }
 
+/// `MPI_Comm_split` (MPI 5.0, chapter 7).
 pub fn comm_split(call: &Running, comm: Comm, color: c_int, key: c_int, new: Out<Comm>) -> Done {
     set_new(
         new,
@@ -90,6 +101,7 @@ pub fn comm_split(call: &Running, comm: Comm, color: c_int, key: c_int, new: Out
     )
 }
 
+/// `MPI_Comm_split_type` (MPI 5.0, chapter 7).
 pub fn comm_split_type(
     call: &Running,
     comm: Comm,
@@ -106,29 +118,33 @@ pub fn comm_split_type(
     )
 }
 
+/// `MPI_Comm_free` (MPI 5.0, chapter 7).
 pub fn comm_free(call: &Running, comm: &mut Comm) -> Done {
     call.rank.comm_free(comm.id())?;
     *comm = MPI_COMM_NULL;
     Ok(())
 }
 
+/// `MPI_Comm_disconnect` (MPI 5.0, chapter 11).
 pub fn comm_disconnect(call: &Running, comm: &mut Comm) -> Done {
     call.rank.comm_disconnect(call.procedure, comm.id())?;
     *comm = MPI_COMM_NULL;
     Ok(())
 }
 
-/// There are no intercommunicators.
+/// Always false: intercommunicators are not supported yet.
 pub fn comm_test_inter(call: &Running, comm: Comm, flag: Out<Flag>) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     flag.set(false);
     Ok(())
 }
 
+/// `MPI_Comm_remote_size` (MPI 5.0, chapter 7).
 pub fn comm_remote_size(call: &Running, comm: Comm, _size: Out<c_int>) -> Done {
     Err(no_intercommunicator(call, comm))
 }
 
+/// `MPI_Comm_remote_group` (MPI 5.0, chapter 7).
 pub fn comm_remote_group(call: &Running, comm: Comm, _group: Out<Group>) -> Done {
     Err(no_intercommunicator(call, comm))
 }
@@ -143,13 +159,14 @@ fn no_intercommunicator(call: &Running, comm: Comm) -> Error {
     }
 }
 
+/// `MPI_Comm_set_name` (MPI 5.0, chapter 7).
 pub fn comm_set_name(call: &Running, comm: Comm, name: &CStr) -> Done {
     let name = name.to_string_lossy();
     call.rank.lock().comms.get_mut(comm.id())?.set_name(&name);
     Ok(())
 }
 
-/// The null handle has a name too, for who prints handles.
+/// The null handle has a name too, for programs that print handles.
 pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_int>) -> Done {
     if comm == MPI_COMM_NULL {
         length.set(name.set(b"MPI_COMM_NULL") as c_int);
@@ -161,6 +178,7 @@ pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_in
     Ok(())
 }
 
+/// `MPI_Comm_set_info` (MPI 5.0, chapter 7).
 pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
     let info = pairs(info)?;
     call.rank
@@ -171,6 +189,7 @@ pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
         .update(&info)
 }
 
+/// `MPI_Comm_get_info` (MPI 5.0, chapter 7).
 pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
     let mut object = InfoObject::default();
     for (key, value) in call.rank.lock().comms.get(comm.id())?.hints.info() {
@@ -180,13 +199,13 @@ pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
     Ok(())
 }
 
-/// A call that fails leaves the null handle, so that nobody uses what was there before.
+/// Writes the new handle. A failed call writes the null handle, so that no stale handle is used.
 pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
     new.set(*made.as_ref().unwrap_or(&mpi::comm::NULL));
     made.map(drop)
 }
 
-/// The hints in an info object. No key that means anything here has bytes that are not UTF-8.
+/// The hints in an info object. Keys that are not UTF-8 are no hints and are left out.
 fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut infos = LIBRARY.infos();

@@ -1,7 +1,7 @@
 //! Section 3.7: completing operations.
 //!
-//! One idea for all forms: a request is *finished* if it can be, which gives its status, and its handle becomes null
-//! unless the operation can be started again.
+//! All forms *finish* a request if it is complete: this gives its status, and the handle becomes null
+//! unless the operation is persistent.
 
 use super::Done;
 use super::receive::deliver;
@@ -20,7 +20,7 @@ pub(super) fn id(request: Request) -> RequestId {
     RequestId(request.id())
 }
 
-/// Finishes one request if it is complete; the null request is complete.
+/// Finishes a request if it is complete. The null request is complete.
 #[inline(always)]
 fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
     if *request == MPI_REQUEST_NULL {
@@ -33,7 +33,7 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
     Ok(finished)
 }
 
-/// Errors of the call belong to the communicator of the request.
+/// Hands errors of the call to the communicator of the request.
 #[cold]
 fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();
@@ -42,6 +42,7 @@ fn blame(call: &Running, context: Option<u64>) {
     }
 }
 
+/// `MPI_Wait` (MPI 5.0, chapter 3).
 #[inline]
 pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) -> Done {
     let finished = wait_for(call, request)?;
@@ -50,13 +51,14 @@ pub fn wait(call: &Running, request: &mut Request, status: Option<Out<Status>>) 
 
 #[inline]
 fn wait_for(call: &Running, request: &mut Request) -> Result<Finished, Error> {
-    let waited = [id(*request)];
-    let waiting = Waiting {
-        operation: call.procedure,
-        requests: &waited,
-    };
-    call.rank
-        .wait_until(&waiting, |state| finish(state, request))
+    if *request == MPI_REQUEST_NULL {
+        return Ok(Finished::NULL);
+    }
+    let finished = call.rank.wait_request(call.procedure, id(*request))?;
+    if finished.gone {
+        *request = MPI_REQUEST_NULL;
+    }
+    Ok(finished)
 }
 
 #[inline]
@@ -67,6 +69,7 @@ fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -
     deliver(call, finished.status, status)
 }
 
+/// `MPI_Test` (MPI 5.0, chapter 3).
 pub fn test(
     call: &Running,
     request: &mut Request,
@@ -83,6 +86,7 @@ pub fn test(
     }
 }
 
+/// `MPI_Waitall` (MPI 5.0, chapter 3).
 #[inline]
 pub fn waitall(
     call: &Running,
@@ -108,7 +112,8 @@ pub fn waitall(
     }
 }
 
-/// Finishes the requests from `at` on up to the first that is not complete or has failed; says which one that is.
+/// Finishes the requests from `at` on, up to the first that is not complete or has failed; returns
+/// the index of that one.
 #[inline(always)]
 fn finish_in_order(
     call: &Running,
@@ -138,7 +143,7 @@ fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> 
     Some(status)
 }
 
-/// What went wrong among several requests (section 3.7.5): the statuses say it one by one, and the call itself answers
+/// Errors of several requests (MPI 5.0 §3.7.5): each status carries its own, and the call returns
 /// MPI_ERR_IN_STATUS.
 #[derive(Default)]
 struct Failures {
@@ -148,12 +153,12 @@ struct Failures {
 struct Failure {
     at: usize,
     error: Error,
-    /// Of the communicator that hears of it.
+    /// The context of the communicator whose error handler is called.
     context: Option<u64>,
 }
 
 impl Failures {
-    /// Fills in the status of an operation.
+    /// Writes the status of an operation.
     #[inline(always)]
     fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
         if let Some(status) = statuses.get(at) {
@@ -165,7 +170,7 @@ impl Failures {
         }
     }
 
-    /// The same for one that may have failed.
+    /// Writes the status of an operation that may have failed, and records its error.
     fn note(&mut self, state: &mut State, at: usize, finished: Finished, statuses: Statuses) {
         self.tell(at, finished.status, statuses);
         if finished.status.error != Class::SUCCESS {
@@ -177,7 +182,7 @@ impl Failures {
         }
     }
 
-    /// Something other than an operation's own end went wrong while one was waited for.
+    /// Records an error of the wait itself, not of the operation.
     #[cold]
     fn broken(&mut self, at: usize, error: Error, statuses: Statuses) -> Done {
         if error.class == Class::REQUEST {
@@ -197,7 +202,7 @@ impl Failures {
     #[cold]
     fn fail(&mut self, at: usize, error: Error, context: Option<u64>, statuses: Statuses) {
         if self.first.is_none() {
-            // From now on every status tells its error, those before this one too.
+            // After the first error every status carries one, so the earlier ones get MPI_SUCCESS.
             for before in 0..at {
                 if let Some(status) = statuses.get(before) {
                     status.set_error(MPI_SUCCESS);
@@ -210,7 +215,7 @@ impl Failures {
         }
     }
 
-    /// What the call answers: the first failure is the call's, and goes to its communicator.
+    /// The result of the call: the first failure, raised on its communicator.
     fn result(self, call: &Running, of: usize) -> Done {
         match self.first {
             None => Ok(()),
@@ -225,6 +230,7 @@ impl Failures {
     }
 }
 
+/// `MPI_Testall` (MPI 5.0, chapter 3).
 pub fn testall(
     call: &Running,
     _count: usize,
@@ -247,10 +253,11 @@ pub fn testall(
     }
 }
 
-/// A finished request of several, and its place.
+/// The index of a finished request, and its result.
 type Chosen = (usize, Finished);
 
-/// The first complete request among those that are active, if there is one; `Some(None)`: there is no active one.
+/// The first complete request among the active ones. `None`: none is complete; `Some(None)`: none is
+/// active.
 fn finish_any(
     state: &mut State,
     requests: &mut [Request],
@@ -268,6 +275,7 @@ fn finish_any(
     Ok(none_active.then_some(None))
 }
 
+/// `MPI_Waitany` (MPI 5.0, chapter 3).
 pub fn waitany(
     call: &Running,
     _count: usize,
@@ -307,6 +315,7 @@ fn one_of_many(
     }
 }
 
+/// `MPI_Testany` (MPI 5.0, chapter 3).
 pub fn testany(
     call: &Running,
     _count: usize,
@@ -328,22 +337,22 @@ pub fn testany(
     }
 }
 
-/// What `MPI_Waitsome` and `MPI_Testsome` found.
+/// The outcome of `MPI_Waitsome` or `MPI_Testsome`.
 struct Gathered {
-    /// How many are complete, or `None` if no request is active.
+    /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,
     failures: Failures,
 }
 
 impl Gathered {
-    /// Says so to the caller, who hears the count also when one of them failed (section 3.7.5).
+    /// Reports the outcome to the caller. The count is set even if an operation failed (§3.7.5).
     fn tell(self, call: &Running, outcount: Out<c_int>) -> Done {
         outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
         self.failures.result(call, self.count.unwrap_or(0))
     }
 }
 
-/// Finishes all that are complete; `None` while there are active requests and none of them is.
+/// Finishes all complete requests. `None`: requests are active, but none is complete.
 fn finish_some(
     state: &mut State,
     requests: &mut [Request],
@@ -370,6 +379,7 @@ fn finish_some(
     }))
 }
 
+/// `MPI_Waitsome` (MPI 5.0, chapter 3).
 pub fn waitsome(
     call: &Running,
     _incount: usize,
@@ -389,6 +399,7 @@ pub fn waitsome(
     found.tell(call, outcount)
 }
 
+/// `MPI_Testsome` (MPI 5.0, chapter 3).
 pub fn testsome(
     call: &Running,
     _incount: usize,
@@ -409,13 +420,14 @@ pub fn testsome(
     }
 }
 
+/// `MPI_Request_free` (MPI 5.0, chapter 3).
 pub fn request_free(call: &Running, request: &mut Request) -> Done {
     call.rank.lock().messages.requests.detach(id(*request))?;
     *request = MPI_REQUEST_NULL;
     Ok(())
 }
 
-/// The status that a request has if it is complete; the null request is.
+/// The status of a request if it is complete. The null request is complete.
 pub(super) fn peek(state: &State, request: Request) -> Result<Option<mpi::Status>, Error> {
     if request == MPI_REQUEST_NULL {
         return Ok(Some(mpi::Status::EMPTY));

@@ -1,5 +1,5 @@
-//! Sections 3.2.5, 5.1.11 and 13.3: how much a status says was received, and the same for statuses
-//! that users fill.
+//! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in received ones and in those that
+//! users fill.
 
 use super::Done;
 use super::type_facts::supported;
@@ -11,22 +11,25 @@ use crate::handle::Datatype;
 use crate::status::Status;
 use datatype::Type;
 
+/// `MPI_Get_count` (MPI 5.0, chapter 3).
 pub fn get_count(call: &Running, status: &Status, datatype: Datatype, count: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     count.set(known(ty.count_in(status.bytes() as usize)));
     Ok(())
 }
 
+/// `MPI_Get_elements` (MPI 5.0, chapter 5).
 pub fn get_elements(call: &Running, status: &Status, datatype: Datatype, count: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     let bytes = status.bytes() as usize;
     let elements = ty.elements_in(bytes);
-    // Bytes that end within an element were not received as this type.
+    // Bytes that end within a basic element do not match the type.
     let whole = bytes_of(&ty, elements) == Some(bytes);
     count.set(known(whole.then_some(elements)));
     Ok(())
 }
 
+/// `MPI_Get_elements_x` (MPI 5.0, chapter 16).
 pub fn get_elements_x(
     call: &Running,
     status: &Status,
@@ -36,6 +39,7 @@ pub fn get_elements_x(
     get_elements(call, status, datatype, count)
 }
 
+/// `MPI_Status_set_elements` (MPI 5.0, chapter 13).
 pub fn status_set_elements(
     call: &Running,
     status: &mut Status,
@@ -51,6 +55,7 @@ pub fn status_set_elements(
     Ok(())
 }
 
+/// `MPI_Status_set_elements_x` (MPI 5.0, chapter 16).
 pub fn status_set_elements_x(
     call: &Running,
     status: &mut Status,
@@ -64,14 +69,14 @@ fn known(count: Option<usize>) -> i64 {
     count.map_or(MPI_UNDEFINED.into(), |count| count as i64)
 }
 
-/// The bytes that so many basic elements take, from the beginning of the type signature on, which repeats.
+/// The size of the first `elements` basic elements of the type signature, which repeats.
 fn bytes_of(ty: &Type, elements: usize) -> Option<usize> {
     let each = ty.num_elements();
     if each == 0 {
         return (elements == 0).then_some(0);
     }
     let (whole, rest) = (elements / each, elements % each);
-    // The number of elements grows with the bytes, so the fewest bytes that hold the rest can be searched by halves.
+    // The number of elements grows with the bytes, so a binary search finds the fewest bytes.
     let (mut few, mut enough) = (0, ty.size());
     while few < enough {
         let middle = few + (enough - few) / 2;

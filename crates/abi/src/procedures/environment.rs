@@ -1,4 +1,4 @@
-//! Sections 9.1, 9.6 and 11.4: versions, names, time, and whether MPI runs. And MPI_Pcontrol.
+//! Sections 9.1, 9.6 and 11.4: versions, names, time, the state of MPI; MPI_Pcontrol.
 
 use super::Done;
 use crate::args::{Flag, Out, OutText};
@@ -8,12 +8,14 @@ use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
 use std::ffi::c_int;
 
+/// `MPI_Get_version` (MPI 5.0, chapter 9).
 pub fn get_version(_: &Call, version: Out<c_int>, subversion: Out<c_int>) -> Done {
     version.set(MPI_VERSION);
     subversion.set(MPI_SUBVERSION);
     Ok(())
 }
 
+/// `MPI_Get_library_version` (MPI 5.0, chapter 9).
 pub fn get_library_version(_: &Call, version: OutText, length: Out<c_int>) -> Done {
     let text = concat!(
         "Fishplate ",
@@ -24,40 +26,45 @@ pub fn get_library_version(_: &Call, version: OutText, length: Out<c_int>) -> Do
     Ok(())
 }
 
+/// `MPI_Get_processor_name` (MPI 5.0, chapter 9).
 pub fn get_processor_name(_: &Running, name: OutText, length: Out<c_int>) -> Done {
     length.set(name.set(&host_name()) as c_int);
     Ok(())
 }
 
+/// `MPI_Initialized` (MPI 5.0, chapter 11).
 pub fn initialized(_: &Call, flag: Out<Flag>) -> Done {
     flag.set(LIBRARY.initialised());
     Ok(())
 }
 
+/// `MPI_Finalized` (MPI 5.0, chapter 11).
 pub fn finalized(_: &Call, flag: Out<Flag>) -> Done {
     flag.set(LIBRARY.finalised());
     Ok(())
 }
 
-/// Seconds since the machine started: one clock for all ranks of the machine. On a modelled machine it is that one's.
+/// Seconds since the machine started, by one clock for all its ranks; virtual time on a modelled
+/// machine.
 #[inline]
 pub fn wtime() -> f64 {
     if let Some(seconds) = virtual_time() {
         return seconds;
     }
     seconds(|time| {
-        // SAFETY: the structure is ours, and the clock exists on every Linux.
+        // SAFETY: the structure is a local variable, and the clock exists on every Linux.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, time) }
     })
 }
 
+/// `MPI_Wtick` (MPI 5.0, chapter 9).
 #[inline]
 pub fn wtick() -> f64 {
     if virtual_rank().is_some() {
         return 1e-9;
     }
     seconds(|time| {
-        // SAFETY: as above.
+        // SAFETY: the structure is a local variable, and the clock exists on every Linux.
         unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, time) }
     })
 }
@@ -67,7 +74,7 @@ fn virtual_rank() -> Option<&'static Rank> {
     LIBRARY.rank().filter(|rank| rank.in_virtual_time)
 }
 
-/// The time of the modelled machine that the rank runs on, if it does.
+/// The virtual time, if the rank runs on a modelled machine.
 #[inline]
 fn virtual_time() -> Option<f64> {
     let rank = virtual_rank()?;
@@ -89,7 +96,7 @@ fn seconds(ask: impl FnOnce(&mut libc::timespec) -> c_int) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// There is no profiling in the library that a level could govern; tools define their own.
+/// Without effect: the library has no profiling; tools define their own `MPI_Pcontrol`.
 pub fn pcontrol(_: &Call, _level: c_int) -> Done {
     Ok(())
 }

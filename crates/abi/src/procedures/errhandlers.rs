@@ -10,10 +10,11 @@ use crate::handle::{Comm, Errhandler};
 use crate::raise::raise;
 use crate::state::LIBRARY;
 use mpi::errhandler::{ABORT, FATAL, RETURN};
-use mpi::handle::Kind;
+use mpi::handle::ObjectKind;
 use std::ffi::c_int;
 use std::sync::Arc;
 
+/// `MPI_Comm_create_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_create_errhandler(
     call: &Running,
     function: CommErrhandler,
@@ -27,24 +28,31 @@ pub fn comm_create_errhandler(
     };
     let function = Arc::new(move |comm: u32, code: &mut c_int| {
         let mut comm = Comm::from(comm);
-        // SAFETY: the user's function, called as the standard says; it takes more arguments of the library's choice,
-        // which are none.
+        // SAFETY: the user's function, called with the arguments of MPI 5.0 §9.3; further arguments are the
+        // library's choice, and there are none.
         unsafe { function(&raw mut comm, code) }
     });
-    errhandler.set(call.rank.lock().errhandlers.create(Kind::Comm, function)?);
+    errhandler.set(
+        call.rank
+            .lock()
+            .errhandlers
+            .create(ObjectKind::Comm, function)?,
+    );
     Ok(())
 }
 
+/// `MPI_Comm_set_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_set_errhandler(call: &Running, comm: Comm, errhandler: Errhandler) -> Done {
     call.rank.lock().set_errhandler(comm.id(), errhandler.id())
 }
 
+/// `MPI_Comm_get_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandler>) -> Done {
     errhandler.set(call.rank.lock().errhandler(comm.id())?);
     Ok(())
 }
 
-/// The call itself succeeds, whatever the handler makes of the code.
+/// The call itself succeeds, whatever the handler returns.
 pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     let error = Error::new(code, "the program called the error handler");
@@ -52,7 +60,7 @@ pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
     Ok(())
 }
 
-/// Before MPI runs there are only the predefined ones.
+/// While MPI is not running, only the predefined handlers exist.
 pub fn errhandler_free(_: &Call, errhandler: &mut Errhandler) -> Done {
     let handle = errhandler.id();
     match LIBRARY.rank() {

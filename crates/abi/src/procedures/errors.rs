@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::state::LIBRARY;
 use std::ffi::{CStr, c_int};
 
+/// `MPI_Error_class` (MPI 5.0, chapter 9).
 pub fn error_class(_: &Call, code: c_int, class: Out<c_int>) -> Done {
     let added = LIBRARY.codes().class_of(code);
     class.set(match added {
@@ -17,6 +18,7 @@ pub fn error_class(_: &Call, code: c_int, class: Out<c_int>) -> Done {
     Ok(())
 }
 
+/// `MPI_Error_string` (MPI 5.0, chapter 9).
 pub fn error_string(_: &Call, code: c_int, string: OutText, length: Out<c_int>) -> Done {
     if let Some(text) = LIBRARY.codes().text_of(code) {
         length.set(string.set(text.as_bytes()) as c_int);
@@ -28,28 +30,34 @@ pub fn error_string(_: &Call, code: c_int, string: OutText, length: Out<c_int>) 
     Ok(())
 }
 
+/// `MPI_Add_error_class` (MPI 5.0, chapter 9).
 pub fn add_error_class(_: &Call, class: Out<c_int>) -> Done {
     class.set(LIBRARY.codes().add_class()?);
     Ok(())
 }
 
+/// `MPI_Add_error_code` (MPI 5.0, chapter 9).
 pub fn add_error_code(_: &Call, class: c_int, code: Out<c_int>) -> Done {
     code.set(LIBRARY.codes().add_code(class)?);
     Ok(())
 }
 
+/// `MPI_Add_error_string` (MPI 5.0, chapter 9).
 pub fn add_error_string(_: &Call, code: c_int, string: &CStr) -> Done {
     LIBRARY.codes().add_string(code, &string.to_string_lossy())
 }
 
+/// `MPI_Remove_error_class` (MPI 5.0, chapter 9).
 pub fn remove_error_class(_: &Call, class: c_int) -> Done {
     LIBRARY.codes().remove_class(class)
 }
 
+/// `MPI_Remove_error_code` (MPI 5.0, chapter 9).
 pub fn remove_error_code(_: &Call, code: c_int) -> Done {
     LIBRARY.codes().remove_code(code)
 }
 
+/// `MPI_Remove_error_string` (MPI 5.0, chapter 9).
 pub fn remove_error_string(_: &Call, code: c_int) -> Done {
     LIBRARY.codes().remove_string(code)
 }
@@ -63,7 +71,7 @@ fn text_of(code: c_int) -> Result<&'static str, Error> {
     })
 }
 
-/// One line on a predefined error class.
+/// The text of a predefined error class.
 fn predefined_text(class: c_int) -> Option<&'static str> {
     Some(match class {
         MPI_SUCCESS => "no error",

@@ -9,17 +9,20 @@ use mpi::UNDEFINED;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+/// `MPI_Group_size` (MPI 5.0, chapter 7).
 pub fn group_size(call: &Running, group: Group, size: Out<c_int>) -> Done {
     size.set(call.rank.lock().groups.get(group.id())?.members.len() as c_int);
     Ok(())
 }
 
+/// `MPI_Group_rank` (MPI 5.0, chapter 7).
 pub fn group_rank(call: &Running, group: Group, rank: Out<c_int>) -> Done {
     let own = call.rank.lock().groups.get(group.id())?.rank;
     rank.set(own.map_or(UNDEFINED, |rank| rank as c_int));
     Ok(())
 }
 
+/// `MPI_Group_translate_ranks` (MPI 5.0, chapter 7).
 pub fn group_translate_ranks(
     call: &Running,
     group1: Group,
@@ -36,17 +39,20 @@ pub fn group_translate_ranks(
     Ok(())
 }
 
+/// `MPI_Group_compare` (MPI 5.0, chapter 7).
 pub fn group_compare(call: &Running, group1: Group, group2: Group, result: Out<c_int>) -> Done {
     let state = call.rank.lock();
     result.set(state.groups.compare(group1.id(), group2.id())? as c_int);
     Ok(())
 }
 
+/// `MPI_Group_union` (MPI 5.0, chapter 7).
 pub fn group_union(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
     new.set(call.rank.lock().groups.union(group1.id(), group2.id())?);
     Ok(())
 }
 
+/// `MPI_Group_intersection` (MPI 5.0, chapter 7).
 pub fn group_intersection(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
     new.set(
         call.rank
@@ -57,6 +63,7 @@ pub fn group_intersection(call: &Running, group1: Group, group2: Group, new: Out
     Ok(())
 }
 
+/// `MPI_Group_difference` (MPI 5.0, chapter 7).
 pub fn group_difference(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
     new.set(
         call.rank
@@ -67,6 +74,7 @@ pub fn group_difference(call: &Running, group1: Group, group2: Group, new: Out<G
     Ok(())
 }
 
+/// `MPI_Group_incl` (MPI 5.0, chapter 7).
 pub fn group_incl(
     call: &Running,
     group: Group,
@@ -78,6 +86,7 @@ pub fn group_incl(
     Ok(())
 }
 
+/// `MPI_Group_excl` (MPI 5.0, chapter 7).
 pub fn group_excl(
     call: &Running,
     group: Group,
@@ -89,6 +98,7 @@ pub fn group_excl(
     Ok(())
 }
 
+/// `MPI_Group_range_incl` (MPI 5.0, chapter 7).
 pub fn group_range_incl(
     call: &Running,
     group: Group,
@@ -100,6 +110,7 @@ pub fn group_range_incl(
     Ok(())
 }
 
+/// `MPI_Group_range_excl` (MPI 5.0, chapter 7).
 pub fn group_range_excl(
     call: &Running,
     group: Group,
@@ -111,6 +122,7 @@ pub fn group_range_excl(
     Ok(())
 }
 
+/// `MPI_Group_free` (MPI 5.0, chapter 7).
 pub fn group_free(call: &Running, group: &mut Group) -> Done {
     call.rank.lock().groups.free(group.id())?;
     *group = MPI_GROUP_NULL;

@@ -10,6 +10,7 @@ use crate::info::{InfoObject, described};
 use crate::state::LIBRARY;
 use std::ffi::{CStr, c_char, c_int};
 
+/// `MPI_Info_create` (MPI 5.0, chapter 10).
 pub fn info_create(_: &Call, info: Out<Info>) -> Done {
     info.set(LIBRARY.infos().insert(InfoObject::default())?);
     Ok(())
@@ -29,16 +30,17 @@ pub unsafe fn info_create_env(
         argc.max(0) as usize
     };
     let arguments: Vec<_> = (0..count)
-        // SAFETY: the standard wants the arguments of main: `argc` of them, ended by NULL.
+        // SAFETY: the caller promises the arguments of main: `argc` of them, ended by NULL.
         .map(|index| unsafe { *argv.add(index) })
         .take_while(|argument| !argument.is_null())
-        // SAFETY: each is a string.
+        // SAFETY: each argument of main is a string.
         .map(|argument| unsafe { CStr::from_ptr(argument) }.to_bytes().to_vec())
         .collect();
     info.set(LIBRARY.infos().insert(described(&arguments))?);
     Ok(())
 }
 
+/// `MPI_Info_dup` (MPI 5.0, chapter 10).
 pub fn info_dup(_: &Call, info: Info, copy: Out<Info>) -> Done {
     let mut infos = LIBRARY.infos();
     let object = infos.get(info)?.clone();
@@ -46,12 +48,14 @@ pub fn info_dup(_: &Call, info: Info, copy: Out<Info>) -> Done {
     Ok(())
 }
 
+/// `MPI_Info_free` (MPI 5.0, chapter 10).
 pub fn info_free(_: &Call, info: &mut Info) -> Done {
     LIBRARY.infos().remove(*info)?;
     *info = MPI_INFO_NULL;
     Ok(())
 }
 
+/// `MPI_Info_set` (MPI 5.0, chapter 10).
 pub fn info_set(_: &Call, info: Info, key: &CStr, value: &CStr) -> Done {
     let key = checked(key)?;
     let value = value.to_bytes();
@@ -67,6 +71,7 @@ pub fn info_set(_: &Call, info: Info, key: &CStr, value: &CStr) -> Done {
     Ok(())
 }
 
+/// `MPI_Info_delete` (MPI 5.0, chapter 10).
 pub fn info_delete(_: &Call, info: Info, key: &CStr) -> Done {
     let key = checked(key)?;
     if LIBRARY.infos().get_mut(info)?.delete(key) {
@@ -79,11 +84,13 @@ pub fn info_delete(_: &Call, info: Info, key: &CStr) -> Done {
     Err(Error::new(MPI_ERR_INFO_NOKEY, detail))
 }
 
+/// `MPI_Info_get_nkeys` (MPI 5.0, chapter 10).
 pub fn info_get_nkeys(_: &Call, info: Info, count: Out<c_int>) -> Done {
     count.set(LIBRARY.infos().get(info)?.len() as c_int);
     Ok(())
 }
 
+/// `MPI_Info_get_nthkey` (MPI 5.0, chapter 10).
 pub fn info_get_nthkey(_: &Call, info: Info, index: c_int, key: OutText) -> Done {
     let mut infos = LIBRARY.infos();
     let object = infos.get(info)?;
@@ -103,7 +110,7 @@ pub fn info_get_nthkey(_: &Call, info: Info, index: c_int, key: OutText) -> Done
     Ok(())
 }
 
-/// On return `size` is what the whole value needs with its NUL.
+/// On return `size` is the room that the whole value needs, with its NUL.
 ///
 /// # Safety
 /// `value` has room for `size` bytes; it may be NULL if `size` is 0.
@@ -130,6 +137,7 @@ pub unsafe fn info_get_string(
     Ok(())
 }
 
+/// `MPI_Info_get` (MPI 5.0, chapter 16).
 pub fn info_get(
     _: &Call,
     info: Info,
@@ -148,6 +156,7 @@ pub fn info_get(
     Ok(())
 }
 
+/// `MPI_Info_get_valuelen` (MPI 5.0, chapter 16).
 pub fn info_get_valuelen(
     _: &Call,
     info: Info,
@@ -165,7 +174,7 @@ pub fn info_get_valuelen(
     Ok(())
 }
 
-/// The bytes of a key that an info object could have.
+/// The bytes of a valid key.
 fn checked(key: &CStr) -> Result<&[u8], Error> {
     let bytes = key.to_bytes();
     match bytes.len() {

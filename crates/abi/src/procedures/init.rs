@@ -20,11 +20,12 @@ use std::thread::ThreadId;
 static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The arguments of `main` carry nothing for us: what a rank must know comes in its environment.
+/// The arguments of `main` are not used: the launcher passes everything in the environment.
 pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char) -> Done {
     start(call, MPI_THREAD_SINGLE).map(drop)
 }
 
+/// `MPI_Init_thread` (MPI 5.0, chapter 11).
 pub fn init_thread(
     call: &Call,
     _argc: Option<&mut c_int>,
@@ -45,7 +46,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         };
         return Err(Error::new(MPI_ERR_OTHER, why));
     }
-    // A variable that is not UTF-8 can be no setting of ours.
+    // A variable that is not UTF-8 cannot be a setting of this library.
     let variables = || {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -71,7 +72,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         .into_iter()
         .find(|level| *level >= required)
         .unwrap_or(MPI_THREAD_MULTIPLE);
-    // In virtual time one thread at a time decides what happens next.
+    // In virtual time, one thread of a rank runs at a time.
     let provided = match in_virtual_time {
         true => provided.min(MPI_THREAD_SERIALIZED),
         false => provided,
@@ -99,33 +100,37 @@ fn unusable(why: impl std::fmt::Display) -> Error {
     Error::new(MPI_ERR_OTHER, why.to_string())
 }
 
+/// `MPI_Finalize` (MPI 5.0, chapter 11).
 pub fn finalize(call: &Running) -> Done {
     // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     call.rank.finish(call.procedure)?;
-    // A launcher that is gone has nothing left to be told.
+    // If the launcher is gone, nobody needs this message.
     let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);
     call.rank.lock().router.leave();
     LIBRARY.stop();
     Ok(())
 }
 
+/// `MPI_Query_thread` (MPI 5.0, chapter 11).
 pub fn query_thread(_: &Running, provided: Out<c_int>) -> Done {
     provided.set(PROVIDED.load(Ordering::Relaxed));
     Ok(())
 }
 
+/// `MPI_Is_thread_main` (MPI 5.0, chapter 11).
 pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
     flag.set(MAIN.get() == Some(&std::thread::current().id()));
     Ok(())
 }
 
-/// No process is started by another yet, so none has a parent.
+/// Always MPI_COMM_NULL: spawning processes is not supported yet.
 pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
     parent.set(MPI_COMM_NULL);
     Ok(())
 }
 
+/// `MPI_Abort` (MPI 5.0, chapter 11).
 pub fn abort(call: &Running, comm: Comm, code: c_int) -> Done {
     let _ = call;
     crate::raise::abort(call.rank, Object::Comm(comm), code)

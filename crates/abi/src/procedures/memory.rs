@@ -1,4 +1,4 @@
-//! Section 9.2: memory for communication, and section 9.1.2: what hardware the process is bound to.
+//! Section 9.2: memory for communication; section 9.1.2: the hardware that the process is bound to.
 
 use super::Done;
 use crate::args::Out;
@@ -10,11 +10,12 @@ use crate::info::InfoObject;
 use crate::state::LIBRARY;
 use std::ffi::c_void;
 
-/// Good for any basic type and for whole lines of the cache.
+/// Alignment of allocated memory: a cache line, which is enough for any basic type.
 const ALIGNMENT: usize = 64;
-/// How a program asks for more (MPI 5.0 §9.2).
+/// The info key by which a program asks for a larger alignment (MPI 5.0 §9.2).
 const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
 
+/// `MPI_Alloc_mem` (MPI 5.0, chapter 9).
 pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -> Done {
     let mut alignment = ALIGNMENT;
     if info != MPI_INFO_NULL
@@ -48,12 +49,12 @@ pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -
 /// # Safety
 /// `base` came from `MPI_Alloc_mem` and is not used any more.
 pub unsafe fn free_mem(_: &Running, base: *mut c_void) -> Done {
-    // SAFETY: the caller's promise; NULL is allowed.
+    // SAFETY: the caller promises that `base` came from `alloc_mem`; NULL is allowed.
     unsafe { libc::free(base) };
     Ok(())
 }
 
-/// Processes are not bound to anything by this library: all that is shared is the machine's memory.
+/// The library binds processes to nothing; they share the machine's memory.
 pub fn get_hw_resource_info(_: &Running, hw_info: Out<Info>) -> Done {
     let mut object = InfoObject::default();
     object.set(b"mpi_shared_memory", b"true");

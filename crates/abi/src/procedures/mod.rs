@@ -13,17 +13,17 @@
 //! | `const char *` | `&CStr` |
 //! | an array that is read, written, both | `&[T]`, `&mut [MaybeUninit<T>]`, `&mut [T]` |
 //! | an array of counts or displacements | `Counts` |
-//! | either, of a length only the communicator knows | `CommArray`, `CommCounts`: `with_len` |
+//! | either, of a length that the communicator determines | `CommArray`, `CommCounts`: `with_len` |
 //! | a result | `Out<T>`, `OutCount` |
 //! | a string that is a result | `OutText` |
 //! | a value that is read and written | `&mut T`, `OutCount` |
 //! | `MPI_Status *` for a result | `Option<Out<Status>>`, `None` if ignored |
 //! | an array of these | `Statuses` |
-//! | a message buffer | a raw pointer, for it may be MPI_BOTTOM or MPI_IN_PLACE |
+//! | a message buffer | a raw pointer, because it may be MPI_BOTTOM or MPI_IN_PLACE; with count and datatype it becomes a `UserBuffer` |
 //! | a user's function with two forms | an enum of `callback` |
-//! | what only the `_c` form has | an `Option` |
+//! | a parameter of the `_c` form alone | an `Option` |
 //!
-//! One that reads or writes through a raw pointer is an `unsafe fn`.
+//! A function that reads or writes through a raw pointer is an `unsafe fn`.
 
 mod abi;
 mod address;
@@ -85,10 +85,10 @@ use crate::error::Error;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// What every function here returns.
+/// The result of every procedure.
 pub type Done = Result<(), Error>;
 
-/// Writes values to an array of C's, as far as it goes.
+/// Writes values to an array of C's, up to its length.
 fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
     for (place, value) in places.iter_mut().zip(values) {
         place.write(value);

@@ -1,8 +1,8 @@
-//! Sections 6.9.5 to 6.9.7: operations of the user's own, and reducing without communication.
+//! Sections 6.9.5 to 6.9.7: user-defined operations, and reduction without communication.
 
 use super::Done;
 use crate::args::{Flag, Out};
-use crate::buffer::elements;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::callback::UserFunction;
 use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
@@ -13,8 +13,8 @@ use datatype::reduce::Function;
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// `user_fn` is a function of C of that type, which may be called until the operation is freed and no reduction uses
-/// it any more.
+/// `user_fn` is a C function of that type, which may be called until the operation is freed and no
+/// reduction uses it any more.
 pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
     // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
     let function = unsafe {
@@ -45,7 +45,7 @@ pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op
     Ok(())
 }
 
-/// As many elements at a time as an int can count.
+/// Calls `each` on pieces of at most as many elements as an int can count.
 fn in_pieces(
     input: *const u8,
     inout: *mut u8,
@@ -65,19 +65,21 @@ fn in_pieces(
     }
 }
 
+/// `MPI_Op_free` (MPI 5.0, chapter 6).
 pub fn op_free(call: &Running, op: &mut Op) -> Done {
     call.rank.lock().ops.free(op.id())?;
     *op = MPI_OP_NULL;
     Ok(())
 }
 
+/// `MPI_Op_commutative` (MPI 5.0, chapter 6).
 pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
     commute.set(call.rank.lock().ops.get(op.id(), 0)?.is_commutative());
     Ok(())
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// Both vectors fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn reduce_local(
     call: &Running,
     inbuf: *const c_void,
@@ -86,16 +88,20 @@ pub unsafe fn reduce_local(
     datatype: Datatype,
     op: Op,
 ) -> Done {
+    // SAFETY: the caller promises both vectors until the call returns.
+    let (input, inout) = unsafe {
+        (
+            UserBuffer::new(inbuf, count, datatype),
+            UserBuffer::new(inoutbuf, count, datatype),
+        )
+    };
     let (input, inout, op) = {
         let state = call.rank.lock();
-        // SAFETY: the caller's promise.
-        let (input, inout) = unsafe {
-            (
-                elements(&state, inbuf, count, datatype)?,
-                elements(&state, inoutbuf, count, datatype)?,
-            )
-        };
-        (input, inout, state.ops.get(op.id(), datatype.0)?)
+        (
+            input.elements(&state)?,
+            inout.elements(&state)?,
+            state.ops.get(op.id(), datatype.0)?,
+        )
     };
     mpi::op::reduce_local(&input, &inout, &op)
 }

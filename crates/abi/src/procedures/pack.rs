@@ -1,12 +1,11 @@
-//! Sections 5.2 and 5.3: packing into memory and out of it, in the machine's representation and in
-//! external32.
+//! Sections 5.2 and 5.3: packing and unpacking, in the machine's representation and in external32.
 //!
-//! No lock is held while data moves.
+//! What must hold: no lock is held while data moves.
 
 use super::Done;
 use super::type_facts::supported;
 use crate::args::{OutCount, null};
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
@@ -16,7 +15,7 @@ use std::ffi::{CStr, c_void};
 use std::slice;
 
 /// # Safety
-/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack(
     call: &Running,
@@ -29,11 +28,11 @@ pub unsafe fn pack(
     comm: Comm,
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
-    // SAFETY: the caller's promise.
-    let (_, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (_, data) = data(call, unsafe { UserBuffer::new(inbuf, incount, datatype) })?;
     let window = Window::new("outsize", outsize, position)?;
     window.check(data.len())?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
     data.pack(0, room);
     window.advance(data.len());
@@ -41,7 +40,7 @@ pub unsafe fn pack(
 }
 
 /// # Safety
-/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack(
     call: &Running,
@@ -54,17 +53,18 @@ pub unsafe fn unpack(
     comm: Comm,
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
-    // SAFETY: the caller's promise.
-    let (_, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (_, data) = data(call, unsafe { UserBuffer::new(outbuf, outcount, datatype) })?;
     let window = Window::new("insize", insize, position)?;
     window.check(data.len())?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
     data.unpack(0, &packed[..data.len()]);
     window.advance(data.len());
     Ok(())
 }
 
+/// `MPI_Pack_size` (MPI 5.0, chapter 5).
 pub fn pack_size(
     call: &Running,
     incount: i64,
@@ -74,14 +74,14 @@ pub fn pack_size(
 ) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     let ty = supported(call, datatype)?;
-    // What does not fit 63 bits fits no result either.
+    // A size beyond 63 bits fits no result.
     let bytes = incount.checked_mul(ty.size() as i64);
     size.set(bytes.unwrap_or(MPI_UNDEFINED.into()));
     Ok(())
 }
 
 /// # Safety
-/// C's promise for message buffers; `outbuf` has room for `outsize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for `outsize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn pack_external(
     call: &Running,
@@ -94,18 +94,18 @@ pub unsafe fn pack_external(
     position: OutCount,
 ) -> Done {
     check_representation(datarep)?;
-    // SAFETY: the caller's promise.
-    let (ty, data) = unsafe { data(call, inbuf, incount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (ty, data) = data(call, unsafe { UserBuffer::new(inbuf, incount, datatype) })?;
     let window = Window::new("outsize", outsize, position)?;
     window.check(external32::size(&ty, incount as usize)?)?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
     window.advance(external32::pack(&ty, &data, room)?);
     Ok(())
 }
 
 /// # Safety
-/// C's promise for message buffers; `inbuf` holds `insize` bytes.
+/// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize` bytes.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub unsafe fn unpack_external(
     call: &Running,
@@ -118,16 +118,17 @@ pub unsafe fn unpack_external(
     datatype: Datatype,
 ) -> Done {
     check_representation(datarep)?;
-    // SAFETY: the caller's promise.
-    let (ty, data) = unsafe { data(call, outbuf, outcount, datatype) }?;
+    // SAFETY: the caller promises the memory of the data until the call returns.
+    let (ty, data) = data(call, unsafe { UserBuffer::new(outbuf, outcount, datatype) })?;
     let window = Window::new("insize", insize, position)?;
     window.check(external32::size(&ty, outcount as usize)?)?;
-    // SAFETY: the same.
+    // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
     window.advance(external32::unpack(&ty, packed, &data)?);
     Ok(())
 }
 
+/// `MPI_Pack_external_size` (MPI 5.0, chapter 5).
 pub fn pack_external_size(
     call: &Running,
     datarep: &CStr,
@@ -142,26 +143,18 @@ pub fn pack_external_size(
 }
 
 /// The user's unpacked data, and its type.
-///
-/// # Safety
-/// As for [`buffer`].
-unsafe fn data(
-    call: &Running,
-    address: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<(Type, Buffer), Error> {
+fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     let state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let data = unsafe { buffer(&state, address, count, datatype) }?;
-    Ok((state.types.get(datatype.id())?.clone(), data))
+    let data = buffer.buffer(&state)?;
+    let ty = state.types.get(buffer.datatype().id())?.clone();
+    Ok((ty, data))
 }
 
-/// What is left of the packed buffer behind its position.
+/// The part of the packed buffer from its position on.
 struct Window<'a> {
     position: OutCount<'a>,
     start: usize,
-    /// Bytes from there on.
+    /// Bytes from `start` to the end.
     room: usize,
 }
 
@@ -200,7 +193,7 @@ impl<'a> Window<'a> {
         if base.is_null() {
             return Err(null(name));
         }
-        // SAFETY: the caller's promise; the window lies within the buffer.
+        // SAFETY: the window lies within the buffer, which the caller promises to this call.
         Ok(unsafe { slice::from_raw_parts_mut(base.cast::<u8>().add(self.start), self.room) })
     }
 
@@ -213,7 +206,7 @@ impl<'a> Window<'a> {
         if base.is_null() {
             return Err(null(name));
         }
-        // SAFETY: the caller's promise; the window lies within the buffer.
+        // SAFETY: the window lies within the buffer, which the caller promises to this call.
         Ok(unsafe { slice::from_raw_parts(base.cast::<u8>().add(self.start), self.room) })
     }
 

@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
@@ -15,7 +15,7 @@ macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
         $(
             /// # Safety
-            /// C's promise for message buffers, while the operation is active.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
             pub unsafe fn $name(
                 call: &Running,
                 buf: *const c_void,
@@ -26,9 +26,10 @@ macro_rules! send_inits {
                 comm: Comm,
                 request: Out<Request>,
             ) -> Done {
+                // SAFETY: the caller promises the memory of the message whenever the operation is active.
+                let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
                 let mut state = call.rank.lock();
-                // SAFETY: the caller's promise.
-                let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+                let buffer = buffer.buffer(&state)?;
                 request.set(state.send_init(Mode::$mode, buffer, dest, tag, comm.id())?.0);
                 Ok(())
             }
@@ -44,7 +45,7 @@ send_inits! {
 }
 
 /// # Safety
-/// C's promise for message buffers, while the operation is active.
+/// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
 pub unsafe fn recv_init(
     call: &Running,
     buf: *mut c_void,
@@ -55,13 +56,15 @@ pub unsafe fn recv_init(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
+    // SAFETY: the caller promises the memory of the message whenever the operation is active.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     request.set(state.receive_init(buffer, source, tag, comm.id())?.0);
     Ok(())
 }
 
+/// `MPI_Start` (MPI 5.0, chapter 3).
 pub fn start(call: &Running, request: &mut Request) -> Done {
     if *request == MPI_REQUEST_NULL {
         return Err(Error::new(
@@ -72,6 +75,7 @@ pub fn start(call: &Running, request: &mut Request) -> Done {
     call.rank.lock().start(RequestId(request.id()))
 }
 
+/// `MPI_Startall` (MPI 5.0, chapter 3).
 pub fn startall(call: &Running, _count: usize, requests: &mut [Request]) -> Done {
     requests
         .iter_mut()

@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::{Flag, Out};
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::{Object, Running};
 use crate::constants::*;
 use crate::error::Error;
@@ -12,6 +12,7 @@ use mpi::Waiting;
 use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
+/// `MPI_Probe` (MPI 5.0, chapter 3).
 pub fn probe(
     call: &Running,
     source: c_int,
@@ -30,6 +31,7 @@ pub fn probe(
     Ok(())
 }
 
+/// `MPI_Iprobe` (MPI 5.0, chapter 3).
 #[inline(always)]
 pub fn iprobe(
     call: &Running,
@@ -49,6 +51,7 @@ pub fn iprobe(
     Ok(())
 }
 
+/// `MPI_Mprobe` (MPI 5.0, chapter 3).
 pub fn mprobe(
     call: &Running,
     source: c_int,
@@ -69,6 +72,7 @@ pub fn mprobe(
     Ok(())
 }
 
+/// `MPI_Improbe` (MPI 5.0, chapter 3).
 pub fn improbe(
     call: &Running,
     source: c_int,
@@ -92,7 +96,7 @@ pub fn improbe(
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn mrecv(
     call: &Running,
     buf: *mut c_void,
@@ -101,14 +105,15 @@ pub unsafe fn mrecv(
     message: &mut Message,
     status: Option<Out<Status>>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    // SAFETY: the caller promises the memory of the message until the call returns.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, message)?;
     let received = call.rank.wait(call.procedure, id)?;
     super::receive::deliver(call, received, status)
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn imrecv(
     call: &Running,
     buf: *mut c_void,
@@ -117,32 +122,28 @@ pub unsafe fn imrecv(
     message: &mut Message,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, message) }?;
+    // SAFETY: the caller promises the memory of the message until the request is complete.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, message)?;
     request.set(id.0);
     Ok(())
 }
 
-unsafe fn begin(
-    call: &Running,
-    buf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    message: &mut Message,
-) -> Result<RequestId, Error> {
+/// Starts the receive of a message that a matched probe has claimed.
+fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
     // Errors belong to the communicator that the message came on.
     let context = state.claimed_context(message.id());
     if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));
     }
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     let id = state.receive_claimed(buffer, message.id())?;
     *message = MPI_MESSAGE_NULL;
     Ok(id)
 }
 
+/// `MPI_Cancel` (MPI 5.0, chapter 3).
 pub fn cancel(call: &Running, request: &mut Request) -> Done {
     if *request == MPI_REQUEST_NULL {
         return Err(Error::new(

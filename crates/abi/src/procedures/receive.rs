@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
@@ -11,7 +11,7 @@ use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline(always)]
 pub unsafe fn recv(
     call: &Running,
@@ -23,25 +23,17 @@ pub unsafe fn recv(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let Some(key) = state.receive_key(source, tag, comm.id())? else {
-        return deliver(call, mpi::Status::PROC_NULL, status);
-    };
-    if let Some(received) = state.receive_here(&buffer, &key)? {
-        drop(state);
-        return deliver(call, received, status);
-    }
-    let received = call
-        .rank
-        .receive_later(state, call.procedure, &buffer, key)?;
-    deliver(call, received, status)
+    // SAFETY: the caller promises the memory of the message until the call returns.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    call.rank
+        .receive_then(call.procedure, buffer, source, tag, comm, |received| {
+            deliver(call, received, status)
+        })
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
-#[inline]
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
+#[inline(always)]
 pub unsafe fn irecv(
     call: &Running,
     buf: *mut c_void,
@@ -52,31 +44,28 @@ pub unsafe fn irecv(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let id = unsafe { begin(call, buf, count, datatype, source, tag, comm) }?;
+    // SAFETY: the caller promises the memory of the message until the request is complete.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let id = begin(call, buffer, source, tag, comm)?;
     request.set(Request::from(id.0));
     Ok(())
 }
 
-/// # Safety
-/// As for `irecv`.
+/// Starts a receive.
 #[inline(always)]
-pub(super) unsafe fn begin(
+pub(super) fn begin(
     call: &Running,
-    buf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
+    buffer: UserBuffer,
     source: c_int,
     tag: c_int,
     comm: Comm,
 ) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     state.receive(buffer, source, tag, comm.id())
 }
 
-/// Fills in the status of one completed operation; the error that it carries is the call's.
+/// Writes the status of one completed operation, and returns the error that it carries.
 #[inline(always)]
 pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
@@ -95,7 +84,8 @@ pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Stat
     Ok(())
 }
 
-/// The error of a status. It comes in parts, so that a status without one needs no memory.
+/// The error of a status. It takes the fields: a status whose address is taken would need memory in
+/// every call.
 #[cold]
 #[inline(never)]
 fn carried(

@@ -1,4 +1,4 @@
-//! Section 3.7.6: looking at operations without completing them. The requests stay as they are.
+//! Section 3.7.6: the status of operations without completing them. The requests stay unchanged.
 
 use super::Done;
 use super::completion::{id, peek};
@@ -12,6 +12,7 @@ use mpi::State;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+/// `MPI_Request_get_status` (MPI 5.0, chapter 3).
 pub fn request_get_status(
     call: &Running,
     request: Request,
@@ -28,6 +29,7 @@ pub fn request_get_status(
     Ok(())
 }
 
+/// `MPI_Request_get_status_all` (MPI 5.0, chapter 3).
 pub fn request_get_status_all(
     call: &Running,
     _count: usize,
@@ -54,6 +56,7 @@ fn is_active(state: &State, request: Request) -> Result<bool, Error> {
     Ok(request != MPI_REQUEST_NULL && state.messages.requests.is_active(id(request))?)
 }
 
+/// `MPI_Request_get_status_any` (MPI 5.0, chapter 3).
 pub fn request_get_status_any(
     call: &Running,
     _count: usize,
@@ -86,6 +89,7 @@ pub fn request_get_status_any(
     Ok(())
 }
 
+/// `MPI_Request_get_status_some` (MPI 5.0, chapter 3).
 pub fn request_get_status_some(
     call: &Running,
     _incount: usize,

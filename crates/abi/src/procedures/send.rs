@@ -2,54 +2,37 @@
 
 use super::Done;
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::handle::{Comm, Datatype, Request};
 use mpi::Mode;
 use std::ffi::{c_int, c_void};
 
-/// # Safety
-/// C's promise for message buffers.
 #[inline(always)]
-unsafe fn blocking(
+fn blocking(
     call: &Running,
     mode: Mode,
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
+    buffer: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: Comm,
 ) -> Done {
-    let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
-    let id = state.send(mode, &buffer, dest, tag, comm.id())?;
-    if id == state.messages.requests.done() {
-        return Ok(());
-    }
-    drop(state);
-    call.rank.wait(call.procedure, id)?;
-    Ok(())
+    call.rank
+        .send(call.procedure, mode, buffer, dest, tag, comm)
 }
 
-/// # Safety
-/// C's promise for message buffers, until the request is complete.
 #[inline(always)]
-unsafe fn nonblocking(
+fn nonblocking(
     call: &Running,
     mode: Mode,
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
+    buffer: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { buffer(&state, buf, count, datatype) }?;
+    let buffer = buffer.buffer(&state)?;
     let id = state.send(mode, &buffer, dest, tag, comm.id())?;
     request.set(Request::from(id.0));
     Ok(())
@@ -59,7 +42,7 @@ macro_rules! sends {
     ($($name:ident $inonblocking:ident $mode:ident;)*) => {
         $(
             /// # Safety
-            /// C's promise for message buffers.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
             #[inline]
             pub unsafe fn $name(
                 call: &Running,
@@ -70,12 +53,13 @@ macro_rules! sends {
                 tag: c_int,
                 comm: Comm,
             ) -> Done {
-                // SAFETY: the caller's promise.
-                unsafe { blocking(call, Mode::$mode, buf, count, datatype, dest, tag, comm) }
+                // SAFETY: the caller promises the memory of the message until the call returns.
+                let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+                blocking(call, Mode::$mode, buffer, dest, tag, comm)
             }
 
             /// # Safety
-            /// C's promise for message buffers, until the request is complete.
+            /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
             #[inline]
             pub unsafe fn $inonblocking(
                 call: &Running,
@@ -87,8 +71,9 @@ macro_rules! sends {
                 comm: Comm,
                 request: Out<Request>,
             ) -> Done {
-                // SAFETY: the caller's promise.
-                unsafe { nonblocking(call, Mode::$mode, buf, count, datatype, dest, tag, comm, request) }
+                // SAFETY: the caller promises the memory of the message until the request is complete.
+                let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+                nonblocking(call, Mode::$mode, buffer, dest, tag, comm, request)
             }
         )*
     };

@@ -3,7 +3,7 @@
 use super::Done;
 use super::receive::{begin, deliver};
 use crate::args::Out;
-use crate::buffer::buffer;
+use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
@@ -15,7 +15,7 @@ use mpi::{Mode, State};
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline]
 pub unsafe fn sendrecv(
     call: &Running,
@@ -32,18 +32,23 @@ pub unsafe fn sendrecv(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let receive = unsafe { begin(call, recvbuf, recvcount, recvtype, source, recvtag, comm) }?;
+    // SAFETY: the caller promises the memory of both messages until the call returns.
+    let (outgoing, incoming) = unsafe {
+        (
+            UserBuffer::new(sendbuf, sendcount, sendtype),
+            UserBuffer::new(recvbuf, recvcount, recvtype),
+        )
+    };
+    let receive = begin(call, incoming, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
-        // SAFETY: the caller's promise.
-        let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
+        let buffer = outgoing.buffer(state)?;
         state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     finish(call, send, receive, status)
 }
 
 /// # Safety
-/// C's promise for message buffers.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn sendrecv_replace(
     call: &Running,
     buf: *mut c_void,
@@ -56,10 +61,10 @@ pub unsafe fn sendrecv_replace(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let copy = unsafe { copy_of(call, buf, count, datatype) }?;
-    // SAFETY: the caller's promise.
-    let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
+    // SAFETY: the caller promises the memory of the message until the call returns.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let copy = copy_of(call, buffer)?;
+    let receive = begin(call, buffer, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
         state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
     })?;
@@ -67,7 +72,7 @@ pub unsafe fn sendrecv_replace(
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv(
     call: &Running,
     sendbuf: *const c_void,
@@ -83,18 +88,23 @@ pub unsafe fn isendrecv(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let receive = unsafe { begin(call, recvbuf, recvcount, recvtype, source, recvtag, comm) }?;
+    // SAFETY: the caller promises the memory of both messages until the request is complete.
+    let (outgoing, incoming) = unsafe {
+        (
+            UserBuffer::new(sendbuf, sendcount, sendtype),
+            UserBuffer::new(recvbuf, recvcount, recvtype),
+        )
+    };
+    let receive = begin(call, incoming, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
-        // SAFETY: the caller's promise.
-        let buffer = unsafe { buffer(state, sendbuf, sendcount, sendtype) }?;
+        let buffer = outgoing.buffer(state)?;
         state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     both(call, send, receive, request)
 }
 
 /// # Safety
-/// C's promise for message buffers, until the request is complete.
+/// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv_replace(
     call: &Running,
     buf: *mut c_void,
@@ -107,29 +117,20 @@ pub unsafe fn isendrecv_replace(
     comm: Comm,
     request: Out<Request>,
 ) -> Done {
-    // SAFETY: the caller's promise.
-    let copy = unsafe { copy_of(call, buf, count, datatype) }?;
-    // SAFETY: the caller's promise.
-    let receive = unsafe { begin(call, buf, count, datatype, source, recvtag, comm) }?;
+    // SAFETY: the caller promises the memory of the message until the request is complete.
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let copy = copy_of(call, buffer)?;
+    let receive = begin(call, buffer, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
         state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
     })?;
     both(call, send, receive, request)
 }
 
-/// The data to send, apart from the buffer that it will be received into.
-///
-/// # Safety
-/// C's promise for message buffers.
-unsafe fn copy_of(
-    call: &Running,
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-) -> Result<Buffer, Error> {
+/// A copy of the data to send, whose place the received message takes.
+fn copy_of(call: &Running, buffer: UserBuffer) -> Result<Buffer, Error> {
     let mut state = call.rank.lock();
-    // SAFETY: the caller's promise.
-    let from = unsafe { buffer(&state, buf, count, datatype) }?;
+    let from = buffer.buffer(&state)?;
     let copy = state
         .scratch
         .elements(from.len(), &Predefined::BYTE.into())?

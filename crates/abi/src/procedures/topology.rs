@@ -10,11 +10,12 @@ use crate::handle::Comm;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+/// `MPI_Dims_create` (MPI 5.0, chapter 8).
 pub fn dims_create(_: &Running, nodes: c_int, _ndims: usize, dims: &mut [c_int]) -> Done {
     mpi::dims_create(nodes, dims)
 }
 
-/// The ranks keep their numbers, whatever `reorder` allows.
+/// The ranks keep their numbers, even if `reorder` allows new ones.
 pub fn cart_create(
     call: &Running,
     comm: Comm,
@@ -31,13 +32,15 @@ pub fn cart_create(
     )
 }
 
+/// `MPI_Cart_sub` (MPI 5.0, chapter 8).
 pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: Out<Comm>) -> Done {
     let dimensions = call.rank.lock().cartesian(comm.id())?.0.dims().len();
-    // SAFETY: the standard wants one flag for each dimension.
+    // SAFETY: C promises one flag for each dimension.
     let remain = flags(unsafe { remain_dims.with_len(dimensions) }?);
     set_new(new, call.rank.cart_sub(call.procedure, comm.id(), &remain))
 }
 
+/// `MPI_Cart_map` (MPI 5.0, chapter 8).
 pub fn cart_map(
     call: &Running,
     comm: Comm,
@@ -54,11 +57,13 @@ pub fn cart_map(
     Ok(())
 }
 
+/// `MPI_Cartdim_get` (MPI 5.0, chapter 8).
 pub fn cartdim_get(call: &Running, comm: Comm, ndims: Out<c_int>) -> Done {
     ndims.set(call.rank.lock().cartesian(comm.id())?.0.dims().len() as c_int);
     Ok(())
 }
 
+/// `MPI_Cart_get` (MPI 5.0, chapter 8).
 pub fn cart_get(
     call: &Running,
     comm: Comm,
@@ -81,15 +86,17 @@ pub fn cart_get(
     Ok(())
 }
 
+/// `MPI_Cart_rank` (MPI 5.0, chapter 8).
 pub fn cart_rank(call: &Running, comm: Comm, coords: CommArray<c_int>, rank: Out<c_int>) -> Done {
     let state = call.rank.lock();
     let (grid, _) = state.cartesian(comm.id())?;
-    // SAFETY: the standard wants one coordinate for each dimension.
+    // SAFETY: C promises one coordinate for each dimension.
     let coords = unsafe { coords.with_len(grid.dims().len()) }?;
     rank.set(grid.rank(coords)?);
     Ok(())
 }
 
+/// `MPI_Cart_coords` (MPI 5.0, chapter 8).
 pub fn cart_coords(
     call: &Running,
     comm: Comm,
@@ -104,6 +111,7 @@ pub fn cart_coords(
     Ok(())
 }
 
+/// `MPI_Cart_shift` (MPI 5.0, chapter 8).
 pub fn cart_shift(
     call: &Running,
     comm: Comm,
@@ -120,6 +128,7 @@ pub fn cart_shift(
     Ok(())
 }
 
+/// `MPI_Topo_test` (MPI 5.0, chapter 8).
 pub fn topo_test(call: &Running, comm: Comm, status: Out<c_int>) -> Done {
     status.set(call.rank.lock().topology(comm.id())?);
     Ok(())

@@ -1,5 +1,5 @@
-//! Sections 5.1.6 to 5.1.8 and 5.1.13: what a datatype says of itself: its size, its bounds, and how
-//! it was made. And section 19.1.5: the datatype of a kind and size.
+//! Sections 5.1.6 to 5.1.8 and 5.1.13: size, bounds, envelope and contents of a datatype. Section
+//! 19.1.5: the datatype of a kind and size.
 
 use super::Done;
 use super::types::type_of;
@@ -12,15 +12,18 @@ use datatype::{Predefined, Type};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+/// `MPI_Type_size` (MPI 5.0, chapter 5).
 pub fn type_size(call: &Running, datatype: Datatype, size: OutCount) -> Done {
     size.set(size_of(&type_of(call, datatype)?));
     Ok(())
 }
 
+/// `MPI_Type_size_x` (MPI 5.0, chapter 16).
 pub fn type_size_x(call: &Running, datatype: Datatype, size: OutCount) -> Done {
     type_size(call, datatype, size)
 }
 
+/// `MPI_Type_get_extent` (MPI 5.0, chapter 5).
 pub fn type_get_extent(call: &Running, datatype: Datatype, lb: OutCount, extent: OutCount) -> Done {
     let ty = supported(call, datatype)?;
     lb.set(ty.lb() as i64);
@@ -28,6 +31,7 @@ pub fn type_get_extent(call: &Running, datatype: Datatype, lb: OutCount, extent:
     Ok(())
 }
 
+/// `MPI_Type_get_extent_x` (MPI 5.0, chapter 16).
 pub fn type_get_extent_x(
     call: &Running,
     datatype: Datatype,
@@ -37,6 +41,7 @@ pub fn type_get_extent_x(
     type_get_extent(call, datatype, lb, extent)
 }
 
+/// `MPI_Type_get_true_extent` (MPI 5.0, chapter 5).
 pub fn type_get_true_extent(
     call: &Running,
     datatype: Datatype,
@@ -49,6 +54,7 @@ pub fn type_get_true_extent(
     Ok(())
 }
 
+/// `MPI_Type_get_true_extent_x` (MPI 5.0, chapter 16).
 pub fn type_get_true_extent_x(
     call: &Running,
     datatype: Datatype,
@@ -58,6 +64,7 @@ pub fn type_get_true_extent_x(
     type_get_true_extent(call, datatype, lb, extent)
 }
 
+/// `MPI_Type_get_envelope` (MPI 5.0, chapter 5).
 pub fn type_get_envelope(
     call: &Running,
     datatype: Datatype,
@@ -117,7 +124,7 @@ pub fn type_get_contents(
     Ok(())
 }
 
-/// The pair of a value and an index, as MPI_MINLOC takes it; MPI_DATATYPE_NULL if there is none.
+/// The pair type of a value and an index, for MPI_MINLOC; MPI_DATATYPE_NULL if none exists.
 pub fn type_get_value_index(
     call: &Running,
     value: Datatype,
@@ -133,6 +140,7 @@ pub fn type_get_value_index(
     Ok(())
 }
 
+/// `MPI_Type_match_size` (MPI 5.0, chapter 19).
 pub fn type_match_size(
     _: &Running,
     typeclass: c_int,
@@ -171,7 +179,7 @@ pub fn type_match_size(
     Ok(())
 }
 
-/// MPI_UNDEFINED stands for an optional datatype that is not supported (section 20.4).
+/// The size in bytes; MPI_UNDEFINED for an optional datatype that is not supported (§20.4).
 fn size_of(ty: &Type) -> i64 {
     match ty.predefined() {
         Some(basic) => basic
@@ -181,7 +189,7 @@ fn size_of(ty: &Type) -> i64 {
     }
 }
 
-/// The datatype behind a handle, unless it is one that no data can have.
+/// The datatype of a handle, unless it is an optional one that is not supported.
 pub(super) fn supported(call: &Running, handle: Datatype) -> Result<Type, Error> {
     let ty = type_of(call, handle)?;
     match ty.predefined() {

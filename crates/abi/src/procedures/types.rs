@@ -1,5 +1,5 @@
-//! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: datatypes are made, committed, copied and freed. And
-//! section 7.8: their names.
+//! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: constructors, commit, copy and free of datatypes.
+//! Section 7.8: their names.
 
 use super::Done;
 use crate::args::{Counts, Out, OutText};
@@ -10,6 +10,7 @@ use crate::handle::Datatype;
 use datatype::{Order, Type};
 use std::ffi::{CStr, c_int};
 
+/// `MPI_Type_contiguous` (MPI 5.0, chapter 5).
 pub fn type_contiguous(
     call: &Running,
     count: i64,
@@ -20,6 +21,7 @@ pub fn type_contiguous(
     add(call, Type::contiguous(count, &old), newtype)
 }
 
+/// `MPI_Type_vector` (MPI 5.0, chapter 5).
 pub fn type_vector(
     call: &Running,
     count: i64,
@@ -36,6 +38,7 @@ pub fn type_vector(
     )
 }
 
+/// `MPI_Type_create_hvector` (MPI 5.0, chapter 5).
 pub fn type_create_hvector(
     call: &Running,
     count: i64,
@@ -49,6 +52,7 @@ pub fn type_create_hvector(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_indexed` (MPI 5.0, chapter 5).
 pub fn type_indexed(
     call: &Running,
     _count: i64,
@@ -62,6 +66,7 @@ pub fn type_indexed(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_hindexed` (MPI 5.0, chapter 5).
 pub fn type_create_hindexed(
     call: &Running,
     _count: i64,
@@ -75,6 +80,7 @@ pub fn type_create_hindexed(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_indexed_block` (MPI 5.0, chapter 5).
 pub fn type_create_indexed_block(
     call: &Running,
     _count: i64,
@@ -88,6 +94,7 @@ pub fn type_create_indexed_block(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_hindexed_block` (MPI 5.0, chapter 5).
 pub fn type_create_hindexed_block(
     call: &Running,
     _count: i64,
@@ -101,6 +108,7 @@ pub fn type_create_hindexed_block(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_struct` (MPI 5.0, chapter 5).
 pub fn type_create_struct(
     call: &Running,
     _count: i64,
@@ -118,6 +126,7 @@ pub fn type_create_struct(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_subarray` (MPI 5.0, chapter 5).
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub fn type_create_subarray(
     call: &Running,
@@ -136,6 +145,7 @@ pub fn type_create_subarray(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_resized` (MPI 5.0, chapter 5).
 pub fn type_create_resized(
     call: &Running,
     oldtype: Datatype,
@@ -157,6 +167,7 @@ pub fn type_dup(call: &Running, oldtype: Datatype, newtype: Out<Datatype>) -> Do
     Ok(())
 }
 
+/// `MPI_Type_commit` (MPI 5.0, chapter 5).
 pub fn type_commit(call: &Running, datatype: &mut Datatype) -> Done {
     call.rank.lock().types.commit(datatype.id())
 }
@@ -168,6 +179,7 @@ pub fn type_free(call: &Running, datatype: &mut Datatype) -> Done {
     Ok(())
 }
 
+/// `MPI_Type_get_name` (MPI 5.0, chapter 7).
 pub fn type_get_name(
     call: &Running,
     datatype: Datatype,
@@ -179,17 +191,20 @@ pub fn type_get_name(
     Ok(())
 }
 
+/// `MPI_Type_set_name` (MPI 5.0, chapter 7).
 pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
     let name = name.to_string_lossy();
     call.rank.lock().types.set_name(datatype.id(), &name)
 }
 
-/// The datatype behind a handle, committed or not. No lock is held while another is made of it, which may take long.
+/// The datatype of a handle, committed or not. The lock is free again afterwards, because building a
+/// datatype may take long.
 pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
     Ok(call.rank.lock().types.get(handle.id())?.clone())
 }
 
-/// Gives a new datatype its handle. It remembers which form of the constructor made it, for MPI_Type_get_contents.
+/// Gives a new datatype its handle, and records which form of the constructor made it
+/// (MPI_Type_get_contents).
 fn add(call: &Running, new: datatype::Result<Type>, place: Out<Datatype>) -> Done {
     let mut new = new?;
     if call.procedure.ends_with("_c") {

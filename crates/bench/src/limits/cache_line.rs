@@ -1,5 +1,5 @@
-//! A counter goes to and fro between two cores: in one cache line, and with a second line that is
-//! written before it and read after it.
+//! Latency of a cache line between two cores: a counter in one line, alternately written by both;
+//! and the same with a second line that is written before and read after it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,9 @@ const SKIP: u64 = 1_000;
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct CacheLine(AtomicU64);
 
-pub fn measure() -> Result<Vec<Figure>> {
+pub(crate) fn measure() -> Result<Vec<Figure>> {
     let figure = |lines: usize| {
         let value = one_way(lines)? * 1e6;
         Ok(Figure {
@@ -30,8 +30,8 @@ pub fn measure() -> Result<Vec<Figure>> {
 }
 
 fn one_way(lines: usize) -> Result<f64> {
-    let (flag, data) = (Line::default(), Line::default());
-    // Even numbers are answered by one side, odd ones by the other.
+    let (flag, data) = (CacheLine::default(), CacheLine::default());
+    // One side answers even numbers, the other odd ones.
     let turn = |wanted: u64| {
         while flag.0.load(Ordering::Acquire) != wanted {
             spin_loop();

@@ -1,5 +1,5 @@
-//! How fast bytes are copied: within a process, from memory in the cache and from memory that is
-//! not, and out of another process by `process_vm_readv`.
+//! Bandwidth of copies: within a process, from cached and from uncached memory, and from another
+//! process with `process_vm_readv`.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write, stdin, stdout};
@@ -16,10 +16,10 @@ use crate::worker;
 
 const FIRST: usize = 64;
 const LAST: usize = 4 << 20;
-/// Memory through which copies walk that must not find it in a cache.
+/// Memory that uncached copies walk through, in bytes: larger than any cache.
 const COLD: usize = 256 << 20;
 
-pub fn memcpy() -> Result<Vec<Figure>> {
+pub(crate) fn memcpy() -> Result<Vec<Figure>> {
     let (from, mut to) = (vec![1u8; LAST], vec![2u8; LAST]);
     let mut figures = Vec::new();
     for size in sizes(FIRST, LAST) {
@@ -44,7 +44,7 @@ pub fn memcpy() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-pub fn process_vm_readv(command: &Path) -> Result<Vec<Figure>> {
+pub(crate) fn process_vm_readv(command: &Path) -> Result<Vec<Figure>> {
     let lender = Lender::start(command)?;
     let mut to = vec![0u8; LAST];
     let mut figures = Vec::new();
@@ -56,7 +56,7 @@ pub fn process_vm_readv(command: &Path) -> Result<Vec<Figure>> {
         let seconds = time(|| {
             let mut local = [IoSliceMut::new(&mut to[..size])];
             let read = read_from(lender.pid(), &mut local, &remote)
-                .context("process_vm_readv is refused here")?;
+                .context("the system refuses process_vm_readv")?;
             if read != size {
                 bail!("process_vm_readv read {read} of {size} bytes");
             }
@@ -77,7 +77,7 @@ fn figure(name: &'static str, size: usize, seconds: f64) -> Figure {
     }
 }
 
-/// A child that holds memory for us to read. It ends when its standard input does.
+/// A child that holds memory for this process to read. It ends when its standard input is closed.
 struct Lender {
     child: Child,
     address: usize,
@@ -90,7 +90,7 @@ impl Lender {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("cannot start a process to read from")?;
+            .context("cannot start the process whose memory is read")?;
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line)?;
@@ -100,7 +100,7 @@ impl Lender {
             address: line.trim().parse().unwrap_or(0),
         };
         if lender.address == 0 {
-            bail!("the process to read from said {line:?} where an address was wanted");
+            bail!("the process whose memory is read printed {line:?} instead of an address");
         }
         Ok(lender)
     }
@@ -117,14 +117,15 @@ impl Drop for Lender {
     }
 }
 
-/// The child: says where its memory is and waits.
-pub fn lend_memory() -> ExitCode {
+/// The child: prints the address of its memory and waits.
+pub(crate) fn lend_memory() -> ExitCode {
     let memory = vec![3u8; LAST];
-    let told = writeln!(stdout(), "{}", memory.as_ptr() as usize).and_then(|()| stdout().flush());
-    // Until the parent closes the pipe or dies.
+    let printed =
+        writeln!(stdout(), "{}", memory.as_ptr() as usize).and_then(|()| stdout().flush());
+    // Wait until the parent closes the pipe or ends.
     let waited = stdin().read_to_end(&mut Vec::new());
     black_box(memory);
-    if told.and(waited.map(|_| ())).is_ok() {
+    if printed.and(waited.map(|_| ())).is_ok() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

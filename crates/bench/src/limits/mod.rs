@@ -1,7 +1,7 @@
-//! What the machine allows, without MPI: the figures that every transport is measured against.
+//! Limits of the machine, without MPI: reference figures for every transport.
 //!
-//! All of it is safe Rust: two threads stand for two ranks where the hardware sees no difference,
-//! and a child process where only another process will do.
+//! All of it is safe Rust. Two threads stand for two ranks where the hardware sees no difference; a
+//! child process is used where only another process will do.
 
 mod cache_line;
 mod copy;
@@ -18,14 +18,14 @@ use results::Unit;
 
 use crate::rounds::Measurement;
 
-pub use copy::lend_memory;
+pub(crate) use copy::lend_memory;
 
 /// The "library" of these measurements.
 const MACHINE: &str = "machine";
-/// How long one number is measured in one round.
+/// Measuring time of one figure in one round.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// One number: which limit, at which size, in which unit.
+/// One figure: a limit at one size.
 struct Figure {
     name: &'static str,
     size: usize,
@@ -33,7 +33,7 @@ struct Figure {
     value: f64,
 }
 
-/// One kind of limit, from the start of a round to its figures.
+/// The measurement of one kind of limit.
 type Measure = fn(&Path) -> Result<Vec<Figure>>;
 
 const ALL: [(&str, Measure); 7] = [
@@ -46,11 +46,12 @@ const ALL: [(&str, Measure); 7] = [
     ("TCP, stream", |_| tcp::bandwidth()),
 ];
 
-/// So many steps of a console is one round of [`measure`].
-pub const STEPS: usize = ALL.len();
+/// The number of progress steps in one round of [`measure`].
+pub(crate) const STEPS: usize = ALL.len();
 
-/// One round of all limits. `command` is this executable, for those that need another process.
-pub fn measure(command: &Path, console: &mut Console) -> Result<Vec<Measurement>> {
+/// Measures one round of all limits. `command` is this executable, for limits that need another
+/// process.
+pub(crate) fn measure(command: &Path, console: &mut Console) -> Result<Vec<Measurement>> {
     let mut all = Vec::new();
     for (what, measure) in ALL {
         console.doing(what.into());
@@ -81,7 +82,7 @@ impl From<Figure> for Measurement {
     }
 }
 
-/// Seconds that one `step` takes: as many as fit into [`SLICE`], the first ones not counted.
+/// The time of one `step` in seconds, from as many as fit into [`SLICE`] after a warm-up.
 fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
     step()?;
     let (mut batch, start) = (1u32, Instant::now());
@@ -91,7 +92,7 @@ fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
             step()?;
         }
         let took = before.elapsed();
-        // The clock must not be what is measured: a batch takes a good part of the slice.
+        // A batch takes a good part of the slice, so that reading the clock does not count.
         if start.elapsed() >= SLICE && took >= SLICE / 4 {
             return Ok(took.as_secs_f64() / f64::from(batch));
         }
@@ -99,7 +100,7 @@ fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
     }
 }
 
-/// Powers of two.
+/// The powers of two times `first`, up to `last`.
 fn sizes(first: usize, last: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(first), |size| Some(size * 2)).take_while(move |&size| size <= last)
 }

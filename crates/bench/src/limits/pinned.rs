@@ -1,4 +1,4 @@
-//! Two threads, each on a core of its own.
+//! Two threads, each bound to a different core.
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Runs both at once, and gives what `first` gives.
-pub fn pair<T: Send>(
+/// Runs both at once and returns the result of `first`.
+pub(crate) fn pair<T: Send>(
     first: impl FnOnce() -> Result<T> + Send,
     second: impl FnOnce() -> Result<()> + Send,
 ) -> Result<T> {
@@ -23,25 +23,28 @@ pub fn pair<T: Send>(
     })
 }
 
-/// Binds this thread.
+/// Binds this thread to a CPU.
 fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu)?;
     sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("cannot bind to CPU {cpu}"))
 }
 
-/// The first CPU this process may use, and the first on another core.
+/// The first CPU that this process may use, and the first one on another core.
 fn two_cores() -> Result<(usize, usize)> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot tell which CPUs are ours")?;
+    let allowed = sched_getaffinity(Pid::from_raw(0))
+        .context("cannot read the CPUs that this process may use")?;
     let mut cpus = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap_or(false));
-    let first = cpus.next().context("no CPU is ours")?;
+    let first = cpus.next().context("this process may use no CPU")?;
     match cpus.find(|&cpu| core(cpu).is_none() || core(cpu) != core(first)) {
         Some(second) => Ok((first, second)),
-        None => bail!("two cores are needed, and this process may use only CPU {first}'s"),
+        None => {
+            bail!("two cores are needed, but this process may use only the core of CPU {first}")
+        }
     }
 }
 
-/// What threads of one core share.
+/// The CPUs of a core, as the kernel lists them.
 fn core(cpu: usize) -> Option<String> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     fs::read_to_string(path).ok()

@@ -1,8 +1,8 @@
-//! A ring of 64-byte slots between two cores, as a shared-memory transport has it at its heart:
-//! payload and a lap number in one slot, free space told back by a tail now and then.
+//! A ring of 64-byte slots between two cores, the core of a shared-memory transport: payload and
+//! lap number share a slot, and the receiver publishes its tail from time to time.
 //!
-//! Its rate is told twice: as MPI's rate is measured, a window at a time with an answer to each, and
-//! as a stream, where the receiver need not follow on the sender's heels.
+//! The rate is measured twice: like MPI's message rate, with an answer to each window, and as a
+//! stream without answers.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,17 +13,17 @@ use anyhow::Result;
 use results::Unit;
 
 const SLOTS: u64 = 256;
-/// The receiver tells its tail after so many slots.
-const TELL: u64 = SLOTS / 4;
+/// Number of slots after which the receiver publishes its tail.
+const PUBLISH: u64 = SLOTS / 4;
 const PAYLOAD: usize = 8;
 
 const TURNS: u64 = 50_000;
 const MESSAGES: u64 = 512_000;
-/// As many messages as `bw` has in flight.
+/// Messages of a window, as in `bw`.
 const WINDOW: u64 = 64;
 const SKIP: u64 = 1_000;
 
-/// Payload, header and lap number fill one line.
+/// A slot of one cache line: payload, header and lap number.
 #[derive(Default)]
 #[repr(align(64))]
 struct Slot {
@@ -41,7 +41,7 @@ struct Ring {
     tail: Tail,
 }
 
-/// One side's view: where it is, and how far it knows the other to be.
+/// The state of one side: its position, and the last known position of the other.
 #[derive(Default)]
 struct Cursor {
     at: u64,
@@ -76,14 +76,14 @@ impl Ring {
         }
         let value = slot.payload[0].load(Ordering::Relaxed) + slot.header.load(Ordering::Relaxed);
         cursor.at += 1;
-        if cursor.at.is_multiple_of(TELL) {
+        if cursor.at.is_multiple_of(PUBLISH) {
             self.tail.0.store(cursor.at, Ordering::Release);
         }
         value
     }
 }
 
-pub fn latency() -> Result<Vec<Figure>> {
+pub(crate) fn latency() -> Result<Vec<Figure>> {
     let (there, back) = (Ring::new(), Ring::new());
     let all = SKIP + TURNS;
     let value = pinned::pair(
@@ -112,7 +112,7 @@ pub fn latency() -> Result<Vec<Figure>> {
     }])
 }
 
-pub fn rate() -> Result<Vec<Figure>> {
+pub(crate) fn rate() -> Result<Vec<Figure>> {
     let figure = |(name, window)| {
         let unit = Unit::MessagesPerSecond;
         Ok(Figure {

@@ -1,4 +1,4 @@
-//! Bare TCP over loopback, both ends spinning on sockets that never block.
+//! TCP over loopback, with both sides polling nonblocking sockets.
 
 use std::hint::spin_loop;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use super::{Figure, pinned};
 use anyhow::{Context, Result, bail};
 use results::Unit;
 
-pub fn latency() -> Result<Vec<Figure>> {
+pub(crate) fn latency() -> Result<Vec<Figure>> {
     [8, 1 << 10, 64 << 10].into_iter().map(ping_pong).collect()
 }
 
@@ -48,7 +48,7 @@ fn ping_pong(size: usize) -> Result<Figure> {
     })
 }
 
-pub fn bandwidth() -> Result<Vec<Figure>> {
+pub(crate) fn bandwidth() -> Result<Vec<Figure>> {
     [4 << 10, 64 << 10, 1 << 20, 4 << 20]
         .into_iter()
         .map(stream)
@@ -82,7 +82,8 @@ fn stream(size: usize) -> Result<Figure> {
 }
 
 fn connected() -> Result<(TcpStream, TcpStream)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no TCP on loopback")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot use TCP on loopback")?;
     let here = TcpStream::connect(listener.local_addr()?)?;
     let (there, _) = listener.accept()?;
     for stream in [&here, &there] {
@@ -106,7 +107,7 @@ fn write(stream: &mut TcpStream, mut bytes: &[u8]) -> Result<()> {
 fn read(stream: &mut TcpStream, mut bytes: &mut [u8]) -> Result<()> {
     while !bytes.is_empty() {
         match stream.read(bytes) {
-            Ok(0) => bail!("the other end closed the connection"),
+            Ok(0) => bail!("the other side closed the connection"),
             Ok(got) => bytes = &mut bytes[got..],
             Err(error) if error.kind() == ErrorKind::WouldBlock => spin_loop(),
             Err(error) => return Err(error.into()),

@@ -1,13 +1,13 @@
-//! C's long double on x86-64: 80 bits of the x87 unit in 16 bytes, of which the last six are padding. Each operation is a few
-//! x87 instructions; all 64 bits of the significand take part, as in C.
+//! C's long double on x86-64: 80 bits of the x87 unit in 16 bytes, of which the last six are padding.
+//! Each operation is a few x87 instructions on all 64 bits of the significand, as in C.
 
 use super::long_double::LongDouble;
 use std::arch::asm;
 
-/// The byte whose upper bit is the sign.
+/// The index of the byte whose upper bit is the sign.
 pub(super) const SIGN: usize = 9;
 
-/// Loads both operands, runs one instruction that leaves the result on the top, stores that.
+/// Loads both operands, runs one instruction that leaves the result on the top, and stores it.
 macro_rules! x87 {
     ($a:expr, $b:expr, $instruction:literal) => {{
         let mut result = LongDouble([0; 16]);
@@ -41,7 +41,7 @@ pub(super) fn multiply(a: &LongDouble, b: &LongDouble) -> LongDouble {
     x87!(a, b, "fmulp st(1), st")
 }
 
-/// a > b: false if either is not a number.
+/// Whether a > b; false if either is not a number.
 #[inline(always)]
 pub(super) fn exceeds(a: &LongDouble, b: &LongDouble) -> bool {
     let above: u8;

@@ -1,10 +1,10 @@
-//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes,
-//! so alignment does not matter and the compiler makes vector code of the simple ones.
+//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes, so
+//! alignment does not matter, and the compiler vectorises the simple ones.
 
 use crate::op::Op;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
 
-/// A value that lies packed in bytes.
+/// A value that is stored packed in bytes.
 pub(super) trait Element: Copy {
     const SIZE: usize;
     /// `bytes` is `SIZE` long.
@@ -29,7 +29,7 @@ pub(super) trait Float:
 #[derive(Clone, Copy)]
 struct Complex<T>(T, T);
 
-/// A value and where it was found.
+/// A value and its index.
 #[derive(Clone, Copy)]
 struct Located<V, I>(V, I);
 
@@ -69,7 +69,7 @@ pub(super) fn complex<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
     }
 }
 
-/// Of equal values the one with the lower index.
+/// MINLOC and MAXLOC: of equal values, the one with the lower index wins.
 pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
     op: Op,
     input: &[u8],
@@ -99,7 +99,7 @@ fn each<T: Element>(input: &[u8], inout: &mut [u8], combine: impl Fn(T, T) -> T)
     }
 }
 
-/// `Op::permits` is asked before any loop starts, so this tells of a mistake in this crate.
+/// Panics: `Op::permits` is checked before any loop starts, so this is a mistake in this crate.
 #[cold]
 fn not_for(kind: &str, op: Op) {
     unreachable!(

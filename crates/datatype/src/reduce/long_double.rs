@@ -1,4 +1,5 @@
-//! C's long double, for which Rust has no type. What it is depends on the processor: `extended` or `quad` has the arithmetic.
+//! C's long double, for which Rust has no type. Its format depends on the processor; `extended` and
+//! `quad` have the arithmetic.
 
 #[cfg(target_arch = "x86_64")]
 use super::extended as format;
@@ -8,7 +9,7 @@ use super::quad as format;
 use std::cmp::Ordering;
 use std::ops::{Add, Mul, Sub};
 
-/// Bytes as they lie in memory.
+/// The bytes of a long double in memory.
 #[derive(Clone, Copy)]
 pub(super) struct LongDouble(pub(super) [u8; 16]);
 

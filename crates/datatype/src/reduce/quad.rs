@@ -1,15 +1,15 @@
-//! C's long double on aarch64: IEEE binary128. No instruction computes with it; the functions that C calls for it come with
-//! Rust's own library. Rust cannot name the type they take, so they are called as C calls them: operands and result in vector
-//! registers, what a comparison has found in w0.
+//! C's long double on aarch64: IEEE binary128. No instruction computes with it; Rust's own library has
+//! the functions that C calls for it. Rust cannot name their type, so they are called as C calls them:
+//! operands and result in vector registers, the result of a comparison in w0.
 
 use super::long_double::LongDouble;
 use std::arch::aarch64::{uint8x16_t, vld1q_u8, vst1q_u8};
 use std::arch::asm;
 
-/// The byte whose upper bit is the sign.
+/// The index of the byte whose upper bit is the sign.
 pub(super) const SIGN: usize = 15;
 
-// Their arguments are not said, for nothing calls them by this declaration.
+// The declarations have no arguments, because no call goes through them.
 unsafe extern "C" {
     fn __addtf3();
     fn __multf3();
@@ -44,10 +44,11 @@ pub(super) fn multiply(a: &LongDouble, b: &LongDouble) -> LongDouble {
     call!(__multf3, a, b)
 }
 
-/// a > b: false if either is not a number.
+/// Whether a > b; false if either is not a number.
 pub(super) fn exceeds(a: &LongDouble, b: &LongDouble) -> bool {
     let order: i32;
-    // SAFETY: as above; the function gives a number above 0 if the first is the greater, and none such if one is no number.
+    // SAFETY: both addresses are of 16 bytes, and everything that a call may change is declared
+    // clobbered; the function returns a positive number only if the first operand is the greater.
     unsafe {
         asm!(
             "bl {function}",

@@ -1,22 +1,24 @@
-//! The catalogue: parts and systems by name, each value with its source, and users' files on top of it.
+//! The catalogue: named parts (components and systems) whose values each have a source, and users'
+//! files on top of it.
 //!
-//! A file holds tables `[KIND.NAME]`. A table may start `from` another part of its kind and give what differs. A value
-//! is written with its unit; where its source is not that of the whole table it is `{ value = …, source = "…" }`. A
-//! part within a part is a name, or a table `{ from = "NAME", … }`; without `from` such a table changes the part that
-//! is inherited. A source begins with what stands behind it: one of [`STANDINGS`].
+//! A file holds tables `[KIND.NAME]`. With `from`, a table inherits from another part of its kind
+//! and gives only the differences. A value is written with its unit, and as `{ value = …, source =
+//! "…" }` if its source is not that of the whole table. A part within a part is a name or a table
+//! `{ from = "NAME", … }`; without `from` such a table changes the inherited part. A source begins
+//! with its standing: one of [`STANDINGS`].
 
 mod problem;
 mod read;
 mod resolve;
 
-pub use problem::{Place, Problem, Problems};
-pub use resolve::{Field, Held, Sheet};
+pub use problem::{Location, Problem, Problems};
+pub use resolve::{Field, FieldValue, Sheet};
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
 use crate::system::System;
-use read::Written;
+use read::WrittenPart;
 
-/// What stands behind a value, from the firmest: the first word of its source.
+/// The standings of a source, from the firmest: the first word of every source.
 pub const STANDINGS: [&str; 5] = [
     "specification",
     "datasheet",
@@ -38,7 +40,7 @@ const FILES: [(&str, &str); 7] = [
     ("systems.toml", include_str!("../../catalogue/systems.toml")),
 ];
 
-/// The kinds of parts, and the tables of their keys.
+/// The kinds of parts with the tables of their keys.
 pub const KINDS: [(&str, &[Key]); 8] = [
     (System::KIND, System::KEYS),
     (Host::KIND, Host::KEYS),
@@ -57,23 +59,26 @@ fn keys(kind: &str) -> &'static [Key] {
         .map_or(&[], |(_, keys)| keys)
 }
 
-/// Parts by kind and name.
+/// A set of parts, found by kind and name.
 #[derive(Default)]
 pub struct Catalogue {
-    parts: Vec<Written>,
+    parts: Vec<WrittenPart>,
 }
 
-/// A part's name and what it is.
-pub struct Entry<'a> {
+/// A part of the catalogue, without its values.
+pub struct CatalogueEntry<'a> {
+    /// The kind of part.
     pub kind: &'static str,
+    /// The part's name among those of its kind.
     pub name: &'a str,
+    /// A description in a few words.
     pub about: &'a str,
-    /// The file it is from.
+    /// The file that defines it.
     pub file: &'a str,
 }
 
 impl Catalogue {
-    /// What comes with the project.
+    /// The catalogue of this project, without users' files.
     pub fn builtin() -> Catalogue {
         let mut catalogue = Catalogue::default();
         for (name, text) in FILES {
@@ -84,11 +89,12 @@ impl Catalogue {
         catalogue
     }
 
-    /// Adds the parts of a file. All of them are checked, used or not; a wrong file adds nothing.
+    /// Adds the parts of a file with the content `text`. All of them are checked, used or not; a
+    /// file with an error adds nothing.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), Problems> {
         let known = self.parts.len();
         let mut problems = read::read(file, text, &mut self.parts);
-        // Later tables need all names, earlier ones too: only a file that could be read is resolved.
+        // A table may refer to any other, so only a file without errors of syntax is resolved.
         if problems.is_empty() {
             for at in known..self.parts.len() {
                 let part = &self.parts[at];
@@ -108,16 +114,16 @@ impl Catalogue {
     }
 
     /// All parts, in the order of the files.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.parts.iter().map(|part| Entry {
+    pub fn entries(&self) -> impl Iterator<Item = CatalogueEntry<'_>> {
+        self.parts.iter().map(|part| CatalogueEntry {
             kind: part.kind,
             name: &part.name,
             about: &part.about,
-            file: &part.place.file,
+            file: &part.location.file,
         })
     }
 
-    /// Names of the systems that a file added.
+    /// The names of the systems that a file added.
     pub fn systems_of(&self, file: &str) -> Vec<&str> {
         self.entries()
             .filter(|entry| entry.kind == System::KIND && entry.file == file)
@@ -125,11 +131,29 @@ impl Catalogue {
             .collect()
     }
 
+    /// Builds a system by its name.
     pub fn system(&self, name: &str) -> Result<System, Problem> {
         self.sheet(System::KIND, name)?.build()
     }
 
-    /// A part with all its values, places and sources.
+    /// The part that `word` names, as `KIND.NAME` or as a name of any kind, and the other kinds
+    /// that have a part of this name.
+    pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
+        if let Some((kind, name)) = word.split_once('.')
+            && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)
+        {
+            return Ok((self.sheet(kind, name)?, Vec::new()));
+        }
+        let mut having = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| {
+            let mut parts = self.parts.iter();
+            parts.any(|part| part.names(kind, word))
+        });
+        // An unknown name is most likely meant to be a system.
+        let sheet = self.sheet(having.next().unwrap_or(System::KIND), word)?;
+        Ok((sheet, having.collect()))
+    }
+
+    /// A part with all its values, their locations and sources.
     pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
         match self.parts.iter().position(|part| part.names(kind, name)) {
             Some(at) => self.part_at(at),

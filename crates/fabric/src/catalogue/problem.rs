@@ -1,45 +1,52 @@
-//! What is wrong with a file: where, which key, what is valid.
+//! Errors of a catalogue file: the line, the key, and the valid values.
 
 use std::fmt;
 use std::rc::Rc;
 
-/// A line of a file, from 1.
+/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
+    /// The file's name as it was given.
     pub file: Rc<str>,
+    /// The line, counted from 1.
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
 }
 
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// `None` for what was asked for, not read.
-    pub place: Option<Place>,
+    /// The line; `None` for a request that names an unknown part.
+    pub location: Option<Location>,
+    /// The error, without the line.
     pub what: String,
 }
 
 impl Problem {
-    pub(super) fn at(place: &Place, what: String) -> Problem {
+    pub(super) fn at(location: &Location, what: String) -> Problem {
         Problem {
-            place: Some(place.clone()),
+            location: Some(location.clone()),
             what,
         }
     }
 
     pub(super) fn anywhere(what: String) -> Problem {
-        Problem { place: None, what }
+        Problem {
+            location: None,
+            what,
+        }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match &self.place {
-            Some(place) => write!(f, "{place}: {}", self.what),
+        match &self.location {
+            Some(location) => write!(f, "{location}: {}", self.what),
             None => f.write_str(&self.what),
         }
     }
@@ -47,7 +54,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// All that is wrong with a file, by line, each once.
+/// All errors of a file, by line, without repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -68,7 +75,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The end of a sentence about a name that is not known: the nearest, and all that are.
+/// The end of an error about an unknown name: the nearest valid name, and all of them.
 pub(super) fn instead(word: &str, valid: &[&str]) -> String {
     let near = valid
         .iter()

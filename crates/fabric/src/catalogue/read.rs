@@ -1,4 +1,4 @@
-//! From a file's text to tables whose keys are known, each with its line.
+//! Parsing of a catalogue file into tables of known keys, each with its line.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -6,46 +6,46 @@ use std::rc::Rc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Place, Problem, instead};
+use super::problem::{Location, Problem, instead};
 use super::{KINDS, keys};
-use crate::components::{Holds, Key};
+use crate::components::{Key, KeyType};
 use crate::quantity::Raw;
 
-/// A part as written: what it gives itself, before what it starts from.
+/// A part as a file writes it, before inheritance.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenPart {
     pub kind: &'static str,
     pub name: String,
-    pub place: Place,
+    pub location: Location,
     pub about: String,
-    pub from: Option<(String, Place)>,
+    pub from: Option<(String, Location)>,
     pub source: Option<String>,
-    pub entries: Vec<Given>,
+    pub entries: Vec<WrittenKey>,
 }
 
-impl Written {
-    pub fn names(&self, kind: &str, name: &str) -> bool {
+impl WrittenPart {
+    pub(super) fn names(&self, kind: &str, name: &str) -> bool {
         self.kind == kind && self.name == name
     }
 }
 
 /// One key of a table.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct WrittenKey {
     pub key: &'static Key,
-    pub place: Place,
-    pub what: What,
+    pub location: Location,
+    pub what: GivenValue,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum GivenValue {
     Value { raw: Raw, source: Option<String> },
     Name(String),
-    Table(Written),
+    Table(WrittenPart),
 }
 
-/// Appends the parts of `text`; gives what is wrong with it.
-pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Written>) -> Vec<Problem> {
+/// Appends the parts of `text` and returns its errors.
+pub(super) fn read(file: &str, text: &str, parts: &mut Vec<WrittenPart>) -> Vec<Problem> {
     let mut reader = Reader {
         file: file.into(),
         text,
@@ -53,9 +53,9 @@ pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Written>) -> Vec<Prob
     };
     match DeTable::parse(text) {
         Err(error) => {
-            let place = reader.place(error.span().unwrap_or(0..0));
+            let location = reader.location(error.span().unwrap_or(0..0));
             let what = format!("this is not TOML: {}", error.message());
-            reader.problems.push(Problem::at(&place, what));
+            reader.problems.push(Problem::at(&location, what));
         }
         Ok(table) => reader.kinds(table.get_ref(), parts),
     }
@@ -69,87 +69,103 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn place(&self, span: Range<usize>) -> Place {
+    fn location(&self, span: Range<usize>) -> Location {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        Place {
+        Location {
             file: self.file.clone(),
             line,
         }
     }
 
-    fn wrong(&mut self, place: &Place, what: String) {
-        self.problems.push(Problem::at(place, what));
+    fn wrong(&mut self, location: &Location, what: String) {
+        self.problems.push(Problem::at(location, what));
     }
 
-    fn kinds(&mut self, table: &DeTable, parts: &mut Vec<Written>) {
+    fn kinds(&mut self, table: &DeTable, parts: &mut Vec<WrittenPart>) {
         let names = KINDS.map(|(kind, _)| kind);
         for (word, value) in table {
-            let place = self.place(word.span());
+            let location = self.location(word.span());
             let Some(kind) = names.into_iter().find(|kind| kind == word.get_ref()) else {
                 let instead = instead(word.get_ref(), &names);
                 self.wrong(
-                    &place,
-                    format!("{}: no kind of part; {instead}", word.get_ref()),
+                    &location,
+                    format!("{}: not a kind of part; {instead}", word.get_ref()),
                 );
                 continue;
             };
             let DeValue::Table(named) = value.get_ref() else {
                 self.wrong(
-                    &place,
+                    &location,
                     format!("{kind}: must be a table with a name, such as [{kind}.mine]"),
                 );
                 continue;
             };
             for (name, value) in named {
-                let place = self.place(name.span());
+                let location = self.location(name.span());
                 let path = format!("{kind}.{}", name.get_ref());
                 match value.get_ref() {
                     DeValue::Table(body) => {
-                        let mut part = self.part(kind, &path, place, body);
+                        let mut part = self.part(kind, &path, location, body);
                         part.name = name.get_ref().to_string();
                         parts.push(part);
                     }
                     _ => self.wrong(
-                        &place,
-                        format!("{path}: must stand in a table with a name, such as [{kind}.mine]"),
+                        &location,
+                        format!("{path}: must be part of a named table, such as [{kind}.mine]"),
                     ),
                 }
             }
         }
     }
 
-    fn part(&mut self, kind: &'static str, path: &str, place: Place, table: &DeTable) -> Written {
-        let mut part = Written {
+    fn part(
+        &mut self,
+        kind: &'static str,
+        path: &str,
+        location: Location,
+        table: &DeTable,
+    ) -> WrittenPart {
+        let mut part = WrittenPart {
             kind,
             name: String::new(),
-            place,
+            location,
             about: String::new(),
             from: None,
             source: None,
             entries: Vec::new(),
         };
         for (word, value) in table {
-            let place = self.place(word.span());
+            let location = self.location(word.span());
             let path = format!("{path}.{}", word.get_ref());
             match word.get_ref().as_ref() {
-                "about" => part.about = self.text(&path, &place, value).unwrap_or_default(),
-                "source" => part.source = self.text(&path, &place, value),
-                "from" => part.from = self.text(&path, &place, value).map(|name| (name, place)),
+                "about" => part.about = self.text(&path, &location, value).unwrap_or_default(),
+                "source" => part.source = self.text(&path, &location, value),
+                "from" => {
+                    part.from = self
+                        .text(&path, &location, value)
+                        .map(|name| (name, location))
+                }
                 other => match keys(kind).iter().find(|key| key.name == other) {
                     Some(key) => {
                         let what = match key.holds {
-                            Holds::Value { .. } => self.value(&path, value),
-                            Holds::Part { kind, .. } => self.inner(kind, &path, value),
+                            KeyType::Value { .. } => self.value(&path, value),
+                            KeyType::Part { kind, .. } => self.inner(kind, &path, value),
                         };
-                        part.entries
-                            .extend(what.map(|what| Given { key, place, what }));
+                        part.entries.extend(what.map(|what| WrittenKey {
+                            key,
+                            location,
+                            what,
+                        }));
                     }
                     None => {
                         let mut valid: Vec<&str> = keys(kind).iter().map(|key| key.name).collect();
                         valid.extend(["from", "about", "source"]);
                         let instead = instead(other, &valid);
-                        self.wrong(&place, format!("{path}: no key of a {kind}; {instead}"));
+                        self.wrong(
+                            &location,
+                            format!("{path}: not a key of a {kind}; {instead}"),
+                        );
                     }
                 },
             }
@@ -157,54 +173,66 @@ impl Reader<'_> {
         part
     }
 
-    fn text(&mut self, path: &str, place: &Place, value: &Spanned<DeValue>) -> Option<String> {
+    fn text(
+        &mut self,
+        path: &str,
+        location: &Location,
+        value: &Spanned<DeValue>,
+    ) -> Option<String> {
         match value.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
             _ => {
-                self.wrong(place, format!("{path}: must be a text in quotes"));
+                self.wrong(location, format!("{path}: must be a string in quotes"));
                 None
             }
         }
     }
 
-    /// A value alone, or with its source.
-    fn value(&mut self, path: &str, value: &Spanned<DeValue>) -> Option<What> {
+    /// A value, alone or with its source.
+    fn value(&mut self, path: &str, value: &Spanned<DeValue>) -> Option<GivenValue> {
         let DeValue::Table(table) = value.get_ref() else {
-            return Some(What::Value {
+            return Some(GivenValue::Value {
                 raw: self.raw(value),
                 source: None,
             });
         };
         let (mut raw, mut source) = (None, None);
         for (word, value) in table {
-            let place = self.place(word.span());
+            let location = self.location(word.span());
             match word.get_ref().as_ref() {
                 "value" => raw = Some(self.raw(value)),
-                "source" => source = self.text(path, &place, value),
+                "source" => source = self.text(path, &location, value),
                 other => self.wrong(
-                    &place,
+                    &location,
                     format!("{path}.{other}: a value has no such key; valid: value, source"),
                 ),
             }
         }
         if raw.is_none() {
-            let place = self.place(value.span());
+            let location = self.location(value.span());
             self.wrong(
-                &place,
+                &location,
                 format!("{path}: the value itself is missing: {{ value = …, source = \"…\" }}"),
             );
         }
-        raw.map(|raw| What::Value { raw, source })
+        raw.map(|raw| GivenValue::Value { raw, source })
     }
 
-    fn inner(&mut self, kind: &'static str, path: &str, value: &Spanned<DeValue>) -> Option<What> {
-        let place = self.place(value.span());
+    fn inner(
+        &mut self,
+        kind: &'static str,
+        path: &str,
+        value: &Spanned<DeValue>,
+    ) -> Option<GivenValue> {
+        let location = self.location(value.span());
         match value.get_ref() {
-            DeValue::String(name) => Some(What::Name(name.to_string())),
-            DeValue::Table(table) => Some(What::Table(self.part(kind, path, place, table))),
+            DeValue::String(name) => Some(GivenValue::Name(name.to_string())),
+            DeValue::Table(table) => {
+                Some(GivenValue::Table(self.part(kind, path, location, table)))
+            }
             _ => {
                 self.wrong(
-                    &place,
+                    &location,
                     format!(
                         "{path}: must be the name of a {kind}, or a table {{ from = \"NAME\", … }}"
                     ),

@@ -1,53 +1,68 @@
-//! From tables to parts: what a table starts from is filled in, and the whole is checked.
+//! Inheritance: the values of a part are those of its table and of the part that it starts from.
 
-use super::problem::{Place, Problem, instead};
-use super::read::{What, Written};
+use super::problem::{Location, Problem, instead};
+use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
-use crate::components::{Bus, Cable, Hca, Holds, Host, Key, Link, Part, Software, Source, Switch};
+use crate::components::{
+    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartSource, Software, Switch,
+};
 use crate::quantity::{Quantity, Raw};
 use crate::system::System;
 
-/// A part with every value that it gives or inherits.
+/// A part with every value that it defines or inherits.
 #[derive(Clone, Debug)]
 pub struct Sheet {
+    /// The kind of part.
     pub kind: &'static str,
-    /// Its name, or that of what it starts from.
+    /// Its name, or for a part without a name that of the part it starts from.
     pub name: String,
-    /// Where it is written: `KIND.NAME`, or the key of the part that it stands in.
+    /// Its path in messages: `KIND.NAME`, or the key of the part that contains it.
     pub path: String,
-    pub place: Place,
-    /// In the order of the kind's table.
+    /// The line of its table.
+    pub location: Location,
+    /// Its values, in the order of the kind's table.
     pub fields: Vec<Field>,
 }
 
-/// One value or part within a part.
+/// One value of a part, or one part within it.
 #[derive(Clone, Debug)]
 pub struct Field {
+    /// The key.
     pub key: &'static Key,
-    pub place: Place,
+    /// The line that defines the value.
+    pub location: Location,
+    /// The source of the value: a standing, a colon, and a reference.
     pub source: String,
-    pub held: Held,
+    /// The value.
+    pub value: FieldValue,
 }
 
+/// The value of a field.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum FieldValue {
+    /// A value as the file writes it.
     Value(Raw),
+    /// A part within the part.
     Part(Sheet),
 }
 
 impl Sheet {
+    /// Builds the component. An error if a value is missing or not valid.
     pub fn build<P: Part>(&self) -> Result<P, Problem> {
         let part = P::build(&mut &*self)?;
         part.check().map_err(|wrong| {
-            let place = self
+            let location = self
                 .field(wrong.key)
-                .map_or(&self.place, |field| &field.place);
-            Problem::at(place, format!("{}.{}: {}", self.path, wrong.key, wrong.why))
+                .map_or(&self.location, |field| &field.location);
+            Problem::at(
+                location,
+                format!("{}.{}: {}", self.path, wrong.key, wrong.why),
+            )
         })?;
         Ok(part)
     }
 
-    /// Whether a part can be built from it.
+    /// Checks that the component can be built.
     pub fn check(&self) -> Result<(), Problem> {
         match self.kind {
             System::KIND => self.build::<System>().map(drop),
@@ -73,24 +88,24 @@ impl Sheet {
                 "{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"",
                 self.path, self.kind
             );
-            Problem::at(&self.place, what)
+            Problem::at(&self.location, what)
         })
     }
 }
 
 fn valid(key: &Key) -> String {
     match key.holds {
-        Holds::Value { valid } => valid.to_owned(),
-        Holds::Part { kind, .. } => format!("the name of a {kind}"),
+        KeyType::Value { valid } => valid.to_owned(),
+        KeyType::Part { kind, .. } => format!("the name of a {kind}"),
     }
 }
 
-impl Source for &Sheet {
+impl PartSource for &Sheet {
     type Error = Problem;
 
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
         let field = self.needed(key)?;
-        let Held::Value(raw) = &field.held else {
+        let FieldValue::Value(raw) = &field.value else {
             unreachable!("{key} holds a value")
         };
         Q::read(raw).ok_or_else(|| {
@@ -99,94 +114,96 @@ impl Source for &Sheet {
                 self.path,
                 Q::VALID
             );
-            Problem::at(&field.place, what)
+            Problem::at(&field.location, what)
         })
     }
 
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Problem> {
-        match &self.needed(key)?.held {
-            Held::Part(sheet) => sheet.build(),
-            Held::Value(_) => unreachable!("{key} holds a part"),
+        match &self.needed(key)?.value {
+            FieldValue::Part(sheet) => sheet.build(),
+            FieldValue::Value(_) => unreachable!("{key} holds a part"),
         }
     }
 }
 
-/// `part` on top of what it starts from. `above` are the names on the way here, to find circles.
+/// `part` with the values that it inherits. `above` holds the parts that led here, to find cycles.
 pub(super) fn sheet(
     catalogue: &Catalogue,
-    part: &Written,
+    part: &WrittenPart,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
     let mut sheet = Sheet {
         kind: part.kind,
         name: part.name.clone(),
         path: format!("{}.{}", part.kind, part.name),
-        place: part.place.clone(),
+        location: part.location.clone(),
         fields: Vec::new(),
     };
-    if let Some((name, place)) = &part.from {
-        let base = named(catalogue, part.kind, name, place, above)?;
+    if let Some((name, location)) = &part.from {
+        let base = named(catalogue, part.kind, name, location, above)?;
         sheet.fields = base.fields;
         if sheet.name.is_empty() {
             sheet.name.clone_from(name);
         }
     }
-    lay(catalogue, &mut sheet, part, part.source.as_deref(), above)?;
+    overlay(catalogue, &mut sheet, part, part.source.as_deref(), above)?;
     Ok(sheet)
 }
 
-/// Lays what `part` gives over what the sheet has.
-fn lay(
+/// Replaces fields of `sheet` by those that `part` defines. `source` is that of values without one.
+fn overlay(
     catalogue: &Catalogue,
     sheet: &mut Sheet,
-    part: &Written,
+    part: &WrittenPart,
     source: Option<&str>,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<(), Problem> {
     for given in &part.entries {
         let mut own = source;
-        let held = match &given.what {
-            What::Value { raw, source } => {
+        let value = match &given.what {
+            GivenValue::Value { raw, source } => {
                 own = source.as_deref().or(own);
-                Held::Value(raw.clone())
+                FieldValue::Value(raw.clone())
             }
-            What::Name(name) => {
-                let Holds::Part { kind, .. } = given.key.holds else {
+            GivenValue::Name(name) => {
+                let KeyType::Part { kind, .. } = given.key.holds else {
                     unreachable!("a name names a part")
                 };
-                Held::Part(named(catalogue, kind, name, &given.place, above)?)
+                FieldValue::Part(named(catalogue, kind, name, &given.location, above)?)
             }
-            What::Table(inner) => {
+            GivenValue::Table(inner) => {
                 own = inner.source.as_deref().or(own);
                 let mut base = match (&inner.from, sheet.field(given.key.name)) {
-                    (Some((name, place)), _) => named(catalogue, inner.kind, name, place, above)?,
+                    (Some((name, location)), _) => {
+                        named(catalogue, inner.kind, name, location, above)?
+                    }
                     (
                         None,
                         Some(Field {
-                            held: Held::Part(inherited),
+                            value: FieldValue::Part(inherited),
                             ..
                         }),
                     ) => inherited.clone(),
-                    // Complete in itself.
+                    // Nothing to inherit: the table must be complete.
                     (None, _) => Sheet {
                         kind: inner.kind,
                         name: "its own".to_owned(),
                         path: String::new(),
-                        place: inner.place.clone(),
+                        location: inner.location.clone(),
                         fields: Vec::new(),
                     },
                 };
                 base.path = format!("{}.{}", sheet.path, given.key.name);
-                lay(catalogue, &mut base, inner, own, above)?;
-                Held::Part(base)
+                overlay(catalogue, &mut base, inner, own, above)?;
+                FieldValue::Part(base)
             }
         };
-        let source = own.map_or_else(|| format!("file {}", given.place), str::to_owned);
+        let source = own.map_or_else(|| format!("file {}", given.location), str::to_owned);
         let field = Field {
             key: given.key,
-            place: given.place.clone(),
+            location: given.location.clone(),
             source,
-            held,
+            value,
         };
         match sheet
             .fields
@@ -210,17 +227,17 @@ fn named(
     catalogue: &Catalogue,
     kind: &'static str,
     name: &str,
-    place: &Place,
+    location: &Location,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
     let Some(part) = catalogue.parts.iter().find(|part| part.names(kind, name)) else {
-        return Err(Problem::at(place, unknown_name(catalogue, kind, name)));
+        return Err(Problem::at(location, unknown_name(catalogue, kind, name)));
     };
     let step = (kind, name.to_owned());
     if above.contains(&step) {
         return Err(Problem::at(
-            place,
-            format!("{kind}.{name} starts from itself; let one of them start elsewhere"),
+            location,
+            format!("{kind}.{name} inherits from itself; remove one `from` of this cycle"),
         ));
     }
     above.push(step);
@@ -239,11 +256,11 @@ pub(super) fn unknown_name(catalogue: &Catalogue, kind: &str, name: &str) -> Str
     format!("there is no {kind} named {name}; {}", instead(name, &names))
 }
 
-pub(super) fn twice(first: &Written, second: &Written) -> Problem {
+pub(super) fn twice(first: &WrittenPart, second: &WrittenPart) -> Problem {
     let (kind, name) = (second.kind, &second.name);
     let what = format!(
-        "{kind}.{name}: the name is taken ({}); choose another, such as [{kind}.my-{name}] with from = \"{name}\"",
-        first.place
+        "{kind}.{name}: this name is already used ({}); choose another, such as [{kind}.my-{name}] with from = \"{name}\"",
+        first.location
     );
-    Problem::at(&second.place, what)
+    Problem::at(&second.location, what)
 }

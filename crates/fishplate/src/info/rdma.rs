@@ -1,4 +1,4 @@
-//! The RDMA devices of this host: what each is, which would be used, and why not the rest.
+//! The RDMA devices of this host, those that a job would use, and the reasons against the others.
 
 use device::Placement;
 use rustix::process::{Resource, getrlimit};
@@ -7,44 +7,44 @@ use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
 use crate::settings::wrap;
 
-/// A job uses so many of the ports that can be used on each host.
+/// The number of ports that a job uses on each host.
 const RAILS: usize = 1;
 
-/// How wide the reasons are.
+/// Width of the reasons, in columns.
 const WIDTH: usize = 100;
 
-/// What was found, and what is made of it.
-pub struct Found {
+/// All ports of this host, and the choice among them.
+pub(crate) struct PortChoice {
     ports: Vec<Port>,
-    /// The devices that were asked for by name.
+    /// The devices that FISHPLATE_DEVICE names.
     wanted: String,
-    /// Why none is used.
+    /// The reason why none is used.
     problem: Option<String>,
-    /// How much memory a process may register, where that is limited.
+    /// The most memory that a process may register, if that is limited.
     memlock: Option<u64>,
 }
 
 struct Port {
     listed: Listed,
-    /// Its number among those used, or why it is not.
+    /// Its number among the ports in use, or the reason why it is not used.
     used: Result<usize, String>,
 }
 
-/// Looks for devices, and chooses as a job would with `wanted` for FISHPLATE_DEVICE.
-pub fn find(wanted: &str) -> Found {
+/// Lists the ports and chooses as a job would with FISHPLATE_DEVICE=`wanted`.
+pub(crate) fn find(wanted: &str) -> PortChoice {
     let listed = list();
     let choice = listed.clone().and_then(|ports| choose(ports, wanted));
     let memlock = getrlimit(Resource::Memlock).current;
-    Found::new(listed.unwrap_or_default(), choice, wanted, memlock)
+    PortChoice::new(listed.unwrap_or_default(), choice, wanted, memlock)
 }
 
-impl Found {
+impl PortChoice {
     fn new(
         all: Vec<Listed>,
         choice: device::Result<Choice>,
         wanted: &str,
         memlock: Option<u64>,
-    ) -> Found {
+    ) -> PortChoice {
         let (choice, problem) = match choice {
             Ok(choice) => (choice, None),
             Err(why) => {
@@ -77,7 +77,7 @@ impl Found {
             let used = chosen.ok_or(why.unwrap_or_default());
             Port { listed, used }
         };
-        Found {
+        PortChoice {
             ports: all.into_iter().map(port).collect(),
             wanted: wanted.to_string(),
             problem,
@@ -85,11 +85,13 @@ impl Found {
         }
     }
 
-    pub fn problem(&self) -> Option<&str> {
+    /// The reason why no port is used.
+    pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    pub fn object(&self) -> Value {
+    /// The object of `--json`.
+    pub(crate) fn object(&self) -> Value {
         let ports = self.ports.iter().map(|port| self.port_object(port));
         json!({
             "devices": ports.collect::<Vec<_>>(),
@@ -100,20 +102,20 @@ impl Found {
         })
     }
 
-    /// One line that says what would be used.
-    pub fn line(&self) -> String {
+    /// One line: the ports that a job would use.
+    pub(crate) fn line(&self) -> String {
         if let Some(problem) = &self.problem {
             return problem.clone();
         }
         let why = match self.wanted.is_empty() {
-            true => "the first of the fastest kind of those whose links are up",
-            false => "as FISHPLATE_DEVICE says",
+            true => "the first of the fastest ports whose links are up",
+            false => "selected by FISHPLATE_DEVICE",
         };
         format!("{} would be used: {why}", self.used().join(", "))
     }
 
-    /// A table of the ports, and below it the reasons.
-    pub fn print(&self) {
+    /// Prints a table of the ports, and the reasons below it.
+    pub(crate) fn print(&self) {
         if self.ports.is_empty() {
             return;
         }
@@ -126,9 +128,8 @@ impl Found {
         say!("\n{}", results::table::lines(header, rows, left).trim_end());
         if let Some(bytes) = self.memlock {
             say!(
-                "\nMemory that a device may touch is locked, and a process here may lock {bytes} bytes: if a rank says that \
-                 it could not\nregister memory, `ulimit -l unlimited` in the shell that starts the job, or what the rank \
-                 names."
+                "\nMemory that a device accesses is locked, and a process may lock at most {bytes} bytes here. If a rank cannot\n\
+                 register memory, run `ulimit -l unlimited` in the shell that starts the job."
             );
         }
         for port in &self.ports {
@@ -234,7 +235,7 @@ impl Found {
     }
 }
 
-/// What cannot be seen from the table: address and placement with their reasons, and what speaks against the port.
+/// Facts beside the table: address, placement and its reason, and the reason against the port.
 fn reasons(port: &Port) -> Vec<(&'static str, String)> {
     let listed = &port.listed;
     let mut reasons = vec![
@@ -308,14 +309,14 @@ mod tests {
         }
     }
 
-    fn found(wanted: &str) -> Found {
+    fn found(wanted: &str) -> PortChoice {
         let ports = vec![
             port(0, "0000:3b:00.0", Some(0), None),
             port(1, "0000:3b:00.1", Some(0), Some("its link is down")),
             port(2, "0000:5e:00.0", Some(0), None),
             port(3, "0000:af:00.0", Some(1), None),
         ];
-        Found::new(ports.clone(), choose(ports, wanted), wanted, None)
+        PortChoice::new(ports.clone(), choose(ports, wanted), wanted, None)
     }
 
     #[test]

@@ -4,16 +4,19 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Case, Collective};
 
-/// `ours` is `None` where it lies in place.
-pub(super) async fn allgather(
-    call: &Call<'_>,
-    ours: Option<&Buffer>,
-    all: &Blocks,
-    algorithm: Algorithm,
-) -> Result<()> {
+/// `ours` is `None` if this rank's block is in `all` already.
+pub(super) async fn allgather(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
+    if all.total() == 0 {
+        return Ok(());
+    }
+    let case = Case {
+        even: all.is_even(),
+        ..call.case(all.total())
+    };
+    let algorithm = call.choose(Collective::Allgather, case);
     if let Some(ours) = ours {
         ours.copy_to(&all.part(call.me()));
     }
@@ -24,6 +27,7 @@ pub(super) async fn allgather(
     }
 }
 
+/// Blocks go round a circle.
 async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for step in 1..call.size() {
         let (ours, theirs) = (call.before(step - 1), call.before(step));
@@ -38,7 +42,7 @@ async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// For parts of one size and a power of two of ranks.
+/// Partners exchange all that they have: for blocks of one size and a power of two of ranks.
 async fn recursive_doubling(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut count = 1;
     while count < call.size() {
@@ -53,7 +57,7 @@ async fn recursive_doubling(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Collects the parts in the circle's order from this rank on, then puts each where it belongs.
+/// Collects the blocks of the ranks from this one on, in a circle, then copies each to its place.
 async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let size = call.size();
     let room = call.bytes(all.total())?;
@@ -66,7 +70,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let (mut have, mut end) = (1, all.len(call.me()));
     while have < size {
         let count = have.min(size - have);
-        // What they want is what they lack: the first of ours, seen from them the next.
+        // The other rank lacks the first of our blocks, which follow its own.
         let (ours, theirs): (usize, usize) = (bytes(0, count), bytes(have, count));
         call.exchange(
             call.before(have),

@@ -1,20 +1,22 @@
-//! Everyone to everyone (MPI 5.0 §6.8).
+//! All-to-all exchange (MPI 5.0 §6.8).
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Case, Collective};
 
-/// Messages to and from so many ranks are under way at once.
+/// Ranks whose messages are in flight at once.
 const WINDOW: usize = 32;
 
-/// `give` is `None` where the data lies in place.
-pub(super) async fn alltoall(
-    call: &Call<'_>,
-    give: Option<&Blocks>,
-    take: &Blocks,
-    algorithm: Algorithm,
-) -> Result<()> {
+/// `give` is `None` if the blocks to send are in `take`.
+pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
+    // Blocks of different sizes are known to pairs only: the choice must not depend on them.
+    let even = take.is_even();
+    let case = Case {
+        even,
+        ..call.case(if even { take.len(0) } else { 0 })
+    };
+    let algorithm = call.choose(Collective::Alltoall, case);
     let Some(give) = give else {
         return in_place(call, take).await;
     };
@@ -26,7 +28,7 @@ pub(super) async fn alltoall(
     }
 }
 
-/// Empty parts are not sent.
+/// Exchanges with `window` ranks at once. Empty blocks are not sent.
 async fn windows(call: &Call<'_>, give: &Blocks, take: &Blocks, window: usize) -> Result<()> {
     for first in (1..call.size()).step_by(window) {
         let steps = first..call.size().min(first + window);
@@ -51,7 +53,7 @@ async fn windows(call: &Call<'_>, give: &Blocks, take: &Blocks, window: usize) -
     Ok(())
 }
 
-/// For parts of one size: few messages of many parts.
+/// Few messages of many blocks: for blocks of one size.
 async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     let (size, each) = (call.size(), give.len(0));
     let room = call.bytes(size * each)?;
@@ -90,7 +92,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Pairs of ranks exchange in rounds, each from a copy of what it sends.
+/// Pairs of ranks exchange in rounds, each from a copy of its block.
 async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for round in 0..call.size() {
         let partner = (round + call.size() - call.me()) % call.size();

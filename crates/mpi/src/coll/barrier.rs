@@ -3,17 +3,18 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-pub(super) async fn barrier(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-    match algorithm {
+#[inline(always)]
+pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
+    match call.choose(Collective::Barrier, call.case(0)) {
         Algorithm::Tree => tree(call).await,
         _ => dissemination(call).await,
     }
 }
 
-/// After the round of distance d everyone has heard from 2d ranks.
+/// After the exchange at distance d each rank has heard from 2d ranks.
 async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
@@ -29,6 +30,7 @@ async fn dissemination(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
+/// To rank 0 and back along a binomial tree.
 async fn tree(call: &Call<'_>) -> Result<()> {
     let (me, size) = (call.me(), call.size());
     let mut distance = 1;

@@ -3,18 +3,15 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-/// What travels down a chain at once, in bytes.
+/// Bytes of a piece in a chain.
 const PIECE: usize = 64 << 10;
 
-pub(super) async fn bcast(
-    call: &Call<'_>,
-    buffer: &Buffer,
-    root: usize,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let algorithm = call.choose(Collective::Bcast, call.case(buffer.len()));
     if call.size() == 1 || buffer.is_empty() {
         return Ok(());
     }
@@ -26,6 +23,7 @@ pub(super) async fn bcast(
     }
 }
 
+/// Along a binomial tree.
 pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let size = call.size();
     let place = call.before(root);
@@ -36,7 +34,8 @@ pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> R
     if place > 0 {
         call.receive(call.before(distance), buffer.clone())?.await?;
     }
-    // The farthest first, as its branch is the longest. All are on their way before the first is waited for.
+    // The farthest first, as its branch is the longest. Each send starts before the last is waited
+    // for.
     let mut last = None;
     while distance > 1 {
         distance /= 2;
@@ -53,7 +52,7 @@ pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> R
     }
 }
 
-/// The root sends everything to everyone; where memory is read directly, all read at once.
+/// The root sends the message to each rank; where memory is read directly, all read at once.
 async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     if call.me() != root {
         return call.receive(root, buffer.clone())?.await;
@@ -67,6 +66,7 @@ async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     Ok(())
 }
 
+/// From rank to rank, in pieces.
 async fn chain(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let place = call.before(root);
     let pieces = || {
@@ -99,7 +99,8 @@ async fn chain(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     }
 }
 
-/// Blocks go down a binomial tree, then round in a circle: everyone sends the whole once or less.
+/// Blocks go down a binomial tree, then round a circle: each rank sends the message at most about
+/// twice.
 async fn scatter_allgather(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let size = call.size();
     let place = call.before(root);

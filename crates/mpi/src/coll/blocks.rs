@@ -1,22 +1,29 @@
-//! Memory with a part for each member.
+//! Buffers with a block for each member of a communicator.
 
 use datatype::Buffer;
 
+/// A block of memory for each member of a communicator.
 #[derive(Clone, Debug)]
 pub enum Blocks {
-    /// Blocks of one size that follow each other.
-    Even { whole: Buffer, each: usize },
+    /// Blocks of one size, one after the other.
+    Even {
+        /// All blocks.
+        whole: Buffer,
+        /// Bytes of a block.
+        each: usize,
+    },
     /// Blocks of any size, anywhere.
     Each(Box<[Buffer]>),
 }
 
 impl Blocks {
-    /// `whole` cut into `members` equal parts.
+    /// `whole` divided into `members` equal blocks.
     pub fn even(whole: Buffer, members: usize) -> Blocks {
         let each = whole.len() / members.max(1);
         Blocks::Even { whole, each }
     }
 
+    /// The block of a member.
     pub fn part(&self, member: usize) -> Buffer {
         match self {
             Blocks::Even { whole, each } => whole.slice(member * each, *each),
@@ -24,7 +31,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of a member's part.
+    /// Bytes of a member's block.
     pub fn len(&self, member: usize) -> usize {
         match self {
             Blocks::Even { each, .. } => *each,
@@ -32,7 +39,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of all parts together.
+    /// Bytes of all blocks together.
     pub fn total(&self) -> usize {
         match self {
             Blocks::Even { whole, .. } => whole.len(),
@@ -40,12 +47,13 @@ impl Blocks {
         }
     }
 
+    /// The blocks are known to be of one size.
     pub fn is_even(&self) -> bool {
         matches!(self, Blocks::Even { .. })
     }
 
-    /// The parts of `count` members from `first` on, as one; if they are.
-    pub fn range(&self, first: usize, count: usize) -> Option<Buffer> {
+    /// The blocks of `count` members from `first` on as one buffer, if they follow each other.
+    pub(super) fn range(&self, first: usize, count: usize) -> Option<Buffer> {
         match self {
             Blocks::Even { whole, each } => Some(whole.slice(first * each, count * each)),
             Blocks::Each(_) => None,

@@ -1,4 +1,4 @@
-//! One collective operation under way: who takes part, and the steps that algorithms are made of.
+//! A collective operation in flight: its members, and the steps that algorithms consist of.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use datatype::{Buffer, Elements, Predefined, Type};
 
+use super::reduce::Reduction;
+use crate::algorithms::{Algorithm, Case, Collective};
 use crate::comm::{COLLECTIVE, Core};
 use crate::matching::Key;
 use crate::op::Operation;
@@ -14,54 +16,85 @@ use crate::rank::{Rank, State};
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Elements are combined in pieces of so many bytes while the next piece travels.
+/// Bytes of a piece: the elements of one are combined while the next is in flight.
 const PIECE: usize = 128 << 10;
 
+/// A collective operation in flight, as this rank takes part in it.
 pub(super) struct Call<'a> {
-    pub rank: &'a Rank,
-    pub core: &'a Core,
-    /// Keeps the operations under way on one communicator apart.
-    pub tag: i32,
+    pub(super) rank: &'a Rank,
+    pub(super) core: &'a Core,
+    /// Tells this operation apart from others in flight on the communicator.
+    pub(super) tag: i32,
 }
 
 impl<'a> Call<'a> {
+    /// This rank's number in the communicator.
     #[inline(always)]
-    pub fn me(&self) -> usize {
+    pub(super) fn me(&self) -> usize {
         self.core.rank
     }
 
+    /// The number of members.
     #[inline(always)]
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.core.size()
     }
 
     /// The member `steps` after this one, in a circle.
     #[inline(always)]
-    pub fn after(&self, steps: usize) -> usize {
+    pub(super) fn after(&self, steps: usize) -> usize {
         (self.me() + steps) % self.size()
     }
 
     /// The member `steps` before this one; `steps` is at most the size.
     #[inline(always)]
-    pub fn before(&self, steps: usize) -> usize {
+    pub(super) fn before(&self, steps: usize) -> usize {
         (self.me() + self.size() - steps) % self.size()
     }
 
-    /// Starts to send. The buffer must stay as it is until the answer is complete.
+    /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.
+    pub(super) fn case(&self, bytes: usize) -> Case {
+        Case::usual(bytes, self.size())
+    }
+
+    /// The algorithm of the table for this call.
+    pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
+        self.rank.algorithms.algorithm(collective, case)
+    }
+
+    /// The algorithm of the table for a reduction.
+    pub(super) fn choose_reduction(&self, collective: Collective, work: &Reduction) -> Algorithm {
+        let bytes = work.ours().map_or(0, |ours| ours.bytes());
+        let commutative = work.op.is_commutative();
+        let case = Case {
+            commutative,
+            ..self.case(bytes)
+        };
+        self.choose(collective, case)
+    }
+
+    /// Starts a send. The buffer must not change until the result is complete.
     #[inline]
-    pub fn send(&self, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
+    pub(super) fn send(&self, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
         self.start_send(&mut self.rank.lock(), to, buffer)
     }
 
-    /// Starts to receive exactly this many bytes. Messages of one member come in the order in which it sent them.
+    /// Starts a receive of exactly the buffer's length. Messages of one member match in the order
+    /// of sending.
     #[inline]
-    pub fn receive(&self, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
+    pub(super) fn receive(&self, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
         self.start_receive(&mut self.rank.lock(), from, buffer)
     }
 
     /// Sends to one member and receives from another.
     #[inline]
-    pub async fn exchange(&self, to: usize, out: Buffer, from: usize, into: Buffer) -> Result<()> {
+    pub(super) async fn exchange(
+        &self,
+        to: usize,
+        out: Buffer,
+        from: usize,
+        into: Buffer,
+    ) -> Result<()> {
         let (receiving, sending) = {
             let mut state = self.rank.lock();
             (
@@ -122,19 +155,19 @@ impl<'a> Call<'a> {
             .ok_or_else(|| self.core.no_such_rank(member as i32))
     }
 
-    /// Memory for bytes in between.
-    pub fn bytes(&self, count: usize) -> Result<Buffer> {
+    /// Temporary memory for bytes.
+    pub(super) fn bytes(&self, count: usize) -> Result<Buffer> {
         Ok(self.elements(count, &Predefined::BYTE.into())?.buffer())
     }
 
-    /// Memory for elements in between.
-    pub fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
+    /// Temporary memory for elements.
+    pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
         Ok(self.rank.lock().scratch.elements(count, ty)?)
     }
 
-    /// Sends `give` to one member while elements from another are combined into `keep`, piece by piece. `first`: theirs
-    /// come before ours, where the order matters.
-    pub async fn exchange_and_combine(
+    /// Sends `give` to one member, and combines elements from another into `keep`, piece by piece.
+    /// `first`: the other's elements are the first operand where the order matters.
+    pub(super) async fn exchange_and_combine(
         &self,
         (to, give): (usize, Elements),
         (from, keep): (usize, Elements),
@@ -188,12 +221,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A message that has been started. Dropped before its end, a receive takes nothing any more.
+/// A message in flight. A receive that is dropped before its end is cancelled.
 pub(super) struct Pending<'a> {
     rank: &'a Rank,
-    /// None once it is complete.
+    /// `None` once it is complete.
     request: Option<RequestId>,
-    /// Bytes that must come, of a receive.
+    /// Bytes that a receive must get.
     expected: Option<u64>,
     peer: usize,
 }
@@ -229,7 +262,7 @@ impl Pending<'_> {
             class => {
                 return Error::new(
                     class,
-                    format!("a message of rank {} did not arrive", self.peer),
+                    format!("the message from or to rank {} failed", self.peer),
                 );
             }
         };
@@ -252,7 +285,7 @@ impl Drop for Pending<'_> {
 }
 
 impl Pending<'_> {
-    /// What was begun for an operation that has failed: nobody will ask for it.
+    /// Gives up the request of an operation that failed: nothing will wait for it.
     #[cold]
     fn abandon(&self, id: RequestId) {
         let mut state = self.rank.lock();

@@ -4,17 +4,21 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-/// `ours` is `None` where it lies in place, and `all` counts at the root only.
+/// Gathers blocks of one size. `ours` is `None` if it is in `all`, which only the root has.
 pub(super) async fn gather(
     call: &Call<'_>,
     ours: Option<&Buffer>,
     all: Option<&Blocks>,
     root: usize,
-    algorithm: Algorithm,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let algorithm = call.choose(Collective::Gather, call.case(bytes));
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             gather_at_root(call, ours, all).await
@@ -26,6 +30,16 @@ pub(super) async fn gather(
     }
 }
 
+/// Bytes of one block, all of which have one size.
+fn block_bytes(call: &Call<'_>, ours: Option<&Buffer>, all: Option<&Blocks>, root: usize) -> usize {
+    if call.me() == root {
+        all.map_or(0, |all| all.len(0))
+    } else {
+        ours.map_or(0, Buffer::len)
+    }
+}
+
+/// Gathers blocks of any size, one message each.
 pub(super) async fn gather_linear(
     call: &Call<'_>,
     ours: Option<&Buffer>,
@@ -51,7 +65,8 @@ pub(super) async fn gather_linear(
     }
 }
 
-/// The branch at `distance` below a member: blocks of members in the order of their distance from the root.
+/// The number of members in the branch of a binomial tree that begins at `place`, at `distance`
+/// below its parent. Places are distances from the root.
 fn branch(call: &Call<'_>, place: usize, distance: usize) -> usize {
     distance.min(call.size() - place)
 }
@@ -64,7 +79,7 @@ async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) ->
         let from = call.after(distance);
         match all.range(from, count) {
             Some(place) if from + count <= call.size() => call.receive(from, place)?.await?,
-            // Their order begins again at rank 0 in between.
+            // The branch wraps around to rank 0.
             _ => {
                 let room = call.bytes(count * each)?;
                 call.receive(from, room.clone())?.await?;
@@ -100,14 +115,18 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
     call.send(call.before(parent), room)?.await
 }
 
-/// `ours` is `None` where it lies in place, and `all` counts at the root only.
+/// Scatters blocks of one size. `ours` is `None` if it stays in `all`, which only the root has.
 pub(super) async fn scatter(
     call: &Call<'_>,
     all: Option<&Blocks>,
     ours: Option<&Buffer>,
     root: usize,
-    algorithm: Algorithm,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let algorithm = call.choose(Collective::Scatter, call.case(bytes));
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             scatter_from_root(call, all, ours).await
@@ -119,6 +138,7 @@ pub(super) async fn scatter(
     }
 }
 
+/// Scatters blocks of any size, one message each.
 pub(super) async fn scatter_linear(
     call: &Call<'_>,
     all: Option<&Blocks>,

@@ -1,7 +1,9 @@
 //! Reductions to one and to all (MPI 5.0 §6.9.1, §6.9.6).
 //!
-//! What must always hold: operands are combined in the order of ranks unless the operation is commutative, and all
-//! ranks of an allreduce get the same bits, because each pair combines in one order or each part is computed once.
+//! What must always hold:
+//! - operands are combined in the order of ranks unless the operation is commutative;
+//! - all ranks of an allreduce get the same bits, because each pair combines in one order, or each
+//!   part is computed once.
 
 use std::ops::Range;
 
@@ -9,22 +11,24 @@ use datatype::Elements;
 
 use super::bcast;
 use super::call::Call;
-use super::table::Algorithm;
+use super::halves::Halves;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
 
-/// What a reduction is about.
+/// The vectors and the operation of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// This rank's contribution; `None`: it is in `receive`.
+    /// This rank's contribution; `None`: `receive` holds it (`MPI_IN_PLACE`).
     pub send: Option<Elements>,
-    /// Where the result goes; `None` where there is none.
+    /// The memory for the result; `None` on ranks that get none.
     pub receive: Option<Elements>,
+    /// The operation.
     pub op: Operation,
 }
 
 impl Reduction {
-    /// This rank's contribution, wherever it is.
+    /// This rank's contribution, from `send` or `receive`.
     pub(super) fn ours(&self) -> Option<&Elements> {
         self.send.as_ref().or(self.receive.as_ref())
     }
@@ -42,7 +46,7 @@ impl Reduction {
         Ok(into)
     }
 
-    /// Puts the result where it belongs, if it is not there already.
+    /// Copies the result to `receive`, if it is not there already.
     pub(super) fn deliver(&self, result: &Elements) {
         if let Some(receive) = &self.receive
             && !receive.is(result)
@@ -52,23 +56,19 @@ impl Reduction {
     }
 }
 
-pub(super) async fn reduce(
-    call: &Call<'_>,
-    work: &Reduction,
-    root: usize,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Reduce, work) {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
         _ if work.op.is_commutative() => binomial(call, work, root, root).await,
         _ => binomial(call, work, root, 0).await,
     }
 }
 
-/// Up a binomial tree whose ranks begin with `top`; the result then goes to `root`.
+/// Combines up a binomial tree with root `top`, and sends the result to `root`.
 pub(super) async fn binomial(
     call: &Call<'_>,
     work: &Reduction,
@@ -79,7 +79,7 @@ pub(super) async fn binomial(
         return Ok(());
     };
     let place = call.before(top);
-    // What may be overwritten: never what the user sends.
+    // Memory that may be overwritten: never the user's send buffer.
     let mut spare = work.receive.clone().filter(|receive| !receive.is(&sum));
     let mut distance = 1;
     while distance < call.size() && place & distance == 0 {
@@ -109,15 +109,12 @@ pub(super) async fn binomial(
     Ok(())
 }
 
-pub(super) async fn allreduce(
-    call: &Call<'_>,
-    work: &Reduction,
-    algorithm: Algorithm,
-) -> Result<()> {
+#[inline(always)]
+pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Allreduce, work) {
         Algorithm::Rabenseifner => rabenseifner(call, work).await,
         Algorithm::Ring => ring(call, work).await,
         Algorithm::ReduceBcast => {
@@ -139,88 +136,8 @@ pub(super) async fn allreduce(
     }
 }
 
-/// A power of two of the ranks, in order: of the first few pairs of ranks only the second takes part, for both.
-pub(super) struct Halves {
-    /// How many pairs there are.
-    pub pairs: usize,
-    /// How many ranks take part.
-    pub size: usize,
-    /// This rank among them; `None` if its neighbour stands for it.
-    pub me: Option<usize>,
-}
-
-impl Halves {
-    pub fn of(call: &Call<'_>) -> Halves {
-        let size = 1 << call.size().ilog2();
-        let pairs = call.size() - size;
-        let me = match call.me() {
-            me if me >= 2 * pairs => Some(me - pairs),
-            me if me % 2 == 1 => Some(me / 2),
-            _ => None,
-        };
-        Halves { pairs, size, me }
-    }
-
-    /// The rank that takes part as `place`.
-    pub fn rank(&self, place: usize) -> usize {
-        if place < self.pairs {
-            2 * place + 1
-        } else {
-            place + self.pairs
-        }
-    }
-
-    /// The ranks that the participants `places` stand for.
-    pub fn ranks(&self, places: Range<usize>) -> Range<usize> {
-        let first = |place: usize| {
-            if place < self.pairs {
-                2 * place
-            } else {
-                place + self.pairs
-            }
-        };
-        first(places.start)..first(places.end)
-    }
-
-    /// The rank that stands for this one, if another does.
-    fn delegate(&self, call: &Call<'_>) -> Option<usize> {
-        self.me.is_none().then(|| call.me() + 1)
-    }
-
-    /// The rank that this one stands for besides itself.
-    pub fn client(&self, call: &Call<'_>) -> Option<usize> {
-        (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
-    }
-
-    /// Before: contributions of those who are stood for are combined in. False: another stands for this rank.
-    pub async fn fold(&self, call: &Call<'_>, sum: &Elements, op: &Operation) -> Result<bool> {
-        if let Some(delegate) = self.delegate(call) {
-            let none = sum.part(0, 0);
-            call.exchange_and_combine((delegate, sum.clone()), (delegate, none), op, true)
-                .await?;
-            return Ok(false);
-        }
-        if let Some(client) = self.client(call) {
-            let none = sum.part(0, 0);
-            call.exchange_and_combine((client, none), (client, sum.clone()), op, true)
-                .await?;
-        }
-        Ok(true)
-    }
-
-    /// After: those who were stood for get the result.
-    async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
-        if let Some(delegate) = self.delegate(call) {
-            call.receive(delegate, result.buffer())?.await?;
-        } else if let Some(client) = self.client(call) {
-            call.send(client, result.buffer())?.await?;
-        }
-        Ok(())
-    }
-}
-
-/// Partners exchange everything they have and compute the same.
-async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
+/// Partners at distance 1, 2, 4… exchange their whole sums, and both compute the new one.
+pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let mut sum = work.accumulator(call)?;
     let halves = Halves::of(call);
     if !halves.fold(call, &sum, &work.op).await? {
@@ -246,7 +163,7 @@ async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
     halves.unfold(call, &sum).await
 }
 
-/// The elements that participant `me` has after `steps` halvings.
+/// The elements of participant `me` after `steps` halvings.
 fn half(me: usize, steps: u32, count: usize) -> Range<usize> {
     let mut range = 0..count;
     for step in 0..steps {
@@ -264,7 +181,8 @@ fn part(of: &Elements, range: Range<usize>) -> Elements {
     of.part(range.start, range.len())
 }
 
-/// Halves what is reduced with each partner, the nearest first, so that neighbours' sums meet in the order of ranks.
+/// Exchanges halves with each partner, the nearest first, so that sums of neighbours are combined
+/// in the order of ranks.
 async fn halve(
     call: &Call<'_>,
     halves: &Halves,
@@ -338,7 +256,7 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     Ok(())
 }
 
-/// Blocks are reduced on their way round a circle, then go round once more.
+/// Blocks are combined on their way round a circle, and the results go round once more.
 async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let sum = work.accumulator(call)?;
     let size = call.size();

@@ -1,4 +1,4 @@
-//! Reductions whose result is spread (MPI 5.0 §6.10).
+//! Reductions whose result is scattered (MPI 5.0 §6.10).
 
 use std::ops::Range;
 
@@ -7,18 +7,22 @@ use datatype::Elements;
 use super::blocks::Blocks;
 use super::call::Call;
 use super::gather::scatter_linear;
-use super::reduce::{Halves, Reduction, binomial};
-use super::table::Algorithm;
+use super::halves::Halves;
+use super::reduce::{Reduction, binomial};
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-/// How many elements of the result each rank gets.
+/// The number of elements of the result that each rank gets.
 #[derive(Clone, Debug)]
 pub enum Counts {
+    /// The same number for every rank.
     Even(usize),
+    /// A number for each rank.
     Each(Box<[usize]>),
 }
 
 impl Counts {
+    /// The number of elements of a rank.
     pub fn of(&self, rank: usize) -> usize {
         match self {
             Counts::Even(count) => *count,
@@ -26,7 +30,7 @@ impl Counts {
         }
     }
 
-    /// Where the elements of these ranks begin and end.
+    /// The positions of these ranks' elements in the whole vector.
     pub fn elements(&self, ranks: Range<usize>) -> Range<usize> {
         match self {
             Counts::Even(count) => ranks.start * count..ranks.end * count,
@@ -42,12 +46,11 @@ pub(super) async fn reduce_scatter(
     call: &Call<'_>,
     work: &Reduction,
     counts: &Counts,
-    algorithm: Algorithm,
 ) -> Result<()> {
     if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::ReduceScatter, work) {
         Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
         Algorithm::Pairwise => pairwise(call, work, counts).await,
         _ => through_one(call, work, counts).await,
@@ -58,11 +61,12 @@ fn part(of: &Elements, range: Range<usize>) -> Elements {
     of.part(range.start, range.len())
 }
 
-/// Where this rank's part of the result goes.
+/// The memory for this rank's part of the result.
 fn place(work: &Reduction, count: usize) -> Option<Elements> {
     work.receive.as_ref().map(|receive| receive.part(0, count))
 }
 
+/// Reduces to rank 0, which scatters the result.
 async fn through_one(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
@@ -87,11 +91,12 @@ async fn through_one(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
     scatter_linear(call, parts.as_ref(), place.as_ref(), 0).await
 }
 
+/// Partners exchange the halves that they do not need, at half the distance each time.
 async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
     };
-    // The contribution must stay, in place too: only the result's part of the buffer is to be written.
+    // The contribution must not change, in place either: only the result's part may be written.
     let sum = call.elements(ours.count(), ours.ty())?;
     ours.buffer().copy_to(&sum.buffer());
     let halves = Halves::of(call);
@@ -137,14 +142,14 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     Ok(())
 }
 
-/// Everyone gets its part from each of the others in turn.
+/// Each rank gets its part from each of the others in turn.
 async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
     };
     let of = |rank: usize| part(ours, counts.elements(rank..rank + 1));
     let place = place(work, counts.of(call.me())).unwrap_or_else(|| ours.part(0, 0));
-    // In place, the result's place still holds contributions.
+    // In place, the memory for the result still holds contributions.
     let sum = if work.send.is_some() {
         place.clone()
     } else {

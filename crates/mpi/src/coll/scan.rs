@@ -4,23 +4,18 @@ use datatype::Elements;
 
 use super::call::Call;
 use super::reduce::Reduction;
-use super::table::Algorithm;
 use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
 
-/// `exclusive`: over the ranks before this one only; rank 0 then gets nothing.
-pub(super) async fn scan(
-    call: &Call<'_>,
-    work: &Reduction,
-    exclusive: bool,
-    algorithm: Algorithm,
-) -> Result<()> {
+/// `exclusive`: the result leaves out this rank's contribution, and rank 0 gets none.
+pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
     let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
         return Ok(());
     };
     if ours.bytes() == 0 {
         return Ok(());
     }
-    match algorithm {
+    match call.choose_reduction(Collective::Scan, work) {
         Algorithm::Chain => chain(call, work, ours, receive, exclusive).await,
         _ => recursive_doubling(call, work, ours, receive, exclusive).await,
     }
@@ -32,7 +27,8 @@ fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     Ok(copy)
 }
 
-/// After the round of distance d a rank knows the sum of its block of 2d ranks, and of those in it up to itself.
+/// After the exchange at distance d a rank knows the sum of its block of 2d ranks, and of those in
+/// it up to itself.
 async fn recursive_doubling(
     call: &Call<'_>,
     work: &Reduction,
@@ -42,7 +38,7 @@ async fn recursive_doubling(
 ) -> Result<()> {
     let mut block = copy(call, ours)?;
     let mut theirs = call.elements(ours.count(), ours.ty())?;
-    // Is there a sum of earlier ranks in `receive` yet?
+    // Does `receive` hold a sum of earlier ranks yet?
     let mut begun = !exclusive;
     if begun && !receive.is(ours) {
         ours.buffer().copy_to(&receive.buffer());

@@ -1,4 +1,5 @@
-//! Where one end of a benchmark is: its device, its clock, and the way to the other end beside the device.
+//! The target of a benchmark: the device of one side, its clock, and its control connection to the
+//! other side.
 
 pub mod modelled;
 pub mod remote;
@@ -7,46 +8,51 @@ use anyhow::Result;
 use device::Device;
 use model::Traffic;
 
-/// One of two ends.
-pub trait Place {
-    /// Who begins, measures, and shows.
+/// The environment of one of the two sides.
+///
+/// [`measure`](crate::measure::measure) runs on any implementation; this crate has one in virtual
+/// time ([`modelled`]) and one for two processes ([`remote`]).
+pub trait Target {
+    /// Whether this side begins, measures and shows the results.
     fn is_client(&self) -> bool;
 
+    /// The device under test.
     fn device(&mut self) -> &mut dyn Device;
 
-    /// Time is virtual: every message takes the same, and few say all.
+    /// Whether time is virtual: all messages of a size take equally long, so few are enough.
     fn is_modelled(&self) -> bool;
 
-    /// What has gone over the links of a modelled machine until now.
+    /// The traffic on the links of a modelled machine until now.
     fn traffic(&mut self) -> Option<Traffic> {
         None
     }
 
-    /// Picoseconds since some fixed moment. Where time is virtual, looking at the clock takes none.
+    /// Picoseconds since a fixed moment. In virtual time, reading the clock takes no time.
     fn clock(&mut self) -> u64;
 
-    /// Makes visible what the other end has written until now: before a look at memory that it writes to.
+    /// Makes the other side's writes up to now visible. Required before a poll of memory that it
+    /// writes.
     fn sync_memory(&mut self);
 
-    /// Nothing was found: lets time pass until something may have changed, at most so many nanoseconds. An error if
-    /// nothing has been found for so long that nothing will be.
+    /// Called after a poll without result: lets time pass until something may have changed, at most
+    /// `nanos` nanoseconds. An error after so long that nothing can arrive any more.
     fn idle(&mut self, nanos: u64) -> Result<()>;
 
-    /// Something was found.
+    /// Called after a poll with a result.
     fn found(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Says something to the other end.
+    /// Sends a message to the other side over the control connection.
     fn oob_send(&mut self, words: &str) -> Result<()>;
 
-    /// What the other end says next, if it has been said.
+    /// The next message of the other side, if it has arrived.
     fn oob_recv(&mut self) -> Result<Option<String>>;
 
-    /// How long nothing may come until nothing is on its way any more, in nanoseconds.
+    /// Time without arrivals after which nothing is in flight any more, in nanoseconds.
     fn quiet(&self) -> u64;
 
-    /// What the other end says next.
+    /// Waits for the next message of the other side.
     fn hear(&mut self) -> Result<String> {
         loop {
             if let Some(words) = self.oob_recv()? {
@@ -57,7 +63,7 @@ pub trait Place {
         }
     }
 
-    /// Both ends say something, and go on when they have heard the other.
+    /// Sends a message and waits for that of the other side.
     fn swap(&mut self, words: &str) -> Result<String> {
         self.oob_send(words)?;
         self.hear()

@@ -1,4 +1,4 @@
-//! Both ends on a modelled machine, in virtual time: the hosts that are furthest apart.
+//! Both sides on a modelled machine in virtual time, on the two hosts that are furthest apart.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,20 +11,23 @@ use model::{Faults, MachineModel, ModelNode, Traffic};
 use results::Console;
 use sim::coroutines;
 
-use super::Place;
+use super::Target;
 use crate::measure::{Sample, measure};
-use crate::plan::Plan;
+use crate::plan::PerfPlan;
 
-/// A machine, and what goes wrong on it.
+/// A modelled machine with its faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
+    /// The hardware.
     pub system: System,
+    /// The faults.
     pub faults: Faults,
+    /// The seed of everything random.
     pub seed: u64,
 }
 
-/// Virtual time without anything after which nothing is on its way: many times what a message takes, and what a requester
-/// waits before it sends again.
+/// Nanoseconds of virtual time without arrivals after which nothing is in flight: many times the
+/// time of a message and of a requester's retry.
 const QUIET: u64 = 1_000_000_000;
 const STACK: usize = 256 << 10;
 
@@ -33,7 +36,7 @@ struct Modelled {
     rank: usize,
 }
 
-impl Place for Modelled {
+impl Target for Modelled {
     fn is_client(&self) -> bool {
         self.rank == 0
     }
@@ -87,15 +90,19 @@ struct Stuck;
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(
-            "both ends wait, and nothing is on its way: a message was lost, and this transport sends none again",
+            "both sides wait and nothing is in flight: a message was lost, and this transport service does not retransmit",
         )
     }
 }
 
 impl std::error::Error for Stuck {}
 
-/// Runs a plan between two hosts.
-pub fn run(machine: &Machine, plan: &Plan, console: Rc<RefCell<Console>>) -> Result<Vec<Sample>> {
+/// Runs a plan and returns the client's results.
+pub fn run(
+    machine: &Machine,
+    plan: &PerfPlan,
+    console: Rc<RefCell<Console>>,
+) -> Result<Vec<Sample>> {
     plan.check()?;
     let Machine {
         mut system,
@@ -117,28 +124,28 @@ pub fn run(machine: &Machine, plan: &Plan, console: Rc<RefCell<Console>>) -> Res
         move |memory| MachineModel::new(memory, &system, &hosts, faults),
         move |turn| {
             let rank = turn.rank() as usize;
-            let mut place = Modelled {
+            let mut target = Modelled {
                 node: ModelNode::new(turn),
                 rank,
             };
-            measure(&mut place, &plan, &mut |_| {
+            measure(&mut target, &plan, &mut |_| {
                 if rank == 0 {
                     console.borrow_mut().step();
                 }
             })
         },
     )
-    .context("cannot make a modelled machine")?;
+    .context("cannot create the modelled machine")?;
     let mut ends = ends.into_iter();
     let (client, server) = (ends.next(), ends.next());
     match (client, server) {
         (Some(Ok(samples)), Some(Ok(_))) => Ok(samples),
         (Some(Err(why)), Some(Ok(_))) | (Some(Ok(_)), Some(Err(why))) => Err(why),
-        // Who is left alone waits in vain, which says less than why the other has gone.
+        // A side that waits in vain is a consequence; the other side's error is the cause.
         (Some(Err(one)), Some(Err(other))) => Err(match one.is::<Stuck>() {
             true => other,
             false => one,
         }),
-        _ => Err(anyhow!("an end of the benchmark gave no answer")),
+        _ => Err(anyhow!("a side of the benchmark returned no result")),
     }
 }

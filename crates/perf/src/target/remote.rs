@@ -1,7 +1,8 @@
-//! One end on a device of this machine; the other is another process, reached by a [`Link`].
+//! One side on a device of this machine; the other side is another process, behind a
+//! [`ControlLink`].
 //!
-//! Waiting is polling without a pause, as perftest does it. Now and then, never between two looks, the other end is told that this one is
-//! alive and asked whether it is.
+//! Waiting is polling without a pause, as in perftest. From time to time this side sends a sign of
+//! life and checks that of the other.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -9,72 +10,75 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use device::Device;
 
-use super::Place;
-use crate::link::Link;
+use super::Target;
+use crate::control::ControlLink;
 use crate::measure::{Sample, measure};
-use crate::plan::Plan;
+use crate::plan::PerfPlan;
 
-/// Looks between two readings of the clock.
-const LOOKS: u32 = 256;
-/// Looks between two questions whether the other end has said something.
-const ASK: u32 = 64;
-/// Between two signs of life.
+/// Polls between two readings of the clock.
+const POLLS: u32 = 256;
+/// Polls of the device between two polls of the control connection.
+const CONTROL: u32 = 64;
+/// Time between two signs of life.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Nanoseconds without anything after which nothing is on its way: networks hold nothing back for so long.
+/// Nanoseconds without arrivals after which nothing is in flight: no network delays a packet
+/// longer.
 const QUIET: u64 = 200_000_000;
 
+/// One side of a benchmark between two processes.
 pub struct Remote<'a> {
     device: &'a mut dyn Device,
-    link: Link,
+    link: ControlLink,
     client: bool,
     start: Instant,
-    /// How long nothing may be found.
+    /// Time without arrivals after which the benchmark fails.
     patience: Duration,
-    looks: u32,
-    /// Since when nothing has been found, as far as it is known.
+    polls: u32,
+    /// The start of the time without arrivals, as far as it is known.
     idle_since: Option<Instant>,
     alive_at: Instant,
 }
 
-/// Runs this end of a plan.
+/// Runs this side of a plan. `patience` is the time without arrivals after which it fails; `step`
+/// is called after each size.
 pub fn run(
     device: &mut dyn Device,
-    link: Link,
+    link: ControlLink,
     client: bool,
     patience: Duration,
-    plan: &Plan,
+    plan: &PerfPlan,
     step: &mut dyn FnMut(usize),
 ) -> Result<Vec<Sample>> {
     let start = Instant::now();
-    let mut place = Remote {
+    let mut target = Remote {
         device,
         link,
         client,
         start,
         patience,
-        looks: 0,
+        polls: 0,
         idle_since: None,
         alive_at: start + ALIVE,
     };
-    let found = measure(&mut place, plan, step);
+    let found = measure(&mut target, plan, step);
     if let Err(why) = &found {
-        place.link.failed(&format!("{why:#}"));
+        target.link.failed(&format!("{why:#}"));
     }
     found
 }
 
 impl Remote<'_> {
-    /// The rare part of a look.
+    /// The rare part of a poll: time limit and signs of life.
     #[cold]
     fn check(&mut self, idle: bool) -> Result<()> {
         let now = Instant::now();
         if idle {
             let since = *self.idle_since.get_or_insert(now);
             if now - since > self.patience {
-                // The other end may have said why.
+                // The other side may have sent the reason.
                 self.link.check()?;
                 bail!(
-                    "{}: nothing has come for {} s: a message was lost, or the other end is stuck",
+                    "{}: nothing has arrived for {} s: a message was lost, or the other side is stuck",
                     self.device.attributes().name,
                     self.patience.as_secs_f64()
                 );
@@ -89,7 +93,7 @@ impl Remote<'_> {
     }
 }
 
-impl Place for Remote<'_> {
+impl Target for Remote<'_> {
     fn is_client(&self) -> bool {
         self.client
     }
@@ -111,8 +115,8 @@ impl Place for Remote<'_> {
     }
 
     fn idle(&mut self, _nanos: u64) -> Result<()> {
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(LOOKS) {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS) {
             self.check(true)?;
         }
         Ok(())
@@ -120,8 +124,8 @@ impl Place for Remote<'_> {
 
     fn found(&mut self) -> Result<()> {
         self.idle_since = None;
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(LOOKS) {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS) {
             self.check(false)?;
         }
         Ok(())
@@ -132,8 +136,8 @@ impl Place for Remote<'_> {
     }
 
     fn oob_recv(&mut self) -> Result<Option<String>> {
-        // Asking the socket takes longer than a look at the device, which must not wait for it.
-        match self.looks.is_multiple_of(ASK) {
+        // A poll of the socket takes longer than a poll of the device, which must not wait for it.
+        match self.polls.is_multiple_of(CONTROL) {
             true => self.link.heard(),
             false => Ok(None),
         }

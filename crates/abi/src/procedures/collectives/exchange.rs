@@ -1,141 +1,38 @@
 //! Blocks from all to all: allgather and alltoall.
 
 use super::Made;
-use super::parts::*;
-use crate::buffer::buffer_unless_in_place;
-use crate::counts::{CommArray, CommCounts};
-use crate::handle::{Comm, Datatype};
+use super::blocks::*;
+use crate::buffer::UserBuffer;
+use crate::handle::Comm;
 use mpi::State;
 use mpi::coll::Work;
-use std::ffi::c_void;
 
-/// # Safety
-/// C's promise for message buffers.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_allgather(
+/// MPI_Allgather and MPI_Allgatherv.
+#[inline(always)]
+pub(super) fn make_allgather(
     state: &State,
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Datatype,
     comm: Comm,
+    send: UserBuffer,
+    receive: UserBlocks,
 ) -> Made {
-    let size = place(state, comm)?.0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let send = buffer_unless_in_place(state, sendbuf, sendcount, sendtype)?;
-        let receive = even(state, recvbuf, recvcount, recvtype, size)?;
-        Ok(Work::Allgather { send, receive })
-    }
+    let size = size_and_rank(state, comm)?.0;
+    Ok(Work::Allgather {
+        send: send.buffer_unless_in_place(state)?,
+        receive: receive.resolve(state, size)?,
+    })
 }
 
-/// # Safety
-/// C's promise for message buffers and for the arrays.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_allgatherv(
+/// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+#[inline(always)]
+pub(super) fn make_alltoall(
     state: &State,
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: CommCounts,
-    displs: CommCounts,
-    recvtype: Datatype,
     comm: Comm,
+    send: UserBlocks,
+    receive: UserBlocks,
 ) -> Made {
-    let size = place(state, comm)?.0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let send = buffer_unless_in_place(state, sendbuf, sendcount, sendtype)?;
-        let receive = uneven(state, recvbuf, recvcounts, displs, recvtype, size)?;
-        Ok(Work::Allgather { send, receive })
-    }
-}
-
-/// Is it the address that stands for "in place"?
-pub(super) fn in_place(address: *const c_void) -> bool {
-    address == crate::constants::MPI_IN_PLACE.cast_const()
-}
-
-/// # Safety
-/// C's promise for message buffers.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_alltoall(
-    state: &State,
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Datatype,
-    comm: Comm,
-) -> Made {
-    let size = place(state, comm)?.0;
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        let send = (!in_place(sendbuf)).then(|| even(state, sendbuf, sendcount, sendtype, size));
-        (
-            send.transpose()?,
-            even(state, recvbuf, recvcount, recvtype, size)?,
-        )
-    };
-    Ok(Work::Alltoall { send, receive })
-}
-
-/// # Safety
-/// C's promise for message buffers and for the arrays.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_alltoallv(
-    state: &State,
-    sendbuf: *const c_void,
-    sendcounts: CommCounts,
-    sdispls: CommCounts,
-    sendtype: Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: CommCounts,
-    rdispls: CommCounts,
-    recvtype: Datatype,
-    comm: Comm,
-) -> Made {
-    let size = place(state, comm)?.0;
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        let send = (!in_place(sendbuf))
-            .then(|| uneven(state, sendbuf, sendcounts, sdispls, sendtype, size));
-        (
-            send.transpose()?,
-            uneven(state, recvbuf, recvcounts, rdispls, recvtype, size)?,
-        )
-    };
-    Ok(Work::Alltoall { send, receive })
-}
-
-/// # Safety
-/// C's promise for message buffers and for the arrays.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_alltoallw(
-    state: &State,
-    sendbuf: *const c_void,
-    sendcounts: CommCounts,
-    sdispls: CommCounts,
-    sendtypes: CommArray<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: CommCounts,
-    rdispls: CommCounts,
-    recvtypes: CommArray<Datatype>,
-    comm: Comm,
-) -> Made {
-    let size = place(state, comm)?.0;
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        let send = (!in_place(sendbuf))
-            .then(|| mixed(state, sendbuf, sendcounts, sdispls, sendtypes, size));
-        (
-            send.transpose()?,
-            mixed(state, recvbuf, recvcounts, rdispls, recvtypes, size)?,
-        )
-    };
-    Ok(Work::Alltoall { send, receive })
+    let size = size_and_rank(state, comm)?.0;
+    Ok(Work::Alltoall {
+        send: send.resolve_unless_in_place(state, size)?,
+        receive: receive.resolve(state, size)?,
+    })
 }

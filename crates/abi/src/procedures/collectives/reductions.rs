@@ -1,8 +1,9 @@
 //! Vectors of all ranks combined: to one, to all, to those before.
 
 use super::Made;
-use super::parts::*;
-use crate::buffer::{elements, elements_unless_in_place};
+use super::blocks::*;
+use crate::buffer::UserBuffer;
+use crate::constants::MPI_IN_PLACE;
 use crate::counts::CommCounts;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Op};
@@ -10,197 +11,149 @@ use mpi::State;
 use mpi::coll::{Counts, Reduction, Work};
 use std::ffi::{c_int, c_void};
 
-/// # Safety
-/// C's promise for message buffers.
-#[allow(clippy::too_many_arguments, reason = "the standard's")]
-pub(super) unsafe fn make_reduce(
+pub(super) fn make_reduce(
     state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
+    comm: Comm,
+    send: UserBuffer,
+    receive: UserBuffer,
     op: Op,
     root: c_int,
-    comm: Comm,
 ) -> Made {
-    let at_root = is_root(state, comm, root)?;
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        if at_root {
-            let send = elements_unless_in_place(state, sendbuf, count, datatype)?;
-            (send, Some(elements(state, recvbuf, count, datatype)?))
-        } else {
-            (Some(elements(state, sendbuf, count, datatype)?), None)
+    let reduction = if is_root(state, comm, root)? {
+        to_all(state, send, receive, op)?
+    } else {
+        Reduction {
+            send: Some(send.elements(state)?),
+            receive: None,
+            op: state.ops.get(op.id(), send.datatype().0)?,
         }
     };
-    let op = state.ops.get(op.id(), datatype.0)?;
-    Ok(Work::Reduce {
-        reduction: Reduction { send, receive, op },
-        root,
-    })
+    Ok(Work::Reduce { reduction, root })
 }
 
-/// A reduction whose result every rank gets.
-///
-/// # Safety
-/// C's promise for message buffers.
-#[inline]
-pub(super) unsafe fn to_all(
+#[inline(always)]
+pub(super) fn make_allreduce(
     state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    op: Op,
-) -> Result<Reduction, Error> {
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        let send = elements_unless_in_place(state, sendbuf, count, datatype)?;
-        (send, Some(elements(state, recvbuf, count, datatype)?))
-    };
-    Ok(Reduction {
-        send,
-        receive,
-        op: state.ops.get(op.id(), datatype.0)?,
-    })
-}
-
-/// # Safety
-/// C's promise for message buffers.
-#[inline]
-pub(super) unsafe fn make_allreduce(
-    state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    op: Op,
     _: Comm,
+    send: UserBuffer,
+    receive: UserBuffer,
+    op: Op,
 ) -> Made {
-    // SAFETY: the caller's promise.
-    Ok(Work::Allreduce(unsafe {
-        to_all(state, sendbuf, recvbuf, count, datatype, op)
-    }?))
+    Ok(Work::Allreduce(to_all(state, send, receive, op)?))
 }
 
-/// # Safety
-/// C's promise for message buffers.
-pub(super) unsafe fn make_scan(
+/// MPI_Scan, and MPI_Exscan if `exclusive`.
+#[inline(always)]
+pub(super) fn make_scan(
     state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    op: Op,
     _: Comm,
+    send: UserBuffer,
+    receive: UserBuffer,
+    op: Op,
+    exclusive: bool,
 ) -> Made {
-    // SAFETY: the caller's promise.
-    let reduction = unsafe { to_all(state, sendbuf, recvbuf, count, datatype, op) }?;
     Ok(Work::Scan {
-        reduction,
-        exclusive: false,
+        reduction: to_all(state, send, receive, op)?,
+        exclusive,
     })
 }
 
-/// # Safety
-/// C's promise for message buffers.
-pub(super) unsafe fn make_exscan(
+/// MPI_Reduce_scatter.
+pub(super) fn make_reduce_scatter(
     state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Datatype,
-    op: Op,
-    _: Comm,
-) -> Made {
-    // SAFETY: the caller's promise.
-    let reduction = unsafe { to_all(state, sendbuf, recvbuf, count, datatype, op) }?;
-    Ok(Work::Scan {
-        reduction,
-        exclusive: true,
-    })
-}
-
-/// A reduction of `total` elements of which this rank gets `own`.
-///
-/// # Safety
-/// C's promise for message buffers.
-pub(super) unsafe fn spread(
-    state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    (total, own): (i64, i64),
-    datatype: Datatype,
-    op: Op,
-) -> Result<Reduction, Error> {
-    // SAFETY: the caller's promise.
-    let (send, receive) = unsafe {
-        let send = elements_unless_in_place(state, sendbuf, total, datatype)?;
-        let room = if send.is_some() { own } else { total };
-        (send, Some(elements(state, recvbuf, room, datatype)?))
-    };
-    Ok(Reduction {
-        send,
-        receive,
-        op: state.ops.get(op.id(), datatype.0)?,
-    })
-}
-
-/// # Safety
-/// C's promise for message buffers and for the array.
-pub(super) unsafe fn make_reduce_scatter(
-    state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: CommCounts,
-    datatype: Datatype,
-    op: Op,
     comm: Comm,
+    vectors: UnequalVectors,
+    recvcounts: CommCounts,
+    op: Op,
 ) -> Made {
-    let (size, rank) = place(state, comm)?;
-    // SAFETY: the caller's promise.
+    let (size, rank) = size_and_rank(state, comm)?;
+    // SAFETY: the maker of `vectors` promised counts of the communicator's size.
     let recvcounts = unsafe { recvcounts.with_len(size) }?;
     let counts =
-        (0..size).map(|rank| part_count(recvcounts.get(rank), rank).map(|count| count as usize));
+        (0..size).map(|rank| block_count(recvcounts.get(rank), rank).map(|count| count as usize));
     let counts: Box<[usize]> = counts.collect::<Result<_, _>>()?;
     let total = counts
         .iter()
         .try_fold(0i64, |sum, &count| sum.checked_add(count as i64));
     let total = total.ok_or_else(|| too_many("the counts of all ranks together"))?;
-    // SAFETY: the same.
-    let reduction = unsafe {
-        spread(
-            state,
-            sendbuf,
-            recvbuf,
-            (total, counts[rank] as i64),
-            datatype,
-            op,
-        )
-    }?;
     Ok(Work::ReduceScatter {
-        reduction,
+        reduction: vectors.reduction(state, total, counts[rank] as i64, op)?,
         counts: Counts::Each(counts),
     })
 }
 
-/// # Safety
-/// C's promise for message buffers.
-pub(super) unsafe fn make_reduce_scatter_block(
+/// MPI_Reduce_scatter_block.
+pub(super) fn make_reduce_scatter_block(
     state: &State,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: Datatype,
-    op: Op,
     comm: Comm,
+    vectors: UnequalVectors,
+    recvcount: i64,
+    op: Op,
 ) -> Made {
-    let total = recvcount.checked_mul(place(state, comm)?.0 as i64);
+    let total = recvcount.checked_mul(size_and_rank(state, comm)?.0 as i64);
     let total = total.ok_or_else(|| too_many("the counts of all ranks together"))?;
-    // SAFETY: the caller's promise.
-    let reduction = unsafe { spread(state, sendbuf, recvbuf, (total, recvcount), datatype, op) }?;
     Ok(Work::ReduceScatter {
-        reduction,
+        reduction: vectors.reduction(state, total, recvcount, op)?,
         counts: Counts::Even(recvcount as usize),
     })
+}
+
+/// A reduction of two vectors of equal length; the result goes to the receive vector.
+#[inline(always)]
+fn to_all(
+    state: &State,
+    send: UserBuffer,
+    receive: UserBuffer,
+    op: Op,
+) -> Result<Reduction, Error> {
+    Ok(Reduction {
+        send: send.elements_unless_in_place(state)?,
+        receive: Some(receive.elements(state)?),
+        op: state.ops.get(op.id(), receive.datatype().0)?,
+    })
+}
+
+/// The vectors of a reduction that sends the elements of all ranks and receives those of one.
+///
+/// The value carries the caller's promise about the memory, so its methods are safe.
+#[derive(Clone, Copy)]
+pub(super) struct UnequalVectors {
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    datatype: Datatype,
+}
+
+impl UnequalVectors {
+    /// The addresses of both vectors, and their datatype.
+    ///
+    /// # Safety
+    /// [`UserBuffer::new`]'s promise for both vectors: `sendbuf` holds the elements of all ranks and
+    /// `recvbuf` those of this rank, or `recvbuf` those of all ranks if `sendbuf` is MPI_IN_PLACE.
+    /// An array of counts that goes with them has an element for each rank of the communicator.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        datatype: Datatype,
+    ) -> UnequalVectors {
+        UnequalVectors {
+            sendbuf,
+            recvbuf,
+            datatype,
+        }
+    }
+
+    /// A reduction of `total` elements of which this rank gets `own`.
+    fn reduction(self, state: &State, total: i64, own: i64, op: Op) -> Result<Reduction, Error> {
+        let in_place = self.sendbuf == MPI_IN_PLACE.cast_const();
+        let room = if in_place { total } else { own };
+        // SAFETY: `new` was promised vectors of these lengths.
+        let (send, receive) = unsafe {
+            (
+                UserBuffer::new(self.sendbuf, total, self.datatype),
+                UserBuffer::new(self.recvbuf, room, self.datatype),
+            )
+        };
+        to_all(state, send, receive, op)
+    }
 }

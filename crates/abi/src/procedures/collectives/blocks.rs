@@ -1,0 +1,220 @@
+//! The buffer arguments of collectives that have a block for each rank.
+
+use crate::args;
+use crate::buffer::UserBuffer;
+use crate::constants::{MPI_ERR_COUNT, MPI_IN_PLACE};
+use crate::counts::{CommArray, CommCounts};
+use crate::error::Error;
+use crate::handle::{Comm, Datatype};
+use mpi::State;
+use mpi::coll::Blocks;
+use std::ffi::{c_int, c_void};
+
+/// The size of the communicator, and this rank's number in it.
+#[inline]
+pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize), Error> {
+    let core = &state.comms.get(comm.id())?.core;
+    Ok((core.size(), core.rank))
+}
+
+pub(super) fn is_root(state: &State, comm: Comm, root: c_int) -> Result<bool, Error> {
+    Ok(usize::try_from(root) == Ok(size_and_rank(state, comm)?.1))
+}
+
+/// The buffer arguments with a block for each rank.
+///
+/// The value carries the caller's promise about the memory and the arrays, so its methods are safe.
+/// The arrays have one element for each rank of the communicator.
+#[derive(Clone, Copy)]
+pub(super) struct UserBlocks<'a> {
+    address: *const c_void,
+    shape: BlockShape<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum BlockShape<'a> {
+    /// As many elements for every rank, one block behind the other.
+    Even(i64, Datatype),
+    /// A count and a displacement in extents for each rank.
+    Uneven(CommCounts<'a>, CommCounts<'a>, Datatype),
+    /// A count, a displacement in bytes and a datatype for each rank.
+    Mixed(CommCounts<'a>, CommCounts<'a>, CommArray<'a, Datatype>),
+}
+
+impl<'a> UserBlocks<'a> {
+    /// Blocks of `count` elements, one behind the other.
+    ///
+    /// # Safety
+    /// [`UserBuffer::new`]'s promise for the blocks of all ranks of the communicator.
+    #[inline(always)]
+    pub(super) unsafe fn even(address: *const c_void, count: i64, datatype: Datatype) -> Self {
+        UserBlocks {
+            address,
+            shape: BlockShape::Even(count, datatype),
+        }
+    }
+
+    /// Blocks with a count and a displacement in extents for each rank.
+    ///
+    /// # Safety
+    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of the
+    /// communicator if the call reads them.
+    #[inline(always)]
+    pub(super) unsafe fn uneven(
+        address: *const c_void,
+        counts: CommCounts<'a>,
+        displs: CommCounts<'a>,
+        datatype: Datatype,
+    ) -> Self {
+        UserBlocks {
+            address,
+            shape: BlockShape::Uneven(counts, displs, datatype),
+        }
+    }
+
+    /// Blocks with a count, a displacement in bytes and a datatype for each rank.
+    ///
+    /// # Safety
+    /// [`UserBuffer::new`]'s promise for each block; the arrays have an element for each rank of the
+    /// communicator if the call reads them.
+    #[inline(always)]
+    pub(super) unsafe fn mixed(
+        address: *const c_void,
+        counts: CommCounts<'a>,
+        displs: CommCounts<'a>,
+        datatypes: CommArray<'a, Datatype>,
+    ) -> Self {
+        UserBlocks {
+            address,
+            shape: BlockShape::Mixed(counts, displs, datatypes),
+        }
+    }
+
+    /// Whether all blocks have the same size.
+    #[inline(always)]
+    pub(super) fn is_even(&self) -> bool {
+        matches!(self.shape, BlockShape::Even(..))
+    }
+
+    /// Rejects a negative count that is significant at this rank only, so that nothing has checked it.
+    ///
+    /// # Errors
+    /// MPI_ERR_COUNT, with the name of the parameter.
+    #[inline(always)]
+    pub(super) fn checked(self, name: &str) -> Result<Self, Error> {
+        if let BlockShape::Even(count, _) = self.shape {
+            args::count(name, count)?;
+        }
+        Ok(self)
+    }
+
+    /// The memory of the blocks of `size` ranks.
+    #[inline(always)]
+    pub(super) fn resolve(&self, state: &State, size: usize) -> Result<Blocks, Error> {
+        match self.shape {
+            BlockShape::Even(count, datatype) => {
+                let all = count.checked_mul(size as i64);
+                let all = all.ok_or_else(|| too_many("the counts of all ranks together"))?;
+                // SAFETY: the constructor was promised the blocks of all ranks.
+                let buffer = unsafe { UserBuffer::new(self.address, all, datatype) };
+                Ok(Blocks::even(buffer.buffer(state)?, size))
+            }
+            BlockShape::Uneven(counts, displs, datatype) => {
+                self.uneven_blocks(state, size, counts, displs, datatype)
+            }
+            BlockShape::Mixed(counts, displs, datatypes) => {
+                self.mixed_blocks(state, size, counts, displs, datatypes)
+            }
+        }
+    }
+
+    /// The memory of the blocks of `size` ranks, or `None` if MPI_IN_PLACE stands for the address.
+    #[inline(always)]
+    pub(super) fn resolve_unless_in_place(
+        &self,
+        state: &State,
+        size: usize,
+    ) -> Result<Option<Blocks>, Error> {
+        if self.address == MPI_IN_PLACE.cast_const() {
+            return Ok(None);
+        }
+        self.resolve(state, size).map(Some)
+    }
+
+    fn uneven_blocks(
+        &self,
+        state: &State,
+        size: usize,
+        counts: CommCounts,
+        displs: CommCounts,
+        datatype: Datatype,
+    ) -> Result<Blocks, Error> {
+        // SAFETY: `uneven` was promised arrays of the communicator's size.
+        let (counts, displs) = unsafe { (counts.with_len(size)?, displs.with_len(size)?) };
+        let extent = state.types.committed(datatype.id())?.extent();
+        let blocks = (0..size).map(|rank| {
+            let offset = extent.wrapping_mul(displs.get(rank) as isize);
+            let count = block_count(counts.get(rank), rank)?;
+            // SAFETY: `uneven` was promised the memory of each block.
+            unsafe { self.block(offset, count, datatype) }.buffer(state)
+        });
+        Ok(Blocks::Each(blocks.collect::<Result<_, _>>()?))
+    }
+
+    fn mixed_blocks(
+        &self,
+        state: &State,
+        size: usize,
+        counts: CommCounts,
+        displs: CommCounts,
+        datatypes: CommArray<Datatype>,
+    ) -> Result<Blocks, Error> {
+        // SAFETY: `mixed` was promised arrays of the communicator's size.
+        let (counts, displs, datatypes) = unsafe {
+            (
+                counts.with_len(size)?,
+                displs.with_len(size)?,
+                datatypes.with_len(size)?,
+            )
+        };
+        let blocks = (0..size).map(|rank| {
+            let count = block_count(counts.get(rank), rank)?;
+            // SAFETY: `mixed` was promised the memory of each block.
+            unsafe { self.block(displs.get(rank) as isize, count, datatypes[rank]) }.buffer(state)
+        });
+        Ok(Blocks::Each(blocks.collect::<Result<_, _>>()?))
+    }
+
+    /// The block of one rank.
+    ///
+    /// # Safety
+    /// [`UserBuffer::new`]'s promise for the block at `offset` bytes from the address.
+    unsafe fn block(&self, offset: isize, count: i64, datatype: Datatype) -> UserBuffer {
+        // SAFETY: the caller promises the memory of this block.
+        unsafe { UserBuffer::new(self.address.wrapping_byte_offset(offset), count, datatype) }
+    }
+}
+
+/// The count of one rank, from an array that no table entry checks.
+#[inline]
+pub(super) fn block_count(count: i64, rank: usize) -> Result<i64, Error> {
+    if count < 0 {
+        Err(negative(count, rank))
+    } else {
+        Ok(count)
+    }
+}
+
+#[cold]
+fn negative(count: i64, rank: usize) -> Error {
+    let detail = format!("the count for rank {rank} is {count}; it must not be negative");
+    Error::new(MPI_ERR_COUNT, detail)
+}
+
+#[cold]
+pub(super) fn too_many(what: &str) -> Error {
+    Error::new(
+        MPI_ERR_COUNT,
+        format!("{what} are more than any memory holds"),
+    )
+}

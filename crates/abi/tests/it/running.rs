@@ -1,0 +1,94 @@
+//! MPI running in the test itself, alone, with a rank that returns every error and remembers it.
+
+use mpi_abi::call_guard::Object;
+use mpi_abi::constants::*;
+use mpi_abi::entry::*;
+use mpi_abi::error::Error;
+use mpi_abi::handle::Datatype;
+use mpi_abi::state::{LIBRARY, Rank};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::{Arc, LazyLock};
+
+/// The rank of every test of this binary.
+pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
+    let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
+    let alone = mpi::Rank::new(None, knobs).unwrap();
+    // Tests run in threads.
+    alone.allow_threads();
+    Rank {
+        in_virtual_time: false,
+        watch: None,
+        mpi: Arc::new(alone),
+        raise: remember,
+    }
+});
+
+/// An error that a call has raised.
+#[derive(PartialEq, Debug)]
+pub struct Raised {
+    pub object: Object,
+    pub procedure: String,
+    pub text: String,
+}
+
+thread_local! {
+    static RAISED: RefCell<Vec<Raised>> = const { RefCell::new(Vec::new()) };
+}
+
+fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
+    let raised = Raised {
+        object,
+        procedure: procedure.into(),
+        text: error.to_string(),
+    };
+    RAISED.with_borrow_mut(|all| all.push(raised));
+    error.class.0
+}
+
+/// Makes calls while MPI is running, and returns the code of the last and all errors raised.
+pub fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<Raised>) {
+    RAISED.take();
+    LIBRARY.start(&RANK);
+    let code = call();
+    (code, RAISED.take())
+}
+
+/// A call while MPI is running that must succeed.
+macro_rules! ok {
+    ($call:expr) => {{
+        // SAFETY: every pointer is to a variable of the type that the procedure expects, or NULL.
+        let (code, raised) = $crate::running::call(|| unsafe { $call });
+        assert_eq!(code, MPI_SUCCESS, "{raised:?}");
+    }};
+}
+
+/// A call that must fail with this class and these words.
+macro_rules! refused {
+    ($call:expr, $class:expr, $words:expr) => {{
+        // SAFETY: every pointer is to a variable of the type that the procedure expects, or NULL.
+        let (code, raised) = $crate::running::call(|| unsafe { $call });
+        assert_eq!(code, $class, "{raised:?}");
+        let said = raised.last().map_or("", |raised| raised.text.as_str());
+        assert!(said.contains($words), "{said}");
+    }};
+}
+
+/// A datatype that a constructor writes.
+macro_rules! made {
+    ($procedure:ident($($argument:expr),*)) => {{
+        let mut new = MPI_DATATYPE_NULL;
+        ok!($procedure($($argument,)* &mut new));
+        new
+    }};
+}
+
+pub fn commit(mut datatype: Datatype) -> Datatype {
+    ok!(MPI_Type_commit(&mut datatype));
+    datatype
+}
+
+pub fn free(mut datatype: Datatype) {
+    ok!(MPI_Type_free(&mut datatype));
+    assert_eq!(datatype, MPI_DATATYPE_NULL);
+}

@@ -1,0 +1,79 @@
+//! Messages of a worker to the driver: JSON, one object per line of its standard output. All other
+//! lines are output of the library.
+
+use serde::{Deserialize, Serialize};
+
+/// A message of a worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "bench-worker", rename_all = "kebab-case")]
+pub(crate) enum WorkerMessage {
+    /// The library has started.
+    Hello { version: String },
+    /// One size is measured.
+    Sample(Sample),
+    /// The cost of MPI_Init, measured in the ranks.
+    Start(Start),
+    /// A rank has failed.
+    Fault { rank: Option<usize>, text: String },
+}
+
+/// The result of one size of one run. `value` is in the benchmark's unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    pub(crate) size: usize,
+    pub(crate) iterations: usize,
+    pub(crate) value: f64,
+    /// Collectives: the times of the fastest and of the slowest rank.
+    pub(crate) ranks: Option<(f64, f64)>,
+    pub(crate) percentiles: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// Time of MPI_Init on the slowest rank, in milliseconds.
+    pub(crate) init: f64,
+    /// Memory after MPI_Init of the largest rank, in KiB.
+    pub(crate) resident_kib: f64,
+    pub(crate) private_kib: f64,
+}
+
+impl WorkerMessage {
+    pub(crate) fn parse(text: &str) -> Option<WorkerMessage> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// The message with its end of line, so that one write is enough.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_as_they_went() {
+        for line in [
+            WorkerMessage::Hello {
+                version: "An MPI \"1\"".into(),
+            },
+            WorkerMessage::Sample(Sample {
+                size: 8,
+                value: 0.25,
+                ranks: Some((0.1, 0.5)),
+                ..Sample::default()
+            }),
+            WorkerMessage::Fault {
+                rank: None,
+                text: "no\nlibrary".into(),
+            },
+        ] {
+            let text = line.text();
+            assert_eq!(text.matches('\n').count(), 1);
+            assert_eq!(WorkerMessage::parse(text.trim()), Some(line));
+        }
+        assert_eq!(WorkerMessage::parse("MPI startup(): done"), None);
+        assert_eq!(WorkerMessage::parse("{\"benchmark\":\"latency\"}"), None);
+    }
+}

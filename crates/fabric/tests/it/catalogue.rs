@@ -1,0 +1,185 @@
+//! The catalogue is complete, every value has a source, and its rates are those of the
+//! specifications.
+
+use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
+use fabric::{Bus, GbPerSec, Link, System, Tree};
+
+use crate::system;
+
+fn link(name: &str) -> Link {
+    Catalogue::builtin()
+        .sheet("link", name)
+        .unwrap()
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn every_value_has_a_source_that_says_what_stands_behind_it() {
+    fn look(sheet: &Sheet, values: &mut usize) {
+        for field in &sheet.fields {
+            let (standing, text) = field.source.split_once(": ").unwrap_or((&field.source, ""));
+            let where_ = format!(
+                "{}: {}.{}: {}",
+                field.location, sheet.path, field.key.name, field.source
+            );
+            assert!(STANDINGS.contains(&standing) && text.len() > 3, "{where_}");
+            match &field.value {
+                FieldValue::Value(_) => *values += 1,
+                FieldValue::Part(part) => look(part, values),
+            }
+        }
+    }
+    let (catalogue, mut values) = (Catalogue::builtin(), 0);
+    for entry in catalogue.entries() {
+        assert!(!entry.about.is_empty(), "{}", entry.name);
+        look(
+            &catalogue.sheet(entry.kind, entry.name).unwrap(),
+            &mut values,
+        );
+    }
+    assert!(values > 1000, "{values}");
+}
+
+#[test]
+fn links_carry_what_the_specification_says() {
+    let lanes = [
+        ("sdr", 2.0),
+        ("ddr", 4.0),
+        ("qdr", 8.0),
+        ("fdr10", 10.0),
+        ("fdr", 14.0625 * 64.0 / 66.0),
+        ("edr", 25.0),
+        ("hdr", 50.0),
+        ("ndr", 100.0),
+    ];
+    for (name, gb) in lanes {
+        for width in [1, 2, 4, 8, 12] {
+            let rate = (link(name).data() * width).as_gb_per_sec();
+            assert!(
+                (rate - gb * f64::from(width)).abs() < 1e-6,
+                "{name} {width}x: {rate}"
+            );
+        }
+    }
+}
+
+#[test]
+fn buses_carry_what_the_specification_says() {
+    let raw = |name: &str, lanes: u32| {
+        let bus: Bus = Catalogue::builtin()
+            .sheet("bus", name)
+            .unwrap()
+            .build()
+            .unwrap();
+        (bus.lane.part(bus.encoding) * lanes).as_mb_per_sec()
+    };
+    assert_eq!(raw("pcie-1", 8), 2000.0);
+    assert_eq!(raw("pcie-2", 8), 4000.0);
+    assert!((raw("pcie-3", 8) - 7876.9).abs() < 0.1);
+    assert!((raw("pcie-4", 16) - 31507.7).abs() < 0.1);
+    assert!((raw("pcie-5", 16) - 63015.4).abs() < 0.1);
+    assert!((raw("pcix-133", 64) - 1066.7).abs() < 0.1);
+}
+
+#[test]
+fn the_slower_of_two_generations_is_agreed_on() {
+    let ddr = system("ddr");
+    assert_eq!(ddr.bus().lane, GbPerSec::from_bits_per_sec(2_500_000_000));
+    assert_eq!(ddr.lanes(), 8);
+    let mut mixed = system("edr");
+    mixed.switch.link = link("qdr");
+    assert_eq!(mixed.link_rate().as_gb_per_sec(), 32.0);
+    mixed.switch.ports = 0;
+    assert_eq!(mixed.link_rate().as_gb_per_sec(), 100.0);
+}
+
+#[test]
+fn a_system_compiled_is_the_same_system() {
+    let catalogue = Catalogue::builtin();
+    for entry in catalogue.entries().filter(|entry| entry.kind == "system") {
+        let system = catalogue.system(entry.name).unwrap();
+        assert_eq!(System::decode(&system.encode()).as_ref(), Ok(&system));
+    }
+    let bytes = system("fdr").encode();
+    for length in 0..bytes.len() {
+        assert!(System::decode(&bytes[..length]).is_err(), "{length}");
+    }
+    let longer: Vec<u8> = bytes.iter().copied().chain([0; 8]).collect();
+    assert!(
+        System::decode(&longer)
+            .unwrap_err()
+            .to_string()
+            .contains("longer")
+    );
+    // Whatever byte is damaged, nothing breaks.
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        let _ = System::decode(&damaged);
+    }
+}
+
+#[test]
+fn systems_grow_as_far_as_three_levels_of_switches() {
+    let qdr = system("qdr");
+    assert_eq!(qdr.most_hops(), 1);
+    assert_eq!(qdr.with_nodes(37).unwrap().most_hops(), 3);
+    assert_eq!(qdr.with_nodes(649).unwrap().most_hops(), 5);
+    assert!(qdr.with_nodes(11_664).is_ok());
+    assert!(
+        qdr.with_nodes(11_665)
+            .unwrap_err()
+            .why
+            .contains("2 to 11664")
+    );
+    assert!(
+        system("lanl-qdr")
+            .with_nodes(3)
+            .unwrap_err()
+            .why
+            .contains("back to back")
+    );
+    assert_eq!(system("blog-fdr").hops(0, 1), 3);
+    assert_eq!(system("blog-fdr").hops(1, 1), 0);
+}
+
+#[test]
+fn routes_cross_each_switch_once_and_shifts_share_no_link() {
+    for (nodes, ports) in [
+        (2, 0),
+        (8, 8),
+        (9, 8),
+        (32, 8),
+        (33, 8),
+        (100, 8),
+        (128, 8),
+        (36, 36),
+    ] {
+        let tree = Tree::new(nodes, ports);
+        for shift in 1..nodes {
+            let mut used = vec![false; tree.links() as usize];
+            for from in 0..nodes {
+                let to = (from + shift) % nodes;
+                let route: Vec<u64> = tree.route(from, to).collect();
+                assert_eq!(
+                    route.len() as u32,
+                    tree.hops(from, to) + 1,
+                    "{nodes}/{ports} {from}-{to}"
+                );
+                assert_eq!(route[0], u64::from(from));
+                for link in route {
+                    let again = std::mem::replace(&mut used[link as usize], true);
+                    // Groups that are not full make a shift wrap onto a port in use.
+                    let full =
+                        tree.links() == 2 * u64::from(nodes) * u64::from(tree.levels().max(1));
+                    assert!(
+                        !again || !full,
+                        "{nodes}/{ports} shift {shift}: link {link}"
+                    );
+                }
+            }
+        }
+        assert_eq!(tree.route(1, 1).count(), 0);
+    }
+}

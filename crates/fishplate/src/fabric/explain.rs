@@ -1,0 +1,143 @@
+//! `fishplate fabric explain`: the breakdown of one message's time, as a table or as JSON.
+
+use ::fabric::explain::{Path, StepCost, explain, total};
+use ::fabric::limits::{Limit, both_ways, limits, one_way};
+use ::fabric::{Bytes, Costs, Operation};
+use channel::rdma::PacketWrite;
+use model::explain::{Packet, message};
+use serde_json::{Value, json};
+
+use super::print;
+
+/// A message to explain.
+pub(super) struct Request<'a> {
+    /// The system's name, or a file.
+    pub(super) name: &'a str,
+    pub(super) size: Bytes,
+    pub(super) what: Explained,
+    /// The number of switches, if the user gave one.
+    pub(super) hops: Option<u32>,
+    pub(super) rail: u32,
+}
+
+/// The kind of message.
+pub(super) enum Explained {
+    /// A verbs operation and its name.
+    Device(Operation, &'static str),
+    /// An MPI message.
+    Mpi,
+}
+
+/// The breakdown of a request.
+struct Breakdown {
+    /// The name of the operation.
+    verb: &'static str,
+    hops: u32,
+    steps: Vec<StepCost>,
+    limits: Vec<Limit>,
+}
+
+impl Request<'_> {
+    pub(super) fn explain(&self, json: bool) -> Result<(), String> {
+        let breakdown = self.breakdown()?;
+        match json {
+            true => say!("{:#}", self.object(&breakdown)),
+            false => self.show(&breakdown),
+        }
+        Ok(())
+    }
+
+    fn breakdown(&self) -> Result<Breakdown, String> {
+        let system = super::system(self.name)?;
+        let path = Path::new(&system, self.rail, self.hops)
+            .map_err(|wrong| format!("--{}: {}: {}", wrong.key, self.name, wrong.why))?;
+        let costs = Costs::of(&system, path.rail);
+        let (steps, verb, limits) = match self.what {
+            Explained::Device(operation, verb) => {
+                let steps = explain(&costs, self.size, operation, path.hops);
+                (steps, verb, limits(&costs, self.size))
+            }
+            Explained::Mpi => {
+                let steps = packet(&costs, self.size, path.hops)?;
+                (steps, "message of MPI", Vec::new())
+            }
+        };
+        let hops = path.hops;
+        Ok(Breakdown {
+            verb,
+            hops,
+            steps,
+            limits,
+        })
+    }
+
+    fn object(&self, breakdown: &Breakdown) -> Value {
+        let rows = breakdown.steps.iter().map(|row| {
+            json!({"step": row.step, "busy": row.resource.map(|r| r.name()), "count": row.count,
+                "ns": row.time.as_nanos()})
+        });
+        let limits = breakdown.limits.iter().map(|limit| {
+            json!({"resource": limit.resource.name(),
+                "one_way_mb_per_s": limit.one_way.as_mb_per_sec(),
+                "both_ways_mb_per_s": limit.both_ways.as_mb_per_sec()})
+        });
+        json!({"system": self.name, "operation": breakdown.verb, "bytes": self.size.0,
+            "hops": breakdown.hops, "rail": self.rail, "rows": rows.collect::<Vec<_>>(),
+            "total_ns": total(&breakdown.steps).as_nanos(), "limits": limits.collect::<Vec<_>>()})
+    }
+
+    fn show(&self, breakdown: &Breakdown) {
+        let switches = match breakdown.hops {
+            0 => "no switch".to_owned(),
+            1 => "1 switch".to_owned(),
+            many => format!("{many} switches"),
+        };
+        let (name, size, verb) = (self.name, self.size, breakdown.verb);
+        say!("{name}: one {verb} of {size}, {switches} on the path, machine otherwise idle");
+        let mut rows: Vec<[String; 4]> = Vec::new();
+        for row in &breakdown.steps {
+            let busy = row.resource.map_or("", |resource| resource.name());
+            let time = format!("{:.1}", row.time.as_nanos());
+            rows.push([row.step.into(), busy.into(), row.count.to_string(), time]);
+        }
+        let sum = format!("{:.1}", total(&breakdown.steps).as_nanos());
+        rows.push(["sum".into(), String::new(), String::new(), sum]);
+        print(["step", "busy meanwhile", "count", "ns"], rows, 2);
+        show_limits(&breakdown.limits);
+    }
+}
+
+fn show_limits(limits: &[Limit]) {
+    if limits.is_empty() {
+        return;
+    }
+    say!("\nUpper limits of RDMA writes of this size, in MB/s (* marks the bottleneck):");
+    let (one, both) = (one_way(limits), both_ways(limits));
+    let star = |least: bool, rate: f64| format!("{rate:.0}{}", if least { " *" } else { "  " });
+    let rows = limits.iter().map(|limit| {
+        [
+            limit.resource.name().to_owned(),
+            star(one == Some(limit), limit.one_way.as_mb_per_sec()),
+            star(both == Some(limit), limit.both_ways.as_mb_per_sec()),
+        ]
+    });
+    print(["resource", "one way", "both ways"], rows.collect(), 1);
+}
+
+fn packet(costs: &Costs, size: Bytes, hops: u32) -> Result<Vec<StepCost>, String> {
+    let most = PacketWrite::longest();
+    match usize::try_from(size.0) {
+        Ok(len) if len <= most => {
+            let write = PacketWrite::of(len);
+            let packet = Packet {
+                len: write.len,
+                inline: write.inline,
+            };
+            Ok(message(costs, len, packet, hops))
+        }
+        _ => Err(format!(
+            "--mpi explains messages of a single packet, up to {most} B; a longer message is announced first and then \
+             moved by RDMA read, which --operation read explains"
+        )),
+    }
+}

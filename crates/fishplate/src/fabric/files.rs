@@ -1,0 +1,42 @@
+//! Arguments that name modelled hardware: a name of the catalogue, or a file.
+
+use ::fabric::System;
+use ::fabric::catalogue::Catalogue;
+
+/// The system that `word` names: one of the catalogue, or the only system of a file.
+pub(crate) fn system(word: &str) -> Result<System, String> {
+    let (catalogue, name) = in_catalogue(word)?;
+    let name = name.strip_prefix("system.").unwrap_or(&name);
+    catalogue.system(name).map_err(|why| why.to_string())
+}
+
+/// The catalogue that holds `word`, and the part's name in it. A word with a slash or the suffix
+/// `.toml` is a file.
+pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
+    if !word.contains('/') && !word.ends_with(".toml") {
+        return Ok((Catalogue::builtin(), word.to_owned()));
+    }
+    let (catalogue, systems) = read(word)?;
+    match systems.as_slice() {
+        [one] => Ok((catalogue, format!("system.{one}"))),
+        [] => Err(format!(
+            "{word}: holds no system; begin one with [system.mine] and from = \"fdr\""
+        )),
+        many => Err(format!(
+            "{word}: holds several systems ({}); keep only one",
+            many.join(", ")
+        )),
+    }
+}
+
+/// The catalogue with the parts of a file, and the names of the file's systems.
+pub(super) fn read(file: &str) -> Result<(Catalogue, Vec<String>), String> {
+    let content = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let mut catalogue = Catalogue::builtin();
+    catalogue
+        .add(file, &content)
+        .map_err(|why| why.to_string())?;
+    let systems = catalogue.systems_of(file).into_iter().map(str::to_owned);
+    let systems = systems.collect();
+    Ok((catalogue, systems))
+}

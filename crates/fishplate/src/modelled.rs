@@ -1,0 +1,276 @@
+//! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
+//! it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use model::IntraHost;
+use model::compute_trace::ComputeTrace;
+use model::config::{Compute, MachineConfig};
+use model::trace::{self, Record};
+use results::arguments::{ANY, whole_number};
+
+#[derive(Args)]
+#[command(next_help_heading = "Modelled machines")]
+pub(crate) struct ModelledArguments {
+    /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    fabric: Option<String>,
+
+    /// Path between ranks of one modelled host
+    #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
+    intra_host: IntraHostPath,
+
+    /// Seed for everything random in the model
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
+        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
+    seed: u64,
+
+    /// Faults of the modelled machine: a TOML file (see docs/modelled.md)
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    faults: Option<String>,
+
+    /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the
+    /// measured time, times SCALE), `record FILE` (the measured time, which is also recorded),
+    /// `replay FILE` (the recorded time)
+    #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
+    compute: ComputeOption,
+
+    /// Write a trace of ranks, buses and links, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum IntraHostPath {
+    /// Through shared memory: a processor copies
+    Memory,
+    /// Through the HCA, which loops the packets back
+    Hca,
+}
+
+impl From<IntraHostPath> for IntraHost {
+    fn from(path: IntraHostPath) -> IntraHost {
+        match path {
+            IntraHostPath::Memory => IntraHost::Memory,
+            IntraHostPath::Hca => IntraHost::Hca,
+        }
+    }
+}
+
+#[derive(Clone)]
+enum ComputeOption {
+    None,
+    /// The scale, in thousandths.
+    Measured(u64),
+    Record(PathBuf),
+    Replay(PathBuf),
+}
+
+impl FromStr for ComputeOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ComputeOption, String> {
+        let (word, rest) = match text.split_once(':') {
+            Some((word, rest)) => (word, Some(rest)),
+            None => (text, None),
+        };
+        match (word, rest) {
+            ("none", None) => Ok(ComputeOption::None),
+            ("measured", None) => Ok(ComputeOption::Measured(1000)),
+            ("measured", Some(scale)) => match scale.parse::<f64>() {
+                Ok(number) if (0.001..=1e6).contains(&number) => {
+                    Ok(ComputeOption::Measured((number * 1000.0).round() as u64))
+                }
+                _ => Err(format!(
+                    "{scale} is not a scale; valid are 0.001 to 1000000"
+                )),
+            },
+            ("record", Some(file)) if !file.is_empty() => Ok(ComputeOption::Record(file.into())),
+            ("replay", Some(file)) if !file.is_empty() => Ok(ComputeOption::Replay(file.into())),
+            ("record" | "replay", _) => Err(format!("{word} needs a file: {word} FILE")),
+            _ => Err("valid are none, measured[:SCALE], record FILE and replay FILE".into()),
+        }
+    }
+}
+
+/// The modelled machine of a job, and the files to write after it. Empty for a job on this machine.
+#[derive(Default)]
+pub(crate) struct ModelledJob {
+    /// The machine as the launcher passes it to ranks.
+    pub(crate) launched: Option<launch::ModelledMachine>,
+    trace: Option<Output>,
+    record: Option<(Output, String)>,
+    ranks: usize,
+}
+
+impl ModelledArguments {
+    /// Whether the job runs on a modelled machine.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.fabric.is_some()
+    }
+
+    /// Builds the machine and creates the files. Reports every error that can be found before the
+    /// job starts.
+    pub(crate) fn prepare(
+        &self,
+        ranks: usize,
+        per_host: usize,
+        program: &OsStr,
+        arguments: &[impl AsRef<OsStr>],
+    ) -> Result<ModelledJob, String> {
+        let Some(word) = &self.fabric else {
+            return Ok(ModelledJob::default());
+        };
+        if per_host == 0 {
+            return Err("--ppn 0: a host needs at least one rank".into());
+        }
+        let system = crate::fabric::system(word)?;
+        let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
+            .map_err(|why| format!("--fabric {word}: {why}"))?;
+        if let Some(file) = &self.faults {
+            scene.faults = crate::faults::read(file)?;
+        }
+        scene.intra_host = self.intra_host.into();
+        let words = std::iter::once(program).chain(arguments.iter().map(AsRef::as_ref));
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        let program = words.join(" ").replace(char::is_control, "?");
+        let (mut computed, mut record) = (None, None);
+        scene.compute = match &self.compute {
+            ComputeOption::None => Compute::Ignored,
+            ComputeOption::Measured(scale) => {
+                eprintln!(
+                    "fishplate: --compute measured: the program's computing is timed on this machine, so times differ from run \
+                     to run"
+                );
+                Compute::Measured(*scale)
+            }
+            ComputeOption::Record(file) => {
+                record = Some((Output::create("--compute record", file)?, program));
+                Compute::Recorded
+            }
+            ComputeOption::Replay(file) => {
+                computed = Some(replayed(file, &program, ranks)?.pack());
+                Compute::Replayed
+            }
+        };
+        let trace = self.trace.as_deref();
+        let trace = trace
+            .map(|file| Output::create("--trace", file))
+            .transpose()?;
+        scene.traced = trace.is_some();
+        let world = sim::memory::Memory::create()
+            .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
+        Ok(ModelledJob {
+            launched: Some(launch::ModelledMachine {
+                scene: scene.encode(),
+                world: Arc::new(world),
+                computed,
+            }),
+            trace,
+            record,
+            ranks,
+        })
+    }
+}
+
+fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, String> {
+    let wrong = |why: String| format!("--compute replay {}: {why}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+    let computing = ComputeTrace::parse(&text).map_err(wrong)?;
+    computing.check(program, ranks).map_err(wrong)?;
+    Ok(computing)
+}
+
+impl ModelledJob {
+    /// Writes the trace and the recorded compute times after the job.
+    pub(crate) fn finish(self) -> Result<(), String> {
+        let Some(stage) = self.launched else {
+            return Ok(());
+        };
+        let world = Arc::try_unwrap(stage.world).or_else(|world| world.try_clone());
+        let world = world.map_err(|why: io::Error| {
+            format!("cannot reopen the memory of the modelled machine: {why}")
+        })?;
+        let world = File::from(world);
+        let mut problems = Vec::new();
+        if let Some(output) = self.trace {
+            problems.extend(output.fill(|to| write_trace(&world, to)).err());
+        }
+        if let Some((output, program)) = self.record {
+            let write = |to: &mut dyn Write| {
+                let kept = ComputeTrace::kept(&world, program, self.ranks);
+                to.write_all(kept.map_err(io::Error::other)?.text().as_bytes())?;
+                Ok(None)
+            };
+            problems.extend(output.fill(write).err());
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems.join("; ")),
+        }
+    }
+}
+
+/// Writes the trace. Returns a warning if it is incomplete.
+fn write_trace(world: &File, to: &mut dyn Write) -> io::Result<Option<String>> {
+    let record = Record::read(world)?;
+    record.write(to)?;
+    Ok((record.lost > 0).then(|| {
+        format!(
+            "the trace holds the first {} events, up to {:.3} ms of virtual time; {} more did not fit: trace a shorter run",
+            trace::MOST,
+            record.end() as f64 * 1e-9,
+            record.lost
+        )
+    }))
+}
+
+/// A file that is opened before the job and written after it.
+struct Output {
+    option: &'static str,
+    path: PathBuf,
+    file: File,
+}
+
+impl Output {
+    fn create(option: &'static str, path: &Path) -> Result<Output, String> {
+        let file =
+            File::create(path).map_err(|why| format!("{option} {}: {why}", path.display()))?;
+        Ok(Output {
+            option,
+            path: path.into(),
+            file,
+        })
+    }
+
+    fn fill(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<Option<String>>,
+    ) -> Result<(), String> {
+        let mut to = BufWriter::new(&self.file);
+        let outcome = write(&mut to).and_then(|words| to.flush().map(|()| words));
+        let wrong = |what: &dyn std::fmt::Display| {
+            format!("{} {}: {what}", self.option, self.path.display())
+        };
+        match outcome {
+            Ok(Some(words)) => {
+                eprintln!("fishplate: {}", wrong(&words));
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(why) => {
+                // Half a file is useless. A device such as /dev/null stays.
+                if self.path.is_file() {
+                    let _ = std::fs::remove_file(&self.path);
+                }
+                Err(wrong(&why))
+            }
+        }
+    }
+}

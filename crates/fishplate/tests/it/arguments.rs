@@ -1,0 +1,371 @@
+//! Arguments of the command, and the errors of those that it refuses.
+
+use crate::common::{FISHPLATE, Folder, command, output, ranks, run};
+
+#[test]
+fn a_missing_program_is_named() {
+    run(&["-n", "2", "no-such-program-here"])
+        .finish()
+        .code(127)
+        .one_line(&["no-such-program-here", "not found in PATH"]);
+    run(&["-n", "2", "./no/such"])
+        .finish()
+        .code(127)
+        .one_line(&["./no/such: no such file"]);
+}
+
+#[test]
+fn a_program_in_the_working_directory_is_pointed_out() {
+    let folder = Folder::new("here");
+    folder.file("job-program", "#!/bin/sh\n", 0o755);
+    let job = run(&["job-program"]).current_dir(&folder.0).finish();
+    job.code(127)
+        .one_line(&["not found in PATH; the working directory has one: ./job-program"]);
+}
+
+#[test]
+fn what_cannot_be_executed_is_explained() {
+    let folder = Folder::new("exec");
+    let cases = [
+        (
+            folder.file("plain", "#!/bin/sh\n", 0o644),
+            126,
+            "permission denied",
+        ),
+        (
+            folder.file("script", "#!/no/such/interpreter\n", 0o755),
+            127,
+            "interpreter",
+        ),
+        (folder.0.clone(), 126, "is a directory"),
+    ];
+    for (program, code, words) in cases {
+        run(&["-n", "2", program.to_str().unwrap()])
+            .finish()
+            .code(code)
+            .one_line(&[words]);
+    }
+}
+
+#[test]
+fn ranks_start_in_the_directory_asked_for() {
+    let folder = Folder::new("wdir");
+    folder.file("which", "#!/bin/sh\npwd\n", 0o755);
+    let job = run(&["-n", "2", "--wdir", folder.0.to_str().unwrap(), "./which"]).finish();
+    job.code(0).silent();
+    let path = folder.0.display();
+    assert_eq!(job.stdout, format!("{path}\n{path}\n"));
+    run(&["--wdir", "/no/such", "true"])
+        .finish()
+        .code(127)
+        .one_line(&["/no/such", "--wdir"]);
+    run(&["--wdir", "/dev/null", "true"])
+        .finish()
+        .code(127)
+        .one_line(&["/dev/null", "--wdir"]);
+}
+
+#[test]
+fn variables_are_set() {
+    let show = ["sh", "-c", "echo $A-$B-$C"];
+    let job = run(&[
+        &["-x", "A=1=2", "-x", "B", "-x", "C=old", "-x", "C="],
+        &show[..],
+    ]
+    .concat())
+    .env("B", "here");
+    let job = job.finish();
+    job.code(0).silent();
+    assert_eq!(job.stdout, "1=2-here-\n");
+    run(&["-x", "NOT_SET_AT_ALL", "true"])
+        .finish()
+        .code(2)
+        .one_line(&["-x NOT_SET_AT_ALL", "not set"]);
+    run(&["-x", "=1", "true"])
+        .finish()
+        .code(2)
+        .one_line(&["-x =1"]);
+}
+
+#[test]
+fn a_misspelt_setting_is_reported_once() {
+    let parts = [
+        "FISHPLATE_EAGR_LIMIT",
+        "FISHPLATE_EAGER_LIMIT",
+        "fishplate knobs",
+    ];
+    run(&["-n", "4", "true"])
+        .env("FISHPLATE_EAGR_LIMIT", "1")
+        .finish()
+        .code(2)
+        .one_line(&parts);
+    run(&["-n", "4", "-x", "FISHPLATE_EAGR_LIMIT=1", "true"])
+        .finish()
+        .code(2)
+        .one_line(&parts);
+}
+
+#[test]
+fn the_count_of_ranks_has_limits() {
+    for count in ["0", "4097"] {
+        run(&["-n", count, "true"])
+            .finish()
+            .code(1)
+            .one_line(&[count, "from 1 to 4096"]);
+    }
+    for count in ["-1", "x", "1.5", "99999999999999999999"] {
+        run(&[&format!("-n{count}"), "true"])
+            .finish()
+            .code(2)
+            .errors(&[count, "--ranks"]);
+    }
+}
+
+#[test]
+fn too_few_descriptors_are_named_and_a_low_soft_limit_is_raised_for_the_launcher_only() {
+    let shell = |script: String| command("bash").arguments(&["-c", &script]);
+    let job = shell(format!("ulimit -n 80 && exec {FISHPLATE} run -n 64 true")).finish();
+    job.code(1)
+        .one_line(&["needs ", "hard limit is 80", "ulimit -Hn"]);
+    let job = shell(format!(
+        "ulimit -Sn 70 && exec {FISHPLATE} run -n 40 sh -c 'ulimit -Sn'"
+    ))
+    .finish();
+    job.code(0).silent();
+    assert_eq!(job.stdout, "70\n".repeat(40));
+}
+
+#[test]
+fn all_is_given_back_when_a_rank_cannot_be_started() {
+    // A limit on processes that the first ranks exhaust. Root has none, so this takes another user.
+    let script = format!("ulimit -u 20; exec {FISHPLATE} run -n 100 sleep 1000");
+    let job = command("setpriv")
+        .arguments(&["--reuid=54321", "--clear-groups", "bash", "-c", &script])
+        .finish();
+    if job.status.code() == Some(1) && job.stderr.starts_with("fishplate: ") {
+        job.code(1)
+            .one_line(&["cannot start rank ", " of 100: ", "ulimit -u"]);
+    } else {
+        assert!(
+            job.stderr.contains("setpriv") || job.stderr.contains("ermission"),
+            "{}",
+            job.stderr
+        );
+    }
+}
+
+#[test]
+fn the_other_names_take_the_other_spelling() {
+    let folder = Folder::new("names");
+    for name in ["mpiexec", "mpirun"] {
+        let link = folder.0.join(name);
+        std::os::unix::fs::symlink(FISHPLATE, &link).unwrap();
+        let show = [
+            "--oversubscribe",
+            "-np",
+            "2",
+            "sh",
+            "-c",
+            "echo $0 $FISHPLATE_SIZE",
+            "-np",
+        ];
+        let job = command(&link).arguments(&show).finish();
+        job.code(0).silent();
+        assert_eq!(job.stdout, "-np 2\n-np 2\n");
+        command(&link)
+            .arguments(&["-hostfile", "hosts", "true"])
+            .finish()
+            .code(2)
+            .one_line(&["-hostfile", "--hosts a,b:2"]);
+        command(&link)
+            .arguments(&["-np", "2", "-hosts", "a,b:0", "true"])
+            .finish()
+            .code(2)
+            .one_line(&["--hosts a,b:0", "b:0"]);
+        command(&link)
+            .arguments(&["-n", "1", "true", ":", "-n", "1", "true"])
+            .finish()
+            .code(2)
+            .one_line(&["`:`"]);
+    }
+    let job = run(&["-np", "2", "echo", ":", "x"]).finish();
+    assert_eq!(job.code(0).stdout, ": x\n: x\n");
+}
+
+#[test]
+fn options_of_the_program_are_left_alone() {
+    let job = run(&[
+        "-n",
+        "1",
+        "echo",
+        "-n",
+        "--help",
+        "--wdir",
+        "--version",
+        "-H",
+    ])
+    .finish();
+    assert_eq!(job.code(0).stdout, "--help --wdir --version -H");
+    let job = run(&["-n", "1", "--", "echo", "--", "x"]).finish();
+    assert_eq!(job.code(0).stdout, "-- x\n");
+}
+
+#[test]
+fn a_job_within_a_rank_is_a_job_of_its_own() {
+    let job = run(&[
+        "-n",
+        "1",
+        FISHPLATE,
+        "run",
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "echo $FISHPLATE_SIZE",
+    ])
+    .finish();
+    assert_eq!(job.code(0).stdout, "2\n2\n");
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    for command in ["run", "perf", "knobs", "info"] {
+        let help = String::from_utf8(output(&[command, "--help"]).stdout).unwrap();
+        assert!(
+            help.contains(&format!("Example:\n  fishplate {command}")),
+            "{help}"
+        );
+        assert!(!help.contains('\x1b'), "colours without a terminal: {help}");
+    }
+    let version = String::from_utf8(output(&["--version"]).stdout).unwrap();
+    assert_eq!(
+        version,
+        concat!("fishplate ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn the_table_of_settings_is_complete_in_both_forms() {
+    let text = String::from_utf8(output(&["knobs"]).stdout).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_slice(&output(&["knobs", "--json"]).stdout).unwrap();
+    let rows = json.as_array().unwrap();
+    assert_eq!(rows.len(), knobs::TABLE.len());
+    for (row, knob) in rows.iter().zip(knobs::TABLE) {
+        assert_eq!(row["variable"], knob.env);
+        assert_eq!(row["default"], (knob.default)());
+        assert!(
+            text.contains(&format!("\n{}=", knob.env)) || text.starts_with(knob.env),
+            "{}",
+            knob.env
+        );
+    }
+}
+
+#[test]
+fn a_setting_that_is_set_is_shown() {
+    let job = command(FISHPLATE)
+        .arguments(&["knobs"])
+        .env("FISHPLATE_EAGER_LIMIT", "64K")
+        .finish();
+    assert!(
+        job.code(0)
+            .stdout
+            .contains("FISHPLATE_EAGER_LIMIT=64K    (bytes; from 0 to 64M; default 128K;")
+    );
+    let job = command(FISHPLATE)
+        .arguments(&["knobs"])
+        .env("FISHPLATE_WAIT", "nap")
+        .finish();
+    job.code(2).one_line(&["FISHPLATE_WAIT=nap"]);
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_fault() {
+    for words in [
+        &["knobs"][..],
+        &["knobs", "--json"],
+        &["info"],
+        &["fabric", "list"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = std::process::Command::new(FISHPLATE)
+            .args(words)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(
+            ended.status.success() && said.is_empty(),
+            "{words:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn info_shows_what_the_machine_has() {
+    let json: serde_json::Value =
+        serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();
+    assert!(json["cores"].as_u64().unwrap() >= 1);
+    assert_eq!(
+        json["affinity"].as_array().unwrap().len() as u64,
+        json["cores"].as_u64().unwrap()
+    );
+    let job = command(FISHPLATE)
+        .arguments(&["info"])
+        .env("PMI_RANK", "0")
+        .env("PMI_SIZE", "2")
+        .finish();
+    assert!(job.code(0).stdout.contains("(PMI_RANK)"), "{}", job.stdout);
+}
+
+#[test]
+fn ranks_load_our_library_before_others() {
+    let folder = Folder::new("library");
+    std::fs::create_dir_all(folder.0.join("bin")).unwrap();
+    std::fs::create_dir_all(folder.0.join("lib")).unwrap();
+    folder.file("lib/libmpi_abi.so.1", "", 0o755);
+    let installed = folder.0.join("bin/fishplate");
+    std::fs::copy(FISHPLATE, &installed).unwrap();
+    let show = ["run", "-n", "1", "sh", "-c", "echo $LD_LIBRARY_PATH"];
+    let lib = folder
+        .0
+        .join("lib")
+        .canonicalize()
+        .unwrap()
+        .display()
+        .to_string();
+    let job = command(&installed)
+        .arguments(&show)
+        .env("LD_LIBRARY_PATH", "/other")
+        .finish();
+    assert_eq!(job.code(0).stdout, format!("{lib}:/other\n"));
+    let show = [
+        "run",
+        "-x",
+        "LD_LIBRARY_PATH=/third",
+        "sh",
+        "-c",
+        "echo $LD_LIBRARY_PATH",
+    ];
+    let job = command(&installed)
+        .arguments(&show)
+        .env("LD_LIBRARY_PATH", "/other")
+        .finish();
+    assert_eq!(job.code(0).stdout, format!("{lib}:/third\n"));
+}
+
+#[test]
+fn ranks_find_the_limits_that_the_launcher_found() {
+    let here = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        .current
+        .unwrap();
+    let job = ranks(&["-n", "2"], &["limit"]).finish();
+    assert_eq!(
+        job.code(0).stdout.matches(&format!(" {here}\n")).count(),
+        2,
+        "{}",
+        job.stdout
+    );
+}

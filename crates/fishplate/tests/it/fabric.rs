@@ -1,0 +1,160 @@
+//! `fishplate fabric`: tables, JSON, and errors of files.
+
+use std::process::{Command, Output};
+
+fn fabric(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fishplate"))
+        .arg("fabric")
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+fn good(words: &[&str]) -> String {
+    let output = fabric(words);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn bad(words: &[&str]) -> String {
+    let output = fabric(words);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn object(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn systems_are_listed() {
+    let list = good(&["list", "system"]);
+    for name in [
+        "sdr",
+        "ddr",
+        "qdr",
+        "2xqdr",
+        "fdr",
+        "edr",
+        "hdr",
+        "mpich2-2003",
+        "c6320-edr",
+        "r620-fdr",
+        "lanl-qdr-fibre",
+        "blog-2xqdr",
+    ] {
+        let listed = |line: &str| line.split_whitespace().nth(1) == Some(name);
+        assert!(list.lines().any(listed), "{name} in\n{list}");
+    }
+    assert!(!list.contains("connectx-3 "));
+    assert!(object(&good(&["list", "--json"])).as_array().unwrap().len() > 60);
+}
+
+#[test]
+fn a_part_is_shown_with_its_sources() {
+    let shown = good(&["show", "connectx-3"]);
+    let line = shown
+        .lines()
+        .find(|line| line.contains("read_engine"))
+        .unwrap();
+    assert!(
+        line.contains("6350 MB/s") && line.contains("inferred: "),
+        "{line}"
+    );
+    assert!(good(&["show", "fdr"]).ends_with("There is also link.fdr.\n"));
+    let link = object(&good(&["show", "link.fdr", "--json"]));
+    assert_eq!(link["values"]["lane"]["value"], "14.0625 Gb/s");
+    assert!(bad(&["show", "link.fdrr"]).contains("did you mean fdr?"));
+}
+
+#[test]
+fn an_explanation_adds_up() {
+    let object = object(&good(&["explain", "qdr", "--size", "64K", "--json"]));
+    let rows = object["rows"].as_array().unwrap();
+    let sum: f64 = rows.iter().map(|row| row["ns"].as_f64().unwrap()).sum();
+    assert!((sum - object["total_ns"].as_f64().unwrap()).abs() < 1e-6);
+    let text = good(&["explain", "qdr", "--size", "8"]);
+    assert!(
+        text.starts_with("qdr: one RDMA write of 8 B, 1 switch on the path"),
+        "{text}"
+    );
+    let last = text
+        .lines()
+        .find(|line| line.trim_start().starts_with("sum"))
+        .unwrap();
+    assert_eq!(last.split_whitespace().last(), Some("963.7"));
+}
+
+#[test]
+fn a_message_of_mpi_is_a_write_with_what_the_library_does() {
+    let total = |words: &[&str]| object(&good(words))["total_ns"].as_f64().unwrap();
+    // A body of 24 bytes and the trailer are a write of 64.
+    let mpi = object(&good(&[
+        "explain",
+        "mpich2-2003",
+        "--mpi",
+        "--size",
+        "24",
+        "--json",
+    ]));
+    let write = total(&["explain", "mpich2-2003", "--size", "64", "--json"]);
+    let rows = mpi["rows"].as_array().unwrap();
+    let own = [
+        "send: prepare a packet",
+        "copy into the packet",
+        "copy out of the ring",
+        "receive: take the packet",
+    ];
+    let of = |step: &str| {
+        rows.iter().find(|row| row["step"] == step).unwrap()["ns"]
+            .as_f64()
+            .unwrap()
+    };
+    let software: f64 = own.iter().map(|step| of(step)).sum();
+    assert!((mpi["total_ns"].as_f64().unwrap() - write - software).abs() < 1e-6);
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused() {
+    assert!(bad(&["explain", "qrd"]).contains("no system named qrd; did you mean qdr?"));
+    assert!(
+        bad(&["explain", "qdr", "--rail", "1"])
+            .contains("--rail: qdr: there is no rail 1: the system has 1 rail,")
+    );
+    assert!(bad(&["explain", "qdr", "--hops", "0"]).contains("valid are 1 to 5"));
+    assert!(bad(&["explain", "lanl-qdr", "--hops", "1"]).contains("valid is 0"));
+    assert!(bad(&["explain", "qdr", "--size", "5G"]).contains("up to 4G"));
+    assert!(
+        bad(&["explain", "qdr", "--mpi", "--size", "64K"])
+            .contains("messages of a single packet, up to")
+    );
+    assert!(
+        bad(&["explain", "qdr", "--mpi", "--operation", "read"]).contains("cannot be used with")
+    );
+    assert!(bad(&["explain", "./no-such.toml"]).contains("./no-such.toml: No such file"));
+}
+
+#[test]
+fn a_file_is_checked_and_used() {
+    let name = format!("fishplate-fabric-{}.toml", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = path.to_str().unwrap();
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    write("[system.mine]\nfrom = \"fdr\"\nnodes = 200\n");
+    assert_eq!(
+        good(&["check", file]),
+        format!("{file}: good: system.mine\n")
+    );
+    assert!(good(&["explain", file]).contains("3 switches on the path"));
+    write("[system.mine]\nfrom = \"fdr\"\nnodes = \"many\"\n");
+    assert!(
+        bad(&["check", file])
+            .contains(":3: system.mine.nodes: \"many\" is not valid; valid is a whole number")
+    );
+    write("[system.a]\nfrom = \"fdr\"\n[system.b]\nfrom = \"fdr\"\n");
+    assert!(bad(&["explain", file]).contains("holds several systems (a, b)"));
+    write("");
+    assert!(bad(&["check", file]).contains("holds no part"));
+    std::fs::remove_file(&path).unwrap();
+}

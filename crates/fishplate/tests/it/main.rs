@@ -1,0 +1,15 @@
+//! Tests of the command as a user runs it.
+//!
+//! Those of `bench` also need the tree that `make stage` makes.
+
+mod arguments;
+mod bench;
+mod common;
+mod ends;
+mod fabric;
+mod perf;
+mod signals;
+mod space;
+mod streams;
+mod terminal;
+mod wrappers;

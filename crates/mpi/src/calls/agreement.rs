@@ -1,0 +1,170 @@
+//! Agreements: a few bytes that ranks exchange to make a new communicator, by messages of a context
+//! apart.
+//!
+//! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use crate::Result;
+use crate::comm::{AGREEMENT, COLLECTIVE, Core};
+use crate::matching::Key;
+use crate::rank::Rank;
+use crate::request::RequestId;
+use crate::task::Completion;
+
+/// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
+pub(super) struct Agreement {
+    rank: Arc<Rank>,
+    core: Arc<Core>,
+    /// Ranks of `core` by their places; `None`: all of them, in order.
+    ranks: Option<Vec<u32>>,
+    /// This rank's place.
+    place: usize,
+    context: u64,
+    tag: i32,
+}
+
+impl Agreement {
+    /// Among all ranks of a communicator, in the collective operation with this tag.
+    pub(super) fn all(rank: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Agreement {
+        let context = core.context | COLLECTIVE | AGREEMENT;
+        Agreement {
+            rank: rank.clone(),
+            core: core.clone(),
+            ranks: None,
+            place: core.rank,
+            context,
+            tag,
+        }
+    }
+
+    /// Among some ranks of a communicator, with this one at `place`.
+    pub(super) fn some(
+        rank: &Arc<Rank>,
+        core: &Arc<Core>,
+        ranks: Vec<u32>,
+        place: usize,
+        tag: i32,
+    ) -> Agreement {
+        Agreement {
+            ranks: Some(ranks),
+            place,
+            ..Agreement::all(rank, core, tag)
+        }
+    }
+
+    /// With a tag of the user's, in a context apart from collective operations.
+    pub(super) fn with_users_tag(self, tag: i32) -> Agreement {
+        Agreement {
+            context: self.core.context | AGREEMENT,
+            tag,
+            ..self
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.ranks.as_ref().map_or(self.core.size(), Vec::len)
+    }
+
+    /// Sends the bytes of place 0 to all places. `mine`: those bytes, at place 0; `len`: their
+    /// number.
+    pub(super) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
+        let bytes = match self.place {
+            0 => mine,
+            place => self.receive(place & (place - 1), len).await?,
+        };
+        let mut sends = Vec::new();
+        let mut step = self.span() / 2;
+        while step > 0 {
+            if self.place + step < self.size() {
+                sends.push(self.send(self.place + step, &bytes)?);
+            }
+            step /= 2;
+        }
+        for request in sends {
+            self.complete(request).await?;
+        }
+        Ok(bytes)
+    }
+
+    /// Collects the bytes of all places, in order, at all places. All places contribute an equal
+    /// number of bytes.
+    pub(super) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+        let len = mine.len();
+        let mut block = mine;
+        let mut step = 1;
+        while step < self.span() && self.place + step < self.size() {
+            let places = step.min(self.size() - self.place - step);
+            block.extend(self.receive(self.place + step, places * len).await?);
+            step *= 2;
+        }
+        if self.place > 0 {
+            let request = self.send(self.place & (self.place - 1), &block)?;
+            self.complete(request).await?;
+        }
+        self.bcast(block, len * self.size()).await
+    }
+
+    /// The most places that the tree below this one can have, itself included.
+    fn span(&self) -> usize {
+        match self.place {
+            0 => self.size().next_power_of_two(),
+            place => place & place.wrapping_neg(),
+        }
+    }
+
+    fn rank_at(&self, place: usize) -> usize {
+        self.ranks
+            .as_ref()
+            .map_or(place, |ranks| ranks[place] as usize)
+    }
+
+    fn send(&self, place: usize, bytes: &[u8]) -> Result<RequestId> {
+        let peer = self
+            .core
+            .members
+            .world(self.rank_at(place))
+            .expect("places are ranks of the communicator");
+        let key = Key {
+            context: self.context,
+            source: self.core.rank as i32,
+            tag: self.tag,
+        };
+        let state = &mut *self.rank.lock();
+        state
+            .messages
+            .send_owned(&mut state.router, peer, key, bytes)
+    }
+
+    async fn complete(&self, request: RequestId) -> Result<()> {
+        Completion {
+            rank: self.rank.clone(),
+            request,
+        }
+        .await
+        .map(|_| ())
+    }
+
+    async fn receive(&self, place: usize, len: usize) -> Result<Vec<u8>> {
+        let key = Key {
+            context: self.context,
+            source: self.rank_at(place) as i32,
+            tag: self.tag,
+        };
+        let mut bytes = Vec::with_capacity(len);
+        poll_fn(|_| {
+            let messages = &mut self.rank.lock().messages;
+            while bytes.len() < len {
+                let Some(piece) = messages.take_owned(&key) else {
+                    return Poll::Pending;
+                };
+                bytes.extend_from_slice(&piece);
+            }
+            Poll::Ready(())
+        })
+        .await;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,133 @@
+//! Buffered sends (MPI 5.0 §3.6): complete at once, because a message that cannot leave is copied.
+
+use std::sync::Arc;
+
+use datatype::{Buffer, Predefined};
+
+use crate::buffered::{AUTOMATIC, OVERHEAD, Owner};
+use crate::p2p::Mode;
+use crate::rank::{Rank, State};
+use crate::request::RequestId;
+use crate::task::Completion;
+use crate::{Class, Error, Result, Waiting};
+
+/// Rounds of progress before a buffered send is refused because the buffer is full: a few
+/// milliseconds.
+const PATIENCE: usize = 100_000;
+
+impl State {
+    /// `MPI_Buffer_attach` and `MPI_Comm_attach_buffer`.
+    pub fn attach_buffer(&mut self, owner: Owner, address: usize, size: usize) -> Result<()> {
+        if let Some(comm) = owner {
+            self.comms.get(comm)?;
+        }
+        self.attached.attach(owner, address, size)
+    }
+
+    /// `MPI_Bsend`: complete when this returns.
+    #[inline(never)]
+    pub fn buffered_send(&mut self, buffer: &Buffer, dest: i32, tag: i32, comm: u32) -> Result<()> {
+        if self.comms.get(comm)?.core.peer(dest)?.is_none() {
+            return Ok(());
+        }
+        let owner = Some(comm).filter(|_| self.attached.get(Some(comm)).is_some());
+        let needed = buffer.len() + OVERHEAD;
+        // Copies to a receiver that runs leave within moments; only after that is the buffer full.
+        for _ in 0..PATIENCE {
+            if self.drop_sent_copies(owner)? || self.has_room(owner, needed) {
+                break;
+            }
+            if !self.progress()? {
+                std::hint::spin_loop();
+            }
+        }
+        let Some(attached) = self.attached.get(owner) else {
+            let detail = "no buffer is attached for buffered sends: call MPI_Buffer_attach first";
+            return Err(Error::new(Class::BUFFER, detail));
+        };
+        if attached.address != AUTOMATIC && needed > attached.free() {
+            let detail = format!(
+                "the message needs {needed} bytes of the attached buffer, and {} of its {} are free: attach a larger one",
+                attached.free(),
+                attached.size
+            );
+            return Err(Error::new(Class::BUFFER, detail));
+        }
+        let copy = self
+            .scratch
+            .elements(buffer.len(), &Predefined::BYTE.into())?
+            .buffer();
+        buffer.copy_to(&copy);
+        let id = self.send(Mode::Standard, &copy, dest, tag, comm)?;
+        if id != self.messages.requests.done() {
+            let attached = self.attached.get_mut(owner)?;
+            attached.in_flight.push((id, needed));
+        }
+        Ok(())
+    }
+
+    fn has_room(&self, owner: Owner, needed: usize) -> bool {
+        self.attached
+            .get(owner)
+            .is_some_and(|attached| attached.has_room(needed))
+    }
+
+    /// Forgets the copies that have left. True if none is left.
+    fn drop_sent_copies(&mut self, owner: Owner) -> Result<bool> {
+        let Ok(attached) = self.attached.get_mut(owner) else {
+            return Ok(true);
+        };
+        let mut kept = Vec::new();
+        for (id, bytes) in std::mem::take(&mut attached.in_flight) {
+            if self.messages.requests.take(id)?.is_none() {
+                kept.push((id, bytes));
+            }
+        }
+        attached.in_flight = kept;
+        Ok(attached.in_flight.is_empty())
+    }
+
+    /// Have all copies of all attached buffers left?
+    pub(crate) fn buffered_sends_are_done(&mut self) -> bool {
+        let owners = self.attached.owners();
+        owners
+            .into_iter()
+            .all(|owner| self.drop_sent_copies(owner).unwrap_or(true))
+    }
+}
+
+impl Rank {
+    /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has left. The
+    /// result is the address and the size of the buffer.
+    pub fn detach_buffer(&self, operation: &'static str, owner: Owner) -> Result<(usize, usize)> {
+        self.flush_buffer(operation, owner)?;
+        let attached = self.lock().attached.detach(owner)?;
+        Ok((attached.address, attached.size))
+    }
+
+    /// `MPI_Buffer_flush` and `MPI_Comm_flush_buffer`: waits until every copy has left.
+    pub fn flush_buffer(&self, operation: &'static str, owner: Owner) -> Result<()> {
+        self.lock().attached.get_mut(owner)?;
+        let waiting = Waiting::in_call(operation);
+        self.wait_until(&waiting, |state| {
+            Ok(state.drop_sent_copies(owner)?.then_some(()))
+        })
+    }
+
+    /// `MPI_Buffer_iflush` and `MPI_Comm_iflush_buffer`: the request completes when every copy that
+    /// is in flight now has left.
+    pub fn start_flush_buffer(self: &Arc<Rank>, owner: Owner) -> Result<RequestId> {
+        let in_flight = std::mem::take(&mut self.lock().attached.get_mut(owner)?.in_flight);
+        let rank = self.clone();
+        self.spawn(None, async move {
+            for (request, _) in in_flight {
+                Completion {
+                    rank: rank.clone(),
+                    request,
+                }
+                .await?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Splitting communicators (MPI 5.0 §7.4.2).
+
+use std::sync::Arc;
+
+use super::agreement::Agreement;
+use crate::comm::{self, Core};
+use crate::rank::Rank;
+use crate::wait::Waiting;
+use crate::{Class, Error, Result, UNDEFINED};
+
+/// Split types of `MPI_Comm_split_type`, with the ABI's values.
+pub mod split_type {
+    /// `MPI_COMM_TYPE_SHARED`.
+    pub const SHARED: i32 = 221;
+    /// `MPI_COMM_TYPE_HW_UNGUIDED`.
+    pub const HW_UNGUIDED: i32 = 222;
+    /// `MPI_COMM_TYPE_HW_GUIDED`.
+    pub const HW_GUIDED: i32 = 223;
+    /// `MPI_COMM_TYPE_RESOURCE_GUIDED`.
+    pub const RESOURCE_GUIDED: i32 = 224;
+}
+
+/// The contribution of a rank to a split.
+#[derive(Clone, Copy)]
+struct Vote {
+    color: i32,
+    key: i32,
+    /// The context of its new communicator, should it be the first member.
+    context: u64,
+}
+
+impl Vote {
+    const BYTES: usize = 16;
+
+    fn encode(&self) -> Vec<u8> {
+        [
+            &self.color.to_ne_bytes()[..],
+            &self.key.to_ne_bytes(),
+            &self.context.to_ne_bytes(),
+        ]
+        .concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Vote {
+        Vote {
+            color: i32::from_ne_bytes(std::array::from_fn(|at| bytes[at])),
+            key: i32::from_ne_bytes(std::array::from_fn(|at| bytes[4 + at])),
+            context: u64::from_ne_bytes(std::array::from_fn(|at| bytes[8 + at])),
+        }
+    }
+}
+
+impl Rank {
+    /// `MPI_Comm_split`: `MPI_COMM_NULL` for the color [`UNDEFINED`].
+    pub fn comm_split(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        color: i32,
+        key: i32,
+    ) -> Result<u32> {
+        if color < 0 && color != UNDEFINED {
+            let detail = format!("color is {color}; valid is 0 or more, and MPI_UNDEFINED");
+            return Err(Error::new(Class::ARG, detail));
+        }
+        let parent = self.begin(comm)?;
+        let context = self.lock().new_context(self.rank());
+        let agreement = Agreement::all(self, &parent.core, parent.tag);
+        let mine = Vote {
+            color,
+            key,
+            context,
+        };
+        let votes = agreement.allgather(mine.encode());
+        let votes = self.block_on(&Waiting::in_call(operation), votes)?;
+        if color == UNDEFINED {
+            return Ok(comm::NULL);
+        }
+        let votes: Vec<Vote> = votes.chunks_exact(Vote::BYTES).map(Vote::decode).collect();
+        let mut ranks: Vec<u32> = (0..)
+            .zip(&votes)
+            .filter(|(_, vote)| vote.color == color)
+            .map(|(rank, _)| rank)
+            .collect();
+        // Stable: equal keys keep the order of the parent.
+        ranks.sort_by_key(|&rank| votes[rank as usize].key);
+        let place = ranks
+            .iter()
+            .position(|&rank| rank as usize == parent.core.rank)
+            .expect("this rank has its color");
+        let new = parent.child(Core {
+            context: votes[ranks[0] as usize].context,
+            members: parent.members_at(&ranks),
+            rank: place,
+        });
+        self.lock().add_comm(new)
+    }
+
+    /// `MPI_Comm_split_type`. The smallest hardware resource known is a host: for a part of one the
+    /// result is `MPI_COMM_NULL`.
+    pub fn comm_split_type(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        split_type: i32,
+        key: i32,
+        info: &[(String, String)],
+    ) -> Result<u32> {
+        let value = |key: &str| {
+            let entry = info.iter().find(|(name, _)| name == key);
+            entry.map(|(_, value)| value.as_str())
+        };
+        let host = self.hosts().of(self.rank()) as i32;
+        let color = match split_type {
+            split_type::SHARED => host,
+            split_type::HW_GUIDED => match value("mpi_hw_resource_type") {
+                Some("mpi_shared_memory") => host,
+                _ => UNDEFINED,
+            },
+            split_type::RESOURCE_GUIDED => {
+                match (value("mpi_hw_resource_type"), value("mpi_pset_name")) {
+                    (Some("mpi_shared_memory"), None) => host,
+                    (None, Some("mpi://WORLD")) => 0,
+                    (None, Some("mpi://SELF")) => self.rank() as i32,
+                    _ => UNDEFINED,
+                }
+            }
+            split_type::HW_UNGUIDED | UNDEFINED => UNDEFINED,
+            _ => {
+                let detail = format!(
+                    "split_type is {split_type}; valid are the MPI_COMM_TYPE_ constants and MPI_UNDEFINED"
+                );
+                return Err(Error::new(Class::ARG, detail));
+            }
+        };
+        self.comm_split(operation, comm, color, key)
+    }
+}

@@ -1,0 +1,36 @@
+//! Duplicating and freeing datatypes, with their attributes.
+
+use datatype::Type;
+
+use crate::Result;
+use crate::attributes::Holder;
+use crate::rank::Rank;
+use crate::types;
+
+impl Rank {
+    /// `MPI_Type_dup`: with the attributes that their copy functions let through, and committed if
+    /// the old datatype is.
+    pub fn type_dup(&self, handle: u32) -> Result<u32> {
+        let (ty, committed) = {
+            let types = &self.lock().types;
+            (
+                Type::dup(&*types.get(handle)?)?,
+                types.committed(handle).is_ok(),
+            )
+        };
+        let (attributes, copied) = self.copy_attributes(Holder::Datatype(handle))?;
+        let new = self.lock().types.add_copy(ty, committed, attributes)?;
+        if let Err(error) = copied {
+            self.type_free(new)?;
+            return Err(error);
+        }
+        Ok(new)
+    }
+
+    /// `MPI_Type_free`. Operations in flight and datatypes made from it keep what they need of it.
+    pub fn type_free(&self, handle: u32) -> Result<()> {
+        types::check_freeable(handle)?;
+        self.delete_attributes(Holder::Datatype(handle))?;
+        self.lock().types.remove(handle)
+    }
+}

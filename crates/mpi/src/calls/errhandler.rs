@@ -1,0 +1,50 @@
+//! Error handlers of communicators: set, get, and call.
+
+use crate::Result;
+use crate::comm;
+use crate::errhandler::{ABORT, ErrorAction, FATAL};
+use crate::handle::ObjectKind;
+use crate::rank::{Rank, State};
+
+impl State {
+    /// `MPI_Comm_set_errhandler`.
+    pub fn set_errhandler(&mut self, comm: u32, errhandler: u32) -> Result<()> {
+        self.comms.get(comm)?;
+        self.errhandlers.check(ObjectKind::Comm, errhandler)?;
+        self.errhandlers.add_object(errhandler);
+        let old = std::mem::replace(&mut self.comms.get_mut(comm)?.errhandler, errhandler);
+        self.errhandlers.remove_object(old);
+        Ok(())
+    }
+
+    /// `MPI_Comm_get_errhandler`: a handle that the user is to free.
+    pub fn errhandler(&mut self, comm: u32) -> Result<u32> {
+        let handle = self.comms.get(comm)?.errhandler;
+        self.errhandlers.add_handle(handle);
+        Ok(handle)
+    }
+}
+
+impl Rank {
+    /// Calls the error handler of a communicator. An error without a communicator, or with an
+    /// invalid one, goes to the handler of `MPI_COMM_SELF`.
+    #[cold]
+    pub fn raise(&self, comm: u32, code: i32) -> ErrorAction {
+        let state = self.lock();
+        let (handle, errhandler) = match state.comms.get(comm) {
+            Ok(known) => (comm, known.errhandler),
+            Err(_) => (comm::SELF, state.comms.alone.errhandler),
+        };
+        let function = match errhandler {
+            FATAL => return ErrorAction::Fatal,
+            ABORT => return ErrorAction::Abort,
+            _ => state.errhandlers.function(errhandler),
+        };
+        drop(state);
+        let mut code = code;
+        if let Some(function) = function {
+            function(handle, &mut code);
+        }
+        ErrorAction::Return(code)
+    }
+}

@@ -1,0 +1,17 @@
+//! MPI procedures that need the whole rank, beside point-to-point and collective communication.
+//!
+//! The modules below the rank hold data: communicators, datatypes, keys, handlers. Here are the
+//! operations that combine them, as methods of `State` where the answer is known at once, and of
+//! `Rank` where they wait or run a user's function.
+
+mod agreement;
+mod attributes;
+mod buffered;
+mod cartesian;
+mod comm_create;
+mod comm_split;
+mod datatypes;
+mod errhandler;
+mod persistent;
+
+pub use comm_split::split_type;

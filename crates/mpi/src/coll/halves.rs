@@ -1,0 +1,96 @@
+//! The members of a reduction that works on a power of two of ranks.
+
+use std::ops::Range;
+
+use datatype::Elements;
+
+use super::call::Call;
+use crate::Result;
+use crate::op::Operation;
+
+/// The ranks that take part in an algorithm for a power of two of ranks, in order. Of the first few
+/// pairs of ranks only the second takes part, and represents the first too.
+pub(super) struct Halves {
+    /// The number of pairs.
+    pairs: usize,
+    /// The number of participants.
+    pub(super) size: usize,
+    /// This rank's number among the participants; `None` if its neighbour represents it.
+    pub(super) me: Option<usize>,
+}
+
+impl Halves {
+    pub(super) fn of(call: &Call<'_>) -> Halves {
+        let size = 1 << call.size().ilog2();
+        let pairs = call.size() - size;
+        let me = match call.me() {
+            me if me >= 2 * pairs => Some(me - pairs),
+            me if me % 2 == 1 => Some(me / 2),
+            _ => None,
+        };
+        Halves { pairs, size, me }
+    }
+
+    /// The rank of participant `place`.
+    pub(super) fn rank(&self, place: usize) -> usize {
+        if place < self.pairs {
+            2 * place + 1
+        } else {
+            place + self.pairs
+        }
+    }
+
+    /// The ranks that the participants `places` represent.
+    pub(super) fn ranks(&self, places: Range<usize>) -> Range<usize> {
+        let first = |place: usize| {
+            if place < self.pairs {
+                2 * place
+            } else {
+                place + self.pairs
+            }
+        };
+        first(places.start)..first(places.end)
+    }
+
+    /// The rank that represents this one, if another does.
+    fn delegate(&self, call: &Call<'_>) -> Option<usize> {
+        self.me.is_none().then(|| call.me() + 1)
+    }
+
+    /// The rank that this one represents beside itself.
+    pub(super) fn client(&self, call: &Call<'_>) -> Option<usize> {
+        (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
+    }
+
+    /// Before the algorithm: combines the contributions of represented ranks into those of their
+    /// representatives. False: another rank represents this one.
+    pub(super) async fn fold(
+        &self,
+        call: &Call<'_>,
+        sum: &Elements,
+        op: &Operation,
+    ) -> Result<bool> {
+        if let Some(delegate) = self.delegate(call) {
+            let none = sum.part(0, 0);
+            call.exchange_and_combine((delegate, sum.clone()), (delegate, none), op, true)
+                .await?;
+            return Ok(false);
+        }
+        if let Some(client) = self.client(call) {
+            let none = sum.part(0, 0);
+            call.exchange_and_combine((client, none), (client, sum.clone()), op, true)
+                .await?;
+        }
+        Ok(true)
+    }
+
+    /// After the algorithm: sends the result to the represented ranks.
+    pub(super) async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
+        if let Some(delegate) = self.delegate(call) {
+            call.receive(delegate, result.buffer())?.await?;
+        } else if let Some(client) = self.client(call) {
+            call.send(client, result.buffer())?.await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Collective operations and their arguments.
+
+use datatype::Buffer;
+
+use super::blocks::Blocks;
+use super::call::Call;
+use super::reduce::Reduction;
+use super::reduce_scatter::Counts;
+use super::{allgather, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scan};
+use crate::Result;
+use crate::algorithms::Collective;
+use crate::op::Operation;
+
+/// A collective operation and its arguments.
+///
+/// An absent buffer (`None`) stands for `MPI_IN_PLACE` where the standard allows that, and for a
+/// buffer that is significant at the root only on the other ranks.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast {
+        /// The message: sent by the root, received by the others.
+        buffer: Buffer,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Gather`: every member sends an equal number of bytes.
+    Gather {
+        /// This rank's block.
+        send: Option<Buffer>,
+        /// All blocks, at the root.
+        receive: Option<Blocks>,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Gatherv`: only the root knows the sizes of all blocks.
+    Gatherv {
+        /// This rank's block.
+        send: Option<Buffer>,
+        /// All blocks, at the root.
+        receive: Option<Blocks>,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Scatter`: every member gets an equal number of bytes.
+    Scatter {
+        /// All blocks, at the root.
+        send: Option<Blocks>,
+        /// This rank's block.
+        receive: Option<Buffer>,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Scatterv`: only the root knows the sizes of all blocks.
+    Scatterv {
+        /// All blocks, at the root.
+        send: Option<Blocks>,
+        /// This rank's block.
+        receive: Option<Buffer>,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Allgather` and `MPI_Allgatherv`.
+    Allgather {
+        /// This rank's block.
+        send: Option<Buffer>,
+        /// All blocks.
+        receive: Blocks,
+    },
+    /// `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw`.
+    Alltoall {
+        /// A block for each member.
+        send: Option<Blocks>,
+        /// A block from each member.
+        receive: Blocks,
+    },
+    /// `MPI_Reduce`.
+    Reduce {
+        /// The vectors and the operation.
+        reduction: Reduction,
+        /// The root's rank in the communicator.
+        root: i32,
+    },
+    /// `MPI_Allreduce`.
+    Allreduce(Reduction),
+    /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+    ReduceScatter {
+        /// The vectors and the operation.
+        reduction: Reduction,
+        /// The elements of the result that each member gets.
+        counts: Counts,
+    },
+    /// `MPI_Scan` and `MPI_Exscan`.
+    Scan {
+        /// The vectors and the operation.
+        reduction: Reduction,
+        /// `MPI_Exscan`: the result leaves out this rank's own contribution.
+        exclusive: bool,
+    },
+}
+
+impl Work {
+    /// Runs the operation by messages.
+    pub(super) async fn run(&self, call: &Call<'_>) -> Result<()> {
+        match self {
+            Work::Barrier => barrier::barrier(call).await,
+            Work::Bcast { buffer, root } => bcast::bcast(call, buffer, *root as usize).await,
+            Work::Gather {
+                send,
+                receive,
+                root,
+            } => gather::gather(call, send.as_ref(), receive.as_ref(), *root as usize).await,
+            Work::Gatherv {
+                send,
+                receive,
+                root,
+            } => gather::gather_linear(call, send.as_ref(), receive.as_ref(), *root as usize).await,
+            Work::Scatter {
+                send,
+                receive,
+                root,
+            } => gather::scatter(call, send.as_ref(), receive.as_ref(), *root as usize).await,
+            Work::Scatterv {
+                send,
+                receive,
+                root,
+            } => {
+                gather::scatter_linear(call, send.as_ref(), receive.as_ref(), *root as usize).await
+            }
+            Work::Allgather { send, receive } => {
+                allgather::allgather(call, send.as_ref(), receive).await
+            }
+            Work::Alltoall { send, receive } => {
+                alltoall::alltoall(call, send.as_ref(), receive).await
+            }
+            Work::Reduce { reduction, root } => {
+                reduce::reduce(call, reduction, *root as usize).await
+            }
+            Work::Allreduce(reduction) => reduce::allreduce(call, reduction).await,
+            Work::ReduceScatter { reduction, counts } => {
+                reduce_scatter::reduce_scatter(call, reduction, counts).await
+            }
+            Work::Scan {
+                reduction,
+                exclusive,
+            } => scan::scan(call, reduction, *exclusive).await,
+        }
+    }
+
+    /// The collective and the bytes of its vector, if a collective buffer could serve it.
+    #[inline(always)]
+    pub(super) fn as_small(&self) -> Option<(Collective, usize)> {
+        let (collective, reduction) = match self {
+            Work::Barrier => return Some((Collective::Barrier, 0)),
+            Work::Bcast { buffer, .. } => return Some((Collective::Bcast, buffer.len())),
+            Work::Reduce { reduction, .. } => (Collective::Reduce, reduction),
+            Work::Allreduce(reduction) => (Collective::Allreduce, reduction),
+            _ => return None,
+        };
+        let bytes = reduction.ours()?.bytes();
+        matches!(reduction.op, Operation::Predefined(_)).then_some((collective, bytes))
+    }
+}

@@ -1,0 +1,40 @@
+//! Buffers of MPI over slices of the tests.
+
+use datatype::{Buffer, Elements, Predefined, Type};
+
+/// A send buffer over a slice. The bytes must outlive the operation.
+pub(crate) fn out(bytes: &[u8]) -> Buffer {
+    // SAFETY: the tests keep the bytes until the operation is complete, and a send does not write.
+    unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
+}
+
+/// A receive buffer over a slice. The bytes must outlive the operation.
+pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
+    // SAFETY: the tests keep the bytes until the operation is complete, and read them afterwards.
+    unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// A buffer of `count` elements that begin at the slice's address.
+pub(crate) fn typed(bytes: &mut [u8], count: usize, ty: &Type) -> Buffer {
+    elements(bytes, count, ty).buffer()
+}
+
+/// `count` elements that begin at the slice's address.
+pub(crate) fn elements(bytes: &mut [u8], count: usize, ty: &Type) -> Elements {
+    assert!(bytes.len() >= count * ty.extent() as usize);
+    // SAFETY: the tests keep the bytes until the operation is complete, and read them afterwards.
+    unsafe { Elements::new(bytes.as_mut_ptr(), count, ty) }
+}
+
+/// Test bytes that depend on `seed`, so that the sender of a message can be recognized.
+pub(crate) fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (at * 7 + seed * 13 + at / 255) as u8)
+        .collect()
+}
+
+/// A datatype of four integers, three in a row and one behind a gap, with an extent of 32 bytes.
+pub(crate) fn gapped() -> Type {
+    let four = Type::indexed(&[3, 1], &[0, 4], &Predefined::INT.into()).unwrap();
+    Type::resized(0, 32, &four).unwrap()
+}

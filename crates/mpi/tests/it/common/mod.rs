@@ -1,0 +1,11 @@
+//! Shared parts of the tests: ranks that run programs, buffers, operations.
+
+mod buffers;
+mod matrices;
+pub(crate) mod modelled;
+pub(crate) mod random_program;
+mod threads;
+
+pub(crate) use buffers::{elements, gapped, out, pattern, room, typed};
+pub(crate) use matrices::{matrix_product, multiply};
+pub(crate) use threads::{run, run_nodes, run_remote, run_shared, run_with};

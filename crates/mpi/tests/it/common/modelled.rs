@@ -1,0 +1,103 @@
+//! Ranks as coroutines on a modelled machine.
+
+use std::sync::Arc;
+
+use channel::Peers;
+use device::Node;
+use fabric::System;
+use fabric::catalogue::Catalogue;
+use model::config::MachineConfig;
+use model::trace::Span;
+use model::{MachineModel, ModelNode};
+use mpi::{Rank, Wiring};
+use pmi::{Hosts, Standalone};
+use sim::Turn;
+use sim::coroutines::{Plan, run_then};
+
+pub(crate) fn system(name: &str) -> System {
+    Catalogue::builtin().system(name).unwrap()
+}
+
+/// The record that a run keeps.
+#[derive(Clone, Copy)]
+pub(crate) enum Keep {
+    Nothing,
+    Digest,
+    Record,
+}
+
+/// The result of a run. Two results are equal only if all events were.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Run {
+    /// When each rank ended, in nanoseconds.
+    pub(crate) times: Vec<u64>,
+    pub(crate) events: u64,
+    /// Digest of the activities of all processors, buses and links; 0 unless [`Keep::Digest`].
+    pub(crate) digest: u64,
+    pub(crate) record: Vec<Span>,
+}
+
+/// Runs a program on all ranks.
+pub(crate) fn play(
+    scene: MachineConfig,
+    settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) -> Run {
+    play_through(scene, settings, keep, |node, _| Box::new(node), program)
+}
+
+/// Runs a program on all ranks, with the node that `node` makes of each modelled one.
+pub(crate) fn play_through(
+    scene: MachineConfig,
+    settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
+    node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) -> Run {
+    let size = scene.hosts.len();
+    let plan = Plan {
+        ranks: size as u32,
+        seed: scene.seed,
+        stack: 512 << 10,
+    };
+    let hosts = scene.hosts.clone();
+    let net = move |memory| {
+        let net = MachineModel::of(memory, &scene);
+        match keep {
+            Keep::Nothing => net,
+            Keep::Digest => net.digesting(),
+            Keep::Record => net.recording(),
+        }
+    };
+    let body = move |turn: Turn<MachineModel>| {
+        let rank = turn.rank() as usize;
+        let settings = settings
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        let wiring = Wiring {
+            peers: Peers {
+                rank,
+                size,
+                local: vec![rank],
+                segment: None,
+                node: Some(node(ModelNode::new(turn), rank)),
+            },
+            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
+        };
+        let knobs = knobs::Knobs::parse(settings).unwrap();
+        let rank = Rank::new(Some(wiring), knobs).unwrap();
+        let rank = Arc::new(rank);
+        program(&rank);
+        rank.finish("MPI_Finalize").unwrap();
+        rank.now()
+    };
+    let last = |net: &mut MachineModel| (net.digest(), net.take_record());
+    let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
+    Run {
+        times,
+        events,
+        digest,
+        record,
+    }
+}

@@ -1,0 +1,219 @@
+//! Ranks as threads of one process, over real shared memory and over devices of this process.
+//!
+//! A rank that panics fails its test, not the process. Its thread stops where it panicked and keeps
+//! its memory, since peers may still write to it; its peers may wait for it until the process ends.
+
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
+
+use channel::Peers;
+use device::{Node, Placement};
+use mpi::{Rank, Wiring};
+use pmi::{Hosts, Standalone};
+use testdevice::strict::{self, Setup};
+
+/// Time limit of one run of a program. The longest takes some seconds on a machine with two cores;
+/// only ranks that wait for ever reach the limit.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What every rank runs.
+type Program = Arc<dyn Fn(&Arc<Rank>) + Send + Sync>;
+
+/// Runs `program` on `size` ranks over shared memory only, over RDMA only, and over both. Settings
+/// of RDMA run over RDMA only, on devices that do all that devices may.
+pub(crate) fn run_with(
+    size: usize,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync + 'static,
+) {
+    let about_rdma =
+        |(name, _): &(&str, &str)| name.contains("RDMA") || name.contains("RENDEZVOUS");
+    let program: Program = Arc::new(program);
+    let remote = |setup: &Setup| run_on_devices(size, settings, setup, program.clone());
+    remote(&Setup::default());
+    if !settings.iter().any(about_rdma) {
+        run_on_hosts(size, settings, program.clone());
+        return run_on_segment(size, settings, program);
+    }
+    for placement in [Placement::Ordered, Placement::Completion] {
+        remote(&Setup {
+            placement,
+            inline: 0,
+            delays: true,
+            ..Setup::default()
+        });
+    }
+}
+
+/// [`run_with`] the default settings.
+pub(crate) fn run(size: usize, program: impl Fn(&Arc<Rank>) + Send + Sync + 'static) {
+    run_with(size, &[], program);
+}
+
+/// Runs `program` over shared memory only.
+pub(crate) fn run_shared(
+    size: usize,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync + 'static,
+) {
+    run_on_segment(size, settings, Arc::new(program));
+}
+
+/// Runs `program` over RDMA only, by devices of this process that fail a message without a receive.
+pub(crate) fn run_remote(
+    size: usize,
+    settings: &[(&str, &str)],
+    setup: &Setup,
+    program: impl Fn(&Arc<Rank>) + Send + Sync + 'static,
+) {
+    run_on_devices(size, settings, setup, Arc::new(program));
+}
+
+/// Runs `program` over RDMA only, by these nodes, one for each rank.
+pub(crate) fn run_nodes(
+    nodes: Vec<Box<dyn Node + Send>>,
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync + 'static,
+) {
+    run_on_nodes(nodes, settings, Arc::new(program));
+}
+
+fn run_on_segment(size: usize, settings: &[(&str, &str)], program: Program) {
+    let segment = pmi::empty_segment().unwrap();
+    let reach = |_| (Some(segment.try_clone().unwrap()), None);
+    run_over(&vec![0; size], settings, reach, program);
+}
+
+fn run_on_devices(size: usize, settings: &[(&str, &str)], setup: &Setup, program: Program) {
+    let setup = Setup {
+        patient: false,
+        ..setup.clone()
+    };
+    run_on_nodes(strict::nodes(size, &setup), settings, program);
+}
+
+fn run_on_nodes(nodes: Vec<Box<dyn Node + Send>>, settings: &[(&str, &str)], program: Program) {
+    let size = nodes.len();
+    let mut nodes = nodes.into_iter();
+    run_over(&vec![0; size], settings, |_| (None, nodes.next()), program);
+}
+
+/// Runs on two hosts with alternate ranks: shared memory in each, devices between them. Ranks sleep
+/// where the settings allow it, so that both kinds of transport must wake them.
+fn run_on_hosts(size: usize, settings: &[(&str, &str)], program: Program) {
+    let setup = Setup {
+        placement: Placement::Completion,
+        patient: false,
+        ..Setup::default()
+    };
+    let hosts: Vec<u32> = (0..size as u32).map(|rank| rank % 2).collect();
+    let mut settings = settings.to_vec();
+    if settings.iter().all(|(name, _)| *name != "FISHPLATE_WAIT") {
+        settings.push(("FISHPLATE_WAIT", "sleep"));
+    }
+    let segments = [0, 1].map(|_| pmi::empty_segment().unwrap());
+    let mut nodes = strict::nodes(size, &setup).into_iter();
+    let reach = |rank: usize| {
+        let segment = segments[rank % 2].try_clone().unwrap();
+        (Some(segment), nodes.next())
+    };
+    run_over(&hosts, &settings, reach, program);
+}
+
+fn run_over(
+    hosts: &[u32],
+    settings: &[(&str, &str)],
+    mut reach: impl FnMut(usize) -> (Option<OwnedFd>, Option<Box<dyn Node + Send>>),
+    program: Program,
+) {
+    let size = hosts.len();
+    let settings: Vec<(String, String)> = settings
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    let (reports, ended) = channel();
+    for rank in 0..size {
+        let (segment, node) = reach(rank);
+        let (hosts, settings) = (Hosts::new(hosts.to_vec()), settings.clone());
+        let (program, reports) = (program.clone(), reports.clone());
+        let body = move || {
+            stop_at_a_panic(rank, reports.clone());
+            let knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
+            let wiring = Wiring {
+                peers: Peers {
+                    rank,
+                    size,
+                    local: hosts.beside(rank).collect(),
+                    segment,
+                    node: node.map(|node| node as Box<dyn Node>),
+                },
+                bootstrap: Arc::new(Standalone::new(rank, hosts)),
+            };
+            let state = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
+            program(&state);
+            state.finish("MPI_Finalize").unwrap();
+            drop((state, program));
+            let _ = reports.send((rank, Ended::Well));
+        };
+        let thread = std::thread::Builder::new().name(format!("rank {rank}"));
+        thread.spawn(body).unwrap();
+    }
+    let until = Instant::now() + LIMIT;
+    let mut running: Vec<usize> = (0..size).collect();
+    while !running.is_empty() {
+        match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok((rank, Ended::Well)) => running.retain(|other| *other != rank),
+            Ok((rank, Ended::Panicked)) => panic!("rank {rank} panicked: its message is above"),
+            Err(_) => panic!("ranks {running:?} of {size} have not ended within {LIMIT:?}"),
+        }
+    }
+}
+
+/// How the program of a rank ended.
+enum Ended {
+    Well,
+    Panicked,
+}
+
+/// A rank's number, and its end.
+type Report = (usize, Ended);
+
+thread_local! {
+    /// The number of the rank whose thread this is, and where to report its panic.
+    static RANK: RefCell<Option<(usize, Sender<Report>)>> = const { RefCell::new(None) };
+}
+
+/// Makes this thread rank `rank`'s: when it panics, it reports that and stops for ever.
+fn stop_at_a_panic(rank: usize, reports: Sender<Report>) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            before(panic);
+            let rank = RANK.with_borrow_mut(Option::take);
+            if let Some((rank, reports)) = rank {
+                let _ = reports.send((rank, Ended::Panicked));
+                loop {
+                    std::thread::park();
+                }
+            }
+        }));
+    });
+    RANK.set(Some((rank, reports)));
+}
+
+/// The peer of the rank that panics waits for ever, asleep.
+#[test]
+#[should_panic(expected = "rank 1 panicked")]
+fn a_rank_that_panics_fails_its_test() {
+    run_shared(2, &[("FISHPLATE_WAIT", "sleep")], |rank| {
+        assert!(rank.rank() == 0, "on purpose");
+        let mut byte = [0];
+        let buffer = super::room(&mut byte);
+        rank.receive("MPI_Recv", buffer, 1, 0, mpi::comm::WORLD)
+            .unwrap();
+    });
+}

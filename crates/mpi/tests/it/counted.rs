@@ -1,0 +1,340 @@
+//! The exact cost of a message on devices: work requests, bytes, completions, receives,
+//! registrations, and wake-ups of its ranks. The counts are equal on the model, on a strict device
+//! of this process, and on real devices.
+//!
+//! All devices place bytes in any order, as Soft-RoCE does, so every packet comes with a
+//! completion. FISHPLATE_TEST_PEER names the device that the first one reaches by its cable.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::common::modelled::{Keep, play_through, system};
+use crate::common::{out, pattern, room, run_nodes};
+use device::{Device, Node, Placement, Result};
+use model::Faults;
+use model::config::MachineConfig;
+use mpi::comm::WORLD;
+use mpi::{Mode, Rank};
+use testdevice::counted::{Counted, Counter, Counts};
+use testdevice::strict::{self, Setup};
+use verbs::{Directory, VerbsNode};
+
+const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
+const RENDEZVOUS: [&str; 2] = ["read", "write"];
+/// Round trips before the count begins, and those that are counted.
+const BEFORE: usize = 16;
+const COUNTED: usize = 64;
+/// Nanoseconds of virtual time after which nothing is in flight.
+const LONG: u64 = 1_000_000;
+
+/// Counts of both ranks together, for the 128 messages. A completion is requested once for every
+/// eight work requests, and once for every quarter of the ring's slots of a size class, of which
+/// there are 12 for 4 KiB.
+const EXPECTED: &str = "\
+who moves, bytes writes (immediate) (reads)   payload  signaled  receives  received  registrations
+read         8       0        128      0       6144        16       128       128              0
+read      4096       0        128      0     529408        42       128       128              0
+read     65536       0        256    128    8401920       160       256       256            256
+read   1048576       0        256    128  134231040       160       256       256            256
+write        8       0        128      0       6144        16       128       128              0
+write     4096       0        128      0     529408        42       128       128              0
+write    65536       0        384      0    8404992       160       384       384            256
+write  1048576       0        384      0  134234112       160       384       384            256
+";
+
+/// Wake-ups by devices for one message whose receiver is asleep, where ranks sleep whenever they
+/// wait. A short message wakes its receiver once. A long one with read rendezvous wakes the
+/// receiver by the RTS and when the read is complete, and the sender when it learns of that. With
+/// write rendezvous it wakes the receiver by the RTS and when the message has arrived, and the
+/// sender by the CTS and when the write is complete.
+const WOKEN: &str = "\
+who moves, bytes  receiver  sender
+read         8         1       0
+read      4096         1       0
+read     65536         2       1
+read   1048576         2       1
+write        8         1       0
+write     4096         1       0
+write    65536         2       2
+write  1048576         2       2
+";
+
+/// Facts about both ranks that a test has beside MPI.
+#[derive(Default)]
+struct Pair {
+    counters: [Counter; 2],
+    /// The number of the message that each rank waits for.
+    awaited: [AtomicUsize; 2],
+    asleep: [Arc<AtomicBool>; 2],
+}
+
+impl Pair {
+    fn counts(&self, rank: usize) -> Counts {
+        *self.counters[rank].lock().unwrap()
+    }
+
+    fn node(&self, node: Box<dyn Node>, rank: usize, waits: Waits) -> Box<Counted> {
+        let counter = self.counters[rank].clone();
+        Box::new(match waits {
+            Waits::AsItLikes => Counted::new(node, counter),
+            Waits::Asleep => Counted::sleeper(node, counter, self.asleep[rank].clone()).unwrap(),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Waits {
+    AsItLikes,
+    Asleep,
+}
+
+/// Runs a ping-pong. The result is the cost of the counted messages, from one send of this rank to
+/// another: at these times nothing of the other rank is in flight.
+fn ping_pong(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
+    let (sent, other) = (pattern(size, 3), 1 - rank.rank() as i32);
+    let mut seen = Vec::new();
+    for _ in 0..=BEFORE + COUNTED {
+        if rank.rank() == 1 {
+            receive(rank, &sent);
+        }
+        seen.push(pair.counts(rank.rank()));
+        rank.send("MPI_Send", Mode::Standard, out(&sent), other, 5, WORLD)
+            .unwrap();
+        if rank.rank() == 0 {
+            receive(rank, &sent);
+        }
+    }
+    vec![seen[BEFORE + COUNTED].since(&seen[BEFORE])]
+}
+
+fn receive(rank: &Rank, expected: &[u8]) {
+    let mut got = vec![0; expected.len()];
+    let other = 1 - rank.rank() as i32;
+    rank.receive("MPI_Recv", room(&mut got), other, 5, WORLD)
+        .unwrap();
+    assert!(got == expected);
+}
+
+/// Runs a ping-pong in which each message is sent when its receiver sleeps. In virtual time a rank
+/// sleeps as soon as it waits. The result is the cost of each message.
+fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
+    let (sent, own) = (pattern(size, 3), rank.rank());
+    let other = 1 - own;
+    let message = |number: usize| {
+        let before = pair.counts(own);
+        if own != number % 2 {
+            pair.awaited[own].store(number + 1, Ordering::SeqCst);
+            receive(rank, &sent);
+        } else {
+            let is_asleep = || {
+                pair.awaited[other].load(Ordering::SeqCst) == number + 1
+                    && pair.asleep[other].load(Ordering::SeqCst)
+            };
+            // In virtual time the receiver waits once this time has passed.
+            rank.enter("computing", LONG);
+            rank.leave();
+            while !rank.is_virtual() && !is_asleep() {
+                std::thread::yield_now();
+            }
+            rank.send(
+                "MPI_Send",
+                Mode::Standard,
+                out(&sent),
+                other as i32,
+                5,
+                WORLD,
+            )
+            .unwrap();
+        }
+        pair.counts(own).since(&before)
+    };
+    // The end of the program may overlap the last message.
+    (0..=BEFORE + COUNTED).map(message).collect()
+}
+
+/// Wake-ups of receiver and sender. They are equal for all messages during and before which no rank
+/// requested a completion beside the message's own.
+fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
+    let of = |number: usize| {
+        let sender = number % 2;
+        [1 - sender, sender].map(|rank| ranks[rank][number])
+    };
+    let numbers = BEFORE..BEFORE + COUNTED;
+    let least = [0, 1].map(|role| {
+        numbers
+            .clone()
+            .map(|number| of(number)[role].signaled)
+            .min()
+    });
+    let is_alone = |number: usize| of(number).map(|counts| Some(counts.signaled)) == least;
+    let alone = numbers.filter(|number| is_alone(*number) && is_alone(number - 1));
+    let seen: Vec<_> = alone
+        .map(|number| of(number).map(|counts| counts.woken))
+        .collect();
+    assert!(
+        seen.len() > 4 && seen.iter().all(|one| *one == seen[0]),
+        "{seen:?}"
+    );
+    (seen[0][0], seen[0][1])
+}
+
+type Settings = Vec<(&'static str, &'static str)>;
+type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
+/// Runs two ranks on a kind of device, with settings, and returns the result of each.
+type Play = fn(Settings, Waits, Program, usize) -> [Vec<Counts>; 2];
+
+fn table(play: Play) -> String {
+    let title = EXPECTED.split_inclusive('\n').next();
+    let mut lines = title.unwrap_or_default().to_string();
+    for rendezvous in RENDEZVOUS {
+        for size in SIZES {
+            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let [a, b] = play(settings, Waits::AsItLikes, ping_pong, size);
+            let sum = |of: fn(&Counts) -> u64| of(&a[0]) + of(&b[0]);
+            lines += &format!(
+                "{rendezvous:5} {size:8} {:7} {:10} {:6} {:10} {:9} {:9} {:9} {:14}\n",
+                sum(|counts| counts.writes),
+                sum(|counts| counts.writes_with_immediate),
+                sum(|counts| counts.reads),
+                sum(|counts| counts.bytes),
+                sum(|counts| counts.signaled),
+                sum(|counts| counts.receives_posted),
+                sum(|counts| counts.received),
+                sum(|counts| counts.registrations),
+            );
+            assert_eq!(sum(|counts| counts.sends + counts.atomics), 0);
+        }
+    }
+    lines
+}
+
+fn woken(play: Play) -> String {
+    let title = WOKEN.split_inclusive('\n').next();
+    let mut lines = title.unwrap_or_default().to_string();
+    for rendezvous in RENDEZVOUS {
+        for size in SIZES {
+            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let (receiver, sender) = wakings(play(settings, Waits::Asleep, one_by_one, size));
+            lines += &format!("{rendezvous:5} {size:8} {receiver:9} {sender:7}\n");
+        }
+    }
+    lines
+}
+
+fn on_the_model(
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    size: usize,
+) -> [Vec<Counts>; 2] {
+    let mut scene = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
+    scene.faults = Faults {
+        scatter: Some(1_000_000),
+        ..Faults::default()
+    };
+    let pair = Arc::new(Pair::default());
+    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let (seen, theirs) = (answers.clone(), pair.clone());
+    let node = move |node, rank: usize| theirs.node(Box::new(node), rank, waits) as Box<dyn Node>;
+    play_through(scene, settings, Keep::Nothing, node, move |rank| {
+        let counts = program(rank, &pair, size);
+        seen.lock().unwrap()[rank.rank()] = counts;
+    });
+    std::mem::take(&mut answers.lock().unwrap())
+}
+
+/// Runs two ranks as threads on these nodes.
+fn on_nodes(
+    nodes: Vec<Box<dyn Node + Send>>,
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    size: usize,
+) -> [Vec<Counts>; 2] {
+    let pair = Pair::default();
+    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let seen = answers.clone();
+    let nodes = nodes.into_iter().enumerate();
+    let nodes = nodes.map(|(rank, node)| pair.node(node, rank, waits) as Box<dyn Node + Send>);
+    run_nodes(nodes.collect(), &settings, move |rank| {
+        let counts = program(rank, &pair, size);
+        seen.lock().unwrap()[rank.rank()] = counts;
+    });
+    std::mem::take(&mut answers.lock().unwrap())
+}
+
+fn on_a_strict_device(
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    size: usize,
+) -> [Vec<Counts>; 2] {
+    let setup = Setup {
+        placement: Placement::Completion,
+        ..Setup::default()
+    };
+    on_nodes(strict::nodes(2, &setup), settings, waits, program, size)
+}
+
+/// A directory that both ranks share.
+struct Board {
+    cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
+    rank: usize,
+}
+
+impl Directory for Board {
+    fn publish(&mut self, card: &[u8]) -> Result<()> {
+        self.cards.lock().unwrap()[self.rank] = Some(card.to_vec());
+        Ok(())
+    }
+
+    fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
+        Ok(self.cards.lock().unwrap()[peer].clone())
+    }
+}
+
+fn on_verbs(settings: Settings, waits: Waits, program: Program, size: usize) -> [Vec<Counts>; 2] {
+    let first = verbs::open("").unwrap()[0].attributes().name.clone();
+    let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
+    let cards = Arc::new(Mutex::new([None, None]));
+    let node = |(rank, name): (usize, String)| {
+        let cards = cards.clone();
+        let devices = vec![verbs::open(&name).unwrap().swap_remove(0)];
+        Box::new(VerbsNode::new(devices, rank, 2, Box::new(Board { cards, rank })).unwrap())
+            as Box<dyn Node + Send>
+    };
+    let nodes = [first, peer].into_iter().enumerate().map(node).collect();
+    on_nodes(nodes, settings, waits, program, size)
+}
+
+#[test]
+fn the_model_is_asked_for_exactly_this() {
+    assert_eq!(table(on_the_model), EXPECTED);
+}
+
+#[test]
+fn a_strict_device_is_asked_for_exactly_this() {
+    assert_eq!(table(on_a_strict_device), EXPECTED);
+}
+
+#[test]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
+fn a_real_device_is_asked_for_exactly_this() {
+    assert_eq!(table(on_verbs), EXPECTED);
+}
+
+#[test]
+fn the_model_wakes_exactly_so_often() {
+    assert_eq!(woken(on_the_model), WOKEN);
+}
+
+#[test]
+fn a_strict_device_wakes_exactly_so_often() {
+    assert_eq!(woken(on_a_strict_device), WOKEN);
+}
+
+#[test]
+#[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
+fn a_real_device_wakes_exactly_so_often() {
+    assert_eq!(woken(on_verbs), WOKEN);
+}

@@ -1,0 +1,121 @@
+//! `fabric explain --mpi` lists where the time of a message goes: its rows add up to the time of
+//! each message of a ping-pong, to the picosecond. Where the receiver polls for something else (a
+//! completion, a new peer) when the message becomes visible, that time is added.
+
+use crate::common::modelled::{Keep, play, system};
+use crate::common::{out, room};
+use channel::rdma::PacketWrite;
+use fabric::catalogue::Catalogue;
+use fabric::explain::total;
+use fabric::{Costs, Nanos};
+use model::config::MachineConfig;
+use model::explain::{Packet, message};
+use model::trace::{Activity, Span, Track};
+use mpi::Mode;
+use mpi::comm::WORLD;
+
+const ROUNDS: usize = 60;
+
+/// Names of all systems of the catalogue.
+fn systems() -> Vec<String> {
+    let catalogue = Catalogue::builtin();
+    let systems = catalogue.entries().filter(|entry| entry.kind == "system");
+    systems.map(|entry| entry.name.to_owned()).collect()
+}
+
+/// The activities of the ranks' processors in a ping-pong.
+fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
+    let system = system(name);
+    let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
+    scene.hosts[1] = system.nodes - 1;
+    let run = play(scene, Vec::new(), Keep::Record, move |rank| {
+        let mut bytes = vec![0; len];
+        let peer = 1 - rank.rank() as i32;
+        for turn in 0..2 * ROUNDS {
+            if turn % 2 == rank.rank() {
+                rank.send("MPI_Send", Mode::Standard, out(&bytes), peer, 0, WORLD)
+                    .unwrap();
+            } else {
+                rank.receive("MPI_Recv", room(&mut bytes), peer, 0, WORLD)
+                    .unwrap();
+            }
+        }
+    });
+    [0, 1].map(|rank| {
+        let own = run.record.iter();
+        own.filter(|span| span.track == Track::Processor(rank))
+            .copied()
+            .collect()
+    })
+}
+
+/// For each send: the time until the next one begins, which answers it, and the part of it in which
+/// the receiver polls after the message is visible. It is visible `before` after the send begins.
+fn steps(ranks: &[Vec<Span>; 2], before: u64) -> Vec<(u64, u64)> {
+    let starts = |rank: usize| {
+        let sends = ranks[rank]
+            .iter()
+            .filter(|span| span.activity == Activity::Send);
+        sends.map(|span| span.start)
+    };
+    let mut sends: Vec<(u64, usize)> = starts(0).map(|start| (start, 0)).collect();
+    sends.extend(starts(1).map(|start| (start, 1)));
+    sends.sort_unstable();
+    let step = |pair: &[(u64, usize)]| {
+        let [(from, sender), (to, _)] = [pair[0], pair[1]];
+        let visible = from + before;
+        let receiver = &ranks[1 - sender];
+        let took = |span: &&Span| span.activity == Activity::Receive && span.start > visible;
+        let taken = receiver.iter().find(took).map_or(to, |span| span.start);
+        let looks = receiver.iter().filter(|span| {
+            let looking =
+                [Activity::Look, Activity::Listen, Activity::Notice].contains(&span.activity);
+            looking && span.start < taken && span.end > visible
+        });
+        let looks = looks.map(|span| span.end - span.start.max(visible));
+        (to - from, looks.sum())
+    };
+    sends.windows(2).map(step).collect()
+}
+
+#[test]
+fn a_message_takes_what_its_rows_say() {
+    for name in systems() {
+        let system = system(&name);
+        let costs = Costs::of(&system, 0);
+        if system.software.send == Nanos::ZERO {
+            eprintln!("{name}: no software");
+            continue;
+        }
+        for len in [0, 8, 200, 2048, 10_000, PacketWrite::longest()] {
+            let rows = {
+                let PacketWrite {
+                    len: written,
+                    inline,
+                } = PacketWrite::of(len);
+                let packet = Packet {
+                    len: written,
+                    inline,
+                };
+                message(&costs, len, packet, system.most_hops())
+            };
+            let until = rows.iter().position(|row| row.step == "poll").unwrap();
+            let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
+            let all_but_looks = (before + after).picos();
+            let poll = rows[until].time.picos();
+            let steps = steps(&ping_pong(&name, len), before.picos());
+            assert_eq!(steps.len(), 2 * ROUNDS - 1);
+            let mut usual = 0;
+            for (at, (time, looking)) in steps.into_iter().enumerate() {
+                let what = format!("{name}, {len} bytes, message {at}: {rows:#?}");
+                assert_eq!(time, all_but_looks + looking, "{what}");
+                usual += usize::from(looking == poll);
+            }
+            // Usually the receiver polls once, and finds the message.
+            assert!(
+                usual > 9 * (2 * ROUNDS - 1) / 10,
+                "{name}, {len} bytes: {usual}"
+            );
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The promises of MPI's semantics, tested over ranks as threads and over modelled machines.
+
+mod attributes;
+mod collectives;
+mod collectives_together;
+mod common;
+mod communicators;
+mod counted;
+mod explained;
+mod groups;
+mod layers;
+mod messages;
+mod programs;
+mod simulated;
+mod topology;

@@ -1,0 +1,160 @@
+//! The benchmarks, the operations that they measure, and the transport services that offer these
+//! operations.
+
+use clap::ValueEnum;
+use results::Unit;
+use serde::{Deserialize, Serialize};
+
+/// A benchmark, with the procedure of perftest's tool of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Benchmark {
+    /// Latency of RDMA writes.
+    WriteLat,
+    /// Bandwidth of RDMA writes.
+    WriteBw,
+    /// Latency of RDMA reads.
+    ReadLat,
+    /// Bandwidth of RDMA reads.
+    ReadBw,
+    /// Latency of sends.
+    SendLat,
+    /// Bandwidth of sends.
+    SendBw,
+    /// Latency of fetch-and-add.
+    AtomicLat,
+    /// Rate of small messages: RDMA writes, or sends over unreliable datagrams.
+    MsgRate,
+}
+
+/// The kind of work request that a benchmark posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// RDMA write.
+    Write,
+    /// RDMA read.
+    Read,
+    /// Send.
+    Send,
+    /// Fetch-and-add.
+    Atomic,
+}
+
+/// The transport service of the queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportService {
+    /// Reliable connection
+    Rc,
+    /// Unreliable connection: writes and sends without acknowledgement
+    Uc,
+    /// Unreliable datagram: sends of at most one packet
+    Ud,
+}
+
+impl Benchmark {
+    /// All benchmarks.
+    pub const ALL: [Benchmark; 8] = [
+        Benchmark::WriteLat,
+        Benchmark::WriteBw,
+        Benchmark::ReadLat,
+        Benchmark::ReadBw,
+        Benchmark::SendLat,
+        Benchmark::SendBw,
+        Benchmark::AtomicLat,
+        Benchmark::MsgRate,
+    ];
+
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Benchmark::WriteLat => "write-lat",
+            Benchmark::WriteBw => "write-bw",
+            Benchmark::ReadLat => "read-lat",
+            Benchmark::ReadBw => "read-bw",
+            Benchmark::SendLat => "send-lat",
+            Benchmark::SendBw => "send-bw",
+            Benchmark::AtomicLat => "atomic-lat",
+            Benchmark::MsgRate => "msg-rate",
+        }
+    }
+
+    /// The kind of work request over `transport`.
+    pub fn verb(self, transport: TransportService) -> Verb {
+        match self {
+            Benchmark::WriteLat | Benchmark::WriteBw => Verb::Write,
+            Benchmark::ReadLat | Benchmark::ReadBw => Verb::Read,
+            Benchmark::SendLat | Benchmark::SendBw => Verb::Send,
+            Benchmark::AtomicLat => Verb::Atomic,
+            Benchmark::MsgRate if transport == TransportService::Ud => Verb::Send,
+            Benchmark::MsgRate => Verb::Write,
+        }
+    }
+
+    /// Whether it measures one message at a time, and not a stream.
+    pub fn is_latency(self) -> bool {
+        matches!(
+            self,
+            Benchmark::WriteLat | Benchmark::ReadLat | Benchmark::SendLat | Benchmark::AtomicLat
+        )
+    }
+
+    /// The unit of its results.
+    pub fn unit(self) -> Unit {
+        match self {
+            Benchmark::MsgRate => Unit::MessagesPerSecond,
+            one if one.is_latency() => Unit::Microseconds,
+            _ => Unit::MegabytesPerSecond,
+        }
+    }
+
+    /// The transport services that offer its operation.
+    pub fn transports(self) -> &'static [TransportService] {
+        match self {
+            Benchmark::WriteLat | Benchmark::WriteBw => {
+                &[TransportService::Rc, TransportService::Uc]
+            }
+            Benchmark::ReadLat | Benchmark::ReadBw | Benchmark::AtomicLat => {
+                &[TransportService::Rc]
+            }
+            _ => &[
+                TransportService::Rc,
+                TransportService::Uc,
+                TransportService::Ud,
+            ],
+        }
+    }
+}
+
+impl Verb {
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Write => "RDMA write",
+            Verb::Read => "RDMA read",
+            Verb::Send => "send",
+            Verb::Atomic => "atomic",
+        }
+    }
+}
+
+impl TransportService {
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            TransportService::Rc => "rc",
+            TransportService::Uc => "uc",
+            TransportService::Ud => "ud",
+        }
+    }
+}
+
+impl From<TransportService> for device::Transport {
+    fn from(own: TransportService) -> device::Transport {
+        match own {
+            TransportService::Rc => device::Transport::Rc,
+            TransportService::Uc => device::Transport::Uc,
+            TransportService::Ud => device::Transport::Ud,
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The control connection between the two processes of a benchmark: lines of JSON over TCP.
+//!
+//! The side that starts without a host listens; the other connects. Both first send their version
+//! and plan, and continue only if these are equal.
+//!
+//! What must always hold: every wait has a limit, no line is longer than [`LONGEST`], and a line
+//! from a stranger has no effect.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::plan::PerfPlan;
+
+/// The version of the protocol. It changes with every incompatible change.
+const VERSION: u64 = 2;
+const NAME: &str = "fishplate-perf";
+/// The longest line, in bytes: room for the addresses of ten thousand queue pairs.
+const LONGEST: usize = 1 << 20;
+/// Time between two attempts to connect, and between two polls of the listening socket.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// A message after the greeting.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ControlMessage {
+    /// Text of the benchmark.
+    Words(String),
+    /// A sign of life.
+    Alive,
+    /// The sender has failed, for this reason.
+    Failed(String),
+}
+
+/// The control connection to the other side.
+pub struct ControlLink {
+    stream: TcpStream,
+    /// Bytes that have arrived and are not yet taken.
+    arrived: Vec<u8>,
+    /// Time after which a silent peer counts as failed.
+    patience: Duration,
+}
+
+/// A socket that waits for the other side to connect.
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// Listens on a TCP port; 0 lets the system choose one.
+    pub fn new(port: u16) -> Result<Listener> {
+        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is
+        // used.
+        let all = [
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        ];
+        let socket = TcpListener::bind(&all[..]).with_context(|| {
+            format!("cannot listen on TCP port {port}; choose another with --port")
+        })?;
+        socket.set_nonblocking(true)?;
+        Ok(Listener(socket))
+    }
+
+    /// The TCP port.
+    pub fn port(&self) -> Result<u16> {
+        Ok(self.0.local_addr()?.port())
+    }
+
+    /// Accepts the first connection of another side with an equal plan, within `wait`. Connections
+    /// that do not speak this protocol are closed. `patience` is the time after which a silent peer
+    /// counts as failed.
+    pub fn accept(
+        &self,
+        plan: &PerfPlan,
+        wait: Duration,
+        patience: Duration,
+    ) -> Result<ControlLink> {
+        let until = Instant::now() + wait;
+        loop {
+            match self.0.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    let mut link = ControlLink::over(stream, patience)?;
+                    match link.greet(plan) {
+                        Err(Refused::Stranger(why)) => {
+                            eprintln!(
+                                "fishplate perf: closed a connection that is not from fishplate perf: {why:#}"
+                            );
+                        }
+                        Err(Refused::Different(why)) => return Err(why),
+                        Ok(()) => return Ok(link),
+                    }
+                }
+                Err(why) if why.kind() == ErrorKind::WouldBlock => {
+                    if Instant::now() >= until {
+                        bail!(
+                            "no peer has connected within {}; start the other side with this machine's name",
+                            seconds(wait)
+                        );
+                    }
+                    sleep(AGAIN);
+                }
+                Err(why) => return Err(why).context("cannot accept a connection"),
+            }
+        }
+    }
+}
+
+/// The reason for a failed greeting.
+enum Refused {
+    /// The peer does not speak this protocol.
+    Stranger(anyhow::Error),
+    /// The other side has another version or another plan.
+    Different(anyhow::Error),
+}
+
+impl ControlLink {
+    /// Connects to the side that listens on `host`, and retries for `wait`. `patience` is the time
+    /// after which a silent peer counts as failed.
+    pub fn connect(
+        host: &str,
+        port: u16,
+        plan: &PerfPlan,
+        wait: Duration,
+        patience: Duration,
+    ) -> Result<ControlLink> {
+        let until = Instant::now() + wait;
+        let all: Vec<SocketAddr> = (host, port)
+            .to_socket_addrs()
+            .with_context(|| format!("cannot resolve the host name {host}"))?
+            .collect();
+        let stream = loop {
+            let mut last = anyhow!("the host has no address");
+            let mut found = None;
+            for address in &all {
+                let left = until.saturating_duration_since(Instant::now()).max(AGAIN);
+                match TcpStream::connect_timeout(address, left) {
+                    Ok(stream) => {
+                        found = Some(stream);
+                        break;
+                    }
+                    Err(why) => last = why.into(),
+                }
+            }
+            match found {
+                Some(stream) => break stream,
+                None if Instant::now() >= until || all.is_empty() => {
+                    return Err(last).with_context(|| {
+                        format!(
+                            "cannot connect to {host}, TCP port {port}, within {}; start the same command there, without HOST",
+                            seconds(wait)
+                        )
+                    });
+                }
+                None => sleep(AGAIN),
+            }
+        };
+        let mut link = ControlLink::over(stream, patience)?;
+        match link.greet(plan) {
+            Ok(()) => Ok(link),
+            Err(Refused::Stranger(why)) => Err(why)
+                .with_context(|| format!("{host}, TCP port {port}, does not run fishplate perf")),
+            Err(Refused::Different(why)) => Err(why),
+        }
+    }
+
+    fn over(stream: TcpStream, patience: Duration) -> Result<ControlLink> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(ControlLink {
+            stream,
+            arrived: Vec::new(),
+            patience,
+        })
+    }
+
+    fn greet(&mut self, plan: &PerfPlan) -> Result<(), Refused> {
+        let own = serde_json::to_value(plan).map_err(|why| Refused::Stranger(why.into()))?;
+        let greeting = serde_json::json!({NAME: VERSION, "plan": own});
+        self.write(&greeting.to_string())
+            .map_err(Refused::Stranger)?;
+        let line = self.line().map_err(Refused::Stranger)?;
+        let said: Value = serde_json::from_str(&line)
+            .map_err(|_| Refused::Stranger(anyhow!("it does not send JSON")))?;
+        match said.get(NAME).and_then(Value::as_u64) {
+            Some(VERSION) => {}
+            Some(other) => {
+                return Err(Refused::Different(anyhow!(
+                    "the other side uses version {other} of the protocol, this one version {VERSION}; use the same fishplate on both"
+                )));
+            }
+            None => {
+                return Err(Refused::Stranger(anyhow!(
+                    "its greeting is not that of fishplate perf"
+                )));
+            }
+        }
+        let theirs = said.get("plan").cloned().unwrap_or_default();
+        match differences(&own, &theirs) {
+            words if words.is_empty() => Ok(()),
+            words => Err(Refused::Different(anyhow!(
+                "the two sides were started with different options: {words}"
+            ))),
+        }
+    }
+
+    /// Sends `words` to the other side.
+    pub fn say(&mut self, words: &str) -> Result<()> {
+        self.send(&ControlMessage::Words(words.into()))
+    }
+
+    /// Sends a sign of life, so that the other side does not take silence for a failure.
+    pub fn alive(&mut self) -> Result<()> {
+        self.send(&ControlMessage::Alive)
+    }
+
+    /// Sends the reason of a failure, if the connection still works.
+    pub fn failed(&mut self, why: &str) {
+        self.send(&ControlMessage::Failed(why.into())).ok();
+    }
+
+    /// Waits for the next words of the other side.
+    pub fn hear(&mut self) -> Result<String> {
+        loop {
+            let line = self.line()?;
+            if let Some(words) = meaning(&line)? {
+                return Ok(words);
+            }
+        }
+    }
+
+    /// The next words of the other side, if they have arrived.
+    pub fn heard(&mut self) -> Result<Option<String>> {
+        // A side that has ended may have sent words before.
+        let fetched = self.fetch();
+        while let Some(line) = self.take()? {
+            if let Some(words) = meaning(&line)? {
+                return Ok(Some(words));
+            }
+        }
+        fetched.map(|()| None)
+    }
+
+    /// An error if the other side has ended or failed. Its words stay available.
+    pub fn check(&mut self) -> Result<()> {
+        let fetched = self.fetch();
+        let whole = self
+            .arrived
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .unwrap_or(0);
+        for line in self.arrived[..whole].split(|&byte| byte == b'\n') {
+            if let Ok(ControlMessage::Failed(why)) = serde_json::from_slice(line) {
+                bail!("the other side failed: {why}");
+            }
+        }
+        fetched
+    }
+
+    fn send(&mut self, line: &ControlMessage) -> Result<()> {
+        self.write(&serde_json::to_string(line)?)
+    }
+
+    fn write(&mut self, line: &str) -> Result<()> {
+        let line = format!("{line}\n");
+        self.stream
+            .write_all(line.as_bytes())
+            .context("the other side has closed the connection")
+    }
+
+    /// Waits for the next line, at most for the time of silence.
+    fn line(&mut self) -> Result<String> {
+        let until = Instant::now() + self.patience;
+        loop {
+            if let Some(line) = self.take()? {
+                return Ok(line);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(silent(self.patience));
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match self.read() {
+                Ok(()) => {}
+                Err(why) if silence(&why) => return Err(silent(self.patience)),
+                Err(why) => return Err(why).context("the other side has closed the connection"),
+            }
+        }
+    }
+
+    /// Reads what has arrived, without waiting.
+    fn fetch(&mut self) -> Result<()> {
+        self.stream.set_nonblocking(true)?;
+        let read = self.read();
+        self.stream.set_nonblocking(false)?;
+        match read {
+            Err(why) if !silence(&why) => {
+                Err(why).context("the other side has closed the connection")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&mut self) -> std::io::Result<()> {
+        let mut some = [0; 4096];
+        match self.stream.read(&mut some) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.arrived.extend_from_slice(&some[..count]);
+                Ok(())
+            }
+            Err(why) if why.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Takes the first whole line that has arrived.
+    fn take(&mut self) -> Result<Option<String>> {
+        let Some(end) = self.arrived.iter().position(|&byte| byte == b'\n') else {
+            if self.arrived.len() > LONGEST {
+                bail!("the other side sent a line of more than {LONGEST} bytes");
+            }
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.arrived.drain(..=end).collect();
+        String::from_utf8(line[..end].to_vec())
+            .map(Some)
+            .context("the other side does not send UTF-8")
+    }
+}
+
+fn silence(why: &std::io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn silent(patience: Duration) -> anyhow::Error {
+    anyhow!("the other side has sent nothing for {}", seconds(patience))
+}
+
+/// The words of a line; `None` for a sign of life.
+fn meaning(line: &str) -> Result<Option<String>> {
+    match serde_json::from_str(line).context("cannot read a message of the other side")? {
+        ControlMessage::Words(words) => Ok(Some(words)),
+        ControlMessage::Alive => Ok(None),
+        ControlMessage::Failed(why) => bail!("the other side failed: {why}"),
+    }
+}
+
+/// The options that differ, with both values.
+fn differences(own: &Value, theirs: &Value) -> String {
+    let (Some(own), Some(other)) = (own.as_object(), theirs.as_object()) else {
+        return "the other side sent no plan".into();
+    };
+    let show = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => "nothing".to_owned(),
+        Some(Value::String(word)) => word.clone(),
+        Some(value) => value.to_string(),
+    };
+    let keys = own
+        .keys()
+        .chain(other.keys().filter(|key| !own.contains_key(*key)));
+    let words = keys
+        .filter(|key| own.get(*key) != other.get(*key))
+        .map(|key| {
+            let option = if key == "benchmark" {
+                "".to_owned()
+            } else {
+                format!("--{key} ")
+            };
+            format!(
+                "{option}{} here, {} there",
+                show(own.get(key)),
+                show(other.get(key))
+            )
+        });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Results as lines of JSON.
+
+use results::stats::digits;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{TargetResults, half};
+use crate::counts::Counts;
+use crate::measure::{Found, Sample};
+use crate::plan::PerfPlan;
+
+/// One object per line for each size of each target, and for bandwidths the size with half of the
+/// peak.
+pub fn json(plan: &PerfPlan, all: &[TargetResults]) -> String {
+    let mut text = String::new();
+    for outcome in all {
+        for sample in &outcome.samples {
+            text += &object(plan, outcome, sample);
+        }
+        if let Some((size, peak)) = half(plan, outcome) {
+            let benchmark = format!("{}/half-peak", plan.benchmark.name());
+            text += &Object {
+                median: digits(peak / 2.0),
+                ..Object::new(plan, outcome, &benchmark, size.round() as usize)
+            }
+            .line();
+        }
+    }
+    text
+}
+
+#[derive(Default, Serialize)]
+struct Object<'a> {
+    benchmark: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    transport: &'a str,
+    qps: usize,
+    bidirectional: bool,
+    size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<usize>,
+    median: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<f64>,
+    unit: &'a str,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    percentiles: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<usize>,
+    /// The rate of received messages, in the unit of the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received_rate: Option<f64>,
+    /// Counts of both sides together.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    counts: Map<String, Value>,
+}
+
+impl<'a> Object<'a> {
+    fn new(
+        plan: &PerfPlan,
+        outcome: &'a TargetResults,
+        benchmark: &'a str,
+        size: usize,
+    ) -> Object<'a> {
+        let label = Some(outcome.label.as_str());
+        Object {
+            benchmark,
+            fabric: label.filter(|_| outcome.modelled),
+            device: label.filter(|_| !outcome.modelled),
+            transport: plan.transport.name(),
+            qps: plan.qps,
+            bidirectional: plan.bidirectional,
+            size,
+            unit: plan.benchmark.unit().name(),
+            ..Object::default()
+        }
+    }
+
+    fn line(&self) -> String {
+        serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
+    }
+}
+
+fn object(plan: &PerfPlan, outcome: &TargetResults, sample: &Sample) -> String {
+    let mut object = Object::new(plan, outcome, plan.benchmark.name(), sample.size);
+    object.iterations = Some(sample.iterations);
+    object.median = digits(sample.value(plan));
+    match &sample.found {
+        Found::Latency(found) => {
+            object.min = Some(digits(found.min));
+            object.max = Some(digits(found.max));
+            object.mean = Some(digits(found.mean));
+            for (percent, value) in [("99", found.p99), ("99.9", found.p999)] {
+                object
+                    .percentiles
+                    .insert(percent.into(), digits(value).into());
+            }
+        }
+        Found::Stream(found) => {
+            object.messages_per_second = Some(digits(found.sent_rate));
+            object.sent = Some(found.sent);
+            object.received = found.received.map(|(count, _)| count);
+            object.received_rate = found
+                .received
+                .map(|(_, rate)| digits(sample.rate(plan, rate)));
+        }
+    }
+    object.counts = counts(&sample.counts);
+    object.line()
+}
+
+fn counts(counts: &Counts) -> Map<String, Value> {
+    let asked = &counts.requests;
+    let mut all = vec![
+        ("work_requests", asked.work_requests),
+        ("receives", asked.receives),
+        ("completions", asked.completions),
+    ];
+    if let Some(traffic) = &counts.traffic {
+        all.extend([
+            ("packets", traffic.packets),
+            ("acknowledgements", traffic.acknowledgements),
+            ("wire_bytes", traffic.bytes),
+        ]);
+    }
+    all.into_iter()
+        .map(|(name, count)| (name.to_string(), count.into()))
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! Tables of results: all numbers of one target, or several targets side by side.
+
+use results::sizes::size_label;
+use results::table::{distinct, lines, number, ratio, significant};
+
+use super::{TargetResults, half};
+use crate::benchmark::{TransportService, Verb};
+use crate::measure::Found;
+use crate::plan::PerfPlan;
+
+/// A table: all numbers of a single target, or one number of several targets side by side.
+pub fn table(plan: &PerfPlan, all: &[TargetResults]) -> String {
+    let mut text = format!("{}\n", title(plan, all));
+    text += &match all {
+        [one] => alone(plan, one),
+        many => beside(plan, many),
+    };
+    for outcome in all {
+        if let Some((size, peak)) = half(plan, outcome) {
+            text += &format!(
+                "{}: half of the peak of {peak:.0} MB/s at {size:.0} bytes (N/2)\n",
+                outcome.label
+            );
+        }
+    }
+    text
+}
+
+fn title(plan: &PerfPlan, all: &[TargetResults]) -> String {
+    let mut words = vec![
+        plan.benchmark.name().to_owned(),
+        plan.transport.name().to_owned(),
+    ];
+    if let [one] = all {
+        words.push(one.label.clone());
+    }
+    if plan.qps > 1 {
+        words.push(format!("{} queue pairs", plan.qps));
+    }
+    if plan.bidirectional {
+        words.push("both ways".into());
+    }
+    let what = match (plan.benchmark.is_latency(), plan.verb()) {
+        (true, Verb::Write | Verb::Send) => "µs, half of the round trip",
+        (true, _) => "µs, the whole time",
+        (false, _) => "MB are 10^6 bytes",
+    };
+    words.push(what.into());
+    if all.len() > 1 {
+        words.push(if plan.benchmark.is_latency() {
+            "median".into()
+        } else {
+            plan.benchmark.unit().shown().to_owned()
+        });
+    }
+    words.join(", ")
+}
+
+fn alone(plan: &PerfPlan, one: &TargetResults) -> String {
+    let unit = plan.benchmark.unit();
+    let lossy = plan.transport != TransportService::Rc && plan.verb() == Verb::Send;
+    let header = match (plan.benchmark.is_latency(), lossy) {
+        (true, _) => &[
+            "Size", "Count", "Min", "Median", "Mean", "99 %", "99.9 %", "Max",
+        ][..],
+        (false, false) => &["Size", "Count", "MB/s", "M msg/s"],
+        (false, true) => &[
+            "Size",
+            "Count",
+            "Sent MB/s",
+            "Received MB/s",
+            "Sent M msg/s",
+            "Received M msg/s",
+            "Lost",
+        ],
+    };
+    let rows = one.samples.iter().map(|sample| {
+        let mut cells = vec![size_label(sample.size), sample.iterations.to_string()];
+        match &sample.found {
+            Found::Latency(found) => {
+                let all = [
+                    found.min,
+                    found.median,
+                    found.mean,
+                    found.p99,
+                    found.p999,
+                    found.max,
+                ];
+                cells.extend(all.map(|value| number(value, unit)));
+            }
+            Found::Stream(found) => {
+                let rates = match found.received {
+                    Some((_, received)) if lossy => vec![found.sent_rate, received],
+                    _ => vec![found.sent_rate],
+                };
+                cells.extend(
+                    rates
+                        .iter()
+                        .map(|rate| significant(rate * sample.size as f64 / 1e6)),
+                );
+                cells.extend(rates.iter().map(|rate| significant(rate / 1e6)));
+                if let (Some((received, _)), true) = (found.received, lossy) {
+                    let lost = found.sent.saturating_sub(received);
+                    cells.push(format!("{:.1} %", lost as f64 / found.sent as f64 * 100.0));
+                }
+            }
+        }
+        cells
+    });
+    lines(
+        header.iter().map(|word| word.to_string()).collect(),
+        rows.collect(),
+        0,
+    )
+}
+
+fn beside(plan: &PerfPlan, all: &[TargetResults]) -> String {
+    let mut header = vec!["Size".to_owned()];
+    header.extend(all.iter().map(|outcome| outcome.label.clone()));
+    header.extend(
+        all[1..]
+            .iter()
+            .map(|outcome| format!("/ {}", outcome.label)),
+    );
+    let sizes = distinct(
+        all.iter()
+            .flat_map(|outcome| outcome.samples.iter().map(|sample| sample.size)),
+    );
+    let rows = sizes.iter().map(|&size| {
+        let value = |outcome: &TargetResults| {
+            outcome
+                .at(size)
+                .map_or(f64::NAN, |sample| sample.value(plan))
+        };
+        let values: Vec<f64> = all.iter().map(value).collect();
+        let mut cells = vec![size_label(size)];
+        cells.extend(
+            values
+                .iter()
+                .map(|&value| number(value, plan.benchmark.unit())),
+        );
+        cells.extend(values[1..].iter().map(|&other| ratio(values[0] / other)));
+        cells
+    });
+    lines(header, rows.collect(), 0)
+}
