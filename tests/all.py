@@ -65,6 +65,7 @@ def preparation(full: bool) -> list[Step]:
         Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        *([Step("miri", make("miri"), is_suite=False)] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
     ]
