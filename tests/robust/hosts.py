@@ -154,11 +154,9 @@ def stopped_and_continued(world):
     with shell(world, script) as job:
         ready(job)
         os.kill(job.process.pid, signal.SIGTSTP)
-        states = lambda: {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                          for pid in job.ranks().values()}
-        job.wait_for("all ranks were stopped", lambda: states() == {"T"})
+        job.wait_for("all ranks were stopped", lambda: job.states() == {"T"})
         os.kill(job.process.pid, signal.SIGCONT)
-        job.wait_for("all ranks went on", lambda: "T" not in states())
+        job.wait_for("all ranks went on", lambda: "T" not in job.states())
         job.process.terminate()
         expect(job, 143, seconds=3)
 
