@@ -75,9 +75,11 @@ class Job:
         return found
 
     def states(self) -> set[str]:
-        """The states of the ranks' processes, as /proc names them."""
+        """The states of all processes of ranks, as /proc names them."""
         found = set()
-        for pid in self.ranks().values():
+        for pid, variables in self.environments():
+            if not any(variable.startswith(b"FISHPLATE_RANK=") for variable in variables):
+                continue
             try:
                 found.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
             except OSError:
