@@ -8,6 +8,13 @@ test: needs
 test-all: needs
 	@python3 tests/all.py --all
 
+# Says loudly that something could not run here. `make test` prints build/not-run once more at its end.
+not_run = echo "*** $(1) NOT RUN: $(2) ***" | tee -a build/not-run
+
+.PHONY: begin
+begin:
+	@mkdir -p build
+
 needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
@@ -32,11 +39,10 @@ lint: lint-aarch64
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 # All code compiles for the other kind of processor. Its standard library is fetched where rustup can do that.
-lint-aarch64:
+lint-aarch64: begin
 	@if $(std_aarch64); then \
 	  set -x; $(CARGO) check --workspace --quiet --target $(AARCH64); \
-	else mkdir -p build; \
-	  echo "*** lint for aarch64 NOT RUN: no standard library for $(AARCH64) here and rustup could not fetch it ***" | tee -a build/not-run; fi
+	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); fi
 
 # Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
 # `SEED=n make simulate` runs it alone.

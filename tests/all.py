@@ -5,8 +5,8 @@
 
 Without SUITE it runs every suite; `--all` runs each in full (`make test-all`). Preparation comes first, several steps at a time: it
 compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend on no
-clock. All other suites follow one after the other, on a quiet machine. A failed suite does not stop the others. The table is kept in
-build/test-times.json, the results of every case in build/tests/results.
+clock. The suites that depend on the clock follow one after the other, on a quiet machine, and then the rest, two at a time. A failed
+suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results.
 """
 
 import argparse
@@ -27,6 +27,8 @@ TIMES = harness.ROOT / "build" / "test-times.json"
 PREFIX = ["--prefix", "build"]
 # Steps of the preparation that run at the same time: compilers and linkers leave cores idle, and downloads use none.
 AT_ONCE = 3
+# Suites without a clock that run at the same time: their jobs often wait.
+SUITES_AT_ONCE = 2
 
 
 @dataclass
@@ -63,30 +65,39 @@ def preparation(full: bool) -> list[Step]:
         Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        *([Step("miri", make("miri"), is_suite=False)] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
     ]
 
 
-def suites(full: bool) -> list[Step]:
-    short, subset = ([], []) if full else (["--short"], ["--subset", "ci"])
+def quiet_suites(full: bool) -> list[Step]:
+    """Suites that depend on the clock: each has the machine to itself."""
+    short = [] if full else ["--short"]
     return [
         # Rust: every unit and integration test; every order of the memory accesses of rings and doorbells.
         Step("unit", python("rust.py", "unit")),
         Step("loom", python("rust.py", "loom")),
-        # C programs of our own, compiled by our mpicc, run by our mpiexec.
-        Step("programs", python("c/run.py", *PREFIX)),
         # Killed ranks, full disks, wrong environments, things left behind.
         Step("robust", python("robust/run.py", *PREFIX)),
         # Instructions of the hot paths.
         Step("counts", python("counts/run.py", *PREFIX)),
         # A real verbs stack, in a virtual machine.
         Step("verbs", python("verbs/run.py", *PREFIX, *short)),
-        # Every command that README.md and docs/ show.
-        Step("documents", python("docs/run.py")),
+    ]
+
+
+def other_suites(full: bool) -> list[Step]:
+    """Suites whose time limits are many times the time that they take, the longest first."""
+    subset = [] if full else ["--subset", "ci"]
+    return [
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        # C programs of our own, compiled by our mpicc, run by our mpiexec.
+        Step("programs", python("c/run.py", *PREFIX)),
+        # Every command that README.md and docs/ show.
+        Step("documents", python("docs/run.py")),
     ]
 
 
@@ -112,10 +123,11 @@ def verdict(row: dict) -> str:
     return "ok" if row["status"] == 0 else "FAILED"
 
 
-class Preparation:
-    """Runs steps as soon as those before them have succeeded, `AT_ONCE` at a time; each shows its output when it has ended."""
+class Together:
+    """Runs steps as soon as those before them have succeeded, several at once; each shows its output when it has ended."""
 
-    def __init__(self, steps: list[Step]):
+    def __init__(self, steps: list[Step], at_once: int):
+        self.at_once = at_once
         self.waiting, self.running, self.rows, self.changed = list(steps), [], {}, threading.Condition()
 
     def run(self) -> list[dict]:
@@ -132,13 +144,13 @@ class Preparation:
         return list(self.rows.values())
 
     def next(self) -> Step | None:
-        if len(self.running) == AT_ONCE:
+        if len(self.running) == self.at_once:
             return None
         succeeded = {name for name, row in self.rows.items() if row["status"] == 0}
         return next((step for step in self.waiting if succeeded.issuperset(step.after)), None)
 
     def work(self, step: Step) -> None:
-        path = harness.ROOT / "build" / f"prepare-{step.name}.log"
+        path = harness.ROOT / "build" / f"step-{step.name}.log"
         with open(path, "w") as log:
             row = run(step, log)
         with self.changed:
@@ -166,10 +178,11 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args()
     before = preparation(options.all)
-    known = suites(options.all)
-    single = [step for step in [*before, *known] if step.is_suite and step.name in options.suites]
+    quiet, others = quiet_suites(options.all), other_suites(options.all)
+    known = [step for step in [*before, *quiet, *others] if step.is_suite]
+    single = [step for step in known if step.name in options.suites]
     if unknown := set(options.suites) - {step.name for step in single}:
-        parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in [*known, *before] if step.is_suite)}")
+        parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in known)}")
     harness.NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)
     harness.NOT_RUN_FILE.write_text("")
     # The settings of a `make` around this script are not for those inside.
@@ -177,13 +190,15 @@ def main() -> int:
         os.environ.pop(name, None)
     rows, began, clock = [], time.strftime("%Y-%m-%d %H:%M:%S %z"), time.monotonic()
     if not single:
-        rows = Preparation(before).run()
+        rows = Together(before, AT_ONCE).run()
         succeeded = {row["suite"] for row in rows if row["status"] == 0}
         if not succeeded.issuperset(step.name for step in before if step.essential):
-            known = []
-    for step in single or known:
+            quiet, others = [], []
+    for step in single or quiet:
         print(f"\n=== {step.name}", flush=True)
         rows.append(run(step))
+    if not single:
+        rows += Together(others, SUITES_AT_ONCE).run()
     seconds = time.monotonic() - clock
     not_run = "".join(dict.fromkeys(harness.NOT_RUN_FILE.read_text().splitlines(keepends=True)))
     print(f"\n{table(rows, seconds)}\n{not_run}", end="", flush=True)

@@ -74,6 +74,18 @@ class Job:
                     found[int(variable.partition(b"=")[2])] = pid
         return found
 
+    def states(self) -> set[str]:
+        """The states of all processes of ranks, as /proc names them."""
+        found = set()
+        for pid, variables in self.environments():
+            if not any(variable.startswith(b"FISHPLATE_RANK=") for variable in variables):
+                continue
+            try:
+                found.add(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
+            except OSError:
+                continue  # it ended meanwhile
+        return found
+
     def kill(self, rank: int, number: signal.Signals = signal.SIGKILL) -> None:
         pid = self.ranks().get(rank)
         if pid is None:
