@@ -136,7 +136,7 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    use device::strict::{self, Setup};
+    use testdevice::strict::{self, Setup};
 
     use super::super::config::Config;
     use super::*;
