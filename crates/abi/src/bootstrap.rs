@@ -9,7 +9,7 @@ use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
 use mpi::Wiring;
 use pmi::Hosts;
-use sim::process::{LONG, Place};
+use sim::process::{LONG, Participant};
 
 use crate::call_trace::{Time, Watch};
 use crate::remote;
@@ -35,7 +35,7 @@ pub fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>
             "the modelled machine has places for {placed} ranks, and the job has {ranks}"
         ));
     }
-    let place = Place {
+    let place = Participant {
         rank: job.rank as u32,
         ranks: job.size as u32,
         seed: scene.seed,
