@@ -7,10 +7,10 @@ use testdevice::strict::{self, Setup};
 use testdevice::suite::makers::{Body, Maker, threads};
 
 #[derive(Debug)]
-pub struct Strict(Setup);
+struct Strict(Setup);
 
 impl Strict {
-    pub fn all() -> Vec<Strict> {
+    fn all() -> Vec<Strict> {
         let setup = |placement, delays, plain: bool| {
             Strict(Setup {
                 placement,
