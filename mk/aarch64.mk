@@ -22,7 +22,7 @@ test-aarch64: stage
 	@$(std_aarch64)
 	$(CARGO) clippy --workspace --all-targets --quiet --target $(AARCH64) -- -D warnings
 	SEEDS=10 $(CROSS) timeout 3600 $(CARGO) test --quiet --target $(AARCH64) --no-fail-fast --lib $(addprefix --test ,$(SUITES)) \
-	    -p knobs -p fabric -p datatype -p pmi -p sim -p device -p model -p testdevice -p channel -p mpi -- $(addprefix --skip ,$(SLOW))
+	    -p knobs -p fabric -p datatype -p pmi -p sim -p device -p verbs -p model -p testdevice -p channel -p mpi -- $(addprefix --skip ,$(SLOW))
 	@$(MAKE) --no-print-directory library-aarch64
 	MPICC_CC=aarch64-linux-gnu-gcc MPICXX_CXX=aarch64-linux-gnu-g++ \
 	    python3 tests/c/run.py --prefix build/aarch64 --through "$(EMULATE)"
