@@ -6,7 +6,7 @@
 //!
 //! The file is sparse. A page costs memory once somebody writes to it, so a pair of ranks costs nothing until it talks.
 //! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
-//! two ranks, then the lanes.
+//! two ranks, then the collective buffers.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::affinity::Affinity;
-use super::collective_buffer;
+use super::collective_buffer::{self, AREA, BUFFERS};
 use crate::doorbell::Doorbell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
@@ -94,7 +94,7 @@ impl Segment {
     /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the file its size.
     pub fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
-        let expected = (lanes_at(ranks) + collective_buffer::room(ranks)) as u64;
+        let expected = (buffers_at(ranks) + collective_buffer::file_bytes(ranks)) as u64;
         let len = |file: &File| file.metadata().map(|data| data.len());
         let failed = |why| Fault::System("cannot size the job's shared memory", why);
         let mut found = len(&file).map_err(failed)?;
@@ -199,9 +199,16 @@ impl Segment {
         ))
     }
 
-    /// Maps a part of the lanes.
-    pub fn lane(&self, offset: usize, len: usize) -> Result<Mapping> {
-        Mapping::new(&self.file, lanes_at(self.ranks) + offset, len)
+    /// Maps a collective buffer: an area for each rank.
+    pub(super) fn collective_buffer(&self, index: usize) -> Result<Mapping> {
+        assert!(index < BUFFERS);
+        let len = self.ranks * AREA;
+        Mapping::new(&self.file, buffers_at(self.ranks) + index * len, len)
+    }
+
+    /// The mapping of all boards.
+    pub(super) fn board_mapping(&self) -> Arc<Mapping> {
+        self.boards.clone()
     }
 }
 
@@ -285,7 +292,7 @@ fn rings_at(ranks: usize) -> usize {
     PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
 }
 
-fn lanes_at(ranks: usize) -> usize {
+fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM
 }
 
