@@ -2,43 +2,19 @@
 
 use super::*;
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-
-/// Areas and doorbells of one buffer.
-struct Heap {
-    areas: *mut u8,
-    doorbells: Vec<Doorbell>,
-}
-
-// SAFETY: the memory is reached through members only, which are `Send` and `Sync`.
-unsafe impl Send for Heap {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Heap {}
-
-impl Heap {
-    fn layout(ranks: usize) -> Layout {
-        Layout::from_size_align(ranks * AREA, PAGE).unwrap()
-    }
-}
-
-impl Drop for Heap {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `buffers` with this layout.
-        unsafe { dealloc(self.areas, Heap::layout(self.doorbells.len())) };
-    }
-}
+use crate::shm::heap::Heap;
 
 /// The holds of all members of a buffer.
 fn buffers(ranks: usize) -> Vec<CollectiveBuffer> {
-    // SAFETY: the layout has bytes.
-    let areas = unsafe { alloc_zeroed(Heap::layout(ranks)) };
-    let doorbells = (0..ranks).map(|_| Doorbell::default()).collect();
-    let heap = Arc::new(Heap { areas, doorbells });
+    let heap = Heap::new(ranks * AREA);
+    let doorbells: Vec<Doorbell> = (0..ranks).map(|_| Doorbell::default()).collect();
+    let memory = Arc::new((heap, doorbells));
     let hold = |me| {
+        let (heap, doorbells) = &*memory;
         // SAFETY: the areas lie one behind the other, zeroed; the buffer keeps them and the doorbells.
-        let member = |at| unsafe { Member::new(areas.add(at * AREA), &heap.doorbells[at]) };
+        let member = |at| unsafe { Member::new(heap.base().add(at * AREA), &doorbells[at]) };
         let members = (0..ranks).map(member).collect();
-        CollectiveBuffer::new(members, me, 1, usize::MAX, heap.clone())
+        CollectiveBuffer::new(members, me, 1, SHORT - 1, memory.clone())
     };
     (0..ranks).map(hold).collect()
 }

@@ -10,6 +10,8 @@ mod affinity;
 mod buffer_pool;
 mod cache_distance;
 pub mod collective_buffer;
+#[cfg(test)]
+pub(crate) mod heap;
 mod local_ranks;
 mod segment;
 mod single_copy;
@@ -32,7 +34,8 @@ use crate::{
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
 use cache_distance::{ASKED, CacheDistance};
-use segment::{BoardRef, SharedRing};
+use segment::BoardRef;
+pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
 
 /// Rings looked at in every `get`.

@@ -51,7 +51,8 @@ impl Shape {
         Ok(shape)
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of a ring.
+    pub(super) fn bytes(&self) -> usize {
         PAGE + self.slots as usize * 64 + self.arena
     }
 
@@ -193,10 +194,9 @@ impl Segment {
     /// Maps the ring by which `from` sends to `to`.
     pub fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
         let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
-        Ok(SharedRing::new(
-            Mapping::new(&self.file, at, self.shape.bytes())?,
-            self.shape,
-        ))
+        let mapping = Mapping::new(&self.file, at, self.shape.bytes())?;
+        // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring only.
+        Ok(unsafe { SharedRing::over(mapping.base, self.shape, Arc::new(mapping)) })
     }
 
     /// Maps a collective buffer: an area for each rank.
@@ -305,10 +305,10 @@ pub struct SharedRing {
     /// Where each arena begins.
     bases: [*mut u8; 2],
     arenas: Arenas,
-    _mapping: Mapping,
+    _memory: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the pointers lead into the mapping, which goes along; who may touch what is the ring's affair.
+// SAFETY: the pointers lead into memory that goes along; who may touch what is the ring's affair.
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
@@ -320,21 +320,29 @@ pub struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<PieceCounter>() <= PAGE / 2);
 
 impl SharedRing {
-    fn new(mapping: Mapping, shape: Shape) -> SharedRing {
+    /// The ring at `base`, in memory that `memory` keeps.
+    ///
+    /// # Safety
+    /// The memory has the bytes of the shape, begins at a page, was zero at first, and is used as a ring only.
+    pub(super) unsafe fn over(
+        base: *mut u8,
+        shape: Shape,
+        memory: Arc<dyn Send + Sync>,
+    ) -> SharedRing {
         let arenas = shape.arenas();
-        // SAFETY: the mapping is as long as the shape says: a page, the slots, the arenas.
+        // SAFETY: the memory holds a page, the slots, the arenas, by the caller's promise.
         let (slots, bases) = unsafe {
-            let slots = mapping.base.add(PAGE);
+            let slots = base.add(PAGE);
             let small = slots.add(shape.slots as usize * 64);
             (slots.cast(), [small, small.add(arenas.len(Which::Small))])
         };
         SharedRing {
-            tail: mapping.base.cast(),
+            tail: base.cast(),
             slots,
             mask: shape.slots - 1,
             bases,
             arenas,
-            _mapping: mapping,
+            _memory: memory,
         }
     }
 
@@ -431,7 +439,7 @@ impl ring::Slot for Slot {
 
     #[inline(always)]
     fn will_be_written(&self) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: a prefetch never faults.
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) self, options(nostack, preserves_flags))
