@@ -31,13 +31,13 @@ impl Rank {
 }
 
 impl State {
-    /// The error of a rank that waits for what will never come. The launcher hears of it first, and then it is the turn of
-    /// the other ranks to say so: time stands still until each has.
+    /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the
+    /// modelled machine: time stands still until every rank has.
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);
         // A launcher that is gone has nothing left to be told.
-        let _ = self.bootstrap.notify(Notice::Status(&report));
+        let _ = self.bootstrap.notify(Notice::Deadlock(&report));
         self.router.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",

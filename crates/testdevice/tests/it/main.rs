@@ -1,4 +1,4 @@
-//! What the traits promise, on the strict device.
+//! The suite of all devices, on the strict device.
 
 use device::{Placement, with_immediates};
 use testdevice::device_suite;
@@ -7,12 +7,12 @@ use testdevice::strict::{self, Setup};
 use testdevice::suite::makers::{Body, Maker, threads};
 
 #[derive(Debug)]
-pub struct Instant(Setup);
+struct Strict(Setup);
 
-impl Instant {
-    pub fn all() -> Vec<Instant> {
+impl Strict {
+    fn all() -> Vec<Strict> {
         let setup = |placement, delays, plain: bool| {
-            Instant(Setup {
+            Strict(Setup {
                 placement,
                 delays,
                 immediates: !plain,
@@ -30,7 +30,7 @@ impl Instant {
     }
 }
 
-impl Maker for Instant {
+impl Maker for Strict {
     fn run(&self, wish: Wish, body: Body) {
         let nodes = strict::nodes(2, &self.0).into_iter();
         threads(
@@ -41,4 +41,4 @@ impl Maker for Instant {
     }
 }
 
-device_suite!(strict_device, Instant::all());
+device_suite!(strict_device, Strict::all());
