@@ -482,3 +482,7 @@ impl<M: Memory> Receiver<M> {
 /// Has the sender been told of free space?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published(pub bool);
+
+#[cfg(all(test, not(loom)))]
+#[path = "ring_tests.rs"]
+mod tests;
