@@ -137,6 +137,7 @@ fn impossible_packets_are_refused() {
             offset,
             lines,
             taken,
+            unused: 0,
         }
     };
     let mut spoil = |len: u32, offset: u32| {
@@ -173,4 +174,49 @@ fn two_threads_exchange_packets_of_all_lengths() {
             take(&mut receiver, number, len(number));
         }
     });
+}
+
+/// The first messages of a pair touch little memory: a page costs microseconds where it is touched first.
+#[test]
+fn the_used_part_of_the_wide_arena_grows_with_the_traffic() {
+    let mut pages = Vec::new();
+    for len in [2 << 10, 4 << 10, 8 << 10] {
+        let (mut sender, mut receiver) = ends(256, 2 << 20);
+        let messages = if cfg!(miri) { 40 } else { 1000 };
+        for number in 0..messages {
+            assert_ne!(put(&mut sender, number, len), Put::Full);
+            take(&mut receiver, number, len);
+            sender.hear(number as u32 + 1, 0);
+        }
+        pages.push(sender.used[Which::Wide as usize] / 4096);
+        assert!(
+            sender.unused > 0,
+            "messages of {len} bytes have touched the whole arena"
+        );
+    }
+    assert!(pages.is_sorted() && pages[0] < 40, "{pages:?}");
+}
+
+/// A sender that finds no room uses more of its arena at once, and a receiver that is late loses nothing.
+#[test]
+fn a_stream_uses_the_whole_arena() {
+    let (mut sender, mut receiver) = ends(256, 2 << 20);
+    let len = |number: u64| [2048, 5000, 40_000, 2500, 448 << 10][(number / 7) as usize % 5];
+    let (mut sent, mut taken) = (0u64, 0u64);
+    let messages = if cfg!(miri) { 30 } else { 3000 };
+    while taken < messages {
+        // Bursts, so that every state of the arena is met.
+        while sent < messages
+            && sent - taken < 1 + sent % 60
+            && put(&mut sender, sent, len(sent)) != Put::Full
+        {
+            sent += 1;
+        }
+        let until = taken + 1 + taken % 9;
+        while taken < until.min(sent) {
+            take(&mut receiver, taken, len(taken));
+            taken += 1;
+        }
+    }
+    assert!(cfg!(miri) || sender.unused == 0);
 }
