@@ -28,7 +28,7 @@ use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Done, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
+    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
     RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
@@ -314,12 +314,7 @@ impl Transport for Shm {
             longest_packet: self.longest_packet(peer),
             piece: self.piece(),
             pipelined: true,
-            zero_copy: single_copy.then_some(ZeroCopyCapabilities {
-                read: true,
-                notified_write: false,
-                synchronous: true,
-                scattered: true,
-            }),
+            zero_copy: single_copy.then_some(ZeroCopyCapabilities::READ),
             cooperative: single_copy,
             push: self.is_near(peer),
             cost: COST,
@@ -367,10 +362,6 @@ impl Transport for Shm {
         }
         Ok(packets)
     }
-
-    fn close(&mut self) -> Result<bool> {
-        Ok(true)
-    }
 }
 
 /// Bytes held in between when the local buffer of a single copy is scattered.
@@ -385,13 +376,9 @@ impl ZeroCopy for Shm {
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
         let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        Ok(Some(Exposure {
-            buffer: buffer.clone(),
-            len,
-            exposed,
-            key: RemoteKey::new(address, &[]),
-            origin: Origin::Shm,
-        }))
+        let key = RemoteKey::new(address, &[]);
+        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
+        Ok(Some(exposure))
     }
 
     fn retract(&mut self, _exposure: Exposure) -> Result<()> {
@@ -463,10 +450,6 @@ impl ZeroCopy for Shm {
             done += piece;
         }
         Ok(Transfer::Done)
-    }
-
-    fn done(&mut self) -> Option<Done> {
-        None
     }
 }
 
