@@ -14,7 +14,7 @@ use datatype::Buffer;
 use crate::{Head, Result};
 
 /// Most rails that a remote key can name.
-pub const MOST_RAILS: usize = 8;
+pub(crate) const MOST_RAILS: usize = 8;
 
 /// Opaque name of exposed memory of a peer. One key covers all rails of its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
