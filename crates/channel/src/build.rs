@@ -8,8 +8,9 @@ use crate::rdma::{self, Rdma};
 use crate::shm::{Cores, LocalRanks, Segment, Shape, Shm};
 use crate::{Fault, Result, Router, WaitSettings};
 
-/// Memory on one host for the rings into one rank, and the least size of one ring, in bytes.
+/// Memory of all rings into one rank, in bytes.
 const RINGS_BYTES: usize = 10 << 20;
+/// Least memory of one ring, in bytes.
 const LEAST_RING_BYTES: usize = 384 << 10;
 
 /// The means by which a rank reaches the others of its job.

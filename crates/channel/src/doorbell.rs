@@ -1,16 +1,17 @@
-//! How a rank sleeps until somebody writes to it.
+//! The doorbell of a rank: the word on which it sleeps and which its peers ring.
 //!
-//! The sleeper sets its word, fences, looks at its rings once more, and sleeps on the word. Whoever writes to it fences,
-//! reads the word, and wakes it if it is set. The two fences are asymmetric: the writer's is free, the sleeper's pays
-//! for both (see `sync`).
+//! The sleeper sets the word, fences, polls once more, and sleeps on the word. A writer fences after its write, reads the
+//! word, and wakes the sleeper if the word is set. The two fences are asymmetric: the writer's is free, the sleeper's
+//! pays for both (see `sync`).
 
 use crate::sync::{AtomicU32, Ordering, heavy_fence, light_fence};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
+/// The doorbell of one rank.
 #[repr(C, align(64))]
-pub struct Doorbell {
+pub(crate) struct Doorbell {
     word: AtomicU32,
 }
 
@@ -23,34 +24,36 @@ impl Default for Doorbell {
 }
 
 impl Doorbell {
-    /// The owner is about to sleep: after this it must look at everything that could have arrived, and then either
-    /// [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a wake-up can be missed, so sleep shortly.
-    pub fn arm(&self) -> bool {
+    /// Announces that the owner is about to sleep. It must then poll everything that could have arrived, and either
+    /// [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a wake-up can be missed, so the sleep must be
+    /// short.
+    pub(crate) fn arm(&self) -> bool {
         self.word.store(ASLEEP, Ordering::SeqCst);
         heavy_fence()
     }
 
-    pub fn disarm(&self) {
+    /// Takes the announcement back.
+    pub(crate) fn disarm(&self) {
         self.word.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Sleeps until rung, at most `nanos`.
+    /// Sleeps until rung, for at most `nanos` nanoseconds.
     #[cfg(not(loom))]
-    pub fn wait(&self, nanos: u64) {
+    pub(crate) fn wait(&self, nanos: u64) {
         crate::sync::futex_wait(&self.word, ASLEEP, nanos);
         self.disarm();
     }
 
-    /// Wakes all who sleep. A sleeper that gets up has disarmed the bell for others of its rank, who must arm it again.
+    /// Wakes all sleepers of the rank: one that got up has disarmed the doorbell for the others, which must arm it again.
     #[cfg(not(loom))]
-    pub fn rouse(&self) {
+    pub(crate) fn rouse(&self) {
         self.word.store(AWAKE, Ordering::SeqCst);
         crate::sync::futex_wake(&self.word);
     }
 
-    /// To be called after writing something that the owner waits for.
+    /// Wakes the owner if it sleeps. To be called after a write that the owner may wait for.
     #[inline(always)]
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         light_fence();
         if self.word.load(Ordering::Relaxed) != AWAKE {
             self.wake();
@@ -66,9 +69,9 @@ impl Doorbell {
         }
     }
 
-    /// Would a sleeper still be asleep? (What the futex checks.)
+    /// A sleeper would still be asleep: the condition that the futex checks.
     #[cfg(loom)]
-    pub fn is_armed(&self) -> bool {
+    pub(crate) fn is_armed(&self) -> bool {
         self.word.load(Ordering::SeqCst) == ASLEEP
     }
 }

@@ -43,6 +43,13 @@ pub enum Fault {
 }
 
 impl Error {
+    /// The error of a peer that violated the protocol.
+    #[cold]
+    pub(crate) fn broken(peer: usize, what: impl Into<String>) -> Error {
+        let what = what.into();
+        Fault::Broken { peer, what }.into()
+    }
+
     /// The cause.
     pub fn fault(&self) -> &Fault {
         &self.0

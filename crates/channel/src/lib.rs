@@ -31,7 +31,7 @@ pub mod rdma;
 #[cfg(not(loom))]
 mod router;
 #[cfg(not(loom))]
-pub mod shm;
+mod shm;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]

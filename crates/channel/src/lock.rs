@@ -1,8 +1,8 @@
-//! One lock per rank, left out where the program promised to call from one thread at a time.
+//! The lock of a rank, left out where calls do not overlap.
 //!
 //! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a forbidden second borrow (a
-//! callback of the user that comes back in while a borrow is held) into a clear message instead of undefined behaviour.
-//! With `MPI_THREAD_MULTIPLE` it is a mutex on a futex.
+//! callback of the program that comes back in while a borrow is held) into a clear message instead of undefined
+//! behaviour. With threads that call at once it is a mutex on a futex.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -10,27 +10,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sync::{futex_wait, futex_wake};
 
-// What the lock's word holds while calls do not overlap.
+// States of the lock's word while calls do not overlap.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
-// And while several threads may call: it is never one of the above then.
+// States while several threads may call at once.
 const FREE_AMONG_THREADS: u32 = 2;
 const HELD_AMONG_THREADS: u32 = 3;
 const CONTENDED: u32 = 4;
 
+/// The lock that protects the state of a rank.
 pub struct RankLock<T> {
     word: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: among threads, the futex mutex gives exclusive access. Otherwise the caller has promised (MPI 5.0 §11.6.1:
-// SINGLE, FUNNELED, SERIALIZED) that calls do not overlap, and hands over between threads by its own means.
+// SAFETY: among threads, the futex mutex gives exclusive access. Otherwise the program has promised
+// that calls do not overlap, and hands over between threads by its own means.
 unsafe impl<T: Send> Sync for RankLock<T> {}
 // SAFETY: the lock owns its value.
 unsafe impl<T: Send> Send for RankLock<T> {}
 
 impl<T> RankLock<T> {
+    /// The lock of a rank whose calls do not overlap.
     pub fn new(value: T) -> Self {
         RankLock {
             word: AtomicU32::new(FREE),
@@ -38,16 +40,21 @@ impl<T> RankLock<T> {
         }
     }
 
-    /// From now on several threads may call at once. To be called while only one does, and holds no guard.
+    /// Lets several threads call at once. To be called while only one thread calls, and holds no guard.
     pub fn allow_threads(&self) {
         self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }
 
+    /// Several threads may call at once.
     #[inline]
     pub fn threads(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
     }
 
+    /// Takes the lock.
+    ///
+    /// # Panics
+    /// If it is taken already and calls must not overlap.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, T> {
         if self.word.load(Ordering::Relaxed) == FREE {
@@ -109,6 +116,7 @@ fn held_twice() -> ! {
     );
 }
 
+/// Access to the state of a rank, until it is dropped.
 pub struct Guard<'a, T> {
     lock: &'a RankLock<T>,
 }
@@ -125,7 +133,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed mutably.
+        // SAFETY: the guard is the proof of exclusive access, and is borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -145,10 +153,11 @@ mod tests {
     fn threads_exclude_each_other() {
         let lock = RankLock::new(0u64);
         lock.allow_threads();
+        let each = if cfg!(miri) { 50 } else { 20_000 };
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    for _ in 0..20_000 {
+                    for _ in 0..each {
                         let mut guard = lock.lock();
                         let before = *guard;
                         *guard = std::hint::black_box(before) + 1;
@@ -156,7 +165,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(*lock.lock(), 80_000);
+        assert_eq!(*lock.lock(), 4 * each);
     }
 
     #[test]

@@ -1,25 +1,43 @@
 //! The transport of a rank to itself: the smallest one, and the example of ARCHITECTURE.md.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use datatype::Buffer;
 
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Done, Exposed, Exposure, Fault, Head, More, Put, RemoteKey, Result,
+    Capabilities, CostHints, Error, Exposed, Exposure, Head, More, Put, RemoteKey, Result,
     Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 
 /// Longest packet to this rank itself, in bytes.
 const LONGEST_PACKET: usize = 64 << 10;
+const CAPABILITIES: Capabilities = Capabilities {
+    transport: "loopback",
+    longest_packet: LONGEST_PACKET,
+    piece: LONGEST_PACKET,
+    pipelined: false,
+    zero_copy: Some(ZeroCopyCapabilities::READ),
+    cooperative: false,
+    push: false,
+    cost: CostHints {
+        latency_ns: 50,
+        read_answer_ns: 0,
+        expose_ns: 0,
+        packet_ps_per_byte: 200,
+        zero_copy_ps_per_byte: 100,
+    },
+};
 
 /// Packets of a rank to itself, and the buffers that it has exposed to itself.
 #[derive(Default)]
 pub struct Loopback {
     rank: usize,
     packets: VecDeque<(Head, Box<[u8]>)>,
-    exposed: Vec<Option<Buffer>>,
+    exposed: BTreeMap<u64, Buffer>,
+    /// The last key. A key is a number, used once; 0 names nothing.
+    last_key: u64,
 }
 
 impl Loopback {
@@ -37,14 +55,10 @@ impl Loopback {
         self.packets.is_empty()
     }
 
-    /// The buffer that a key names. A key is its number in the table, counted from 1: no address is followed.
-    fn find(&self, key: &RemoteKey) -> Result<Buffer> {
-        let slot = (key.address as usize).checked_sub(1);
-        let found = slot.and_then(|slot| self.exposed.get(slot)?.clone());
-        found.ok_or_else(|| {
-            let (peer, what) = (self.rank, "a key of memory that is not exposed".into());
-            Fault::Broken { peer, what }.into()
-        })
+    /// The buffer that a key names.
+    fn find(&self, key: &RemoteKey) -> Result<&Buffer> {
+        let found = self.exposed.get(&key.address);
+        found.ok_or_else(|| Error::broken(self.rank, "a key of memory that is not exposed"))
     }
 }
 
@@ -54,27 +68,7 @@ impl Transport for Loopback {
     }
 
     fn capabilities(&mut self, _peer: usize) -> Capabilities {
-        Capabilities {
-            transport: "loopback",
-            longest_packet: LONGEST_PACKET,
-            piece: LONGEST_PACKET,
-            pipelined: false,
-            zero_copy: Some(ZeroCopyCapabilities {
-                read: true,
-                notified_write: false,
-                synchronous: true,
-                scattered: true,
-            }),
-            cooperative: false,
-            push: false,
-            cost: CostHints {
-                latency_ns: 50,
-                read_answer_ns: 0,
-                expose_ns: 0,
-                packet_ps_per_byte: 200,
-                zero_copy_ps_per_byte: 100,
-            },
-        }
+        CAPABILITIES
     }
 
     fn put(
@@ -100,10 +94,6 @@ impl Transport for Loopback {
         }
         Ok(packets)
     }
-
-    fn close(&mut self) -> Result<bool> {
-        Ok(true)
-    }
 }
 
 impl ZeroCopy for Loopback {
@@ -114,23 +104,15 @@ impl ZeroCopy for Loopback {
         len: usize,
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
-        let free = self.exposed.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            self.exposed.push(None);
-            self.exposed.len() - 1
-        });
-        self.exposed[slot] = Some(buffer.clone());
-        Ok(Some(Exposure {
-            buffer: buffer.clone(),
-            len,
-            exposed,
-            key: RemoteKey::new(slot as u64 + 1, &[]),
-            origin: Origin::Loopback,
-        }))
+        self.last_key += 1;
+        self.exposed.insert(self.last_key, buffer.clone());
+        let key = RemoteKey::new(self.last_key, &[]);
+        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Loopback);
+        Ok(Some(exposure))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        self.exposed[exposure.key.address as usize - 1] = None;
+        self.exposed.remove(&exposure.key.address);
         Ok(())
     }
 
@@ -142,9 +124,7 @@ impl ZeroCopy for Loopback {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let from = self.find(from)?.slice(range.start, range.len());
-        from.copy_to(&to.buffer.slice(range.start, range.len()));
-        Ok(Transfer::Done)
+        copy(self.find(from)?, &to.buffer, range)
     }
 
     fn write(
@@ -155,40 +135,16 @@ impl ZeroCopy for Loopback {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let to = self.find(to)?.slice(range.start, range.len());
-        from.buffer.slice(range.start, range.len()).copy_to(&to);
-        Ok(Transfer::Done)
+        copy(&from.buffer, self.find(to)?, range)
     }
+}
 
-    fn done(&mut self) -> Option<Done> {
-        None
-    }
+fn copy(from: &Buffer, to: &Buffer, range: Range<usize>) -> Result<Transfer> {
+    let part = |buffer: &Buffer| buffer.slice(range.start, range.len());
+    part(from).copy_to(&part(to));
+    Ok(Transfer::Done)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::suite::{memory, room};
-
-    #[test]
-    fn a_key_is_a_number_and_never_followed() {
-        let mut loopback = Loopback::of(3);
-        let (sent, mut received) = ([7u8; 100], [0u8; 100]);
-        let expose = |loopback: &mut Loopback, buffer: &Buffer, exposed| {
-            let exposure = loopback.expose(3, buffer, 100, exposed).unwrap();
-            exposure.expect("a rank can expose everything to itself")
-        };
-        let from = expose(&mut loopback, &memory(&sent), Exposed::ToRead);
-        let to = expose(&mut loopback, &room(&mut received), Exposed::ToWrite);
-        let key = from.key();
-        let read = loopback.read(3, &key, &to, 10..60, [0; 3]).unwrap();
-        assert_eq!(read, Transfer::Done);
-        assert!(received[10..60] == sent[10..60] && received[..10] == [0; 10]);
-        loopback.retract(from).unwrap();
-        for stale in [key, RemoteKey::new(0xdead_beef, &[]), RemoteKey::NONE] {
-            let error = loopback.read(3, &stale, &to, 0..8, [0; 3]).unwrap_err();
-            assert!(error.to_string().contains("not exposed"), "{error}");
-        }
-        loopback.retract(to).unwrap();
-    }
-}
+#[path = "loopback_tests.rs"]
+mod tests;

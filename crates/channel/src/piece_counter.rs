@@ -1,24 +1,26 @@
-//! One long message, moved by two: its receiver reads pieces of it while its sender writes others.
+//! The piece counter of a cooperative copy: the receiver of one long message reads pieces of it while the sender writes
+//! others.
 //!
-//! Each takes the next piece that nobody has taken, by a counter that both see, so the one who has more time does more
-//! and a sender who never looks costs nothing. A pair has one share in each direction, used by one message after the
-//! other; the generation tells a late helper that its message is done.
+//! Each side claims the next free piece from a counter that both share. So the side with more time moves more, and a
+//! sender that never polls costs nothing. A pair of ranks has one counter in each direction, which its messages use one
+//! after the other. The generation tells a late helper that its message is complete.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering};
 
+/// The shared state of a cooperative copy.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct PieceCounter {
-    /// Generation (upper half) and the next piece to be taken.
+    /// Generation (upper half), and the next free piece.
     next: AtomicU64,
-    /// Generation and how many pieces have been moved.
+    /// Generation (upper half), and the number of pieces moved.
     moved: AtomicU64,
 }
 
 impl PieceCounter {
-    /// The receiver begins a message; the answer is its generation. The one before must be complete.
+    /// Begins a message at its receiver, and returns its generation. The message before must be complete.
     pub fn open(&self) -> u32 {
         let generation = ((self.next.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.moved
@@ -28,12 +30,13 @@ impl PieceCounter {
         generation
     }
 
-    /// It is used by the message of this generation.
+    /// The counter belongs to the message of this generation.
     pub fn is_of(&self, generation: u32) -> bool {
         (self.next.load(Ordering::Acquire) >> 32) as u32 == generation
     }
 
-    /// Takes the next of `pieces` pieces, and up to `most` in a row, if one is left and the message is still that one.
+    /// Claims the next of `pieces` pieces, up to `most` in a row. `None`: no piece is left, or the message of this
+    /// generation is complete.
     pub fn claim(&self, generation: u32, pieces: u32, most: u32) -> Option<Range<u32>> {
         let mut seen = self.next.load(Ordering::Acquire);
         loop {
@@ -54,7 +57,7 @@ impl PieceCounter {
         }
     }
 
-    /// So many pieces that were taken have been moved.
+    /// Records that `pieces` claimed pieces have been moved.
     pub fn moved(&self, pieces: u32) {
         self.moved.fetch_add(pieces.into(), Ordering::AcqRel);
     }

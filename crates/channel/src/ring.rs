@@ -21,7 +21,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
-pub const INLINE: usize = 32;
+pub(crate) const INLINE: usize = 32;
 /// Bodies shorter than this lie in the small arena.
 const SHORT: usize = 2 << 10;
 /// Bytes of the small arena, where there is room for a wide one beside it.
@@ -38,10 +38,10 @@ const LAPS: u32 = 32;
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 // Four-byte alignment, so that flag and contents fill a line exactly.
-pub struct Contents {
-    pub len: u32,
-    pub head: Head,
-    pub inline: [u8; INLINE],
+pub(crate) struct Contents {
+    pub(crate) len: u32,
+    pub(crate) head: Head,
+    pub(crate) inline: [u8; INLINE],
 }
 
 /// What stands in a slot in place of a body that lies in an arena.
@@ -90,7 +90,13 @@ impl Elsewhere {
 
 impl Contents {
     #[inline(always)]
-    pub fn write(&mut self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8])) {
+    pub(crate) fn write(
+        &mut self,
+        head: Head,
+        len: usize,
+        inline: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
         self.len = len as u32;
         // Word by word, so that the words need not stand in memory before.
         let [first, second, third] = head;
@@ -101,21 +107,21 @@ impl Contents {
 
 /// The two arenas of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub(crate) enum Which {
     Small,
     Wide,
 }
 
 /// Bytes of the two arenas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arenas {
+pub(crate) struct Arenas {
     small: usize,
     wide: usize,
 }
 
 impl Arenas {
     /// Two arenas of so many bytes together, a multiple of eight lines.
-    pub fn of(bytes: usize) -> Arenas {
+    pub(crate) fn of(bytes: usize) -> Arenas {
         assert!(bytes.is_multiple_of(8 * LINE) && bytes / LINE < 1 << 16);
         let small = (bytes / 2).min(SMALL_ARENA);
         Arenas {
@@ -125,7 +131,7 @@ impl Arenas {
     }
 
     #[inline(always)]
-    pub fn len(&self, which: Which) -> usize {
+    pub(crate) fn len(&self, which: Which) -> usize {
         match which {
             Which::Small => self.small,
             Which::Wide => self.wide,
@@ -155,13 +161,13 @@ impl Arenas {
     }
 
     /// The longest body of one packet.
-    pub fn max_body(&self) -> usize {
+    pub(crate) fn max_body(&self) -> usize {
         self.wide / 4
     }
 }
 
 /// Where a ring lives: shared memory, or loom's.
-pub trait Memory {
+pub(crate) trait Memory {
     type Slot: Slot;
     /// How many slots; a power of two.
     fn slots(&self) -> u32;
@@ -188,7 +194,7 @@ pub trait Memory {
 }
 
 /// One slot.
-pub trait Slot {
+pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
     /// Writes the contents, of the body what stands in the slot; the protocol of the ring says when.
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
@@ -250,7 +256,7 @@ impl Tail {
     }
 }
 
-pub struct Sender<M> {
+pub(crate) struct Sender<M> {
     memory: M,
     /// How many slots.
     slots: u32,
@@ -273,7 +279,7 @@ pub struct Sender<M> {
 }
 
 impl<M: Memory> Sender<M> {
-    pub fn new(memory: M) -> Self {
+    pub(crate) fn new(memory: M) -> Self {
         let slots = memory.slots();
         assert!(slots.is_power_of_two());
         let arenas = memory.arenas();
@@ -293,13 +299,13 @@ impl<M: Memory> Sender<M> {
         }
     }
 
-    pub fn memory(&self) -> &M {
+    pub(crate) fn memory(&self) -> &M {
         &self.memory
     }
 
     /// Puts a packet if there is room for it now.
     #[inline(always)]
-    pub fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
         let mut put = Put::Accepted;
         let packets = self.head;
         if packets.wrapping_sub(self.tail.packets) >= self.slots {
@@ -396,7 +402,7 @@ impl<M: Memory> Sender<M> {
     /// The other direction of this pair has heard that the peer had taken `theirs` packets of ours, and has itself taken
     /// `ours` of the peer's.
     #[inline(always)]
-    pub fn hear(&mut self, theirs: u32, ours: u32) {
+    pub(crate) fn hear(&mut self, theirs: u32, ours: u32) {
         self.taken = ours;
         if theirs == self.head {
             // Everything: so all lines are free too.
@@ -409,7 +415,7 @@ impl<M: Memory> Sender<M> {
 
     /// Has the receiver published a tail since this was last asked?
     #[inline]
-    pub fn tail_has_changed(&mut self) -> bool {
+    pub(crate) fn tail_has_changed(&mut self) -> bool {
         let tail = self.memory.tail().load(Ordering::Acquire);
         std::mem::replace(&mut self.seen, tail) != tail
     }
@@ -447,7 +453,7 @@ impl<M: Memory> Sender<M> {
     }
 }
 
-pub struct Receiver<M> {
+pub(crate) struct Receiver<M> {
     memory: M,
     /// Sequence number of the last packet taken.
     head: u32,
@@ -462,7 +468,7 @@ pub struct Receiver<M> {
 
 /// A packet that cannot be.
 #[derive(Debug)]
-pub enum Bad {
+pub(crate) enum Bad {
     /// Its length is beyond what a ring can hold.
     Length(u32),
     /// Its body would lie here, beyond its arena.
@@ -470,7 +476,7 @@ pub enum Bad {
 }
 
 impl<M: Memory> Receiver<M> {
-    pub fn new(memory: M) -> Self {
+    pub(crate) fn new(memory: M) -> Self {
         Receiver {
             head: 0,
             quarter: memory.slots() / 4,
@@ -481,19 +487,19 @@ impl<M: Memory> Receiver<M> {
         }
     }
 
-    pub fn memory(&self) -> &M {
+    pub(crate) fn memory(&self) -> &M {
         &self.memory
     }
 
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let flag = self.memory.slot(self.head).flag();
         flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
     /// The head of the next packet. Means nothing while the ring is empty.
     #[inline(always)]
-    pub fn next_head(&self) -> Head {
+    pub(crate) fn next_head(&self) -> Head {
         self.memory
             .slot(self.head)
             .contents(|contents| contents.head)
@@ -504,7 +510,7 @@ impl<M: Memory> Receiver<M> {
     /// `hear` is told that, and how many have been taken of this one; so `handler` must be done with the body before anything
     /// is put the other way. To be called only while the ring is not empty.
     #[inline(always)]
-    pub fn take<R>(
+    pub(crate) fn take<R>(
         &mut self,
         hear: impl FnOnce(u32, u32),
         handler: impl FnOnce(Head, &[u8]) -> R,
@@ -561,7 +567,7 @@ impl<M: Memory> Receiver<M> {
 
 /// Has the sender been told of free space?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published(pub bool);
+pub(crate) struct Published(pub bool);
 
 #[cfg(all(test, not(loom)))]
 #[path = "ring_tests.rs"]

@@ -42,7 +42,7 @@ impl Router {
     }
 
     /// The router of world rank `rank` over these transports.
-    pub fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Router {
+    pub(crate) fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Router {
         Router {
             rank,
             loopback: Loopback::of(rank),

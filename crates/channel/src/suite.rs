@@ -1,14 +1,13 @@
-//! The promises of every channel, for any kind of it.
+//! The promises of every transport, as tests of any transport.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use datatype::Buffer;
 
 use crate::{Exposed, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
 
-/// All of them, on channels that `make` joins into a job of so many ranks.
-pub fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
+/// All promises of packets, on transports that `make` joins into a job of as many ranks as it is given.
+pub(crate) fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
     packets_of_all_lengths_arrive_whole_and_in_order(pair(&make));
     both_ways_at_once(pair(&make));
     a_full_channel_takes_nothing_and_room_comes_back(pair(&make));
@@ -17,25 +16,25 @@ pub fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
     many_peers_are_all_heard(make(12));
 }
 
-pub fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
+pub(crate) fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
     let mut both = make(2).into_iter();
     (both.next().unwrap(), both.next().unwrap())
 }
 
 /// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
-pub fn memory(bytes: &[u8]) -> Buffer {
+pub(crate) fn memory(bytes: &[u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while a transfer is under way.
     unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
 }
 
 /// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
-pub fn room(bytes: &mut [u8]) -> Buffer {
+pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a transfer is under way.
     unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
 }
 
 /// The promises of zero copy, between rank 0 and rank 1, which are connected.
-pub fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
+pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     let sent: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
     let mut received = vec![0; sent.len()];
     let from = a.expose(1, &memory(&sent), sent.len(), Exposed::ToRead);
@@ -72,8 +71,8 @@ fn finish<T: Transport + ZeroCopy>(theirs: &mut T, ours: &mut T, transfer: Trans
     panic!("the transfer is never complete");
 }
 
-/// Takes every packet that there is.
-pub fn take(
+/// Takes every packet that has arrived.
+pub(crate) fn take(
     channel: &mut impl Transport,
     mut each: impl FnMut(usize, Head, &[u8]),
 ) -> Result<usize> {
@@ -103,37 +102,25 @@ fn check(number: u64, body: &[u8]) {
     );
 }
 
-/// Ends the test program when one of two threads panics, for the other would wait for ever, and when both do.
-struct Watch(std::time::Instant);
+/// The time limit of a thread that waits for another one, which may have failed.
+struct Deadline(std::time::Instant);
 
-impl Watch {
-    fn begin() -> Watch {
-        Watch(std::time::Instant::now())
+impl Deadline {
+    fn begin() -> Deadline {
+        Deadline(std::time::Instant::now() + std::time::Duration::from_secs(100))
     }
 
     fn idle(&self) {
-        assert!(self.0.elapsed().as_secs() < 100, "nothing comes any more");
+        let now = std::time::Instant::now();
+        assert!(now < self.0, "the other thread makes no progress");
         std::thread::yield_now();
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // The words of the panic may be lost in what the harness has captured.
-            let _ = writeln!(
-                std::io::stderr(),
-                "a promise of the channel is broken: see --nocapture"
-            );
-            std::process::abort();
-        }
-    }
-}
-
-/// Attempts after which something must have happened.
+/// Polls after which something must have happened.
 const PATIENCE: usize = 100_000;
 
-/// Puts a packet, and lets both ends look until it has been taken. What the receiver hears meanwhile goes to `heard`.
+/// Puts a packet, and lets both ends poll until it is accepted. Packets that arrive meanwhile go to `heard`.
 fn put_by<C: Transport>(
     from: &mut C,
     to: &mut C,
@@ -155,7 +142,7 @@ fn put_by<C: Transport>(
     panic!("no room for a packet of {len} bytes");
 }
 
-/// Lets both ends look until so many packets have come.
+/// Lets both ends poll until `count` packets have come.
 fn take_by<C: Transport>(
     from: &mut C,
     to: &mut C,
@@ -183,7 +170,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a,
     let all_received = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let watch = Watch::begin();
+            let deadline = Deadline::begin();
             for (number, &len) in lengths.iter().enumerate() {
                 let number = number as u64;
                 while a
@@ -192,15 +179,16 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a,
                     == Put::Full
                 {
                     take(&mut a, |_, head, _| panic!("unexpected {head:?}")).unwrap();
-                    watch.idle();
+                    deadline.idle();
                 }
             }
-            // What has been gathered leaves while its sender looks.
+            // Coalesced packets leave while their sender polls.
             while !all_received.load(Ordering::Acquire) {
+                deadline.idle();
                 take(&mut a, |_, _, _| ()).unwrap();
             }
         });
-        let watch = Watch::begin();
+        let deadline = Deadline::begin();
         let mut received = 0;
         while received < lengths.len() {
             let packets = take(&mut b, |peer, head, body| {
@@ -211,19 +199,19 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a,
             })
             .unwrap();
             if packets == 0 {
-                watch.idle();
+                deadline.idle();
             }
         }
         all_received.store(true, Ordering::Release);
     });
 }
 
-/// Neither listens before it has something in its way, and both begin at once.
+/// Both ends begin at once, and neither polls before its ring is full.
 fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
     let done = AtomicUsize::new(0);
     let talk = |mut channel: C, peer: usize| {
-        let watch = Watch::begin();
+        let deadline = Deadline::begin();
         let (mut sent, mut heard) = (0, 0);
         while sent < EACH || heard < EACH {
             let len = (sent as usize * 37) % 700;
@@ -244,12 +232,13 @@ fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
             })
             .unwrap();
             if packets == 0 {
-                watch.idle();
+                deadline.idle();
             }
         }
-        // What has been gathered leaves while its sender looks.
+        // Coalesced packets leave while their sender polls.
         done.fetch_add(1, Ordering::AcqRel);
         while done.load(Ordering::Acquire) < 2 {
+            deadline.idle();
             take(&mut channel, |_, head, _| panic!("unexpected {head:?}")).unwrap();
         }
         channel

@@ -5,8 +5,8 @@ pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The fast side of an asymmetric fence: whoever writes to a rank that may sleep. Costs nothing, because the sleeper
-/// pays for both with [`heavy_fence`].
+/// The fast side of an asymmetric fence, for a writer to a rank that may sleep. It costs nothing, because the sleeper
+/// pays for both sides with [`heavy_fence`].
 #[inline(always)]
 pub fn light_fence() {
     #[cfg(loom)]
@@ -15,8 +15,8 @@ pub fn light_fence() {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// The slow side: whoever is about to sleep. True if it ordered the other side too; where the kernel offers no
-/// `membarrier`, false, and the sleep must be short because a wake-up can be missed.
+/// The slow side of an asymmetric fence, for a rank that is about to sleep. True if it ordered the other side too. False
+/// where the kernel offers no `membarrier`: the sleep must be short, because a wake-up can be missed.
 pub fn heavy_fence() -> bool {
     fence(Ordering::SeqCst);
     #[cfg(not(loom))]
@@ -27,7 +27,7 @@ pub fn heavy_fence() -> bool {
     true
 }
 
-/// Every rank calls this once before it sends, or `heavy_fence` of others does not reach it.
+/// Registers this process for the [`heavy_fence`] of others. Every rank calls it once before it sends.
 #[cfg(not(loom))]
 pub fn join_heavy_fences() -> bool {
     membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
@@ -44,7 +44,8 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Sleeps while `word` holds `value`, at most `nanos`; wakes early on [`futex_wake`], signals, or for no reason.
+/// Sleeps while `word` holds `value`, for at most `nanos` nanoseconds. Wakes early on [`futex_wake`], on signals, or for
+/// no reason.
 #[cfg(not(loom))]
 pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
     let timeout = libc::timespec {
@@ -65,7 +66,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
     };
 }
 
-/// Wakes all who sleep on `word`, in any process.
+/// Wakes all sleepers on `word`, in any process.
 #[cfg(not(loom))]
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word outlives the call; a wake does not write to it.

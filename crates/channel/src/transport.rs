@@ -90,6 +90,16 @@ pub struct ZeroCopyCapabilities {
     pub scattered: bool,
 }
 
+impl ZeroCopyCapabilities {
+    /// Reads by the calling rank, from and to any memory.
+    pub(crate) const READ: ZeroCopyCapabilities = ZeroCopyCapabilities {
+        read: true,
+        notified_write: false,
+        synchronous: true,
+        scattered: true,
+    };
+}
+
 /// Cost estimates of a transport for one peer. They rank protocols; they are not measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostHints {
@@ -140,6 +150,9 @@ pub trait Transport {
     /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns their number.
     fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
 
-    /// Ends the connections. To be called until it returns true; only then may this rank go away.
-    fn close(&mut self) -> Result<bool>;
+    /// Ends the connections. To be called until it returns true; only then may this rank go away. The default is for
+    /// transports without connections.
+    fn close(&mut self) -> Result<bool> {
+        Ok(true)
+    }
 }

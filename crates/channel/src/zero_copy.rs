@@ -14,7 +14,7 @@ use datatype::Buffer;
 use crate::{Head, Result};
 
 /// Most rails that a remote key can name.
-pub const MOST_RAILS: usize = 8;
+pub(crate) const MOST_RAILS: usize = 8;
 
 /// Opaque name of exposed memory of a peer. One key covers all rails of its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -113,6 +113,23 @@ pub(crate) enum Origin {
 }
 
 impl Exposure {
+    /// The first `len` bytes of `buffer`, exposed by the transport `origin` under `key`.
+    pub(crate) fn new(
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+        key: RemoteKey,
+        origin: Origin,
+    ) -> Exposure {
+        Exposure {
+            buffer: buffer.clone(),
+            len,
+            exposed,
+            key,
+            origin,
+        }
+    }
+
     /// The key that a peer needs for access.
     pub fn key(&self) -> RemoteKey {
         self.key
@@ -197,8 +214,11 @@ pub trait ZeroCopy {
         token: Head,
     ) -> Result<Transfer>;
 
-    /// The next transfer that a device has completed. `poll` finds them.
-    fn done(&mut self) -> Option<Done>;
+    /// The next transfer that a device has completed; [`Transport::poll`](crate::Transport::poll) finds them. The
+    /// default is for transports without devices.
+    fn done(&mut self) -> Option<Done> {
+        None
+    }
 }
 
 /// Writes whose end the peer is notified of, by a number that the peer chose.

@@ -13,7 +13,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// The cores that a rank may use, as its peers see it.
 #[repr(C)]
-pub struct Affinity {
+pub(crate) struct Affinity {
     /// How many; zero until the rank has shown them.
     count: AtomicU32,
     cores: [AtomicU64; WORDS],
@@ -42,7 +42,7 @@ impl Affinity {
 }
 
 /// What a rank finds out about the cores of all ranks here.
-pub struct CoreAssignment {
+pub(crate) struct CoreAssignment {
     /// How many ranks are here, and how many of them, in order, have shown their cores.
     ranks: usize,
     shown: usize,
@@ -52,7 +52,7 @@ pub struct CoreAssignment {
 
 impl CoreAssignment {
     /// Shows the cores of the thread that calls to the `ranks` ranks that are here.
-    pub fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
+    pub(crate) fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
         // Where a quota allows less than the mask, which cores they are says little.
         let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         own.show(Mask::of_this_thread().filter(|cores| cores.count() <= allowed));
@@ -64,7 +64,10 @@ impl CoreAssignment {
     }
 
     /// Is there a core for each rank? None: not all of them have shown yet which they may use.
-    pub fn has_core_each<'a>(&mut self, affinity: impl Fn(usize) -> &'a Affinity) -> Option<bool> {
+    pub(crate) fn has_core_each<'a>(
+        &mut self,
+        affinity: impl Fn(usize) -> &'a Affinity,
+    ) -> Option<bool> {
         if self.roomy {
             return Some(true);
         }

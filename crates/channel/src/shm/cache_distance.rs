@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 /// Bodies from this size on are worth asking.
-pub const ASKED: usize = 1 << 10;
+pub(crate) const ASKED: usize = 1 << 10;
 /// Such bodies between two measurements.
 const BETWEEN: u32 = 64;
 /// And before the next attempt, if the line was not the peer's.
@@ -22,7 +22,7 @@ const FAR: Duration = Duration::from_nanos(100);
 /// So many measurements in a row must say so before it is believed that this has changed.
 const SURE: u32 = 3;
 
-pub struct CacheDistance {
+pub(crate) struct CacheDistance {
     near: bool,
     /// From what size on bodies go past the cache if the peer is far.
     limit: usize,
@@ -34,7 +34,7 @@ pub struct CacheDistance {
 
 impl CacheDistance {
     /// What the two begin with.
-    pub fn new(near: bool, limit: usize) -> CacheDistance {
+    pub(crate) fn new(near: bool, limit: usize) -> CacheDistance {
         CacheDistance {
             near,
             limit,
@@ -44,13 +44,13 @@ impl CacheDistance {
         }
     }
 
-    pub fn is_near(&self) -> bool {
+    pub(crate) fn is_near(&self) -> bool {
         self.near
     }
 
     /// From what size on bodies go past the cache.
     #[inline]
-    pub fn non_temporal_from(&self) -> usize {
+    pub(crate) fn non_temporal_from(&self) -> usize {
         match self.near {
             true => usize::MAX,
             false => self.limit,
@@ -59,7 +59,7 @@ impl CacheDistance {
 
     /// A body is to be sent: is it time to measure? `read` reads the line, and says whether the peer has written it since.
     #[inline]
-    pub fn look(&mut self, read: impl FnOnce() -> bool) {
+    pub(crate) fn look(&mut self, read: impl FnOnce() -> bool) {
         self.bodies_until_measured -= 1;
         if self.bodies_until_measured == 0 {
             self.bodies_until_measured = match self.measure(read) {
@@ -71,7 +71,7 @@ impl CacheDistance {
 
     /// The same for a long message that the peer has just asked for.
     #[inline]
-    pub fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
+    pub(crate) fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
         self.long_until_measured -= 1;
         if self.long_until_measured == 0 {
             self.measure(read);

@@ -1,10 +1,11 @@
-//! Which ranks of a job share one memory, and where in it each has its place.
+//! The ranks of a job that share one memory, and the place of each in it.
 
-/// Ranks elsewhere have no place.
+/// The place of a rank on another host.
 const ELSEWHERE: u32 = u32::MAX;
 
+/// The ranks of this host.
 #[derive(Clone, Debug)]
-pub struct LocalRanks {
+pub(crate) struct LocalRanks {
     /// The place of each rank of the job.
     of: Vec<u32>,
     /// The rank at each place, in order.
@@ -12,8 +13,9 @@ pub struct LocalRanks {
 }
 
 impl LocalRanks {
-    /// All ranks of a job of so many.
-    pub fn all(ranks: usize) -> LocalRanks {
+    /// All ranks of a job of `ranks` ranks.
+    #[cfg(test)]
+    pub(crate) fn all(ranks: usize) -> LocalRanks {
         let ranks: Vec<u32> = (0..ranks as u32).collect();
         LocalRanks {
             of: ranks.clone(),
@@ -21,8 +23,8 @@ impl LocalRanks {
         }
     }
 
-    /// Some ranks of a job of so many, in order.
-    pub fn some(ranks: impl Iterator<Item = usize>, job: usize) -> LocalRanks {
+    /// These ranks, in order, of a job of `job` ranks.
+    pub(crate) fn some(ranks: impl Iterator<Item = usize>, job: usize) -> LocalRanks {
         let mut places = LocalRanks {
             of: vec![ELSEWHERE; job],
             ranks: Vec::new(),
@@ -34,19 +36,19 @@ impl LocalRanks {
         places
     }
 
-    /// Ranks of the job, here or elsewhere.
-    pub fn job(&self) -> usize {
+    /// Number of ranks of the job.
+    pub(crate) fn job(&self) -> usize {
         self.of.len()
     }
 
-    /// Ranks here.
-    pub fn count(&self) -> usize {
+    /// Number of ranks of this host.
+    pub(crate) fn count(&self) -> usize {
         self.ranks.len()
     }
 
-    /// The place of a rank of the job, if it is here.
+    /// The place of a rank of the job, if it is on this host.
     #[inline(always)]
-    pub fn of(&self, rank: usize) -> Option<usize> {
+    pub(crate) fn of(&self, rank: usize) -> Option<usize> {
         match self.of.get(rank) {
             Some(&place) if place != ELSEWHERE => Some(place as usize),
             _ => None,
@@ -54,7 +56,7 @@ impl LocalRanks {
     }
 
     /// The rank at a place, if the place exists.
-    pub fn rank(&self, place: usize) -> Option<usize> {
+    pub(crate) fn rank(&self, place: usize) -> Option<usize> {
         self.ranks.get(place).map(|rank| *rank as usize)
     }
 }

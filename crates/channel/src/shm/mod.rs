@@ -1,10 +1,9 @@
-//! The channel of ranks that share memory.
+//! The transport of ranks that share memory.
 //!
-//! Each ordered pair has a ring of its own, opened by the sender with its first packet: it marks itself among the
-//! receiver's callers and counts up the receiver's arrivals, the one word that an idle receiver looks at besides the
-//! rings of those who talk to it. Of these, the most recent talkers are looked at every time and the rest in turn, so
-//! a look costs the same however many have fallen silent. Peers are named by their ranks in the job; the memory knows
-//! places only, of the ranks that share it.
+//! Each ordered pair of ranks has a ring, which the sender opens with its first packet: it marks itself among the
+//! receiver's callers and counts up the receiver's arrivals. An idle receiver polls this one word and the rings of its
+//! callers: the most recent talkers at every poll, the others in turn. So the cost of a poll does not grow with peers
+//! that fell silent. Peers are named by their world ranks; in the memory, ranks are named by their places.
 
 mod affinity;
 mod buffer_pool;
@@ -16,8 +15,8 @@ mod local_ranks;
 mod segment;
 mod single_copy;
 
-pub use local_ranks::LocalRanks;
-pub use segment::{Bell, Segment, Shape};
+pub(crate) use local_ranks::LocalRanks;
+pub(crate) use segment::{Bell, Segment, Shape};
 
 use std::ops::Range;
 
@@ -28,7 +27,7 @@ use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Done, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
+    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
     RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
@@ -38,9 +37,9 @@ use segment::BoardRef;
 pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
 
-/// Rings looked at in every `get`.
+/// Number of hot rings: those polled every time.
 const HOT: usize = 4;
-/// Packets taken from one ring before the next gets its turn.
+/// Most packets taken from one ring in one poll.
 const BATCH: usize = 32;
 /// Length of the pieces of a message in several packets, in bytes.
 const PIECE: usize = 16 << 10;
@@ -52,19 +51,19 @@ const COST: CostHints = CostHints {
     packet_ps_per_byte: 125,
     zero_copy_ps_per_byte: 100,
 };
-/// What whoever names a peer has made sure of.
+/// Panic message: callers pass only peers on this host.
 const HERE: &str = "a peer that shares memory";
 
-pub struct Shm {
-    rank: usize,
-    /// Where in the memory this rank is, and where its peers are.
+/// Shared memory as one rank uses it.
+pub(crate) struct Shm {
+    /// This rank's place in the memory.
     place: usize,
     local: LocalRanks,
     segment: Segment,
     board: BoardRef,
     outbound: Box<Senders>,
     inbound: Vec<Inbound>,
-    /// Which of the rings beyond the hot ones is looked at next.
+    /// Index of the cold ring to be polled next.
     next_cold: usize,
     arrivals_seen: u32,
     known_callers: Vec<u64>,
@@ -74,16 +73,16 @@ pub struct Shm {
     buffers: BufferPool,
 }
 
-/// How the cores of ranks that share memory lie, as far as is known before they talk.
+/// The cache distance of the ranks of a host, as far as it is known before they talk.
 #[derive(Clone, Copy, Debug)]
-pub struct Cores {
-    /// They share a cache.
-    pub near: bool,
-    /// If they do not, bodies go past the cache from this size on.
-    pub non_temporal_from: usize,
+pub(crate) struct Cores {
+    /// The cores share a cache.
+    pub(crate) near: bool,
+    /// Smallest body to write with non-temporal stores between far cores, in bytes.
+    pub(crate) non_temporal_from: usize,
 }
 
-/// The ways to all peers, by their ranks.
+/// The rings to all peers, by world rank.
 type Senders = [Option<Box<Outbound>>];
 
 pub(crate) struct Outbound {
@@ -110,8 +109,8 @@ struct Inbound {
 }
 
 impl Shm {
-    /// Rank `rank` of the job joins those of `places`.
-    pub fn attach(
+    /// World rank `rank` joins the memory of the ranks `local`.
+    pub(crate) fn attach(
         segment: Segment,
         rank: usize,
         local: LocalRanks,
@@ -130,7 +129,6 @@ impl Shm {
         crate::sync::join_heavy_fences();
         let single_copy = SingleCopy::new(&segment, place, local.job(), single_copy);
         Ok(Shm {
-            rank,
             place,
             board: segment.board_ref(place),
             outbound: (0..local.job()).map(|_| None).collect(),
@@ -147,16 +145,13 @@ impl Shm {
         })
     }
 
-    pub fn rank(&self) -> usize {
-        self.rank
-    }
-
     /// The ranks that share this memory.
-    pub fn local(&self) -> &LocalRanks {
+    pub(crate) fn local(&self) -> &LocalRanks {
         &self.local
     }
 
-    /// Length of the pieces of a message in several packets: the receiver copies one while the sender writes the next.
+    /// Length of the pieces of a message in several packets, in bytes. The receiver copies one piece out while the sender
+    /// writes the next.
     pub(crate) fn piece(&self) -> usize {
         self.segment.shape.arenas().max_body().min(PIECE)
     }
@@ -170,39 +165,34 @@ impl Shm {
     /// sender sends.
     pub(crate) fn piece_counter(&self, peer: usize, end: End) -> Option<&PieceCounter> {
         match end {
-            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().share()),
+            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().piece_counter()),
             End::Receiver => {
                 let inbound = self.inbound.iter().find(|inbound| inbound.peer == peer)?;
-                Some(inbound.ring.memory().share())
+                Some(inbound.ring.memory().piece_counter())
             }
         }
     }
 
-    /// Where this rank is in it.
-    pub fn place(&self) -> usize {
-        self.place
-    }
-
-    /// Is there a core for each rank here? None: not all of them have shown yet which they may use.
-    pub fn has_core_each(&mut self) -> Option<bool> {
+    /// Each rank of this host has a core. `None`: not all ranks have shown their cores yet.
+    pub(crate) fn has_core_each(&mut self) -> Option<bool> {
         let segment = &self.segment;
         self.crowd
             .has_core_each(|place| &segment.board(place).affinity)
     }
 
-    /// Does this rank share memory with that one?
+    /// This rank shares memory with `peer`.
     #[inline(always)]
-    pub fn reaches(&self, peer: usize) -> bool {
+    pub(crate) fn reaches(&self, peer: usize) -> bool {
         self.local.of(peer).is_some()
     }
 
-    /// The way to a peer, once there is one.
+    /// The ring to a peer, if it is open.
     #[inline(always)]
     pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
-    /// How near a peer is to whom a body of so many bytes is about to go.
+    /// The cache distance of a peer, measured now and then when a body of `len` bytes is about to be sent.
     #[inline]
     fn reach(&mut self, peer: usize, len: usize) -> Option<&CacheDistance> {
         let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
@@ -212,14 +202,14 @@ impl Shm {
         Some(&to.reach)
     }
 
-    /// From what size on the next body to a peer, which has so many bytes, is best written past the cache.
+    /// Smallest body, in bytes, to write to `peer` with non-temporal stores; `usize::MAX`: none. `len`: the next body.
     #[inline]
     pub(crate) fn non_temporal_from(&mut self, peer: usize, len: usize) -> usize {
         let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
         self.reach(peer, len).unwrap_or(&first).non_temporal_from()
     }
 
-    /// Is the next long message to a peer best moved through the ring, as among cores that are near?
+    /// The cores of this rank and `peer` share a cache, so long messages are best moved through the ring.
     pub(crate) fn is_near(&self, peer: usize) -> bool {
         match self.outbound.get(peer) {
             Some(Some(to)) => to.reach.is_near(),
@@ -227,16 +217,16 @@ impl Shm {
         }
     }
 
-    /// A peer has just opened the share of a long message that goes to it, with this generation.
+    /// Joins the cooperative copy that `peer` has just opened with this generation, to measure its cache distance.
     pub(crate) fn joins(&mut self, peer: usize, generation: u32) {
         if let Some(to) = self.outbound(peer) {
-            let share = to.ring.memory().share();
-            to.reach.look_for_long(|| share.is_of(generation));
+            let counter = to.ring.memory().piece_counter();
+            to.reach.look_for_long(|| counter.is_of(generation));
         }
     }
 
     /// This rank's own doorbell, to sleep on.
-    pub fn bell(&self) -> Bell {
+    pub(crate) fn bell(&self) -> Bell {
         self.segment.bell(self.place)
     }
 
@@ -246,12 +236,12 @@ impl Shm {
     }
 
     /// Nothing has arrived at this moment.
-    pub fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
     }
 
-    /// Finds the peers that have opened a ring to this rank since it last looked.
+    /// Accepts the rings that peers have opened since the last poll.
     #[cold]
     #[inline(never)]
     fn accept(&mut self, arrivals: u32) -> Result<()> {
@@ -264,11 +254,10 @@ impl Shm {
                 let place = word * 64 + new.trailing_zeros() as usize;
                 new &= new - 1;
                 let Some(peer) = self.local.rank(place) else {
-                    return Err(Fault::Broken {
-                        peer: place,
-                        what: "it calls itself a rank beyond the last".into(),
-                    }
-                    .into());
+                    return Err(Error::broken(
+                        place,
+                        "it says that its rank is beyond the last of the host",
+                    ));
                 };
                 let ring = Receiver::new(self.segment.ring(place, self.place)?);
                 self.inbound.push(Inbound {
@@ -314,12 +303,7 @@ impl Transport for Shm {
             longest_packet: self.longest_packet(peer),
             piece: self.piece(),
             pipelined: true,
-            zero_copy: single_copy.then_some(ZeroCopyCapabilities {
-                read: true,
-                notified_write: false,
-                synchronous: true,
-                scattered: true,
-            }),
+            zero_copy: single_copy.then_some(ZeroCopyCapabilities::READ),
             cooperative: single_copy,
             push: self.is_near(peer),
             cost: COST,
@@ -360,20 +344,16 @@ impl Transport for Shm {
             if !inbound.ring.is_empty() {
                 packets += inbound.drain(&mut self.outbound, &mut handler)?;
                 if at >= HOT {
-                    // The talker moves in front; the one it displaces becomes the last of the hot ones, then cold.
+                    // The talker moves in front; the last hot ring becomes cold.
                     self.inbound[..=at].rotate_right(1);
                 }
             }
         }
         Ok(packets)
     }
-
-    fn close(&mut self) -> Result<bool> {
-        Ok(true)
-    }
 }
 
-/// Bytes held in between when the local buffer of a single copy is scattered.
+/// Bytes of the intermediate buffer of a single copy from or to scattered memory.
 const UNPACK_BYTES: usize = 64 << 10;
 
 impl ZeroCopy for Shm {
@@ -385,13 +365,9 @@ impl ZeroCopy for Shm {
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
         let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        Ok(Some(Exposure {
-            buffer: buffer.clone(),
-            len,
-            exposed,
-            key: RemoteKey::new(address, &[]),
-            origin: Origin::Shm,
-        }))
+        let key = RemoteKey::new(address, &[]);
+        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
+        Ok(Some(exposure))
     }
 
     fn retract(&mut self, _exposure: Exposure) -> Result<()> {
@@ -464,10 +440,6 @@ impl ZeroCopy for Shm {
         }
         Ok(Transfer::Done)
     }
-
-    fn done(&mut self) -> Option<Done> {
-        None
-    }
 }
 
 impl Shm {
@@ -491,7 +463,7 @@ impl Shm {
         Ok(First::Nothing)
     }
 
-    /// A look at what `get` looks at every time; false if there is more to look at in turn.
+    /// A poll would find nothing. False as well if there are cold rings.
     #[inline(always)]
     pub(crate) fn has_nothing(&self) -> bool {
         self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
@@ -499,7 +471,7 @@ impl Shm {
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
     }
 
-    /// Which of the rings beyond the hot ones has its turn.
+    /// Index of the cold ring to be polled now.
     fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
         self.next_cold = if at + 1 < self.inbound.len() {
@@ -512,7 +484,7 @@ impl Shm {
 }
 
 impl Inbound {
-    /// Hands on what is in the ring, up to a batch. Inlined, and the handler in it, since it has one caller.
+    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has one caller.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -535,7 +507,7 @@ impl Inbound {
         Ok(packets)
     }
 
-    /// Hands on the next packet, which must be there.
+    /// Hands on the next packet; the ring must not be empty.
     #[inline(always)]
     fn take<T>(
         &mut self,
@@ -567,7 +539,7 @@ fn broken(peer: usize, bad: Bad) -> Error {
             format!("a packet whose body should lie at byte {at} of an arena that ends before")
         }
     };
-    Fault::Broken { peer, what }.into()
+    Error::broken(peer, what)
 }
 
 #[cfg(test)]

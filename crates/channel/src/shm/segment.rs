@@ -1,10 +1,10 @@
-//! The memory that the ranks of a host share: one anonymous file, passed on by the launcher as a descriptor, so that
-//! nothing is left behind however a rank dies, and /dev/shm is never touched.
+//! The memory that the ranks of a host share: one anonymous file, whose descriptor the launcher passes on. So nothing is
+//! left behind however a rank dies, and /dev/shm is never touched.
 //!
-//! The launcher makes the file empty; the ranks give it its size and its header. All of them do the same, in any order:
-//! they extend the file to the same size and agree on each word of the header by compare-and-swap from zero.
+//! The launcher makes the file empty; the ranks give it its size and its header, in any order: each extends the file to
+//! the same size and agrees on each word of the header by compare-and-swap from zero.
 //!
-//! The file is sparse. A page costs memory once somebody writes to it, so a pair of ranks costs nothing until it talks.
+//! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs nothing until it talks.
 //! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
 //! two ranks, then the collective buffers.
 
@@ -23,22 +23,22 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Fault, Head, Result};
 
 const PAGE: usize = 4096;
-/// Room set aside (as file offsets, not as memory) for one ring.
+/// Bytes of the file for one ring. They take memory only where the ring is used.
 const RING_ROOM: usize = 4 << 20;
 const MAGIC: u64 = 0x4649_5348_504c_5403;
 
-/// The shape of every ring of a job. All ranks must agree.
+/// The shape of every ring of a job, on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Slots of a ring, a power of two.
-    pub slots: u32,
-    /// Bytes of a ring's arenas together.
-    pub arena: usize,
+    pub(crate) slots: u32,
+    /// Bytes of both arenas of a ring.
+    pub(crate) arena: usize,
 }
 
 impl Shape {
-    /// A shape that fits: rounds `slots` up to a power of two and `arena` up to whole pages.
-    pub fn new(slots: usize, arena: usize) -> Result<Shape> {
+    /// The shape with `slots` rounded up to a power of two and `arena` to whole pages.
+    pub(crate) fn new(slots: usize, arena: usize) -> Result<Shape> {
         let shape = Shape {
             slots: slots.clamp(4, 1 << 15).next_power_of_two() as u32,
             arena: arena.next_multiple_of(PAGE),
@@ -56,8 +56,8 @@ impl Shape {
         PAGE + self.slots as usize * 64 + self.arena
     }
 
-    /// How the arenas divide their bytes.
-    pub fn arenas(&self) -> Arenas {
+    /// The two arenas.
+    pub(crate) fn arenas(&self) -> Arenas {
         Arenas::of(self.arena)
     }
 }
@@ -71,29 +71,30 @@ struct Header {
     shape: AtomicU64,
 }
 
-/// What a rank shows to all others.
+/// The words of a rank that all others can read.
 #[repr(C)]
-pub struct Board {
-    pub doorbell: Doorbell,
-    /// How many peers have opened a ring to this rank.
-    pub arrivals: AtomicU32,
-    pub pid: AtomicU32,
-    /// Address of a secret in this rank's memory, and its value: who can read it can read the rest.
-    pub token_address: AtomicU64,
-    pub token: AtomicU64,
-    pub affinity: Affinity,
+pub(crate) struct Board {
+    pub(crate) doorbell: Doorbell,
+    /// Number of peers that have opened a ring to this rank.
+    pub(crate) arrivals: AtomicU32,
+    pub(crate) pid: AtomicU32,
+    /// Address of a secret in this rank's memory. A peer that can read the secret can read the rest.
+    pub(crate) token_address: AtomicU64,
+    pub(crate) token: AtomicU64,
+    pub(crate) affinity: Affinity,
 }
 
-pub struct Segment {
+/// The shared memory of the ranks of a host.
+pub(crate) struct Segment {
     file: File,
-    pub ranks: usize,
-    pub shape: Shape,
+    pub(crate) ranks: usize,
+    pub(crate) shape: Shape,
     boards: Arc<Mapping>,
 }
 
 impl Segment {
     /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the file its size.
-    pub fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
+    pub(crate) fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
         let expected = (buffers_at(ranks) + collective_buffer::file_bytes(ranks)) as u64;
         let len = |file: &File| file.metadata().map(|data| data.len());
@@ -149,7 +150,7 @@ impl Segment {
     }
 
     #[inline(always)]
-    pub fn board(&self, rank: usize) -> &Board {
+    pub(crate) fn board(&self, rank: usize) -> &Board {
         assert!(rank < self.ranks);
         // SAFETY: the mapping holds one board room for each rank; a board is all atomics.
         unsafe {
@@ -162,7 +163,7 @@ impl Segment {
     }
 
     /// The words in which peers mark that they have opened a ring to `rank`.
-    pub fn callers(&self, rank: usize) -> &[AtomicU64] {
+    pub(crate) fn callers(&self, rank: usize) -> &[AtomicU64] {
         assert!(rank < self.ranks);
         // SAFETY: the words lie behind the board, within its room (see `board_room`).
         unsafe {
@@ -175,16 +176,16 @@ impl Segment {
         }
     }
 
-    /// A doorbell that can be rung and waited for without the segment at hand.
-    pub fn bell(&self, rank: usize) -> Bell {
+    /// The doorbell of a rank, which stays mapped as long as the answer.
+    pub(crate) fn bell(&self, rank: usize) -> Bell {
         Bell {
             doorbell: &self.board(rank).doorbell,
             _boards: self.boards.clone(),
         }
     }
 
-    /// The board of a rank that is looked at all the time.
-    pub fn board_ref(&self, rank: usize) -> BoardRef {
+    /// The board of a rank, which stays mapped as long as the answer.
+    pub(crate) fn board_ref(&self, rank: usize) -> BoardRef {
         BoardRef {
             board: self.board(rank),
             _boards: self.boards.clone(),
@@ -192,7 +193,7 @@ impl Segment {
     }
 
     /// Maps the ring by which `from` sends to `to`.
-    pub fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
+    pub(crate) fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
         let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
         let mapping = Mapping::new(&self.file, at, self.shape.bytes())?;
         // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring only.
@@ -212,8 +213,8 @@ impl Segment {
     }
 }
 
-/// Makes the file this long although a limit on the size of files may be in force: it is meant for disks, and this file
-/// has no size but what is touched of it.
+/// Makes the file `len` bytes long in spite of a limit on the size of files, which is meant for disks: this file takes
+/// memory only where it is used.
 fn set_len(file: &File, len: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -246,7 +247,7 @@ fn set_len(file: &File, len: u64) -> io::Result<()> {
 }
 
 /// A rank's board, kept mapped.
-pub struct BoardRef {
+pub(crate) struct BoardRef {
     board: *const Board,
     _boards: Arc<Mapping>,
 }
@@ -258,28 +259,28 @@ impl std::ops::Deref for BoardRef {
     type Target = Board;
     #[inline(always)]
     fn deref(&self) -> &Board {
-        // SAFETY: see above.
+        // SAFETY: the board lies in the mapping, which lives as long as `self`.
         unsafe { &*self.board }
     }
 }
 
 /// A doorbell in shared memory, kept mapped.
 #[derive(Clone)]
-pub struct Bell {
+pub(crate) struct Bell {
     doorbell: *const Doorbell,
     _boards: Arc<Mapping>,
 }
 
 // SAFETY: a doorbell is one atomic, and the mapping lives as long as the bell.
 unsafe impl Send for Bell {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Bell {}
 
 impl std::ops::Deref for Bell {
     type Target = Doorbell;
     #[inline(always)]
     fn deref(&self) -> &Doorbell {
-        // SAFETY: see above.
+        // SAFETY: the doorbell lies in the mapping, which lives as long as `self`.
         unsafe { &*self.doorbell }
     }
 }
@@ -297,22 +298,22 @@ fn buffers_at(ranks: usize) -> usize {
 }
 
 /// A ring in shared memory: one page with the tail, the slots, the arenas.
-pub struct SharedRing {
+pub(crate) struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
     /// One less than the slots.
     mask: u32,
-    /// Where each arena begins.
+    /// Begin of each arena.
     bases: [*mut u8; 2],
     arenas: Arenas,
     _memory: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the pointers lead into memory that goes along; who may touch what is the ring's affair.
+// SAFETY: the pointers lead into memory that goes along; the ring's protocol decides who may touch what.
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
-pub struct Slot {
+pub(crate) struct Slot {
     flag: AtomicU32,
     contents: UnsafeCell<Contents>,
 }
@@ -346,9 +347,9 @@ impl SharedRing {
         }
     }
 
-    /// What sender and receiver of this ring share to move a long message together; it lies beside the tail.
-    pub fn share(&self) -> &PieceCounter {
-        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the share; it is all
+    /// The piece counter of cooperative copies from this ring's sender to its receiver.
+    pub(crate) fn piece_counter(&self) -> &PieceCounter {
+        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the counter; it is all
         // atomics, aligned by the page.
         unsafe { &*self.tail.byte_add(PAGE / 2).cast::<PieceCounter>() }
     }
@@ -448,19 +449,19 @@ impl ring::Slot for Slot {
 }
 
 /// A part of the job's file in this process's address space.
-pub struct Mapping {
+pub(crate) struct Mapping {
     base: *mut u8,
     len: usize,
 }
 
-// SAFETY: the mapping is plain shared memory; who may touch what is the ring's affair.
+// SAFETY: the mapping is plain shared memory; the ring's protocol decides who may touch what.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     #[inline(always)]
-    pub fn base(&self) -> *mut u8 {
+    pub(crate) fn base(&self) -> *mut u8 {
         self.base
     }
 

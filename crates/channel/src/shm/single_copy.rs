@@ -18,7 +18,7 @@ enum Standing {
     Refused,
 }
 
-pub struct SingleCopy {
+pub(crate) struct SingleCopy {
     allowed: bool,
     standing: Vec<Standing>,
     /// The secret that peers read to find out whether they can.
@@ -28,7 +28,7 @@ pub struct SingleCopy {
 impl SingleCopy {
     /// Shows this rank's token, at its place, to its peers in a job of so many ranks. With `allowed` false nobody is ever
     /// read.
-    pub fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
+    pub(crate) fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
         unsafe {
@@ -57,7 +57,7 @@ impl SingleCopy {
         }
     }
 
-    pub fn works(&mut self, peer: usize, board: &Board) -> bool {
+    pub(crate) fn works(&mut self, peer: usize, board: &Board) -> bool {
         if self.standing[peer] == Standing::Unknown {
             if board.pid.load(Ordering::Acquire) == 0 {
                 // The peer has not joined the memory yet: it can be asked later.
@@ -72,7 +72,13 @@ impl SingleCopy {
         self.standing[peer] == Standing::Works
     }
 
-    pub fn read(&mut self, peer: usize, board: &Board, address: u64, into: &mut [u8]) -> Transfer {
+    pub(crate) fn read(
+        &mut self,
+        peer: usize,
+        board: &Board,
+        address: u64,
+        into: &mut [u8],
+    ) -> Transfer {
         if !self.works(peer, board) {
             return Transfer::Refused;
         }
@@ -81,7 +87,13 @@ impl SingleCopy {
         self.judge(peer, done)
     }
 
-    pub fn write(&mut self, peer: usize, board: &Board, address: u64, from: &[u8]) -> Transfer {
+    pub(crate) fn write(
+        &mut self,
+        peer: usize,
+        board: &Board,
+        address: u64,
+        from: &[u8],
+    ) -> Transfer {
         if !self.works(peer, board) {
             return Transfer::Refused;
         }
