@@ -21,11 +21,10 @@ use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
 use crate::p2p::protocol::{self, Limits, Protocol};
-use crate::p2p::{FastPath, Found, Messages, Mode};
-use crate::request::{Finished, RequestId};
+use crate::p2p::{Found, Messages};
+use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
 use crate::types::Types;
-use crate::wait::Waiting;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 pub struct Rank {
@@ -71,6 +70,15 @@ pub struct State {
     pub moved: u64,
     /// The next context that this rank makes up.
     next_context: u32,
+}
+
+/// The allowance of receives that end with their first polls, without a round of progress.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FastPath {
+    /// Number of such receives until the next round of progress.
+    pub(crate) left: u32,
+    /// Polls of each.
+    pub(crate) polls: u32,
 }
 
 impl Rank {
@@ -202,7 +210,7 @@ impl Rank {
         comm: impl Into<u32>,
     ) -> Result<()> {
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state)?;
+        let buffer = buffer.resolve(&state.types)?;
         let id = state.send(mode, &buffer, dest, tag, comm.into())?;
         if id == state.messages.requests.done() {
             return Ok(());
@@ -237,7 +245,7 @@ impl Rank {
         then: impl FnOnce(Status) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state)?;
+        let buffer = buffer.resolve(&state.types)?;
         let Some(key) = state.receive_key(source, tag, comm.into())? else {
             drop(state);
             return then(Status::PROC_NULL);

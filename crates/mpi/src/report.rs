@@ -4,8 +4,7 @@ use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
 use crate::comm::{AGREEMENT, bare};
 use crate::rank::{Rank, State};
-use crate::request::{Operation, RequestId};
-use crate::wait::Waiting;
+use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
 
 /// Lines of one kind in a report; more would tell nobody more.

@@ -4,27 +4,8 @@ use channel::lock::Guard;
 use channel::{Party, Router};
 
 use crate::rank::{Rank, State};
-use crate::request::RequestId;
+use crate::request::Waiting;
 use crate::{Error, Result};
-
-/// The object of a wait, for reports.
-#[derive(Clone, Copy)]
-pub struct Waiting<'a> {
-    /// The procedure, such as `MPI_Recv`.
-    pub operation: &'static str,
-    /// The requests that it waits for.
-    pub requests: &'a [RequestId],
-}
-
-impl Waiting<'static> {
-    /// A wait for something else than requests.
-    pub fn in_call(operation: &'static str) -> Waiting<'static> {
-        Waiting {
-            operation,
-            requests: &[],
-        }
-    }
-}
 
 /// A rank in a waiting call.
 pub(crate) struct Call<'a> {

@@ -13,7 +13,7 @@ use crate::collective_buffers::{CommBuffer, MappedBuffer, ReadyBuffer};
 use crate::comm::Members;
 use crate::op::Operation;
 use crate::rank::{Rank, State};
-use crate::wait::Waiting;
+use crate::request::Waiting;
 
 impl Rank {
     /// Makes the members agree on a collective buffer, or find that they have none for now.

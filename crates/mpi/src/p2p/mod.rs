@@ -16,7 +16,6 @@ mod probe;
 pub(crate) mod protocol;
 mod ready_to_receive;
 mod receive;
-mod recv_fast_path;
 mod rendezvous;
 mod send;
 mod send_queue;
@@ -27,10 +26,10 @@ use channel::{Exposed, Head, Router, Transport, ZeroCopy};
 use arrivals::Arrivals;
 use deferred::Deferred;
 pub use message::{Body, Bytes, Message};
-pub use probe::{Claimed, Found};
+pub use probe::Found;
 use protocol::{Case, Limits, Protocol, choose};
 use ready_to_receive::{AnnouncedReceives, Announcer};
-pub(crate) use recv_fast_path::FastPath;
+pub(crate) use receive::received;
 use rendezvous::Fetches;
 use send_queue::{MessageSource, SendQueue};
 use transfers::{Stage, Transfers};
@@ -39,19 +38,6 @@ use crate::matching::{Posted, Unexpected};
 use crate::packet::{Offer, encode};
 use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
-
-/// How a send completes (MPI 5.0 §3.4). Buffered sends are standard sends from a copy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Completes when the buffer can be reused.
-    Standard,
-    /// Completes at once.
-    Buffered,
-    /// Completes after the match.
-    Synchronous,
-    /// The receive is posted already.
-    Ready,
-}
 
 /// All messages of this rank, whatever their communicator.
 pub struct Messages {

@@ -22,11 +22,11 @@ use datatype::Buffer;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use super::transfers::Stage;
-use super::{Body, Messages, Mode, token_of};
+use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
 use crate::packet::{Body as _, Envelope, Offer, ReadyToReceive, Rtr, Started, Target, encode};
-use crate::request::{Operation, RequestId, Send};
+use crate::request::{Mode, Operation, RequestId, Send};
 use crate::{Result, Status};
 
 /// Most keys that either end remembers.

@@ -1,16 +1,30 @@
 //! Starting receives, and meeting messages with them.
 
+use channel::Head;
 use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
-use super::{Body, Bytes, Message, Messages};
+use super::{Body, Bytes, Found, Message, Messages};
 use crate::comm::AGREEMENT;
 use crate::matching::Key;
-use crate::packet::{Contents, Flow, Rendezvous};
+use crate::packet::{Contents, Envelope, Flow, Rendezvous};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Class, Result, Status};
 
 impl Messages {
+    /// True if a message waits for its receive.
+    #[inline(always)]
+    pub(crate) fn has_unexpected(&self) -> bool {
+        self.unexpected.is_some()
+    }
+
+    /// True if the head is that of a whole message that `key` takes before any posted receive does.
+    #[inline(always)]
+    pub(crate) fn is_for(&self, head: Head, key: &Key) -> bool {
+        let sent = Envelope::key(head);
+        Envelope::is_whole(head) && key.takes(&sent) && !self.posted.has(&sent)
+    }
+
     /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
     #[inline(always)]
     pub fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
@@ -34,14 +48,9 @@ impl Messages {
     }
 
     /// Receives a message that a probe has taken out (MPI 5.0 §3.8.2).
-    pub fn receive_message(
-        &mut self,
-        buffer: Buffer,
-        sent: Key,
-        message: Message,
-    ) -> Result<RequestId> {
-        let id = self.add_receive(buffer, sent)?;
-        self.meet_unexpected(id, sent, message);
+    pub fn receive_message(&mut self, buffer: Buffer, found: Found) -> Result<RequestId> {
+        let id = self.add_receive(buffer, found.key)?;
+        self.meet_unexpected(id, found.key, found.message);
         Ok(id)
     }
 
@@ -215,7 +224,7 @@ impl Messages {
 
 /// The status of a receive; a message longer than the buffer is an error that the status carries.
 #[inline(always)]
-pub(super) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
+pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     let dropped = len.saturating_sub(buffer.len());
     let mut status = Status {
         source: sent.source,

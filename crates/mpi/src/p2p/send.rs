@@ -3,13 +3,13 @@
 use channel::{Put, Router, Transport};
 use datatype::Buffer;
 
+use super::Messages;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
-use super::{Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, encode};
-use crate::request::{Operation, RequestId, Send};
+use crate::request::{Mode, Operation, RequestId, Send};
 
 /// Shortest message whose stores are chosen, in bytes.
 const NOT_SHORT: usize = 512;
