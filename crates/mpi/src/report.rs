@@ -1,4 +1,4 @@
-//! Telling the launcher what this rank waits for, and noticing that the launcher is gone.
+//! Reports to the launcher of the object of a wait, and the end of a rank whose launcher is gone.
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
@@ -7,11 +7,14 @@ use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
 
-/// Lines of one kind in a report; more would tell nobody more.
+/// Most lines of one kind in a report.
 const LINES: usize = 20;
 
 impl Rank {
-    /// Answers the launcher if it has asked. An error when it is gone.
+    /// Answers the launcher's request for a report.
+    ///
+    /// # Errors
+    /// The launcher is gone.
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
         let state = self.lock();
@@ -22,7 +25,7 @@ impl Rank {
             }
             Ok(())
         };
-        // Without its launcher a rank has no job; nobody would ever end it.
+        // Nothing else would end a rank without a launcher.
         answer().map_err(|gone: pmi::LauncherGone| {
             Error::new(Class::OTHER, format!("{gone}, so this rank ends"))
         })
@@ -30,12 +33,12 @@ impl Rank {
 }
 
 impl State {
-    /// The error of a rank that waits for what will never come. The launcher hears of it first, and then it is the turn of
-    /// the other ranks to say so: time stands still until each has.
+    /// The error of a rank that waits while no event is pending. The rank reports to the launcher and
+    /// leaves virtual time, so the other ranks report too.
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);
-        // A launcher that is gone has nothing left to be told.
+        // A launcher that is gone needs no report.
         let _ = self.bootstrap.notify(Notice::Status(&report));
         self.router.leave();
         let detail = format!(
@@ -55,7 +58,7 @@ impl State {
         let unexpected = self
             .messages
             .unexpected()
-            // The library's own messages are waited for as soon as their operation is called.
+            // An operation of the library, once called, takes its own messages.
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
             .map(|(key, message)| UnexpectedMessage {

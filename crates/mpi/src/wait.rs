@@ -1,4 +1,4 @@
-//! Waiting calls of a rank.
+//! Waiting calls of a rank, as the transports' waiter sees them.
 
 use channel::lock::Guard;
 use channel::{Party, Router};
@@ -14,7 +14,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Rank {
-    /// Makes progress until `done` gives an answer. No lock is held while tasks run or while the rank sleeps.
+    /// Makes progress until `done` returns a result. No lock is held while tasks run or the rank
+    /// sleeps.
+    ///
+    /// # Errors
+    /// Progress failed, the launcher is gone, or all ranks of a modelled machine wait.
     #[inline]
     pub fn wait_until<T>(
         &self,
@@ -29,6 +33,9 @@ impl Rank {
     }
 
     /// Polls for a nonblocking call: once, and again after a round of progress.
+    ///
+    /// # Errors
+    /// Progress failed.
     #[inline(always)]
     pub fn look_for<T>(
         &self,

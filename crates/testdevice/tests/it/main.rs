@@ -1,4 +1,6 @@
-//! What the traits promise, on the strict device.
+//! The promises of the traits, on the strict device; and the rules of the workspace's sources.
+
+mod tidy;
 
 use device::{Placement, with_immediates};
 use testdevice::device_suite;
