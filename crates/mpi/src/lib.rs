@@ -9,7 +9,8 @@
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
 //! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`;
-//! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`, `algorithms`;
+//! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
+//!    `algorithms`;
 //! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
 //! 5. operations on the whole rank: `calls` and `coll`.
 //!

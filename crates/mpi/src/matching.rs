@@ -3,8 +3,8 @@
 //! A receive that names source and tag stands in a bin, chosen by its key; receives with a wildcard
 //! stand in one list. Unexpected messages stand in equal bins. Each entry carries its order.
 //!
-//! What must always hold: the earliest entry that matches wins, wherever it stands; a receive without
-//! wildcards is compared with its bin only.
+//! What must always hold: the earliest entry that matches wins, wherever it stands; a receive
+//! without wildcards is compared with its bin only.
 
 use std::collections::VecDeque;
 
@@ -45,8 +45,8 @@ impl Key {
 }
 
 const BIN_BITS: u32 = 6;
-/// Multiplier that spreads neighbouring sources and tags over the bins. Its halves are the fractions
-/// of the golden ratio and of the square root of two.
+/// Multiplier that spreads neighbouring sources and tags over the bins. Its halves are the
+/// fractions of the golden ratio and of the square root of two.
 const SPREAD: u64 = 0x9e37_79b9_6a09_e667;
 const BINS: usize = 1 << BIN_BITS;
 
@@ -143,7 +143,12 @@ impl Posted {
 
     /// True if this receive, which names source and tag, is posted, and every earlier receive that
     /// could take its message satisfies `known`.
-    pub(crate) fn is_only_behind(&self, key: &Key, request: u32, known: impl Fn(u32) -> bool) -> bool {
+    pub(crate) fn is_only_behind(
+        &self,
+        key: &Key,
+        request: u32,
+        known: impl Fn(u32) -> bool,
+    ) -> bool {
         let bin = &self.exact[key.bin()];
         let Some(at) = bin.iter().position(|posted| posted.what == request) else {
             return false;

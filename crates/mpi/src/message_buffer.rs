@@ -5,7 +5,8 @@ use datatype::Buffer;
 use crate::Result;
 use crate::types::Types;
 
-/// The buffer argument of [`Rank::send`](crate::Rank::send) and [`Rank::receive`](crate::Rank::receive).
+/// The buffer argument of [`Rank::send`](crate::Rank::send) and
+/// [`Rank::receive`](crate::Rank::receive).
 ///
 /// A `Buffer` is one. The C face implements another: an address, a count and a datatype handle,
 /// which is looked up in the rank's table of datatypes under the rank's lock.

@@ -1,4 +1,5 @@
-//! The one progress function: it takes arrived packets, advances transfers and sends queued packets.
+//! The one progress function: it takes arrived packets, advances transfers and sends queued
+//! packets.
 
 use crate::Result;
 use crate::rank::{Rank, State};

@@ -174,8 +174,8 @@ impl Rank {
         self.lock().router.leave_call();
     }
 
-    /// The protocols for messages to a peer: the length from which on each is used, the protocol, and
-    /// the estimated time of a message of that length in nanoseconds.
+    /// The protocols for messages to a peer: the length from which on each is used, the protocol,
+    /// and the estimated time of a message of that length in nanoseconds.
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
         let capabilities = self.lock().router.capabilities(peer);
         protocol::explain(&capabilities, &self.limits)
@@ -332,8 +332,8 @@ impl Rank {
         Ok(self.wait_request(operation, id)?.status)
     }
 
-    /// Waits until a request is complete and finishes it: `MPI_Wait`, and the wait of every blocking
-    /// call.
+    /// Waits until a request is complete and finishes it: `MPI_Wait`, and the wait of every
+    /// blocking call.
     ///
     /// # Errors
     /// The handle is invalid, or progress failed.
@@ -424,8 +424,8 @@ impl State {
             router, messages, ..
         } = self;
         messages.cancel(router, id)?;
-        // The cancellation of a message to this rank itself takes three packets, which only this rank
-        // moves.
+        // The cancellation of a message to this rank itself takes three packets, which only this
+        // rank moves.
         for _ in 0..3 {
             if !self.progress()? {
                 break;

@@ -33,8 +33,8 @@ impl Rank {
 }
 
 impl State {
-    /// The error of a rank that waits while no event is pending. The rank reports to the launcher and
-    /// leaves virtual time, so the other ranks report too.
+    /// The error of a rank that waits while no event is pending. The rank reports to the launcher
+    /// and leaves virtual time, so the other ranks report too.
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);

@@ -47,7 +47,8 @@ impl Tasks {
         self.make_due();
     }
 
-    /// Takes a task out of its entry to drive it. `None`: another thread drives it, or it has ended.
+    /// Takes a task out of its entry to drive it. `None`: another thread drives it, or it has
+    /// ended.
     pub(crate) fn start(&mut self, at: usize) -> Option<Task> {
         let task = self.entries.get_mut(at)?.take()?;
         self.driving += 1;

@@ -37,7 +37,7 @@ impl Rank {
     /// # Errors
     /// Progress failed.
     #[inline(always)]
-    pub fn look_for<T>(
+    pub fn poll_for<T>(
         &self,
         operation: &'static str,
         done: impl FnMut(&mut State) -> Result<Option<T>>,

@@ -1,9 +1,9 @@
 //! The fast path of a blocking receive: it polls for its message without a request.
 //!
 //! While it polls, the receive stands behind all posted receives, so it takes exactly the messages
-//! that a posted request would take, in the same order. It peeks at the first packet of a ring only;
-//! everything else is left to progress. If the message is long, or does not arrive soon, the receive
-//! becomes a request.
+//! that a posted request would take, in the same order. It peeks at the first packet of a ring
+//! only; everything else is left to progress. If the message is long, or does not arrive soon, the
+//! receive becomes a request.
 
 use channel::First;
 use datatype::Buffer;
@@ -18,9 +18,9 @@ use crate::{Result, Status};
 const FAST_RECEIVES: u32 = 256;
 
 impl State {
-    /// Receives the message if it is, or soon will be, the first of its ring; the result is then its
-    /// status. This is the path of the answers in a ping-pong, so nothing is called out of line, and
-    /// nothing stands between the poll that finds the message and the return.
+    /// Receives the message if it is, or soon will be, the first of its ring; the result is then
+    /// its status. This is the path of the answers in a ping-pong, so nothing is called out of
+    /// line, and nothing stands between the poll that finds the message and the return.
     #[inline(always)]
     pub(crate) fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
         if self.fast_path.left == 0 || !self.tasks.is_empty() || self.messages.has_unexpected() {
