@@ -306,7 +306,7 @@ def tests() -> list:
         ("computing that is replayed", computing_replayed),
         ("computing of another run", computing_of_another_run),
         refused("computing in a way that there is not", "--fabric", "qdr", "--compute", "guessed", says="measured"),
-        refused("computing on a scale that is none", "--fabric", "qdr", "--compute", "measured:-1", says="-1 is no scale"),
+        refused("computing on a scale that is none", "--fabric", "qdr", "--compute", "measured:-1", says="-1 is not a scale"),
         refused("a record without a modelled machine", "--trace", "t.json", says="--fabric"),
         refused("a fabric that there is not", "--fabric", "qdrr", says="qdr"),
         refused("a fabric's file that there is not", "--fabric", "./nowhere.toml", says="nowhere.toml"),

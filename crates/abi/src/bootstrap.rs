@@ -11,7 +11,7 @@ use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
 use mpi::Wiring;
 use pmi::{Bootstrap, Hosts};
-use sim::process::{LONG, Place};
+use sim::process::{LONG, Participant};
 
 use crate::call_trace::{Time, Watch};
 use crate::remote;
@@ -38,7 +38,7 @@ pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option
             "the modelled machine has places for {placed} ranks, and the job has {ranks}"
         ));
     }
-    let place = Place {
+    let place = Participant {
         rank: job.rank() as u32,
         ranks: job.size() as u32,
         seed: scene.seed,

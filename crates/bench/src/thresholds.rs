@@ -25,15 +25,18 @@ enum Reference {
     Peer(&'static str),
     /// A limit of the machine, and its name in the report.
     Limit(&'static str, &'static str),
+    /// The fastest larger size of the same library.
+    LargerSizes,
 }
 
 const EVERY: (usize, usize) = (1, 4 << 20);
 
 #[rustfmt::skip]
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     rule("latency", 2, (8, 8), Reference::BestPeer, 0.6),
     rule("latency", 2, (8, 8), Reference::Limit("limits/ring-latency", "a bare slot ring"), 1.4),
     rule("latency", 2, EVERY, Reference::BestPeer, 1.05),
+    rule("latency", 2, EVERY, Reference::LargerSizes, 1.05),
     rule("mbw-mr", 2, (8, 8), Reference::BestPeer, 1.3),
     rule("mbw-mr", 2, (8, 8), Reference::Limit("limits/ring-rate", "a bare slot ring"), 0.8),
     rule("bw", 2, (64, 4 << 20), Reference::BestPeer, 0.97),
@@ -162,6 +165,17 @@ impl Rule {
                 .iter()
                 .find(|m| m.benchmark == name)
                 .map(Measurement::median),
+            Reference::LargerSizes => {
+                let larger = |m: &&Measurement| {
+                    m.label == own
+                        && m.benchmark == ours.benchmark
+                        && m.ranks == ours.ranks
+                        && m.size > ours.size
+                        && m.size.is_power_of_two()
+                };
+                let larger: Vec<f64> = all.iter().filter(larger).map(Measurement::median).collect();
+                (!larger.is_empty()).then(|| best(&larger, ours.unit))
+            }
         }
     }
 
@@ -199,6 +213,7 @@ impl Rule {
             Reference::BestPeer => "the best peer's",
             Reference::Peer(name) => &format!("{name}'s"),
             Reference::Limit(_, name) => &format!("{name}'s"),
+            Reference::LargerSizes => "that of any larger size",
         };
         format!("{side} {} × {whose}", self.factor)
     }
@@ -247,6 +262,7 @@ mod tests {
             us("own", 8, 0.3),
             us("own", 16, 0.5),
             us("own", 24, 99.0),
+            us("own", 32, 0.45),
             us("a", 8, 0.6),
             us("a", 16, 0.4),
             us("a", 24, 1.0),
@@ -262,7 +278,7 @@ mod tests {
             0.2,
         ));
         let verdicts = judge(&all, "own");
-        assert_eq!(verdicts.len(), 3);
+        assert_eq!(verdicts.len(), 4);
         assert!(verdicts[0].met, "{:?}", verdicts[0]);
         assert_eq!(verdicts[0].ratio, "0.50");
         assert!(
@@ -272,6 +288,9 @@ mod tests {
         );
         assert!(!verdicts[2].met);
         assert_eq!(verdicts[2].remark, "missed at 1 of 2 sizes: 16 B");
+        // 16 B takes longer than 32 B; 24 is no power of two.
+        assert!(!verdicts[3].met);
+        assert_eq!(verdicts[3].remark, "missed at 1 of 2 sizes: 16 B");
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub use loopback::Loopback;
 pub use piece_counter::PieceCounter;
 #[cfg(not(loom))]
 pub use router::Router;
+#[cfg(not(loom))]
+pub use shm::collective_buffer;
 pub use transport::{
     Capabilities, CostHints, End, First, Head, More, Put, Transport, ZeroCopyCapabilities,
 };

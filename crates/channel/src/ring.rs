@@ -27,6 +27,12 @@ const SHORT: usize = 2 << 10;
 /// Bytes of the small arena, where there is room for a wide one beside it.
 const SMALL_ARENA: usize = 256 << 10;
 const LINE: usize = 64;
+/// The smallest part of the wide arena in use, in bytes.
+const LEAST_WIDE: usize = 32 << 10;
+/// Bits of the fraction of an arena in use.
+const MOST_UNUSED: u8 = 15;
+/// Laps through the used part of the wide arena before it doubles.
+const LAPS: u32 = 32;
 
 /// What a slot holds beside its flag.
 #[derive(Clone, Copy)]
@@ -48,6 +54,8 @@ struct Elsewhere {
     lines: u16,
     /// How many packets of the other direction the sender had taken.
     taken: u32,
+    /// The sender uses this fraction of the arena: one half to the power of `unused`.
+    unused: u8,
 }
 
 impl Elsewhere {
@@ -57,7 +65,8 @@ impl Elsewhere {
     fn write(self, inline: &mut [u8]) {
         inline[..4].copy_from_slice(&self.offset.to_ne_bytes());
         inline[4..8].copy_from_slice(&self.taken.to_ne_bytes());
-        let lines = u32::from(self.lines) | (self.which as u32) << 16;
+        let lines =
+            u32::from(self.lines) | (self.which as u32) << 16 | u32::from(self.unused) << 24;
         inline[8..Self::LEN].copy_from_slice(&lines.to_ne_bytes());
     }
 
@@ -67,13 +76,14 @@ impl Elsewhere {
             u32::from_ne_bytes([inline[at], inline[at + 1], inline[at + 2], inline[at + 3]])
         };
         Elsewhere {
-            which: match word(8) >> 16 {
+            which: match word(8) >> 16 & 1 {
                 0 => Which::Small,
                 _ => Which::Wide,
             },
             offset: word(0),
             taken: word(4),
             lines: word(8) as u16,
+            unused: (word(8) >> 24) as u8 & MOST_UNUSED,
         }
     }
 }
@@ -130,6 +140,18 @@ impl Arenas {
         } else {
             Which::Wide
         }
+    }
+
+    /// Bytes of the wide arena in use, if it is one half to the power of `unused`.
+    fn used(&self, unused: u8) -> usize {
+        (self.wide >> unused) / LINE * LINE
+    }
+
+    /// The fraction of the wide arena that a sender uses at first.
+    fn unused_at_first(&self) -> u8 {
+        let halves = (0..=MOST_UNUSED).rev();
+        let mut fitting = halves.filter(|unused| self.used(*unused) >= LEAST_WIDE);
+        fitting.next().unwrap_or(0)
     }
 
     /// The longest body of one packet.
@@ -236,6 +258,12 @@ pub struct Sender<M> {
     head: u32,
     handed_out: [Arena; 2],
     arenas: Arenas,
+    /// Bytes of each arena that are in use.
+    used: [usize; 2],
+    /// The wide arena is used to one half to the power of this.
+    unused: u8,
+    /// Laps through the used part of the wide arena.
+    laps: u32,
     /// What the receiver is known to be done with.
     tail: Tail,
     /// The tail as it stood when it was last looked at for its own sake.
@@ -248,11 +276,16 @@ impl<M: Memory> Sender<M> {
     pub fn new(memory: M) -> Self {
         let slots = memory.slots();
         assert!(slots.is_power_of_two());
+        let arenas = memory.arenas();
+        let unused = arenas.unused_at_first();
         Sender {
             slots,
             head: 0,
             handed_out: Default::default(),
-            arenas: memory.arenas(),
+            arenas,
+            used: [arenas.small, arenas.used(unused)],
+            unused,
+            laps: 0,
             tail: Tail::default(),
             seen: 0,
             taken: 0,
@@ -283,17 +316,23 @@ impl<M: Memory> Sender<M> {
         } else {
             let afresh = self.tail.packets == packets;
             let which = self.arenas.of_body(len);
-            let mut arena = self.handed_out[which as usize];
-            let arena_len = self.arenas.len(which);
-            assert!(len <= arena_len / 4, "a body of {len} bytes");
+            assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
             if which == Which::Small && afresh {
-                arena.offset = 0;
+                self.handed_out[which as usize].offset = 0;
             }
-            let (offset, after) = arena.place(len, arena_len);
+            let arena = self.handed_out[which as usize];
+            if arena.offset + len > self.used[which as usize] {
+                self.end_lap(which, len);
+            }
+            let (mut offset, mut after) = self.place(which, len);
             if !self.has_room(self.tail, which, after.lines) {
                 put = self.look_at_tail(Some((which, after.lines)));
                 if put == Put::Full {
-                    return put;
+                    if which == Which::Small || !self.grow() {
+                        return put;
+                    }
+                    (offset, after) = self.place(which, len);
+                    put = Put::AcceptedPollNow;
                 }
             }
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
@@ -303,6 +342,7 @@ impl<M: Memory> Sender<M> {
                 offset: offset as u32,
                 lines: after.lines,
                 taken: self.taken,
+                unused: self.unused,
             };
             slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
             self.handed_out[which as usize] = after;
@@ -311,6 +351,46 @@ impl<M: Memory> Sender<M> {
         slot.flag().store(sequence, Ordering::Release);
         next.will_be_written();
         put
+    }
+
+    /// The place of a body of `len` bytes, and its arena after it.
+    #[inline(always)]
+    fn place(&self, which: Which, len: usize) -> (usize, Arena) {
+        self.handed_out[which as usize].place(len, self.used[which as usize])
+    }
+
+    /// The next body does not fit behind the last one.
+    #[cold]
+    #[inline(never)]
+    fn end_lap(&mut self, which: Which, len: usize) {
+        if which == Which::Small {
+            return;
+        }
+        self.laps += 1;
+        if self.laps.is_multiple_of(LAPS) {
+            self.grow();
+        }
+        while len > self.used[Which::Wide as usize] && self.grow() {}
+    }
+
+    /// Doubles the used part of the wide arena. False: all of it is in use.
+    ///
+    /// The next body goes to the new half, so nothing that the receiver may still read is written to: the bytes that are
+    /// skipped count as handed out.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> bool {
+        if self.unused == 0 {
+            return false;
+        }
+        let wide = Which::Wide as usize;
+        let arena = &mut self.handed_out[wide];
+        let skipped = self.used[wide] - arena.offset;
+        arena.lines = arena.lines.wrapping_add((skipped / LINE) as u16);
+        arena.offset = self.used[wide];
+        self.unused -= 1;
+        self.used[wide] = self.arenas.used(self.unused);
+        true
     }
 
     /// The other direction of this pair has heard that the peer had taken `theirs` packets of ours, and has itself taken
@@ -338,7 +418,7 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     fn has_room(&self, tail: Tail, which: Which, lines: u16) -> bool {
         let in_flight = lines.wrapping_sub(tail.lines[which as usize]);
-        usize::from(in_flight) <= self.arenas.len(which) / LINE
+        usize::from(in_flight) <= self.used[which as usize] / LINE
     }
 
     /// Reads the receiver's tail: is there now a slot, and room in the arena up to so many lines?
@@ -448,8 +528,8 @@ impl<M: Memory> Receiver<M> {
             }
             let before = self.published.lines[which as usize];
             self.lines[which as usize] = elsewhere.lines;
-            published |=
-                usize::from(elsewhere.lines.wrapping_sub(before)) >= arena_len / (4 * LINE);
+            published |= usize::from(elsewhere.lines.wrapping_sub(before))
+                >= (arena_len >> elsewhere.unused) / (4 * LINE);
             at = Some((which, offset));
             hear(elsewhere.taken, sequence);
         }
@@ -482,3 +562,7 @@ impl<M: Memory> Receiver<M> {
 /// Has the sender been told of free space?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published(pub bool);
+
+#[cfg(all(test, not(loom)))]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -150,11 +150,6 @@ impl Router {
         }
     }
 
-    /// The memory that the ranks of this host share, if there is any: the ground of collective buffers.
-    pub fn shared_memory(&self) -> Option<&Shm> {
-        self.shm.as_ref()
-    }
-
     /// Leaves the modelled machine: this rank exchanges no more messages.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();

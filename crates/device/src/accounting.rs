@@ -1,9 +1,9 @@
 //! Processor time that a modelled machine charges for the library's own work.
 //!
-//! On a real machine the work itself takes the time, and nothing is charged. A [`Node`] whose time is
-//! virtual returns its [`Accounting`] from [`Node::accounting`]; every other node returns `None`.
-//! Callers on a hot path ask once, through [`Charges::of`]: with a real device each later charge is a
-//! predictable branch, not a virtual call.
+//! On a real machine the work itself takes the time, and nothing is charged. A [`Node`] whose time
+//! is virtual returns its [`Accounting`] from [`Node::accounting`]; every other node returns
+//! `None`. Callers on a hot path ask once, through [`Charges::of`]: with a real device each later
+//! charge is a predictable branch, not a virtual call.
 
 use crate::Node;
 
@@ -27,8 +27,8 @@ pub trait Accounting {
     /// Charges the rank's processor for `effort`.
     fn charge(&mut self, effort: Effort);
 
-    /// The program enters the library in `call`, after computing for `computed` nanoseconds since its
-    /// last call returned.
+    /// The program enters the library in `call`, after computing for `computed` nanoseconds since
+    /// its last call returned.
     fn enter(&mut self, call: &'static str, computed: u64);
 
     /// The call returns to the program.
@@ -68,7 +68,8 @@ impl Charges {
 }
 
 impl dyn Node + '_ {
-    /// Charges for `effort`, if time is virtual. Asks the node each time: see [`Charges`] for a hot path.
+    /// Charges for `effort`, if time is virtual. Asks the node each time: see [`Charges`] for a hot
+    /// path.
     pub fn charge(&mut self, effort: Effort) {
         if let Some(accounting) = self.accounting() {
             accounting.charge(effort);

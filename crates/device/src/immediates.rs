@@ -500,7 +500,8 @@ impl Device for Immediates {
             slot,
         };
         let (pieces, count) = pieces(incoming.headings.slice(slot), into)?;
-        // SAFETY: what the caller has promised, and a heading, which stays until this has completed.
+        // SAFETY: the caller's promise, and a heading, which stays until this has
+        // completed.
         let posted = unsafe { device.post_receive(queue, number.encode(), &pieces[..count]) };
         if posted.is_err() {
             incoming.receives.give_back(slot);

@@ -1,11 +1,11 @@
-//! Verbs: the interface of RDMA devices (InfiniBand Architecture Specification, volume 1, chapters 10
-//! and 11).
+//! Verbs: the interface of RDMA devices (InfiniBand Architecture Specification, volume 1, chapters
+//! 10 and 11).
 //!
-//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and out-of-band
-//! messages for the time before a connection exists. A [`Device`] registers memory, keeps queue pairs
-//! and completion queues, executes work requests and reports their completions. Protocols are written
-//! against these two traits only. Crate `verbs` implements them for real devices, `model` for a modelled
-//! machine, `testdevice` for tests.
+//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and
+//! out-of-band messages for the time before a connection exists. A [`Device`] registers memory,
+//! keeps queue pairs and completion queues, executes work requests and reports their completions.
+//! Protocols are written against these two traits only. Crate `verbs` implements them for real
+//! devices, `model` for a modelled machine, `testdevice` for tests.
 
 mod accounting;
 pub mod check;
@@ -44,8 +44,8 @@ pub trait Node: Send {
     /// Nanoseconds since a fixed moment.
     fn now(&mut self) -> u64;
 
-    /// True if time is virtual: it passes as the model computes, and stands still while all ranks wait
-    /// for nothing.
+    /// True if time is virtual: it passes as the model computes, and stands still while all ranks
+    /// wait for nothing.
     fn is_virtual(&self) -> bool {
         false
     }
@@ -59,14 +59,15 @@ pub trait Node: Send {
         None
     }
 
-    /// Lets time pass until something may have changed (a write, a completion, an out-of-band message),
-    /// at most `nanos` nanoseconds (`u64::MAX`: without limit). It may return early. Between two calls
-    /// the rank polls everything that it waits for: the first call may only have armed the devices.
+    /// Lets time pass until something may have changed (a write, a completion, an out-of-band
+    /// message), at most `nanos` nanoseconds (`u64::MAX`: without limit). It may return early.
+    /// Between two calls the rank polls everything that it waits for: the first call may only have
+    /// armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
-    /// Makes later completions and out-of-band messages raise an event. To sleep, a rank calls this,
-    /// polls everything once more, and waits until [`events`](Node::events) is readable. A plain RDMA
-    /// write of a peer raises no event.
+    /// Makes later completions and out-of-band messages raise an event. To sleep, a rank calls
+    /// this, polls everything once more, and waits until [`events`](Node::events) is readable. A
+    /// plain RDMA write of a peer raises no event.
     fn arm(&mut self) -> Result<()> {
         Ok(())
     }
@@ -77,15 +78,15 @@ pub trait Node: Send {
         Ok(None)
     }
 
-    /// Sends an out-of-band message to `peer`. It needs no connection; it arrives in order, whole and
-    /// once.
+    /// Sends an out-of-band message to `peer`. It needs no connection; it arrives in order, whole
+    /// and once.
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()>;
 
     /// Takes the next out-of-band message: its sender and its bytes.
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
-    /// Takes the reports of the devices since the last call, such as a port that went down. They explain
-    /// the error of a failed request.
+    /// Takes the reports of the devices since the last call, such as a port that went down. They
+    /// explain the error of a failed request.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -119,8 +120,8 @@ pub trait Device {
     /// Gives the device access to memory.
     ///
     /// # Safety
-    /// The memory must stay valid until it is deregistered, and its other users must expect the device
-    /// to change it.
+    /// The memory must stay valid until it is deregistered, and its other users must expect the
+    /// device to change it.
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region>;
 
     /// Ends the access of the device to a region. Work requests that still need it fail.
@@ -132,8 +133,8 @@ pub trait Device {
     /// Creates a shared receive queue with room for `depth` receives.
     fn create_srq(&mut self, depth: usize) -> Result<Srq>;
 
-    /// Creates a queue pair in the state RESET, to which receives may be posted. A datagram queue pair
-    /// has its own receive queue.
+    /// Creates a queue pair in the state RESET, to which receives may be posted. A datagram queue
+    /// pair has its own receive queue.
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
 
     /// Destroys a queue pair. Its posted requests are forgotten.
@@ -144,27 +145,27 @@ pub trait Device {
 
     /// Takes a queue pair from RESET to RTS (ready to send), connected to `peer` unless it is a
     /// datagram queue pair. Some devices need the peer's device for that: the state is then
-    /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or the
-    /// error. The connection proceeds without further calls and raises an event at its end.
+    /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or
+    /// the error. The connection proceeds without further calls and raises an event at its end.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
     /// The state of a queue pair.
     fn state(&self, qp: Qp) -> Result<State>;
 
-    /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests are
-    /// forgotten).
+    /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests
+    /// are forgotten).
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
 
     /// Posts a work request to the send queue. An inline payload has been read when this returns.
     ///
     /// # Safety
-    /// The local memory of the request must be registered, and must stay unchanged (writes, sends) or
-    /// unused (reads, atomics) until the request is complete.
+    /// The local memory of the request must be registered, and must stay unchanged (writes, sends)
+    /// or unused (reads, atomics) until the request is complete.
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
 
     /// Posts a buffer for a message of a peer. The payload of a datagram begins at the start of the
-    /// buffer, and its completion counts the payload only: the 40 bytes of header that devices write in
-    /// front go elsewhere.
+    /// buffer, and its completion counts the payload only: the 40 bytes of header that devices
+    /// write in front go elsewhere.
     ///
     /// # Safety
     /// The memory must be registered, and must stay unused until the receive is complete.

@@ -21,12 +21,12 @@ pub struct Attributes {
     /// Writes and sends can carry an immediate. For devices without immediates,
     /// [`with_immediates`](crate::with_immediates) emulates them.
     pub immediates: bool,
-    /// The device has datagrams and unreliable connections. Without them it has reliable connections
-    /// only.
+    /// The device has datagrams and unreliable connections. Without them it has reliable
+    /// connections only.
     pub datagrams: bool,
-    /// A request completes once the peer's device has acknowledged it, and fails if no acknowledgement
-    /// comes for a while. If false, only the completion of a read proves that the peer can be reached,
-    /// and a dead path is not reported.
+    /// A request completes once the peer's device has acknowledged it, and fails if no
+    /// acknowledgement comes for a while. If false, only the completion of a read proves that the
+    /// peer can be reached, and a dead path is not reported.
     pub answered: bool,
     /// The device is software that runs on this host's processors: a spinning rank slows it down.
     pub by_processor: bool,
@@ -41,8 +41,8 @@ pub enum Placement {
     Completion,
 }
 
-/// The accesses that a device may make to a region. It may always read the region for requests of its
-/// own queue pairs.
+/// The accesses that a device may make to a region. It may always read the region for requests of
+/// its own queue pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Receives, and the results of reads and atomics, may be written to the region.
@@ -110,7 +110,8 @@ pub struct QpWanted {
     pub send_cq: Cq,
     /// The completion queue of the receive queue.
     pub receive_cq: Cq,
-    /// The shared queue that receives are taken from. None: the queue pair has its own receive queue.
+    /// The shared queue that receives are taken from. None: the queue pair has its own receive
+    /// queue.
     pub srq: Option<Srq>,
     /// The most posted and incomplete work requests.
     pub sends: usize,

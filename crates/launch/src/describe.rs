@@ -61,6 +61,7 @@ fn groups(ranks: &[RankProcess], except: Option<usize>) -> Vec<(String, Vec<usiz
 
 fn state(rank: &RankProcess) -> String {
     match &rank.answer {
+        Some(status) if rank.deadlocked => status.sentence(),
         _ if !rank.is_running() => rank
             .last_words()
             .map_or("ended".into(), RankStatus::sentence),

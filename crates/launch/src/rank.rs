@@ -64,6 +64,8 @@ pub(crate) struct RankProcess {
     pub lost: bool,
     /// Its answer to the last status request.
     pub answer: Option<RankStatus>,
+    /// Whether it has reported that it is in a deadlock, with its status.
+    pub deadlocked: bool,
     /// The fatal error that it has announced.
     fault: Option<String>,
     /// The lines of a status that is not complete yet.
@@ -116,6 +118,7 @@ impl RankProcess {
             exit: None,
             lost: false,
             answer: None,
+            deadlocked: false,
             fault: None,
             lines: Vec::new(),
         }
@@ -149,7 +152,7 @@ impl RankProcess {
 
     /// Requests its status.
     pub(crate) fn request_status(&mut self) {
-        if self.fault.is_none() {
+        if self.fault.is_none() && !self.deadlocked {
             self.answer = None;
         }
         self.lines.clear();
@@ -251,6 +254,7 @@ impl RankProcess {
                 self.answer = self.lines.join("\n").parse().ok();
                 self.lines.clear();
             }
+            FromRank::Deadlock => self.deadlocked = true,
             FromRank::Put { key, value } => return Some(RankEvent::Put { key, value }),
             FromRank::Get { key } => return Some(RankEvent::Get { key }),
             FromRank::Fence => return Some(RankEvent::Fence),

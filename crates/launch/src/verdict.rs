@@ -34,6 +34,8 @@ pub(crate) enum Cause {
     LeftFence,
     /// A host cannot be reached, was lost, or cannot start ranks.
     Host { host: String, why: String, code: u8 },
+    /// All ranks of a modelled machine wait. `code` is the exit code of the first rank that ended.
+    Deadlock { code: u8 },
     /// The rank called MPI_Abort.
     Abort { code: i32, message: String },
     /// The job took longer than `--timeout`.
@@ -51,7 +53,7 @@ impl Cause {
             Cause::Signal { signal, .. } => low_byte(128 + signal),
             Cause::Interrupt(signal) => low_byte(128 + *signal as i32),
             Cause::Timeout(_) => 124,
-            Cause::Host { code, .. } => *code,
+            Cause::Host { code, .. } | Cause::Deadlock { code } => *code,
             Cause::NoFinalize { .. }
             | Cause::NoInit
             | Cause::Kvs { .. }
@@ -92,6 +94,9 @@ impl Cause {
             Cause::Kvs { why } => format!("misused the job's key-value store: {why}"),
             Cause::LeftFence => {
                 "left without entering the fence in which the other ranks wait for it".into()
+            }
+            Cause::Deadlock { .. } => {
+                "deadlock: all ranks wait and nothing is on its way".to_string()
             }
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")

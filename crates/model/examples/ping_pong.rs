@@ -1,4 +1,4 @@
-//! How fast modelled messages are: 8 bytes there and back between two coroutines, and long writes.
+//! The speed of modelled messages: 8 bytes back and forth between two coroutines, and long writes.
 //!
 //!     cargo run --release -p model --example ping_pong [SYSTEM]
 
@@ -23,7 +23,7 @@ fn main() {
             let value = (round / 2 + 1) as u8;
             if round % 2 == u64::from(rank) {
                 end.fill(8 * rank as usize, &[value; 8]);
-                // Every hundredth tells that there is room again.
+                // Every hundredth is signaled, which makes room in the queue.
                 end.write_signaled(&mut node, 8 * rank as usize, 8, inline, round % 100 < 2);
                 if round % 100 < 2 {
                     end.completion(&mut node);
@@ -33,7 +33,7 @@ fn main() {
             }
         }
         let end = node.turn().now();
-        // What a rank has posted goes when it leaves.
+        // A rank that ends drops its posted requests.
         settle_down(&mut node);
         end
     });

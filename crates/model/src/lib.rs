@@ -1,13 +1,13 @@
 //! A modelled HCA: verbs computed from physics, in virtual time.
 //!
-//! [`MachineModel`] holds everything that ranks share: hosts, HCAs, queue pairs, messages in flight.
-//! [`ModelNode`] is one rank's place in it. The steps of a message and their costs are in
+//! [`MachineModel`] holds everything that ranks share: hosts, HCAs, queue pairs, messages in
+//! flight. [`ModelNode`] is one rank's place in it. The steps of a message and their costs are in
 //! [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements and
 //! errors are in `requester` and `responder`.
 //!
 //! What must always hold:
-//! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks may be
-//!   processes;
+//! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks
+//!   may be processes;
 //! - a rank's own memory is accessed only while that rank's process has the baton: events that
 //!   access it are named by [`sim::Model::owner`], and arrived data waits in the rank's inbox until
 //!   the rank continues;
@@ -40,7 +40,7 @@ pub mod trace;
 mod traffic;
 
 use fabric::System;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 use sim::{Clock, Model};
 
 use crate::config::{Compute, MachineConfig};
@@ -67,7 +67,7 @@ const NONE: u32 = u32::MAX;
 
 /// A modelled machine, with everything that happens on it.
 pub struct MachineModel {
-    memory: Shared,
+    memory: WorldMemory,
     system: System,
     faults: Faults,
     rails: u32,
@@ -104,7 +104,12 @@ impl MachineModel {
     /// A machine with ranks on the hosts in `placement`.
     ///
     /// Panics if the system does not have such a host.
-    pub fn new(memory: Shared, system: &System, placement: &[u32], faults: Faults) -> MachineModel {
+    pub fn new(
+        memory: WorldMemory,
+        system: &System,
+        placement: &[u32],
+        faults: Faults,
+    ) -> MachineModel {
         let mut net = MachineModel {
             memory,
             system: *system,
@@ -148,7 +153,7 @@ impl MachineModel {
     }
 
     /// The machine that `config` describes.
-    pub fn of(memory: Shared, config: &MachineConfig) -> MachineModel {
+    pub fn of(memory: WorldMemory, config: &MachineConfig) -> MachineModel {
         let net = MachineModel {
             intra_host: config.intra_host,
             ..MachineModel::new(memory, &config.system, &config.hosts, config.faults)

@@ -2,10 +2,10 @@
 //! a small message allocates nothing.
 
 use sim::Time;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 use super::NONE;
-use device::{Slice, Status};
+use device::{Operation, Slice, Status};
 
 /// The operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,35 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// Sets the fields that depend on the operation.
+    pub(crate) fn set_operation(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Write { to, immediate } => {
+                self.kind = RequestKind::Write;
+                self.immediate = immediate;
+                (self.address, self.rkey) = (to.address, to.rkey);
+            }
+            Operation::Send { immediate } => {
+                self.kind = RequestKind::Send;
+                self.immediate = immediate;
+            }
+            Operation::Read { from } => {
+                self.kind = RequestKind::Read;
+                (self.address, self.rkey) = (from.address, from.rkey);
+            }
+            Operation::CompareAndSwap { at, compare, swap } => {
+                self.kind = RequestKind::CompareAndSwap;
+                self.operands = [compare, swap];
+                (self.address, self.rkey) = (at.address, at.rkey);
+            }
+            Operation::FetchAndAdd { at, add } => {
+                self.kind = RequestKind::FetchAndAdd;
+                self.operands = [add, 0];
+                (self.address, self.rkey) = (at.address, at.rkey);
+            }
+        }
+    }
+
     /// True if the HCA reads its payload from memory.
     pub(crate) fn is_fetched(&self) -> bool {
         !self.inline && self.len > 0 && !self.kind.is_answered()
@@ -97,7 +126,7 @@ impl Message {
     /// Appends bytes of a rank's memory to the payload.
     ///
     /// # Safety
-    /// That memory is at hand, for so many bytes.
+    /// The memory must be accessible in this process, for `len` bytes.
     pub(crate) unsafe fn read(&mut self, address: u64, len: u32) {
         let (before, len) = (self.payload.len(), len as usize);
         self.payload.reserve(len);
@@ -121,13 +150,13 @@ impl Message {
 const KEEP: usize = 16 << 10;
 
 pub(super) struct Messages {
-    memory: Shared,
+    memory: WorldMemory,
     all: Vec<Message>,
     free: u32,
 }
 
 impl Messages {
-    pub(crate) fn new(memory: Shared) -> Messages {
+    pub(crate) fn new(memory: WorldMemory) -> Messages {
         Messages {
             memory,
             all: Vec::new_in(memory),

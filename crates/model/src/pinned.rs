@@ -8,13 +8,13 @@
 
 use fabric::Bytes;
 use sim::Time;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 use super::MachineModel;
 
 /// The registrations of one size by one rank with one device; sorted by device and size.
 #[derive(Clone, Copy)]
-struct Kept {
+struct CachedSize {
     rail: u32,
     pages: u64,
     /// The number in use, and its maximum so far.
@@ -22,15 +22,15 @@ struct Kept {
     most: u32,
 }
 
-pub(super) struct Pinned(Vec<Kept>);
+pub(super) struct Pinned(Vec<CachedSize>);
 
 impl Pinned {
-    pub(crate) fn new(memory: Shared) -> Pinned {
+    pub(crate) fn new(memory: WorldMemory) -> Pinned {
         Pinned(Vec::new_in(memory))
     }
 
     fn find(&self, rail: u32, pages: u64) -> Result<usize, usize> {
-        let place = |kept: &Kept| (kept.rail, kept.pages);
+        let place = |kept: &CachedSize| (kept.rail, kept.pages);
         self.0.binary_search_by_key(&(rail, pages), place)
     }
 
@@ -38,7 +38,7 @@ impl Pinned {
     pub(crate) fn take(&mut self, rail: u32, pages: u64) -> bool {
         let at = self.find(rail, pages).unwrap_or_else(|at| {
             let (used, most) = (0, 0);
-            let none = Kept {
+            let none = CachedSize {
                 rail,
                 pages,
                 used,

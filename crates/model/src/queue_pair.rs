@@ -98,7 +98,8 @@ pub(super) struct QueuePair {
 }
 
 impl MachineModel {
-    pub(super) fn create_qp(&mut self, rank: u32, rail: u32, wanted: &QpWanted) -> Result<Qp> {
+    /// Checks the limits of a queue pair to create.
+    fn check_limits(&self, wanted: &QpWanted) -> Result<()> {
         let limit = self.system.hca.inline.0;
         if wanted.inline as u64 > limit {
             return Err(Error::Invalid(format!(
@@ -113,6 +114,11 @@ impl MachineModel {
                 )));
             }
         }
+        Ok(())
+    }
+
+    pub(super) fn create_qp(&mut self, rank: u32, rail: u32, wanted: &QpWanted) -> Result<Qp> {
+        self.check_limits(wanted)?;
         check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
         for cq in [wanted.send_cq, wanted.receive_cq] {
             self.own_cq(rank, rail, cq)?;

@@ -2,7 +2,7 @@
 //! becomes visible.
 
 use sim::Time;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 use super::pinned::Pinned;
 use super::{Clocked, Event, MachineModel};
@@ -54,7 +54,7 @@ pub(super) enum Arrival {
 }
 
 impl Rank {
-    pub(crate) fn new(memory: Shared, host: u32, slowness: u32) -> Rank {
+    pub(crate) fn new(memory: WorldMemory, host: u32, slowness: u32) -> Rank {
         Rank {
             host,
             gone: false,

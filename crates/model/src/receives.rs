@@ -1,12 +1,12 @@
 //! Posted receives, in queues of one queue pair or shared ones.
 
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 use super::{MachineModel, NONE};
 use device::{Error, Result, Slice, Srq};
 
 pub(super) struct Receives {
-    memory: Shared,
+    memory: WorldMemory,
     queues: Vec<Entry>,
     posted: Vec<Receive>,
     free: u32,
@@ -36,7 +36,7 @@ pub(super) struct Receive {
 }
 
 impl Receives {
-    pub(crate) fn new(memory: Shared) -> Receives {
+    pub(crate) fn new(memory: WorldMemory) -> Receives {
         Receives {
             memory,
             queues: Vec::new_in(memory),

@@ -1,13 +1,13 @@
-//! The record of resources' activity. A [`MachineModel`] that records keeps one [`Span`] for each time
-//! that a processor, a bus, a link or an HCA's buffer was busy, and for each MPI call; or only a
-//! digest of them, which is equal for two runs if everything in them is.
+//! The record of resources' activity. A [`MachineModel`] that records keeps one [`Span`] for each
+//! time that a processor, a bus, a link or an HCA's buffer was busy, and for each MPI call; or only
+//! a digest of them, which is equal for two runs if everything in them is.
 //!
 //! Spans are kept in a log of the world, so that the launcher can read them after the ranks have
 //! ended.
 
 use sim::Time;
 use sim::log::Log;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 pub use super::message::RequestKind;
 use super::{MachineModel, NONE};
@@ -279,7 +279,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(memory: Shared) -> Record {
+    pub(crate) fn new(memory: WorldMemory) -> Record {
         Record {
             mode: Mode::Off,
             spans: Log::new(memory, SPANS, MOST),

@@ -1,7 +1,7 @@
 //! Registered memory. A key consists of the number of a region and the number of its earlier uses,
 //! so that a key outlives its region as a wrong key.
 
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 use device::check;
 use device::{Access, Error, Region, Result};
@@ -33,7 +33,7 @@ pub(super) enum AccessKind {
 }
 
 impl Regions {
-    pub(crate) fn new(memory: Shared) -> Regions {
+    pub(crate) fn new(memory: WorldMemory) -> Regions {
         Regions {
             all: Vec::new_in(memory),
             free: Vec::new_in(memory),

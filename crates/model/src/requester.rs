@@ -6,7 +6,7 @@ use sim::Time;
 use super::message::RequestKind;
 use super::{Clocked, Event, MachineModel, NONE, Refusal};
 use device::check;
-use device::{Completed, Completion, Error, Operation, Qp, Result, State, Status, Transport, Work};
+use device::{Completed, Completion, Error, Qp, Result, State, Status, Transport, Work};
 
 /// The longest message (IBA 9.7.1).
 pub(super) const LONGEST: u64 = 1 << 31;
@@ -49,31 +49,7 @@ impl MachineModel {
         message.len = len;
         (message.sent, message.answers_sent, message.answers) = (0, 0, 0);
         (message.served, message.executed) = (false, false);
-        match work.operation {
-            Operation::Write { to, immediate } => {
-                message.kind = RequestKind::Write;
-                message.immediate = immediate;
-                (message.address, message.rkey) = (to.address, to.rkey);
-            }
-            Operation::Send { immediate } => {
-                message.kind = RequestKind::Send;
-                message.immediate = immediate;
-            }
-            Operation::Read { from } => {
-                message.kind = RequestKind::Read;
-                (message.address, message.rkey) = (from.address, from.rkey);
-            }
-            Operation::CompareAndSwap { at, compare, swap } => {
-                message.kind = RequestKind::CompareAndSwap;
-                message.operands = [compare, swap];
-                (message.address, message.rkey) = (at.address, at.rkey);
-            }
-            Operation::FetchAndAdd { at, add } => {
-                message.kind = RequestKind::FetchAndAdd;
-                message.operands = [add, 0];
-                (message.address, message.rkey) = (at.address, at.rkey);
-            }
-        }
+        message.set_operation(&work.operation);
         if work.inline {
             for slice in work.local {
                 // SAFETY: the caller's promise.

@@ -2,7 +2,7 @@
 
 use fabric::{Bytes, Costs, System, packet};
 use sim::Time;
-use sim::memory::{Shared, Vec};
+use sim::memory::{Vec, WorldMemory};
 
 /// The longest chain of headers beside a packet's payload, in bytes, with room to spare.
 const HEADERS: u64 = 128;
@@ -48,7 +48,7 @@ pub(super) struct Piece {
 }
 
 impl Timing {
-    pub(crate) fn new(memory: Shared, system: &System, rail: u32) -> Timing {
+    pub(crate) fn new(memory: WorldMemory, system: &System, rail: u32) -> Timing {
         let costs = Costs::of(system, rail);
         let mtu = costs.mtu().0;
         let mut pieces = Vec::new_in(memory);
@@ -75,7 +75,7 @@ impl Timing {
     }
 
     /// The timing within a host: processors copy, and nothing else takes time.
-    pub(crate) fn within(memory: Shared, system: &System) -> Timing {
+    pub(crate) fn within(memory: WorldMemory, system: &System) -> Timing {
         let mut timing = Timing::new(memory, system, 0);
         timing.pieces.fill(Piece {
             known: true,

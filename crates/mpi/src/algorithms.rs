@@ -5,7 +5,8 @@
 
 use knobs::AlgorithmChoices;
 
-use crate::collective_buffers::MOST_BYTES;
+use channel::collective_buffer::MOST_BYTES;
+
 use crate::{Class, Error, Result};
 
 /// Declares an enum whose variants have names in the knob `collectives`.

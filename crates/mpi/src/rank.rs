@@ -12,7 +12,6 @@ use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
 use crate::bootstrap::{Wiring, limits, transports};
 use crate::buffered::AttachedBuffers;
-use crate::collective_buffers::CollectiveBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
@@ -72,7 +71,6 @@ pub struct State {
     pub ops: Ops,
     /// Memory for intermediate results of collectives.
     pub scratch: Pool,
-    pub(crate) collective_buffers: CollectiveBuffers,
     /// Buffers attached for buffered sends.
     pub(crate) attached: AttachedBuffers,
     /// The settings.
@@ -139,7 +137,6 @@ impl Rank {
             claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),
-            collective_buffers: CollectiveBuffers::default(),
             attached: AttachedBuffers::default(),
             knobs,
             bootstrap,

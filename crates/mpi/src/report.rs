@@ -33,13 +33,13 @@ impl Rank {
 }
 
 impl State {
-    /// The error of a rank that waits while no event is pending. The rank reports to the launcher
-    /// and leaves virtual time, so the other ranks report too.
+    /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the
+    /// modelled machine: time stands still until every rank has.
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);
         // A launcher that is gone needs no report.
-        let _ = self.bootstrap.notify(Notice::Status(&report));
+        let _ = self.bootstrap.notify(Notice::Deadlock(&report));
         self.router.leave();
         let detail = format!(
             "deadlock: all ranks wait and nothing is on its way; this one is in {}",

@@ -4,13 +4,15 @@ use channel::lock::Guard;
 use channel::{Party, Router};
 
 use crate::rank::{Rank, State};
-use crate::request::Waiting;
+use crate::request::{RequestId, Waiting};
 use crate::{Error, Result};
 
-/// A rank in a waiting call.
+/// A rank in a call that waits or polls.
+#[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     rank: &'a Rank,
-    waiting: &'a Waiting<'a>,
+    operation: &'static str,
+    requests: &'a [RequestId],
 }
 
 impl Rank {
@@ -27,7 +29,8 @@ impl Rank {
     ) -> Result<T> {
         let call = Call {
             rank: self,
-            waiting,
+            operation: waiting.operation,
+            requests: waiting.requests,
         };
         self.waiter.wait_until(&call, done)
     }
@@ -42,12 +45,21 @@ impl Rank {
         operation: &'static str,
         done: impl FnMut(&mut State) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let waiting = &Waiting::in_call(operation);
         let call = Call {
             rank: self,
-            waiting,
+            operation,
+            requests: &[],
         };
-        self.waiter.poll(&call, done)
+        self.waiter.poll(call, done)
+    }
+}
+
+impl<'a> Call<'a> {
+    fn waiting(&self) -> Waiting<'a> {
+        Waiting {
+            operation: self.operation,
+            requests: self.requests,
+        }
     }
 }
 
@@ -89,10 +101,10 @@ impl Party for Call<'_> {
     }
 
     fn attend(&self) -> Result<()> {
-        self.rank.attend(self.waiting)
+        self.rank.attend(&self.waiting())
     }
 
     fn deadlock(&self, state: &mut State) -> Error {
-        state.deadlock(self.waiting)
+        state.deadlock(&self.waiting())
     }
 }

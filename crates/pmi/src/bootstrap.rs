@@ -43,6 +43,9 @@ pub enum Notice<'a> {
     Fault(&'a str),
     /// The operation that this rank waits in: the answer to [`Bootstrap::status_requested`].
     Status(&'a RankStatus),
+    /// All ranks of a modelled machine wait and no event is due. Every one of them reports it, with
+    /// the operation that it waits in.
+    Deadlock(&'a RankStatus),
 }
 
 /// The services of a launcher to one rank: identity, the job's key-value store (KVS), abort and

@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::protocol::{PACKET_LIMIT, packets};
-use crate::{FromLauncher, FromRank, KvsError, LauncherGone, Notice, check_key, check_value};
+use crate::{
+    FromLauncher, FromRank, KvsError, LauncherGone, Notice, RankStatus, check_key, check_value,
+};
 
 /// Longest wait for a launcher that does not read.
 const SEND_PATIENCE: Duration = Duration::from_secs(1);
@@ -117,12 +119,10 @@ impl Control {
             Notice::Fault(text) => self.send(&[FromRank::Fault {
                 text: text.to_string(),
             }]),
-            Notice::Status(status) => {
-                let text = status.to_string();
-                let lines = text.lines().map(|line| FromRank::Status {
-                    text: line.to_string(),
-                });
-                let lines: Vec<FromRank> = lines.chain([FromRank::StatusEnd]).collect();
+            Notice::Status(status) => self.send(&lines_of(status)),
+            Notice::Deadlock(status) => {
+                let mut lines = lines_of(status);
+                lines.push(FromRank::Deadlock);
                 self.send(&lines)
             }
         }
@@ -204,4 +204,12 @@ impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+/// A status as lines of the protocol.
+fn lines_of(status: &RankStatus) -> Vec<FromRank> {
+    let text = status.to_string();
+    let lines = text.lines().map(|line| FromRank::Status {
+        text: line.to_string(),
+    });
+    lines.chain([FromRank::StatusEnd]).collect()
 }

@@ -156,6 +156,7 @@ impl Bootstrap for InProcess {
             Notice::Finalized => "finalized".into(),
             Notice::Fault(text) => format!("fault {text}"),
             Notice::Status(status) => format!("status {status}"),
+            Notice::Deadlock(status) => format!("deadlock {status}"),
         };
         self.job_state().notices.push((self.rank, text));
         Ok(())

@@ -39,6 +39,8 @@ pub enum FromRank {
     },
     /// `status-end`: the status is complete.
     StatusEnd,
+    /// The status is that of a rank in a deadlock.
+    Deadlock,
     /// `put KEY VALUE`: store a value in the job's key-value store.
     Put {
         /// Its key.
@@ -80,6 +82,7 @@ impl fmt::Display for FromRank {
             FromRank::Fault { text } => write!(f, "fault {}", one_line(text)),
             FromRank::Status { text } => write!(f, "status {}", one_line(text)),
             FromRank::StatusEnd => write!(f, "status-end"),
+            FromRank::Deadlock => write!(f, "deadlock"),
             FromRank::Put { key, value } => write!(f, "put {key} {value}"),
             FromRank::Get { key } => write!(f, "get {key}"),
             FromRank::Fence => write!(f, "fence"),
@@ -111,6 +114,7 @@ impl FromStr for FromRank {
             "fault" => FromRank::Fault { text: text() },
             "status" => FromRank::Status { text: text() },
             "status-end" => FromRank::StatusEnd,
+            "deadlock" => FromRank::Deadlock,
             "put" => {
                 let (key, value) = key_and_value(rest);
                 FromRank::Put { key, value }

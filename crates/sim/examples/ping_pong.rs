@@ -1,4 +1,4 @@
-//! How fast ranks take turns: letters there and back between two coroutines.
+//! The speed of turns: letters back and forth between two coroutines.
 //!
 //!     cargo run --release -p sim --example ping_pong
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 use sim::coroutines::{Plan, run};
 use sim::{Clock, Model};
 
-/// How many letters lie in each box.
+/// The number of letters in each box.
 struct Post([u64; 2]);
 
 impl Model for Post {

@@ -1,4 +1,4 @@
-//! Ranks as coroutines of one process: ten thousand of them fit on one machine.
+//! Ranks as coroutines of one process: one machine runs ten thousand of them.
 
 use std::cell::Cell;
 use std::io;
@@ -8,34 +8,36 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use crate::memory::{Memory, Shared};
+use crate::memory::{Memory, WorldMemory};
 use crate::turn::{Baton, Turn};
 use crate::world::{Clock, Model, World};
 
-/// What a world of coroutines is made with.
+/// The parameters of a world of coroutines.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    /// The number of ranks.
     pub ranks: u32,
+    /// The seed of everything random.
     pub seed: u64,
-    /// Bytes of each rank's stack.
+    /// The size of each rank's stack, in bytes.
     pub stack: usize,
 }
 
-/// Runs `body` once for each rank, in virtual time. The answer is what each returned, and how
-/// many events there were.
+/// Runs `body` once for each rank, in virtual time. Returns the results of the ranks and the number
+/// of events.
 pub fn run<M: Model + 'static, R: 'static>(
     plan: Plan,
-    model: impl FnOnce(Shared) -> M,
+    model: impl FnOnce(WorldMemory) -> M,
     body: impl Fn(Turn<M>) -> R + 'static,
 ) -> io::Result<(Vec<R>, u64)> {
     let (answers, handled, ()) = run_then(plan, model, body, |_| ())?;
     Ok((answers, handled))
 }
 
-/// The same, with a last look at what the ranks shared.
+/// Runs `body` once for each rank, like [`run`], and then `last` on the model.
 pub fn run_then<M: Model + 'static, R: 'static, T>(
     plan: Plan,
-    model: impl FnOnce(Shared) -> M,
+    model: impl FnOnce(WorldMemory) -> M,
     body: impl Fn(Turn<M>) -> R + 'static,
     then: impl FnOnce(&mut M) -> T,
 ) -> io::Result<(Vec<R>, u64, T)> {
@@ -58,7 +60,7 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
             };
             // SAFETY: the world outlives all coroutines, and only one of them runs at a time.
             let turn = unsafe { Turn::new(world_at, rank, Box::new(baton)) };
-            // It begins its first turn like any other.
+            // The first turn begins like any other.
             turn.settle().ok();
             body(turn)
         });
@@ -84,13 +86,13 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
 
 struct Switch {
     yielder: NonNull<Yielder<(), u32>>,
-    /// Who runs after a coroutine that ends.
+    /// The rank that runs after a coroutine that ends.
     after: Rc<Cell<Option<u32>>>,
 }
 
 impl Baton for Switch {
     fn pass(&self, to: u32) {
-        // SAFETY: the yielder lives for as long as its coroutine, inside which we are.
+        // SAFETY: the yielder lives as long as its coroutine, inside which this runs.
         unsafe { self.yielder.as_ref() }.suspend(to);
     }
 

@@ -1,6 +1,7 @@
-//! A heap in the memory of a world: the smallest first. Four children a node, so that a look down touches few lines.
+//! A min-heap in the memory of a world. Each node has four children, so that a descent touches few
+//! cache lines.
 
-use crate::memory::{Shared, Vec};
+use crate::memory::{Vec, WorldMemory};
 
 pub(crate) struct Heap<T> {
     items: Vec<T>,
@@ -9,7 +10,7 @@ pub(crate) struct Heap<T> {
 const CHILDREN: usize = 4;
 
 impl<T: Ord + Copy> Heap<T> {
-    pub(crate) fn new(memory: Shared) -> Heap<T> {
+    pub(crate) fn new(memory: WorldMemory) -> Heap<T> {
         Heap {
             items: Vec::new_in(memory),
         }

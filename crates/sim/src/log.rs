@@ -1,7 +1,8 @@
-//! What is kept of a run for who looks at it when it is over: entries of a few words each, one after the other, in the
-//! memory of the world. Who has the world's file reads them there, even if all ranks have been killed.
+//! Logs of a run: entries of a few words each, in the memory of the world. A reader with the
+//! world's file finds them after the run, even if all ranks were killed.
 //!
-//! What must always hold: an entry counts once it is whole; a reader believes nothing that it reads.
+//! What must always hold: an entry counts only once it is whole; a reader trusts nothing that it
+//! reads.
 
 use std::alloc::Layout;
 use std::fs::File;
@@ -12,50 +13,52 @@ use std::os::unix::fs::FileExt;
 
 use allocator_api2::alloc::Allocator;
 
-use crate::memory::{Header, ROOM, Shared};
+use crate::memory::{Header, ROOM, WorldMemory};
 
-/// Logs that a world has room for.
+/// The number of logs of a world.
 pub const SLOTS: usize = 4;
 
-/// Where the header says what a log is.
+/// The place of a log in the header.
 #[repr(C)]
 pub(crate) struct Slot {
-    /// From the beginning of the memory; 0 is none.
+    /// The offset of the first chunk from the beginning of the memory; 0 is none.
     first: std::cell::Cell<u64>,
     lost: std::cell::Cell<u64>,
 }
 
-/// Entries are kept in pieces of so many bytes.
+/// The size of a chunk of entries, in bytes.
 const CHUNK: usize = 64 << 10;
-/// A piece begins with where the next one is, from the beginning of the memory, and how many entries it has.
+/// The words at the start of a chunk: the offset of the next chunk from the beginning of the
+/// memory, and the number of entries.
 const HEAD: usize = 2;
 
 const fn capacity(words: usize) -> usize {
     (CHUNK / 8 - HEAD) / words
 }
 
-/// The end of a log that is written, with entries of `N` words.
+/// The writing end of a log, with entries of `N` words.
 pub struct Log<const N: usize> {
-    memory: Shared,
+    memory: WorldMemory,
     slot: usize,
-    /// The piece that is being filled, from the beginning of the memory.
+    /// The offset of the chunk that is being filled, from the beginning of the memory.
     last: u64,
     used: usize,
-    /// How many more entries it takes.
+    /// The number of entries that it still takes.
     left: u64,
 }
 
-/// A log as it is found afterwards.
+/// The contents of a log.
 #[derive(Debug, Default, PartialEq)]
-pub struct Kept<const N: usize> {
+pub struct LogContents<const N: usize> {
+    /// The entries, in order.
     pub entries: Vec<[u64; N]>,
-    /// Entries that came when it was full.
+    /// The number of entries that did not fit.
     pub lost: u64,
 }
 
 impl<const N: usize> Log<N> {
-    /// A log in one of the slots of a world, of at most so many entries.
-    pub fn new(memory: Shared, slot: usize, most: u64) -> Log<N> {
+    /// Opens the log in a slot of a world, for at most `most` entries.
+    pub fn new(memory: WorldMemory, slot: usize, most: u64) -> Log<N> {
         const { assert!(N > 0 && capacity(N) > 0) };
         Log {
             memory,
@@ -70,6 +73,7 @@ impl<const N: usize> Log<N> {
         &self.memory.header().logs[self.slot]
     }
 
+    /// Appends an entry, or counts it as lost if the log is full.
     #[inline]
     pub fn push(&mut self, entry: [u64; N]) {
         if self.left == 0 || (self.last == 0 || self.used == capacity(N)) && !self.grow() {
@@ -98,24 +102,25 @@ impl<const N: usize> Log<N> {
         };
         let chunk = piece.cast::<u64>().as_ptr();
         let offset = self.memory.offset(chunk);
-        // SAFETY: it was handed out just now, and is larger than the head.
+        // SAFETY: just allocated, and larger than the head.
         unsafe { chunk.cast::<[u64; HEAD]>().write([0; HEAD]) };
         match self.last {
             0 => self.slot().first.set(offset),
-            // SAFETY: the last piece is ours.
+            // SAFETY: the last chunk belongs to this log.
             last => unsafe { self.memory.at(last).write(offset) },
         }
         (self.last, self.used) = (offset, 0);
         true
     }
 
-    /// What it holds; it is empty from then on.
-    pub fn take(&mut self) -> Kept<N> {
+    /// Takes all entries; the log is then empty.
+    pub fn take(&mut self) -> LogContents<N> {
         let memory = self.memory;
         let slot = self.slot();
         let reader = Reader::<N, _> {
             fetch: |at: u64, into: &mut [u8]| {
-                // SAFETY: the offsets are those of this log's pieces, which are as long as what is asked for.
+                // SAFETY: the offsets are those of this log's chunks, which have the lengths asked
+                // for.
                 unsafe {
                     let from = memory.at(at).cast::<u8>();
                     std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
@@ -133,8 +138,9 @@ impl<const N: usize> Log<N> {
     }
 }
 
-/// The log in a slot of the world in this file, of at most so many entries. Nothing may be running in it any more.
-pub fn read<const N: usize>(world: &File, slot: usize, most: u64) -> io::Result<Kept<N>> {
+/// Reads the log, of at most `most` entries, in a slot of the world in this file. No rank may be
+/// running in the world.
+pub fn read<const N: usize>(world: &File, slot: usize, most: u64) -> io::Result<LogContents<N>> {
     let mut words = [0; 16];
     let at = offset_of!(Header, logs) + slot * size_of::<Slot>();
     world.read_exact_at(&mut words, at as u64)?;
@@ -154,7 +160,7 @@ struct Reader<const N: usize, F> {
 }
 
 impl<const N: usize, F: FnMut(u64, &mut [u8]) -> io::Result<()>> Reader<N, F> {
-    fn read(mut self, first: u64, lost: u64) -> io::Result<Kept<N>> {
+    fn read(mut self, first: u64, lost: u64) -> io::Result<LogContents<N>> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it has been written over");
         let mut entries = Vec::new();
         let mut bytes = vec![0; CHUNK];
@@ -165,7 +171,7 @@ impl<const N: usize, F: FnMut(u64, &mut [u8]) -> io::Result<()>> Reader<N, F> {
             }
             (self.fetch)(at, &mut bytes)?;
             let [next, used] = [0, 8].map(|at| word(&bytes, at));
-            // A piece before another one is full, so that a circle ends at the limit.
+            // Every chunk but the last is full, so that a cycle ends at the limit.
             let full = used == capacity(N) as u64;
             let too_many = used > self.most.saturating_sub(entries.len() as u64);
             if used > capacity(N) as u64 || next != 0 && !full || too_many {
@@ -177,7 +183,7 @@ impl<const N: usize, F: FnMut(u64, &mut [u8]) -> io::Result<()>> Reader<N, F> {
             }));
             at = next;
         }
-        Ok(Kept { entries, lost })
+        Ok(LogContents { entries, lost })
     }
 }
 
@@ -197,13 +203,13 @@ mod tests {
         let memory = Memory::private().unwrap();
         let most = 2 * capacity(3) as u64 + 5;
         let mut log = Log::<3>::new(memory.shared(), 1, most);
-        assert_eq!(log.take(), Kept::default());
+        assert_eq!(log.take(), LogContents::default());
         let entries: Vec<[u64; 3]> = (0..most + 7).map(|n| [n, n * n, !n]).collect();
         entries.iter().for_each(|entry| log.push(*entry));
         let kept = log.take();
         assert_eq!(kept.entries, entries[..most as usize]);
         assert_eq!(kept.lost, 7);
-        assert_eq!(log.take(), Kept::default());
+        assert_eq!(log.take(), LogContents::default());
     }
 
     #[test]
@@ -217,12 +223,12 @@ mod tests {
         entries.iter().for_each(|entry| log.push(*entry));
         let file = File::from(file);
         assert_eq!(read::<2>(&file, 2, most).unwrap().entries, entries);
-        assert_eq!(read::<2>(&file, 3, most).unwrap(), Kept::default());
-        // Its first piece follows itself, and then lies nowhere.
+        assert_eq!(read::<2>(&file, 3, most).unwrap(), LogContents::default());
+        // Its first chunk is followed by itself, and then by an offset outside the memory.
         let shared = memory.shared();
         let slot = &shared.header().logs[2];
         let first = slot.first.get();
-        // SAFETY: the piece is this test's.
+        // SAFETY: the chunk belongs to this test.
         unsafe { memory.shared().at(first).write(first) };
         assert!(read::<2>(&file, 2, most).is_err());
         slot.first.set(1 << 60);

@@ -1,8 +1,8 @@
-//! The memory that a world lives in.
+//! The memory of a world.
 //!
-//! One mapping from which pieces are handed out by powers of two, and taken back for the next of the same size. Ranks that
-//! are processes map the same file at the same address, so what points into it means the same to all of them. Only who
-//! holds the baton allocates.
+//! It is one mapping. Pieces are allocated in sizes that are powers of two, and reused for the same
+//! size. Ranks that are processes map the same file at the same address, so pointers into it are
+//! valid in all of them. Only the holder of the baton allocates.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -16,22 +16,22 @@ use allocator_api2::alloc::{AllocError, Allocator};
 use crate::log::{SLOTS, Slot};
 
 /// A vector in the memory of a world.
-pub type Vec<T> = allocator_api2::vec::Vec<T, Shared>;
+pub type Vec<T> = allocator_api2::vec::Vec<T, WorldMemory>;
 /// A box in the memory of a world.
-pub type Box<T> = allocator_api2::boxed::Box<T, Shared>;
+pub type Box<T> = allocator_api2::boxed::Box<T, WorldMemory>;
 
-/// Where processes map it: far from where the system puts anything by itself.
+/// The address at which processes map it: far from all addresses that the system chooses.
 const ADDRESS: usize = 0x1000_0000_0000;
-/// The most that a world can grow to, in bytes. Only what is used takes memory.
+/// The largest size of a world, in bytes. Only touched pages take memory.
 pub(crate) const ROOM: usize = 64 << 30;
-/// The smallest piece.
+/// The smallest piece, in bytes.
 const LEAST: usize = 16;
 const CLASSES: usize = 40;
 
-/// What stands at the beginning.
+/// The beginning of the memory.
 #[repr(C)]
 pub(crate) struct Header {
-    /// 0: nobody has begun to build a world here; 1: somebody builds; 2: it is there.
+    /// The progress of building the world: 0, not begun; 1, begun; 2, done.
     pub(crate) built: AtomicU32,
     /// The core that the processes share.
     pub(crate) core: Cell<u32>,
@@ -47,17 +47,18 @@ struct Free {
     next: *mut Free,
 }
 
-/// A way to the memory of a world. It stays mapped until the process ends or its [`Memory`] is dropped.
+/// A handle to the memory of a world, which stays mapped until the process ends or its [`Memory`]
+/// is dropped.
 #[derive(Clone, Copy)]
-pub struct Shared(NonNull<Header>);
+pub struct WorldMemory(NonNull<Header>);
 
-impl Shared {
+impl WorldMemory {
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the header stands there for as long as the memory is mapped.
+        // SAFETY: the header exists as long as the memory is mapped.
         unsafe { self.0.as_ref() }
     }
 
-    /// What lies so many bytes behind the beginning; `offset` the other way round.
+    /// The address at an offset from the beginning; `offset` is the inverse.
     pub(crate) fn at(&self, offset: u64) -> *mut u64 {
         self.0
             .as_ptr()
@@ -73,20 +74,20 @@ impl Shared {
 
 /// The mapping.
 pub struct Memory {
-    shared: Shared,
+    shared: WorldMemory,
 }
 
 impl Memory {
-    /// For the coroutines of this process.
+    /// Memory for the coroutines of this process.
     pub fn private() -> io::Result<Memory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let base = map(0, flags, -1)?;
         Ok(Memory::begin(base))
     }
 
-    /// A file that processes can map.
+    /// Creates a file that processes can map.
     pub fn create() -> io::Result<OwnedFd> {
-        // SAFETY: the name is a C string; a new descriptor is ours alone.
+        // SAFETY: the name is a C string; a new descriptor has no other owner.
         let file = unsafe {
             let fd = libc::memfd_create(c"fishplate-world".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {
@@ -94,44 +95,45 @@ impl Memory {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        // SAFETY: a plain call on a descriptor that is open.
+        // SAFETY: a plain call on an open descriptor.
         match unsafe { libc::ftruncate(file.as_raw_fd(), ROOM as libc::off_t) } {
             0 => Ok(file),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// The same file's memory, at the address that all processes have it at.
+    /// Maps a file made by [`create`](Memory::create), at the address that all processes use.
     pub fn open(file: &OwnedFd) -> io::Result<Memory> {
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let base = map(ADDRESS, flags, file.as_raw_fd())?;
         if base.as_ptr() as usize != ADDRESS {
-            // SAFETY: it was mapped just now and nobody uses it.
+            // SAFETY: mapped just now, and unused.
             unsafe { libc::munmap(base.as_ptr().cast(), ROOM) };
             let what = format!("memory at {ADDRESS:#x}, where all ranks must have it, is in use");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
         }
         Ok(Memory {
-            shared: Shared(base),
+            shared: WorldMemory(base),
         })
     }
 
     fn begin(base: NonNull<Header>) -> Memory {
-        let shared = Shared(base);
+        let shared = WorldMemory(base);
         shared.prepare();
         Memory { shared }
     }
 
-    pub fn shared(&self) -> Shared {
+    /// A handle to this memory.
+    pub fn shared(&self) -> WorldMemory {
         self.shared
     }
 }
 
-impl Shared {
-    /// Makes fresh memory ready to be handed out. To be done once, by who builds the world.
+impl WorldMemory {
+    /// Prepares fresh memory for allocation. Called once, by the builder of the world.
     pub(crate) fn prepare(&self) {
         let base = self.0.as_ptr();
-        // SAFETY: fresh memory is all zeroes, which is an empty header; nobody else uses it yet.
+        // SAFETY: fresh memory is all zeroes, which is an empty header; it has no other user yet.
         unsafe {
             let first = (base as usize + size_of::<Header>()).next_multiple_of(64);
             (*base).next.set(first);
@@ -142,14 +144,16 @@ impl Shared {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was mapped by us with this length; the worlds in it are gone, or belong to who comes after.
+        // SAFETY: mapped by us with this length; the worlds in it have ended, or belong to later
+        // users.
         unsafe { libc::munmap(self.shared.0.as_ptr().cast(), ROOM) };
     }
 }
 
 fn map(address: usize, flags: i32, fd: i32) -> io::Result<NonNull<Header>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the address is 0 or protected by MAP_FIXED_NOREPLACE, so nothing that is mapped is touched.
+    // SAFETY: the address is 0, or protected by MAP_FIXED_NOREPLACE, so no existing mapping is
+    // changed.
     let base = unsafe { libc::mmap(address as *mut _, ROOM, protection, flags, fd, 0) };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -163,9 +167,10 @@ fn class(layout: Layout) -> Option<usize> {
     (class < CLASSES).then_some(class)
 }
 
-// SAFETY: pieces come from one bump pointer or from the list of pieces of the same size class given back, so no two that are
-// alive overlap; they are aligned to their size up to a line, which is at least what was asked for (checked).
-unsafe impl Allocator for Shared {
+// SAFETY: pieces come from one bump pointer or from the list of freed pieces of their size class,
+// so no two live pieces overlap; they are aligned to their size up to a cache line, which is at
+// least the alignment asked for (checked).
+unsafe impl Allocator for WorldMemory {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let class = class(layout).ok_or(AllocError)?;
         let header = self.header();
@@ -180,7 +185,7 @@ unsafe impl Allocator for Shared {
             header.next.set(start + bytes);
             start as *mut u8
         } else {
-            // SAFETY: what stands in the list was given back and holds the link.
+            // SAFETY: a piece in the list was freed and holds the link.
             header.free[class].set(unsafe { (*free).next });
             free.cast()
         };
@@ -192,7 +197,7 @@ unsafe impl Allocator for Shared {
         let Some(class) = class(layout) else { return };
         let list = &self.header().free[class];
         let piece = piece.cast::<Free>().as_ptr();
-        // SAFETY: the piece is ours again, aligned, and large enough for the link.
+        // SAFETY: the piece has been given back; it is aligned, and large enough for the link.
         unsafe { (*piece).next = list.get() };
         list.set(piece);
     }

@@ -1,5 +1,5 @@
-//! Ranks as processes: any program, unmodified. There is no process that schedules: whoever has the baton works out who
-//! comes next and wakes it. All share one core, where handing over costs least.
+//! Ranks as processes: any program, unmodified. No process schedules: the holder of the baton
+//! computes its successor and wakes it. All share one core, where handing over is fastest.
 
 use std::cell::Cell;
 use std::io;
@@ -7,46 +7,50 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::memory::{Box as SharedBox, Memory, Shared, Vec};
+use crate::memory::{Box as SharedBox, Memory, Vec, WorldMemory};
 use crate::turn::{Baton, Turn};
 use crate::world::{Clock, Model, World};
 
-/// What stands in the memory of a world of processes.
-struct Stage<M: Model> {
+/// The contents of the memory of a world of processes.
+struct JobMemory<M: Model> {
     world: World<M>,
     relay: Relay,
 }
 
 struct Relay {
-    /// One word for each rank: 1 if it has been given the baton and has not noticed yet.
+    /// One word for each rank: 1 if it was given the baton and has not noticed yet.
     given: Vec<AtomicU32>,
     holder: AtomicU32,
-    /// Counts handovers.
+    /// The number of handovers.
     passed: AtomicU64,
-    /// The handover for which it has been said that the holder does not come back.
+    /// The handover whose holder has been reported as stuck.
     told: AtomicU64,
 }
 
-/// A rank's place in a job of processes.
+/// The parameters of a rank in a job of processes.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Participant {
+    /// The number of the rank.
     pub rank: u32,
+    /// The number of ranks.
     pub ranks: u32,
+    /// The seed of everything random.
     pub seed: u64,
-    /// Is called, in one of the ranks that wait, with the rank that has run for [`LONG`] seconds without giving way.
+    /// Called in one waiting rank, with the number of a rank that has run for [`LONG`] seconds
+    /// without yielding.
     pub stuck: fn(u32),
 }
 
-/// Seconds of real time after which a rank that does not give way is named.
+/// The wall-clock time after which a rank that does not yield is reported, in seconds.
 pub const LONG: u64 = 10;
 
-/// Joins the world in this file, which the first to come builds.
+/// Joins the world in this file, which the first rank to come builds.
 pub fn join<M: Model + 'static>(
     file: &OwnedFd,
-    place: Place,
-    model: impl FnOnce(Shared) -> M,
+    place: Participant,
+    model: impl FnOnce(WorldMemory) -> M,
 ) -> io::Result<Turn<M>> {
-    // The world ends with the process: what stands in it may be used until then.
+    // The world ends with the process, so its contents may be used until then.
     let memory = std::mem::ManuallyDrop::new(Memory::open(file)?);
     let shared = memory.shared();
     let header = shared.header();
@@ -60,8 +64,9 @@ pub fn join<M: Model + 'static>(
         futex_wait(&header.built, 1, 1000);
     }
     pin(header.core.get());
-    let stage: *mut Stage<M> = header.root.get().cast();
-    // SAFETY: the builder has put a stage of this type there (all ranks run the same library), and it stays.
+    let stage: *mut JobMemory<M> = header.root.get().cast();
+    // SAFETY: the builder has put contents of this type there (all ranks run the same library), and
+    // they stay.
     let (relay, world) = unsafe { (&(*stage).relay, NonNull::from(&mut (*stage).world)) };
     if place.rank as usize >= relay.given.len() {
         return Err(io::Error::other("the world was made for fewer ranks"));
@@ -79,11 +84,11 @@ pub fn join<M: Model + 'static>(
     Ok(turn)
 }
 
-fn build<M: Model>(shared: Shared, place: Place, model: impl FnOnce(Shared) -> M) {
+fn build<M: Model>(shared: WorldMemory, place: Participant, model: impl FnOnce(WorldMemory) -> M) {
     shared.prepare();
     let mut given = Vec::new_in(shared);
     given.extend((0..place.ranks).map(|_| AtomicU32::new(0)));
-    let stage = Stage {
+    let stage = JobMemory {
         world: World {
             clock: Clock::new(shared, place.ranks, place.seed),
             model: model(shared),
@@ -97,7 +102,7 @@ fn build<M: Model>(shared: Shared, place: Place, model: impl FnOnce(Shared) -> M
     };
     let stage = SharedBox::leak(SharedBox::new_in(stage, shared));
     let header = shared.header();
-    // SAFETY: a plain question; it fails on no system that we run on.
+    // SAFETY: a plain call, which fails on no system that we run on.
     header
         .core
         .set(unsafe { libc::sched_getcpu() }.max(0) as u32);
@@ -110,7 +115,7 @@ struct Runner {
     relay: &'static Relay,
     rank: u32,
     stuck: fn(u32),
-    /// This rank built the world, so the baton begins with it.
+    /// This rank built the world, and is the first to have the baton.
     first: Cell<bool>,
 }
 
@@ -166,13 +171,13 @@ impl Baton for Runner {
     }
 }
 
-/// False if the time ran out.
+/// Waits on a futex. False: the time limit has passed.
 fn futex_wait(word: &AtomicU32, value: u32, millis: i64) -> bool {
     let time = libc::timespec {
         tv_sec: millis / 1000,
         tv_nsec: millis % 1000 * 1_000_000,
     };
-    // SAFETY: the word and the time live across the call, which changes neither.
+    // SAFETY: the word and the time outlive the call, which changes neither.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -186,11 +191,12 @@ fn futex_wait(word: &AtomicU32, value: u32, millis: i64) -> bool {
 }
 
 fn futex_wake(word: &AtomicU32, most: i32) {
-    // SAFETY: the call only wakes who waits on the word.
+    // SAFETY: the call only wakes waiters.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, most) };
 }
 
-/// To one core; where that is refused, handing over takes longer and nothing else changes.
+/// Pins this process to a core. Where that is refused, handing over takes longer and nothing else
+/// changes.
 fn pin(core: u32) {
     // SAFETY: an empty set is a valid one, and the call reads it only.
     unsafe {

@@ -1,13 +1,16 @@
-//! Numbers that look random and follow from a seed (SplitMix64).
+//! A generator of pseudorandom numbers (SplitMix64).
 
+/// A generator of pseudorandom numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
 impl Random {
+    /// A generator whose numbers follow from `seed`.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
+    /// The next 64 bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,12 +18,12 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Below `bound`, which must not be 0.
+    /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True `parts` times in a million.
+    /// True with a probability of `parts` per million.
     pub fn happens(&mut self, parts: u32) -> bool {
         parts > 0 && self.below(1_000_000) < u64::from(parts)
     }

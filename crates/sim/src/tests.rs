@@ -1,10 +1,10 @@
 use std::os::fd::OwnedFd;
 
 use crate::coroutines::{Plan, run};
-use crate::memory::{Memory, Shared, Vec};
+use crate::memory::{Memory, Vec, WorldMemory};
 use crate::{Clock, Deadlock, Model, Time, Turn};
 
-/// Letters that take 1,000 ps, and a log of what happened when.
+/// A model of letters that take 1,000 ps, with a log of events.
 struct Post {
     boxes: Vec<Vec<u64>>,
     log: Vec<(Time, u32, u64)>,
@@ -26,7 +26,7 @@ impl Model for Post {
     }
 }
 
-fn post(ranks: u32) -> impl FnOnce(Shared) -> Post {
+fn post(ranks: u32) -> impl FnOnce(WorldMemory) -> Post {
     move |memory| {
         let mut boxes = Vec::new_in(memory);
         boxes.extend((0..ranks).map(|_| Vec::new_in(memory)));
@@ -62,7 +62,7 @@ const PLAN: Plan = Plan {
     stack: 64 << 10,
 };
 
-/// There and back `rounds` times; the time at the end.
+/// Sends a letter back and forth `rounds` times; returns the time at the end.
 fn ping_pong(turn: &Turn<Post>, rounds: u64) -> Time {
     let peer = 1 - turn.rank();
     for round in 0..rounds {
@@ -80,7 +80,7 @@ fn ping_pong(turn: &Turn<Post>, rounds: u64) -> Time {
 #[test]
 fn a_ping_pong_takes_what_its_steps_take() {
     let (times, events) = run(PLAN, post(2), |turn| ping_pong(&turn, 10)).unwrap();
-    // 100 to send and 1,000 on the way, each direction.
+    // 100 to send and 1,000 in flight, in each direction.
     assert_eq!(times, [22_000, 21_000]);
     assert_eq!(events, 20);
 }
@@ -142,13 +142,13 @@ fn a_deadline_ends_a_wait() {
 #[test]
 fn processes_see_what_coroutines_see() {
     let file: OwnedFd = Memory::create().unwrap();
-    let place = |rank| crate::process::Place {
+    let place = |rank| crate::process::Participant {
         rank,
         ranks: 2,
         seed: 1,
         stuck: |_| {},
     };
-    // SAFETY: the child does nothing but the ping-pong, and leaves without running what the parent would run.
+    // SAFETY: the child runs the ping-pong only, and exits without the parent's destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let turn = crate::process::join(&file, place(1), post(2)).unwrap();

@@ -1,25 +1,25 @@
-//! A rank's turn: how it uses the world, lets others go first, and waits.
+//! A rank's turn: its access to the world, its waits, and its yielding to earlier ranks.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::world::{Clock, Model, Next, Time, World};
 
-/// How the right to run gets from one rank to another.
+/// The transfer of the right to run between ranks.
 pub trait Baton {
-    /// Gives it to `to` and comes back with it.
+    /// Passes the baton to `to`; returns once this rank has it again.
     fn pass(&self, to: u32);
-    /// Gives it away for good; to nobody if all have left.
+    /// Passes the baton for ever; `None`: all ranks have left.
     fn leave(&self, to: Option<u32>);
-    /// Ranks have memory of their own, which only they can touch.
+    /// True if ranks are processes, with private memory.
     fn is_private(&self) -> bool;
 }
 
-/// All ranks wait, and nothing will ever happen.
+/// The error of a wait that cannot end: all ranks wait, and no event is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock;
 
-/// A rank's hold on the world.
+/// A rank's access to the world.
 pub struct Turn<M: Model> {
     world: NonNull<World<M>>,
     rank: u32,
@@ -28,8 +28,11 @@ pub struct Turn<M: Model> {
 }
 
 impl<M: Model> Turn<M> {
+    /// A rank's access to a world.
+    ///
     /// # Safety
-    /// The world stays for as long as the turn does, and only who holds the baton calls methods of its turn.
+    /// The world must live as long as the turn, and only the holder of the baton may call its
+    /// methods.
     pub(crate) unsafe fn new(world: NonNull<World<M>>, rank: u32, baton: Box<dyn Baton>) -> Self {
         Turn {
             world,
@@ -39,6 +42,7 @@ impl<M: Model> Turn<M> {
         }
     }
 
+    /// The number of the rank.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -47,18 +51,18 @@ impl<M: Model> Turn<M> {
     #[allow(clippy::mut_from_ref)]
     #[inline]
     fn world(&self) -> &mut World<M> {
-        // SAFETY: whoever calls holds the baton, so nobody else is inside; the methods below let the reference go before
-        // they pass the baton on, and `with` does not let it out.
+        // SAFETY: the caller holds the baton, so no other rank is inside; the methods below drop
+        // the reference before they pass the baton on, and `with` does not let it escape.
         unsafe { &mut *self.world.as_ptr() }
     }
 
-    /// This rank's clock.
+    /// The time of this rank's clock.
     #[inline]
     pub fn now(&self) -> Time {
         self.world().clock.of(self.rank)
     }
 
-    /// Time passes for this rank: it has worked.
+    /// Advances this rank's clock by the time of some work.
     #[inline]
     pub fn spend(&self, time: Time) {
         let clock = &mut self.world().clock;
@@ -66,7 +70,7 @@ impl<M: Model> Turn<M> {
         clock.advance(self.rank, at);
     }
 
-    /// Lets everything happen that is earlier than this rank's clock.
+    /// Lets all events and ranks go first that are earlier than this rank's clock.
     #[inline]
     pub fn settle(&self) -> Result<(), Deadlock> {
         let clock = &mut self.world().clock;
@@ -75,24 +79,24 @@ impl<M: Model> Turn<M> {
             model.resume(self.rank, clock);
             return Ok(());
         }
-        clock.queue_up(self.rank);
+        clock.yield_turn(self.rank);
         self.go_on()
     }
 
-    /// Uses what is shared, at this rank's time. `settle` comes first wherever order matters.
+    /// Accesses the model, at this rank's time. Call `settle` first wherever order matters.
     #[inline]
     pub fn with<R>(&self, then: impl FnOnce(&mut M, &mut Clock<M::Event>) -> R) -> R {
         let World { clock, model } = self.world();
         then(model, clock)
     }
 
-    /// Waits until an event wakes this rank, or until a time.
+    /// Waits until an event wakes this rank, or until the time `until`.
     pub fn wait(&self, until: Option<Time>) -> Result<(), Deadlock> {
-        self.world().clock.lie_down(self.rank, until);
+        self.world().clock.suspend(self.rank, until);
         self.go_on()
     }
 
-    /// Lets others run until it is this rank's turn again.
+    /// Lets other ranks run until it is this rank's turn again.
     #[inline(never)]
     fn go_on(&self) -> Result<(), Deadlock> {
         loop {
@@ -115,7 +119,7 @@ impl<M: Model> Turn<M> {
         }
     }
 
-    /// This rank takes no more turns.
+    /// Ends this rank's turns.
     pub fn leave(&self) {
         if self.left.replace(true) {
             return;

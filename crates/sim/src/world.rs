@@ -1,47 +1,67 @@
-//! The world: what is to happen, in order, and whose turn it is.
+//! The world: the pending events in order, and the rank whose turn it is.
 
 use crate::Random;
 use crate::heap::Heap;
-use crate::memory::{Shared, Vec};
+use crate::memory::{Vec, WorldMemory};
 
-/// Picoseconds since the beginning.
+/// Virtual time, in picoseconds since the beginning.
 pub type Time = u64;
 
-/// What ranks share, beside time.
+/// The state that ranks share, beside time.
+///
+/// ```
+/// use sim::{Clock, Model};
+///
+/// /// A machine in which every event wakes a rank.
+/// struct Bell;
+///
+/// impl Model for Bell {
+///     type Event = u32;
+///
+///     fn handle(&mut self, rank: u32, clock: &mut Clock<u32>) {
+///         clock.wake(rank);
+///     }
+/// }
+/// ```
 pub trait Model: Sized {
-    /// What can happen. It lies in the memory of the world, and may hold nothing that points out of it.
+    /// An event. It lies in the memory of the world, and may hold no pointer out of it.
     type Event: Copy;
 
-    /// An event's time has come. Ranks may be woken, and further events asked for.
+    /// Handles an event whose time has come. It may wake ranks and schedule further events.
     fn handle(&mut self, event: Self::Event, clock: &mut Clock<Self::Event>);
 
-    /// The rank whose own memory the event reads, if any: where ranks are processes, it is handled in that one.
+    /// The rank whose own memory the event reads, if any. If ranks are processes, the event is
+    /// handled in that rank's process.
     fn owner(&self, _: &Self::Event) -> Option<u32> {
         None
     }
 
-    /// A rank is about to go on, in its own process: now its own memory can be written to.
+    /// Called before a rank continues, in its own process, where its memory can be written to.
     fn resume(&mut self, _rank: u32, _clock: &mut Clock<Self::Event>) {}
 }
 
+/// A world: time and a model.
 pub struct World<M: Model> {
+    /// The events and ranks, by time.
     pub clock: Clock<M::Event>,
+    /// The state that ranks share.
     pub model: M,
 }
 
-/// Time: events and ranks, each with when it is due.
+/// The events and ranks of a world, each with its time.
 pub struct Clock<E> {
-    memory: Shared,
+    memory: WorldMemory,
     now: Time,
     events: Heap<Due<E>>,
     asked: u64,
     ready: Heap<Ready>,
     ranks: Vec<Rank>,
-    /// Ranks that have not left.
+    /// The number of ranks that have not left.
     present: u32,
     deadlock: bool,
+    /// The source of everything random.
     pub random: Random,
-    /// Events handled.
+    /// The number of events handled.
     pub handled: u64,
 }
 
@@ -83,35 +103,35 @@ struct Ready {
 #[derive(Clone, Copy)]
 struct Rank {
     at: Time,
-    /// Which entry among the ready counts; others of this rank are stale.
+    /// The number of the valid entry among the ready; other entries of this rank are stale.
     ticket: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It runs, or could.
+    /// Running, or able to run.
     Ready,
-    /// Until it is woken, or its deadline.
+    /// Waiting for an event, or for its deadline.
     Waiting,
     Gone,
 }
 
-/// What comes next.
+/// The next step of a world.
 pub(crate) enum Next<E> {
-    /// This event, which the clock no longer holds.
+    /// An event, which the clock no longer holds.
     Event(E),
     /// An event that only this rank's process can handle.
     Owned(u32),
     Rank(u32),
-    /// Nothing will ever happen, and these ranks wait.
+    /// No event is pending, and all ranks wait.
     Deadlock,
     /// All ranks have left.
     Over,
 }
 
 impl<E: Copy> Clock<E> {
-    pub(crate) fn new(memory: Shared, ranks: u32, seed: u64) -> Clock<E> {
+    pub(crate) fn new(memory: WorldMemory, ranks: u32, seed: u64) -> Clock<E> {
         let mut clock = Clock {
             memory,
             now: 0,
@@ -135,16 +155,17 @@ impl<E: Copy> Clock<E> {
         clock
     }
 
-    pub fn memory(&self) -> Shared {
+    /// The memory of the world.
+    pub fn memory(&self) -> WorldMemory {
         self.memory
     }
 
-    /// The time of the event that is being handled, or of the rank whose turn it is.
+    /// The time of the current event, or of the rank whose turn it is.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Asks for an event. What is asked for the past happens now.
+    /// Schedules an event. An event in the past happens now.
     #[inline]
     pub fn at(&mut self, at: Time, event: E) {
         self.asked += 1;
@@ -155,7 +176,7 @@ impl<E: Copy> Clock<E> {
         });
     }
 
-    /// A rank that waits goes on now.
+    /// Makes a waiting rank continue now.
     #[inline]
     pub fn wake(&mut self, rank: u32) {
         if self.ranks[rank as usize].state == State::Waiting {
@@ -163,11 +184,12 @@ impl<E: Copy> Clock<E> {
         }
     }
 
+    /// True if a rank waits.
     pub fn is_waiting(&self, rank: u32) -> bool {
         self.ranks[rank as usize].state == State::Waiting
     }
 
-    /// A rank's own clock.
+    /// The time of a rank's clock.
     #[inline]
     pub fn of(&self, rank: u32) -> Time {
         self.ranks[rank as usize].at
@@ -181,7 +203,7 @@ impl<E: Copy> Clock<E> {
         self.deadlock
     }
 
-    /// Among the ready ones from then on.
+    /// Adds a rank to the ready ones, at a time.
     fn enqueue(&mut self, rank: u32, at: Time) {
         let entry = &mut self.ranks[rank as usize];
         entry.ticket = entry.ticket.wrapping_add(1);
@@ -194,13 +216,13 @@ impl<E: Copy> Clock<E> {
         });
     }
 
-    /// The rank whose turn it is gives it up, to go on at its own time.
-    pub(crate) fn queue_up(&mut self, rank: u32) {
+    /// Yields a rank's turn; it continues at its own time.
+    pub(crate) fn yield_turn(&mut self, rank: u32) {
         self.enqueue(rank, self.of(rank));
     }
 
-    /// The same, to go on when woken, or at a time.
-    pub(crate) fn lie_down(&mut self, rank: u32, until: Option<Time>) {
+    /// Ends a rank's turn until it is woken, or until a time.
+    pub(crate) fn suspend(&mut self, rank: u32, until: Option<Time>) {
         let entry = &mut self.ranks[rank as usize];
         entry.ticket = entry.ticket.wrapping_add(1);
         entry.state = State::Waiting;
@@ -218,7 +240,7 @@ impl<E: Copy> Clock<E> {
         self.present -= 1;
     }
 
-    /// May a rank that runs go on, because nothing is earlier?
+    /// True if a running rank may continue, because nothing is earlier.
     #[inline]
     pub(crate) fn is_first(&mut self, rank: u32) -> bool {
         let at = self.of(rank);
@@ -233,7 +255,7 @@ impl<E: Copy> Clock<E> {
         first
     }
 
-    /// Takes what comes next. `here`: the rank in whose process we are; none if all memory is at hand.
+    /// Takes the next step. `here`: the rank of this process; `None` if all memory is accessible.
     pub(crate) fn next(
         &mut self,
         here: Option<u32>,
@@ -271,7 +293,7 @@ impl<E: Copy> Clock<E> {
         }
     }
 
-    /// The rank that comes next takes its turn.
+    /// Begins the turn of a rank.
     pub(crate) fn begin_turn(&mut self, rank: u32) {
         self.ready.pop();
         let entry = &mut self.ranks[rank as usize];
@@ -279,7 +301,7 @@ impl<E: Copy> Clock<E> {
         self.now = entry.at;
     }
 
-    /// Nothing will ever happen: all who wait are told.
+    /// Ends all waits, with a deadlock.
     pub(crate) fn end_waiting(&mut self) {
         self.deadlock = true;
         for rank in 0..self.ranks.len() as u32 {

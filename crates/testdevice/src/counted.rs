@@ -1,9 +1,9 @@
-//! A node whose devices are counted: what is asked of them, whatever they are, and how often they wake their rank. For tests.
+//! A node that counts the requests to its devices, and the wake-ups of its rank.
 //!
-//! How often a rank is woken depends on how soon it sleeps again, unless it is always about to: a [`Counted::sleeper`] arms
-//! its devices before it asks anything of them, and once it has been woken, and waits for nothing but their events. So each
-//! thing that comes of what was asked for finds it armed, and counts. In virtual time, where there are no events, each wait
-//! counts after which the first look finds a completion.
+//! The number of wake-ups depends on how soon the rank sleeps again, unless it always sleeps: a
+//! [`Counted::sleeper`] arms its devices before each request and after each wake-up, and waits for
+//! their events only. Every effect of a request thus finds the devices armed, and counts. In
+//! virtual time, which has no events, each wait counts whose first poll finds a completion.
 
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,26 +15,34 @@ use device::{
     QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 
-/// A completion can be seen a little before its event, in nanoseconds.
+/// The longest delay of an event after its completion is visible, in nanoseconds.
 const EVENT_COMES: u64 = 20_000_000;
 
-/// What all devices of a rank have been asked for. Nothing in it depends on when something happened, but `woken`, unless
-/// the rank is a [`Counted::sleeper`]'s.
+/// The requests to all devices of a rank. Nothing here depends on timing, except `woken` of a rank
+/// without a [`Counted::sleeper`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// RDMA writes without immediate.
     pub writes: u64,
+    /// RDMA writes with immediate.
     pub writes_with_immediate: u64,
+    /// RDMA reads.
     pub reads: u64,
+    /// Sends.
     pub sends: u64,
+    /// Atomics.
     pub atomics: u64,
-    /// Of all of these: their payload, in bytes, and those that ask for a completion.
+    /// The payload of all requests, in bytes.
     pub bytes: u64,
+    /// Signaled requests.
     pub signaled: u64,
+    /// Receives posted.
     pub receives_posted: u64,
-    /// Completions taken of what peers sent, or wrote with immediate.
+    /// Completions of receives.
     pub received: u64,
+    /// Registrations of memory.
     pub registrations: u64,
-    /// How often the devices have woken the rank.
+    /// Wake-ups of the rank by its devices.
     pub woken: u64,
 }
 
@@ -57,7 +65,7 @@ impl Counts {
         self.signaled += u64::from(work.signaled);
     }
 
-    /// What has come since.
+    /// The difference to an earlier state.
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {
             writes: self.writes - before.writes,
@@ -75,32 +83,33 @@ impl Counts {
     }
 }
 
-/// What a node's devices have been asked for until now: read by whoever made it [`Counted`].
+/// The counts of a node so far, shared with the maker of its [`Counted`].
 pub type Counter = Arc<Mutex<Counts>>;
 
-/// Hands everything on to a node.
+/// A node that delegates to another and counts.
 pub struct Counted {
     node: RefCell<Box<dyn Node>>,
-    /// The device that is in use, and what each is.
+    /// The rail of the current device, and the attributes of each.
     rail: usize,
     attributes: Vec<Attributes>,
     counter: Counter,
     waking: Waking,
 }
 
-/// How the rank waits.
+/// The rank's means of waiting.
 enum Waking {
-    /// As its node lets it. True: it has waited, and not looked since.
+    /// The node's own wait. True: it has waited and not polled since.
     ByNode(bool),
     ByEvents {
         events: OwnedFd,
         armed: bool,
-        /// Whether it sleeps now.
+        /// True while it sleeps.
         asleep: Arc<AtomicBool>,
     },
 }
 
 impl Counted {
+    /// Counts the requests to the devices of `node`.
     pub fn new(node: Box<dyn Node>, counter: Counter) -> Counted {
         let mut node = node;
         let rails = 0..node.rails();
@@ -114,7 +123,8 @@ impl Counted {
         }
     }
 
-    /// A node that sleeps whenever its rank waits, and says so in `asleep`, if its devices have events.
+    /// Counts like [`new`](Counted::new). If the devices have events, the rank sleeps in every
+    /// wait, and sets `asleep` meanwhile.
     pub fn sleeper(
         node: Box<dyn Node>,
         counter: Counter,
@@ -131,7 +141,7 @@ impl Counted {
         Ok(counted)
     }
 
-    /// Arms the devices, if they have said something since they were.
+    /// Arms the devices, if they are not armed.
     fn arm_anew(&mut self) -> Result<()> {
         if let Waking::ByEvents { armed, .. } = &mut self.waking
             && !std::mem::replace(armed, true)
@@ -196,7 +206,7 @@ impl Device for Counted {
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         self.count(|counts| counts.registrations += 1);
-        // SAFETY: what the caller has promised.
+        // SAFETY: the caller's promise.
         unsafe { self.device().register(address, len, access) }
     }
 
@@ -238,14 +248,14 @@ impl Device for Counted {
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         self.arm_anew()?;
-        // SAFETY: what the caller has promised.
+        // SAFETY: the caller's promise.
         unsafe { self.device().post(qp, work)? };
         self.count(|counts| counts.posted(work));
         Ok(())
     }
 
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
-        // SAFETY: what the caller has promised.
+        // SAFETY: the caller's promise.
         unsafe { self.device().post_receive(queue, id, into)? };
         self.count(|counts| counts.receives_posted += 1);
         Ok(())
@@ -259,7 +269,8 @@ impl Device for Counted {
         let woken = match &mut self.waking {
             _ if taken == 0 => false,
             Waking::ByNode(waited) => std::mem::take(waited),
-            // What was found before the rank slept would have woken it, unless it came before the devices were armed.
+            // A completion found before the rank slept would have woken it, unless it came before
+            // the devices were armed.
             Waking::ByEvents { events, armed, .. } => {
                 let woken = *armed && can_be_read(events, EVENT_COMES);
                 *armed &= !woken;
@@ -274,7 +285,7 @@ impl Device for Counted {
     }
 }
 
-/// Whether that is so within some time.
+/// True if a descriptor becomes readable within a time.
 fn can_be_read(file: &OwnedFd, nanos: u64) -> bool {
     let mut entry = libc::pollfd {
         fd: file.as_raw_fd(),

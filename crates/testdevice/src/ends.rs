@@ -1,29 +1,41 @@
-//! Two ranks that are connected with each other, on whatever device.
+//! Two ranks that are connected with each other, on any device.
 
 use std::time::{Duration, Instant};
 
 use device::*;
 
-/// What a rank needs to talk with one peer over one rail.
+/// One end of a connection over one rail.
 pub struct End {
+    /// The rail.
     pub rail: usize,
+    /// The completion queue for everything.
     pub cq: Cq,
+    /// The queue pair.
     pub qp: Qp,
-    /// Memory that the peer may use, and what the peer knows of ours.
+    /// Memory that the peer may access.
     pub memory: Box<[u8]>,
+    /// The region of `memory`.
     pub own: Region,
+    /// The region of the peer's memory.
     pub theirs: Region,
+    /// The address of the peer's queue pair.
     pub peer: Address,
 }
 
-/// How an end is made.
+/// The properties of an end to make.
 #[derive(Clone)]
 pub struct Wish {
+    /// The rail.
     pub rail: usize,
+    /// The service.
     pub transport: Transport,
+    /// The length of the memory, in bytes.
     pub bytes: usize,
+    /// The depth of the queues.
     pub depth: usize,
+    /// The peer's access to the memory.
     pub access: Access,
+    /// The shared receive queue.
     pub srq: Option<Srq>,
 }
 
@@ -40,7 +52,7 @@ impl Default for Wish {
     }
 }
 
-/// Waits until something is there. Where time is real, a test that waits this long has failed.
+/// Waits until `look` returns something. In real time, a test fails after waiting for 60 seconds.
 pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> Option<R>) -> R {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
@@ -60,18 +72,19 @@ pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> O
     }
 }
 
-/// Waits for a word of a peer's.
+/// Waits for an out-of-band message.
 pub fn hear(node: &mut dyn Node) -> Vec<u8> {
     wait_for(node, |node| node.oob_recv().unwrap()).1
 }
 
-/// Returns when the peer has called it too.
+/// Waits until the peer has called this too.
 pub fn meet(node: &mut dyn Node, peer: usize) {
     node.oob_send(peer, b"here").unwrap();
     assert_eq!(hear(node), b"here");
 }
 
-/// Connects this rank with a peer that does the same. Of several peers, who tells first must be connected first.
+/// Connects this rank with a peer that calls this too. Of several peers, the one whose message
+/// arrives first must be connected first.
 pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let mut memory = vec![0; wish.bytes].into_boxed_slice();
     let device = node.rail(wish.rail);
@@ -87,7 +100,7 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
         inline,
     };
     let qp = device.create_qp(&wanted).unwrap();
-    // SAFETY: the memory stays with the end, which the tests keep until they leave.
+    // SAFETY: the memory stays with the end, which the tests keep until they end.
     let own = unsafe { device.register(memory.as_mut_ptr(), memory.len(), wish.access) }.unwrap();
     let address = device.address(qp).unwrap();
     let words = [u64::from(address.qp), own.address, own.len, own.rkey.into()];
@@ -134,7 +147,7 @@ impl End {
         }
     }
 
-    /// A place in the peer's.
+    /// A place in the peer's registered memory.
     pub fn remote(&self, at: usize) -> Remote {
         Remote {
             address: self.theirs.address + at as u64,
@@ -142,6 +155,7 @@ impl End {
         }
     }
 
+    /// Posts a request.
     pub fn post(
         &self,
         node: &mut dyn Node,
@@ -163,11 +177,12 @@ impl End {
         unsafe { node.rail(self.rail).post(self.qp, &work) }
     }
 
-    /// Writes from the same place of our memory to the peer's.
+    /// Writes to the peer's memory from the same place in ours, unsignaled.
     pub fn write(&self, node: &mut dyn Node, at: usize, len: usize, inline: bool) {
         self.write_signaled(node, at, len, inline, false);
     }
 
+    /// Writes to the peer's memory from the same place in ours.
     pub fn write_signaled(
         &self,
         node: &mut dyn Node,
@@ -184,6 +199,7 @@ impl End {
             .unwrap();
     }
 
+    /// Posts a receive.
     pub fn receive(&self, node: &mut dyn Node, id: u64, slices: &[Slice]) -> Result<()> {
         // SAFETY: the memory stays with the end.
         unsafe {
@@ -192,17 +208,18 @@ impl End {
         }
     }
 
-    /// What stands in our memory now.
+    /// A byte of our memory.
     pub fn byte(&self, at: usize) -> u8 {
-        // SAFETY: a place of our own; others write to it.
+        // SAFETY: our own memory, which others write to.
         unsafe { (&raw const self.memory[at]).read_volatile() }
     }
 
+    /// Copies bytes to our memory.
     pub fn fill(&mut self, at: usize, bytes: &[u8]) {
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Looks and waits until a byte of our memory has this value.
+    /// Waits until a byte of our memory has a value.
     pub fn see(&self, node: &mut dyn Node, at: usize, value: u8) {
         wait_for(node, |node| {
             node.sync_memory();
@@ -210,7 +227,7 @@ impl End {
         });
     }
 
-    /// The next completion.
+    /// Waits for the next completion.
     pub fn completion(&self, node: &mut dyn Node) -> Completion {
         wait_for(node, |node| {
             let mut one = [EMPTY];
@@ -219,7 +236,7 @@ impl End {
         })
     }
 
-    /// What there is at the moment.
+    /// Takes the completions that are available.
     pub fn poll(&self, node: &mut dyn Node) -> Vec<Completion> {
         let mut some = [EMPTY; 64];
         let count = node.rail(self.rail).poll(self.cq, &mut some).unwrap();
@@ -227,6 +244,7 @@ impl End {
     }
 }
 
+/// A completion to be overwritten.
 pub const EMPTY: Completion = Completion {
     id: 0,
     qp: Qp(0),

@@ -19,12 +19,12 @@ pub(crate) fn library() -> Result<&'static Library> {
 macro_rules! functions {
     ($library:ident, $file:literal: $($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
         /// The functions in use, named as in the library without its prefix.
-        pub struct $library {
+        pub(crate) struct $library {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
 
         impl $library {
-            pub fn find(handle: *mut std::ffi::c_void) -> std::result::Result<$library, String> {
+            pub(crate) fn find(handle: *mut std::ffi::c_void) -> std::result::Result<$library, String> {
                 Ok($library {
                     $($name: {
                         let found = $crate::library::symbol(handle, $symbol, $file)?;
@@ -81,6 +81,7 @@ impl Library {
         // Called before the first registration: otherwise a program that forks may take registered
         // pages away from the device. Since Linux 5.12 the kernel copies such pages and this does
         // nothing.
+        // SAFETY: takes no arguments.
         unsafe { (library.fork_init)() };
         Ok(library)
     }

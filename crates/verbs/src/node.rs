@@ -128,7 +128,7 @@ impl VerbsNode {
             tv_sec: (nanos / 1_000_000_000) as libc::time_t,
             tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
         };
-        // SAFETY: so many entries, a time, and no mask.
+        // SAFETY: `fds.len()` entries, a time, and no mask.
         let ready = unsafe {
             libc::ppoll(
                 self.fds.as_mut_ptr(),

@@ -151,6 +151,7 @@ impl Context {
 /// Facts about a device in `/sys`.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
+    /// The NUMA node of the device.
     pub numa: Option<u32>,
     /// The address on the PCI bus, such as `0000:3b:00.0`.
     pub pci: Option<String>,
@@ -239,6 +240,7 @@ pub(crate) fn unusable(
 /// The signaling rate of a link: its lanes times the rate of one lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
+    /// The number of lanes.
     pub lanes: u32,
     /// The rate of one lane, in Gbit/s.
     pub gbit_per_second: f64,

@@ -114,6 +114,7 @@ impl Exchange {
             ended: OnceLock::new(),
         });
         // A read may find nothing: an event disappears with its id.
+        // SAFETY: a channel of ours.
         let calls = unsafe { (*channel).fd };
         nonblocking(device, calls)?;
         let own = shared.clone();

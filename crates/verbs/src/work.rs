@@ -57,8 +57,8 @@ impl SgeList {
     }
 }
 
-/// Fills in the operation of a request. `handle` is the address handle of a datagram's destination, or
-/// null.
+/// Fills in the operation of a request. `handle` is the address handle of a datagram's destination,
+/// or null.
 #[inline]
 fn set_operation(request: &mut ibv_send_wr, work: &Work, handle: *mut ibv_ah) -> Completed {
     let mut said = None;

@@ -60,8 +60,8 @@ impl Rdma {
         let inbound = Inbound::new(self.layout, RING, self.config.credit, by_completion);
         let endpoint = Endpoint::new(
             Box::new([link]),
-            RingSender::new(self.layout, basic),
-            RingReceiver::new(inbound, memory, basic),
+            RingSender::new(self.layout, basic, self.charges),
+            RingReceiver::new(inbound, memory, basic, self.charges),
             Credits::new(window),
             pool,
         );

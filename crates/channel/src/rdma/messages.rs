@@ -37,9 +37,9 @@ impl Rdma {
         };
         let end = start + padded(len) + TRAILER;
         fill(buffers.memory.block.bytes_mut(start, len));
-        node.charge(Effort::Send);
+        self.charges.charge(node, Effort::Send);
         if len > 0 {
-            node.charge(Effort::Copy(len));
+            self.charges.charge(node, Effort::Copy(len));
         }
         let sequence = endpoint.sender.claim_message();
         let info = SlotInfo {
@@ -95,6 +95,7 @@ impl Rdma {
             endpoints,
             rails,
             node,
+            charges,
             srq_path,
             layout,
             ..
@@ -116,11 +117,11 @@ impl Rdma {
         let check = endpoint.receiver.check_message(packet.sequence, granted);
         check.map_err(nonsense)?;
         if packet.len > 0 {
-            node.charge(Effort::Copy(packet.len));
+            charges.charge(&mut **node, Effort::Copy(packet.len));
         }
         let body = memory.block.bytes(range.start, packet.len);
         let more = handler(from, packet.head, body);
-        node.charge(Effort::Receive);
+        charges.charge(&mut **node, Effort::Receive);
         endpoint.credits.accept(grant);
         endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
         let window = &mut endpoint.credits.window;
@@ -144,6 +145,7 @@ impl Rdma {
         let Rdma {
             endpoints,
             node,
+            charges,
             srq_path,
             ..
         } = self;
@@ -157,7 +159,7 @@ impl Rdma {
             }
             endpoint.credits.window.listed = false;
             if owes && result.is_ok() {
-                node.charge(Effort::Control);
+                charges.charge(&mut **node, Effort::Control);
                 let grant = endpoint.credits.window.tell_alone();
                 result = endpoint.link_mut().send_grant(&mut **node, grant);
             }

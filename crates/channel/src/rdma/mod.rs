@@ -59,7 +59,7 @@ mod srq_path;
 mod transfers;
 mod wr_id;
 
-use device::Node;
+use device::{Charges, Node};
 
 use crate::{Error, Fault, Head, More, Result};
 use bulk::BulkEngine;
@@ -93,6 +93,7 @@ const RING: usize = 64;
 pub struct Rdma {
     rank: usize,
     node: Box<dyn Node>,
+    charges: Charges,
     config: Config,
     layout: Layout,
     rails: Box<[Rail]>,
@@ -164,6 +165,7 @@ impl Rdma {
             polled: no_completions(),
             attention: Attention::default(),
             probes: Probes::default(),
+            charges: Charges::of(&mut *node),
             config,
             node,
         })

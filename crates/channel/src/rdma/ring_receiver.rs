@@ -1,7 +1,7 @@
 //! The receiver of a ring: it takes packets out of the memory that the peer writes to, and reports
 //! the tail.
 
-use device::{Effort, Node, Remote};
+use device::{Charges, Effort, Node, Remote};
 
 use super::endpoint::Wire;
 use super::inbound::{Inbound, Nonsense};
@@ -22,14 +22,21 @@ pub(super) struct RingReceiver {
     memory: Option<Registered>,
     /// The tail is due after every packet.
     basic: bool,
+    charges: Charges,
 }
 
 impl RingReceiver {
-    pub(super) fn new(inbound: Inbound, memory: Option<Registered>, basic: bool) -> RingReceiver {
+    pub(super) fn new(
+        inbound: Inbound,
+        memory: Option<Registered>,
+        basic: bool,
+        charges: Charges,
+    ) -> RingReceiver {
         RingReceiver {
             inbound,
             memory,
             basic,
+            charges,
         }
     }
 
@@ -114,10 +121,10 @@ impl RingReceiver {
             packets += 1;
             let body = arrived.body.clone();
             if !body.is_empty() {
-                node.charge(Effort::Copy(body.len()));
+                self.charges.charge(node, Effort::Copy(body.len()));
             }
             let more = handler(from, arrived.head, block.bytes(body.start, body.len()));
-            node.charge(Effort::Receive);
+            self.charges.charge(node, Effort::Receive);
             self.inbound.consume(arrived);
             if self.basic {
                 self.inbound.demand_tail();
@@ -141,7 +148,7 @@ impl RingReceiver {
         let memory = self.memory.as_ref();
         let memory = memory.expect("a tail is reported only to a peer that writes here");
         let own = memory.slice(link.rail(), OWN..OWN + WORD);
-        node.charge(Effort::Control);
+        self.charges.charge(node, Effort::Control);
         let tail = self.inbound.report_tail();
         memory.block.store(OWN, tail);
         let write = RingWrite {

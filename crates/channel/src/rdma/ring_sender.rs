@@ -9,7 +9,7 @@
 //! - packets are posted in the order of their sequence numbers: coalesced packets leave before the
 //!   next packet is built.
 
-use device::{Effort, Node, Remote, Slice};
+use device::{Charges, Effort, Node, Remote, Slice};
 
 use super::endpoint::Wire;
 use super::layout::{Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, padded, subhead};
@@ -26,6 +26,7 @@ pub(super) struct RingSender {
     layout: Layout,
     /// Data and head pointer of a packet go in two writes.
     basic: bool,
+    charges: Charges,
     slots: Outbound,
     coalescing: Option<Coalescing>,
     /// Coalesced packets have ended a lap, and the caller of `put` has not been told.
@@ -64,10 +65,11 @@ pub(super) struct PostedSlot {
 }
 
 impl RingSender {
-    pub(super) fn new(layout: Layout, basic: bool) -> RingSender {
+    pub(super) fn new(layout: Layout, basic: bool, charges: Charges) -> RingSender {
         RingSender {
             layout,
             basic,
+            charges,
             slots: Outbound::new(layout),
             coalescing: None,
             lap_untold: false,
@@ -168,8 +170,8 @@ impl RingSender {
             .bytes_mut(at, SUBHEAD)
             .copy_from_slice(&subhead(head, len));
         fill(block.bytes_mut(at + SUBHEAD, len));
-        node.charge(Effort::Send);
-        node.charge(Effort::Copy(SUBHEAD + len));
+        self.charges.charge(node, Effort::Send);
+        self.charges.charge(node, Effort::Copy(SUBHEAD + len));
         coalescing.len += SUBHEAD + padded(len);
         self.coalescing = Some(coalescing);
         std::mem::take(&mut self.lap_untold)
@@ -207,9 +209,9 @@ impl RingSender {
         let end = self.layout.classes()[place.class].end(place.slot);
         let body = end - TRAILER - padded(len);
         fill(staging(&mut self.staging).block.bytes_mut(body, len));
-        wire.node.charge(Effort::Send);
+        self.charges.charge(wire.node, Effort::Send);
         if len > 0 {
-            wire.node.charge(Effort::Copy(len));
+            self.charges.charge(wire.node, Effort::Copy(len));
         }
         let info = SlotInfo {
             content: SlotContent::Packet,
@@ -295,7 +297,7 @@ impl RingSender {
         let Some(HeadPointer { sequence, at }) = self.head_pointer.take() else {
             return Ok(false);
         };
-        node.charge(Effort::Control);
+        self.charges.charge(node, Effort::Control);
         let from = [staging(&mut self.staging).slice(link.rail(), at..at + WORD)];
         let write = RingWrite {
             from: &from,

@@ -44,10 +44,11 @@ impl End {
         };
         let (memory, staging) = (register(RING + layout.bytes), register(layout.bytes));
         let basic = design == Design::Basic;
-        let mut sender = RingSender::new(layout, basic);
+        let charges = device::Charges::of(&mut *node);
+        let mut sender = RingSender::new(layout, basic, charges);
         sender.begin_ring(staging);
         let inbound = Inbound::new(layout, RING, 4, false);
-        let receiver = RingReceiver::new(inbound, Some(memory), basic);
+        let receiver = RingReceiver::new(inbound, Some(memory), basic, charges);
         let links = Box::new([link]);
         let endpoint = Endpoint::new(links, sender, receiver, Credits::new(0), 0);
         End {

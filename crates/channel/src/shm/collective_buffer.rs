@@ -1,161 +1,360 @@
-//! Lanes: memory in which each member of a group of ranks shows something to all others, for small collective
+//! Collective buffers: memory in which each member of a group publishes a vector to the others, for small collective
 //! operations without packets.
 //!
-//! In a lane every rank that shares the memory has an area of its own, by its place, which it alone writes: a few slots,
-//! used in turn, each a flag with the number of the turn and some bytes, and the last turn with which the rank is done.
-//! Who may use a lane, and from which turn on, is agreed elsewhere. What must always hold:
-//! - a rank posts a turn only once all who look at its slots are done with the turn that was in the slot before;
-//! - numbers of turns only grow, whatever group a lane belongs to.
+//! In a buffer every rank that shares the memory has an area, at its place, which it alone writes: the last round that
+//! the rank has ended, and a few slots that the rounds use in turn. A slot holds a flag with the round's number and a
+//! note, and a vector. The group and its first round are agreed elsewhere ([`super::buffer_pool`]).
+//!
+//! What must always hold:
+//! - a member publishes in a slot only once all members have ended the round that used the slot before;
+//! - a member reads a vector of the current round only, and only once it has seen the round's flag;
+//! - the numbers of rounds only grow, whatever group uses a buffer.
 
-use super::Shm;
-use super::segment::Mapping;
-use crate::Result;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use datatype::Buffer;
+
+pub use super::buffer_pool::BufferOffer;
+use crate::doorbell::Doorbell;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Lanes of a job. Each is memory only once it is used.
-pub const LANES: usize = 64;
-/// Turns that a rank can be ahead of the slowest.
-pub const SLOTS: u64 = 4;
-/// The most that a rank can show in a turn, in bytes.
-pub const BODY: usize = 16 << 10;
-/// What fits into the slot itself; longer bodies have pages of their own, so that those who never use them have none.
+/// Number of collective buffers of a host. A buffer takes memory once it is used.
+pub const BUFFERS: usize = 64;
+/// Rounds by which a member may be ahead of the slowest.
+pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
+/// The longest vector, in bytes.
+pub const MOST_BYTES: usize = 16 << 10;
+/// Number of notes: a note is less.
+pub const NOTES: u32 = 1 << 23;
+
+const SLOTS: usize = 4;
+/// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take memory once they are
+/// used.
 const SHORT: usize = 952;
 const PAGE: usize = 4096;
-/// Room for one rank's area, and the bodies behind it.
-const AREA: usize = PAGE + SLOTS as usize * BODY;
-/// Bits of a note.
-const NOTE: u32 = 24;
+/// Bytes of one rank's area, long vectors included.
+pub(super) const AREA: usize = PAGE + SLOTS * MOST_BYTES;
+/// Bits of a flag below the round's number: the note, and [`SEEN_ALL`].
+const NOTE_BITS: u32 = 24;
+/// Bit of a flag: the publisher had seen the vectors of all other members.
+const SEEN_ALL: u64 = NOTES as u64;
 
-/// The file's bytes for the lanes of so many ranks.
-pub(super) fn room(ranks: usize) -> usize {
-    LANES * ranks * AREA
+/// Bytes of the file for the collective buffers of `ranks` ranks.
+pub(super) fn file_bytes(ranks: usize) -> usize {
+    BUFFERS * ranks * AREA
 }
 
+/// The memory of one rank in one buffer, without its long vectors.
 #[repr(C, align(128))]
-struct Area {
+pub(super) struct Area {
+    /// The last round that the rank has ended.
     done: AtomicU64,
-    /// So that who waits for the flag is not disturbed by `done`, nor by the line that comes with it.
+    /// Keeps `done` two lines away from the flags, so that its stores do not disturb ranks that poll a flag.
     _apart: [u64; 15],
-    slots: [Slot; SLOTS as usize],
+    slots: [Slot; SLOTS],
 }
 
 #[repr(C, align(64))]
 struct Slot {
-    /// The turn, as far as it fits, and a note of 24 bits.
+    /// The round's number, as far as it fits, and the lower bits.
     flag: AtomicU64,
-    body: [u8; SHORT],
+    short: [u8; SHORT],
 }
 
 const _: () = assert!(
     size_of::<Area>() <= PAGE && size_of::<Slot>() == SHORT + 8 && AREA.is_multiple_of(PAGE)
 );
 
-pub struct CollectiveBuffer {
-    mapping: Mapping,
-    places: usize,
+/// A member of a group, as its peers reach it.
+pub(super) struct Member {
+    /// The first of [`AREA`] bytes of shared memory.
+    area: *mut Area,
+    doorbell: *const Doorbell,
 }
 
-impl Shm {
-    /// Maps a lane.
-    pub fn lane(&self, index: usize) -> Result<CollectiveBuffer> {
-        assert!(index < LANES);
-        let mapping = self
-            .segment
-            .lane(index * self.segment.ranks * AREA, self.segment.ranks * AREA)?;
-        Ok(CollectiveBuffer {
-            mapping,
-            places: self.segment.ranks,
-        })
-    }
+// SAFETY: the pointers lead to atomics and to bytes whose turns the rounds order.
+unsafe impl Send for Member {}
+// SAFETY: as for `Send`: a shared member gives access to atomics and raw pointers only.
+unsafe impl Sync for Member {}
 
-    /// Wakes the rank at a place, which may sleep until it is shown something.
-    #[inline(always)]
-    pub fn ring(&self, place: usize) {
-        self.segment.board(place).doorbell.ring();
-    }
-}
-
-impl CollectiveBuffer {
-    #[inline(always)]
-    fn area(&self, place: usize) -> *mut Area {
-        assert!(place < self.places);
-        // SAFETY: the mapping holds an area for each place.
-        unsafe { self.mapping.base().add(place * AREA).cast() }
-    }
-
-    #[inline(always)]
-    fn slot(&self, place: usize, turn: u64) -> *mut Slot {
-        // SAFETY: in bounds, by the remainder.
-        unsafe {
-            (&raw mut (*self.area(place)).slots)
-                .cast::<Slot>()
-                .add((turn % SLOTS) as usize)
+impl Member {
+    /// The member with this area and doorbell.
+    ///
+    /// # Safety
+    /// `area` begins [`AREA`] bytes that were zero at first, that only members of groups use, and that stay, as the
+    /// doorbell does, as long as the member.
+    pub(super) unsafe fn new(area: *mut u8, doorbell: *const Doorbell) -> Member {
+        Member {
+            area: area.cast(),
+            doorbell,
         }
     }
 
     #[inline(always)]
-    fn flag(&self, place: usize, turn: u64) -> &AtomicU64 {
-        // SAFETY: in bounds, and an atomic is all that is borrowed.
-        unsafe { &(*self.slot(place, turn)).flag }
+    fn slot(&self, round: u64) -> *mut Slot {
+        // SAFETY: within the area, by the remainder.
+        unsafe {
+            (&raw mut (*self.area).slots)
+                .cast::<Slot>()
+                .add(round as usize % SLOTS)
+        }
     }
 
-    /// Where a body of this length lies.
     #[inline(always)]
-    fn body(&self, place: usize, turn: u64, len: usize) -> *mut u8 {
-        assert!(len <= BODY);
-        // SAFETY: in bounds, by the lengths and the remainder.
+    fn flag(&self, round: u64) -> &AtomicU64 {
+        // SAFETY: within the area, and an atomic is all that is borrowed.
+        unsafe { &(*self.slot(round)).flag }
+    }
+
+    /// The place of a vector of `len` bytes.
+    #[inline(always)]
+    fn vector(&self, round: u64, len: usize) -> *mut u8 {
+        assert!(len <= MOST_BYTES);
+        // SAFETY: within the area, by the lengths and the remainder.
         unsafe {
             match len {
-                0..=SHORT => (&raw mut (*self.slot(place, turn)).body).cast(),
+                0..=SHORT => (&raw mut (*self.slot(round)).short).cast(),
                 _ => self
-                    .area(place)
+                    .area
                     .cast::<u8>()
-                    .add(PAGE + (turn % SLOTS) as usize * BODY),
+                    .add(PAGE + round as usize % SLOTS * MOST_BYTES),
             }
         }
     }
 
-    /// Shows `len` bytes, which `fill` writes, as that of this place in this turn. The note has 24 bits.
+    /// The last round that the member has ended.
     #[inline(always)]
-    pub fn post(
-        &self,
-        place: usize,
-        turn: u64,
-        note: u32,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) {
-        // SAFETY: in bounds; nobody reads the slot before its flag is set, nor writes to it but its owner, by the rules
-        // above.
-        fill(unsafe { std::slice::from_raw_parts_mut(self.body(place, turn, len), len) });
-        self.flag(place, turn)
-            .store(turn << NOTE | u64::from(note), Ordering::Release);
-    }
-
-    /// The note of that place's turn, if it has come.
-    #[inline(always)]
-    pub fn posted(&self, place: usize, turn: u64) -> Option<u32> {
-        let flag = self.flag(place, turn).load(Ordering::Acquire);
-        (flag >> NOTE == turn << NOTE >> NOTE).then_some((flag & ((1 << NOTE) - 1)) as u32)
-    }
-
-    /// What a place shows in a turn that has come and that this rank is not done with.
-    #[inline(always)]
-    pub fn read<R>(&self, place: usize, turn: u64, len: usize, then: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: in bounds; the owner leaves the slot alone until all are done with it, by the rules above.
-        then(unsafe { std::slice::from_raw_parts(self.body(place, turn, len), len) })
-    }
-
-    /// The last turn with which the rank at a place is done.
-    #[inline(always)]
-    pub fn done(&self, place: usize) -> u64 {
-        // SAFETY: in bounds, and an atomic is all that is borrowed.
-        unsafe { &(*self.area(place)).done }.load(Ordering::Acquire)
+    pub(super) fn done(&self) -> &AtomicU64 {
+        // SAFETY: within the area, and an atomic is all that is borrowed.
+        unsafe { &(*self.area).done }
     }
 
     #[inline(always)]
-    pub fn set_done(&self, place: usize, turn: u64) {
-        // SAFETY: as above.
-        unsafe { &(*self.area(place)).done }.store(turn, Ordering::Release);
+    fn ring(&self) {
+        // SAFETY: the doorbell stays as long as the member.
+        unsafe { &*self.doorbell }.ring();
     }
 }
+
+/// One member's hold of a collective buffer. [`begin`](CollectiveBuffer::begin) gives access, one round at a time.
+pub struct CollectiveBuffer {
+    members: Arc<[Member]>,
+    /// This rank among the members.
+    me: usize,
+    /// The last round that this rank has ended.
+    round: u64,
+    /// A round that all members are known to have ended.
+    all_done: u64,
+    /// This rank has published its vector in the current round.
+    published: bool,
+    /// This rank has seen the vectors of the members from this one on in the current round.
+    unseen: usize,
+    /// Vectors of this length or longer are written with non-temporal stores.
+    non_temporal_from: usize,
+    /// Keeps the areas and the doorbells.
+    _memory: Arc<dyn Send + Sync>,
+}
+
+/// Which members the end of a round wakes: those that may sleep until this rank has ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// No member.
+    Nobody,
+    /// One member.
+    Member(usize),
+    /// All other members.
+    Everybody,
+}
+
+impl CollectiveBuffer {
+    /// The buffer of `members`, of whom this rank is number `me` and which keep `memory`, from round `first` on.
+    pub(super) fn new(
+        members: Arc<[Member]>,
+        me: usize,
+        first: u64,
+        non_temporal_from: usize,
+        memory: Arc<dyn Send + Sync>,
+    ) -> CollectiveBuffer {
+        CollectiveBuffer {
+            me,
+            round: first - 1,
+            all_done: first - 1,
+            published: false,
+            unseen: members.len(),
+            members,
+            non_temporal_from,
+            _memory: memory,
+        }
+    }
+
+    /// Begins the next round, or resumes it if the last token for it was dropped.
+    #[inline(always)]
+    pub fn begin(&mut self) -> Round<'_> {
+        Round { buffer: self }
+    }
+
+    /// Gives up the round that is open after an error. Once this rank has published a vector, the round ends;
+    /// otherwise it stays open.
+    #[cold]
+    pub fn abandon(&mut self) {
+        if self.published {
+            self.begin().end(Wake::Nobody);
+        }
+    }
+
+    /// Wakes the other members.
+    #[inline(always)]
+    fn ring_others(&self) {
+        for (member, peer) in self.members.iter().enumerate() {
+            if member != self.me {
+                peer.ring();
+            }
+        }
+    }
+
+    /// Every other member has published in the current round, and so has ended those before.
+    #[inline(always)]
+    fn has_seen_all(&self) -> bool {
+        self.unseen <= usize::from(self.me == 0)
+    }
+
+    /// Finds out whether all members have ended the round that used the slot of round `round` before.
+    #[cold]
+    fn has_slot(&mut self, round: u64) -> bool {
+        let done = |member: &Member| member.done().load(Ordering::Acquire);
+        let slowest = self.members.iter().map(done).min().unwrap_or_default();
+        self.all_done = self.all_done.max(slowest);
+        round <= self.all_done + ROUNDS_AHEAD
+    }
+}
+
+/// The token of a member's current round. A step that must wait for another member says so; the caller drops the token
+/// and tries again later with a new one.
+pub struct Round<'a> {
+    buffer: &'a mut CollectiveBuffer,
+}
+
+impl Round<'_> {
+    #[inline(always)]
+    fn number(&self) -> u64 {
+        self.buffer.round + 1
+    }
+
+    /// Number of members.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.buffer.members.len()
+    }
+
+    /// This rank's number among the members.
+    #[inline(always)]
+    pub fn me(&self) -> usize {
+        self.buffer.me
+    }
+
+    /// Publishes the first `len` bytes of `vector` with a note, which is less than [`NOTES`], and wakes the members. A
+    /// vector is published once a round: later calls change nothing. False: another member may still read the slot's
+    /// last vector.
+    #[inline(always)]
+    pub fn publish(&mut self, note: u32, vector: &Buffer, len: usize) -> bool {
+        if self.buffer.published {
+            return true;
+        }
+        let round = self.number();
+        if round > self.buffer.all_done + ROUNDS_AHEAD && !self.buffer.has_slot(round) {
+            return false;
+        }
+        assert!(note < NOTES);
+        let seen_all = u64::from(self.buffer.has_seen_all()) * SEEN_ALL;
+        self.buffer.published = true;
+        let buffer = &*self.buffer;
+        let own = &buffer.members[buffer.me];
+        let room = own.vector(round, len);
+        if len > 0 {
+            // SAFETY: within the area, which only this rank writes; all members have ended the round that used the
+            // slot before, and none reads it in this round before the flag is set.
+            let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
+            if len < buffer.non_temporal_from {
+                vector.pack(0, room);
+            } else {
+                vector.pack_past_cache(0, room);
+            }
+        }
+        let flag = round << NOTE_BITS | seen_all | u64::from(note);
+        own.flag(round).store(flag, Ordering::Release);
+        buffer.ring_others();
+        true
+    }
+
+    /// The vector of a member, if the member has published it in this round.
+    #[inline(always)]
+    pub fn published(&mut self, member: usize) -> Option<Published<'_>> {
+        let round = self.number();
+        let from = &self.buffer.members[member];
+        let flag = from.flag(round).load(Ordering::Acquire);
+        if flag >> NOTE_BITS != round << NOTE_BITS >> NOTE_BITS {
+            return None;
+        }
+        if flag & SEEN_ALL != 0 {
+            self.buffer.unseen = 0;
+        } else if member + 1 == self.buffer.unseen {
+            self.buffer.unseen = member;
+        }
+        Some(Published {
+            member: from,
+            round,
+            note: flag as u32 & (NOTES - 1),
+            _round: PhantomData,
+        })
+    }
+
+    /// Ends the round for this rank, and wakes members that may sleep until then.
+    #[inline(always)]
+    pub fn end(self, wake: Wake) {
+        let round = self.number();
+        let buffer = self.buffer;
+        buffer.round = round;
+        let own = &buffer.members[buffer.me];
+        own.done().store(round, Ordering::Release);
+        if buffer.has_seen_all() {
+            buffer.all_done = round - 1;
+        }
+        buffer.published = false;
+        buffer.unseen = buffer.members.len();
+        match wake {
+            Wake::Nobody => {}
+            Wake::Member(member) => buffer.members[member].ring(),
+            Wake::Everybody => buffer.ring_others(),
+        }
+    }
+}
+
+/// A vector that a member has published in the current round of this rank.
+pub struct Published<'a> {
+    member: &'a Member,
+    round: u64,
+    note: u32,
+    _round: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Published<'a> {
+    /// The note that the member published with its vector.
+    #[inline(always)]
+    pub fn note(&self) -> u32 {
+        self.note
+    }
+
+    /// The vector, as one of `len` bytes. Where the member published another number of bytes, their values are
+    /// arbitrary.
+    #[inline(always)]
+    pub fn bytes(self, len: usize) -> &'a [u8] {
+        // SAFETY: within the area. The member has set this round's flag, and writes the slot again only once this rank
+        // has ended the round, which takes the token that `'a` borrows.
+        unsafe { std::slice::from_raw_parts(self.member.vector(self.round, len), len) }
+    }
+}
+
+#[cfg(test)]
+#[path = "collective_buffer_tests.rs"]
+mod tests;

@@ -7,13 +7,15 @@
 //! places only, of the ranks that share it.
 
 mod affinity;
+mod buffer_pool;
 mod cache_distance;
-mod collective_buffer;
+pub mod collective_buffer;
+#[cfg(test)]
+pub(crate) mod heap;
 mod local_ranks;
 mod segment;
 mod single_copy;
 
-pub use collective_buffer::{BODY, CollectiveBuffer, LANES, SLOTS};
 pub use local_ranks::LocalRanks;
 pub use segment::{Bell, Segment, Shape};
 
@@ -30,8 +32,10 @@ use crate::{
     RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
+use buffer_pool::BufferPool;
 use cache_distance::{ASKED, CacheDistance};
-use segment::{BoardRef, SharedRing};
+use segment::BoardRef;
+pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
 
 /// Rings looked at in every `get`.
@@ -67,6 +71,7 @@ pub struct Shm {
     single_copy: SingleCopy,
     cores: Cores,
     crowd: CoreAssignment,
+    buffers: BufferPool,
 }
 
 /// How the cores of ranks that share memory lie, as far as is known before they talk.
@@ -136,6 +141,7 @@ impl Shm {
             single_copy,
             cores,
             crowd: CoreAssignment::join(&segment.board(place).affinity, here),
+            buffers: BufferPool::default(),
             segment,
             local,
         })
@@ -232,14 +238,6 @@ impl Shm {
     /// This rank's own doorbell, to sleep on.
     pub fn bell(&self) -> Bell {
         self.segment.bell(self.place)
-    }
-
-    /// Smallest vector of a collective operation to write with non-temporal stores, in bytes.
-    pub fn non_temporal_vectors_from(&self) -> usize {
-        match self.cores.near {
-            true => usize::MAX,
-            false => self.cores.non_temporal_from,
-        }
     }
 
     /// Rings this rank's own doorbell.

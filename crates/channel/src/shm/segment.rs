@@ -6,7 +6,7 @@
 //!
 //! The file is sparse. A page costs memory once somebody writes to it, so a pair of ranks costs nothing until it talks.
 //! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
-//! two ranks, then the lanes.
+//! two ranks, then the collective buffers.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::affinity::Affinity;
-use super::collective_buffer;
+use super::collective_buffer::{self, AREA, BUFFERS};
 use crate::doorbell::Doorbell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
@@ -51,7 +51,8 @@ impl Shape {
         Ok(shape)
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of a ring.
+    pub(super) fn bytes(&self) -> usize {
         PAGE + self.slots as usize * 64 + self.arena
     }
 
@@ -94,7 +95,7 @@ impl Segment {
     /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the file its size.
     pub fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
-        let expected = (lanes_at(ranks) + collective_buffer::room(ranks)) as u64;
+        let expected = (buffers_at(ranks) + collective_buffer::file_bytes(ranks)) as u64;
         let len = |file: &File| file.metadata().map(|data| data.len());
         let failed = |why| Fault::System("cannot size the job's shared memory", why);
         let mut found = len(&file).map_err(failed)?;
@@ -193,15 +194,21 @@ impl Segment {
     /// Maps the ring by which `from` sends to `to`.
     pub fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
         let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
-        Ok(SharedRing::new(
-            Mapping::new(&self.file, at, self.shape.bytes())?,
-            self.shape,
-        ))
+        let mapping = Mapping::new(&self.file, at, self.shape.bytes())?;
+        // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring only.
+        Ok(unsafe { SharedRing::over(mapping.base, self.shape, Arc::new(mapping)) })
     }
 
-    /// Maps a part of the lanes.
-    pub fn lane(&self, offset: usize, len: usize) -> Result<Mapping> {
-        Mapping::new(&self.file, lanes_at(self.ranks) + offset, len)
+    /// Maps a collective buffer: an area for each rank.
+    pub(super) fn collective_buffer(&self, index: usize) -> Result<Mapping> {
+        assert!(index < BUFFERS);
+        let len = self.ranks * AREA;
+        Mapping::new(&self.file, buffers_at(self.ranks) + index * len, len)
+    }
+
+    /// The mapping of all boards.
+    pub(super) fn board_mapping(&self) -> Arc<Mapping> {
+        self.boards.clone()
     }
 }
 
@@ -285,7 +292,7 @@ fn rings_at(ranks: usize) -> usize {
     PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
 }
 
-fn lanes_at(ranks: usize) -> usize {
+fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM
 }
 
@@ -298,10 +305,10 @@ pub struct SharedRing {
     /// Where each arena begins.
     bases: [*mut u8; 2],
     arenas: Arenas,
-    _mapping: Mapping,
+    _memory: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the pointers lead into the mapping, which goes along; who may touch what is the ring's affair.
+// SAFETY: the pointers lead into memory that goes along; who may touch what is the ring's affair.
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
@@ -313,21 +320,29 @@ pub struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<PieceCounter>() <= PAGE / 2);
 
 impl SharedRing {
-    fn new(mapping: Mapping, shape: Shape) -> SharedRing {
+    /// The ring at `base`, in memory that `memory` keeps.
+    ///
+    /// # Safety
+    /// The memory has the bytes of the shape, begins at a page, was zero at first, and is used as a ring only.
+    pub(super) unsafe fn over(
+        base: *mut u8,
+        shape: Shape,
+        memory: Arc<dyn Send + Sync>,
+    ) -> SharedRing {
         let arenas = shape.arenas();
-        // SAFETY: the mapping is as long as the shape says: a page, the slots, the arenas.
+        // SAFETY: the memory holds a page, the slots, the arenas, by the caller's promise.
         let (slots, bases) = unsafe {
-            let slots = mapping.base.add(PAGE);
+            let slots = base.add(PAGE);
             let small = slots.add(shape.slots as usize * 64);
             (slots.cast(), [small, small.add(arenas.len(Which::Small))])
         };
         SharedRing {
-            tail: mapping.base.cast(),
+            tail: base.cast(),
             slots,
             mask: shape.slots - 1,
             bases,
             arenas,
-            _mapping: mapping,
+            _memory: memory,
         }
     }
 
@@ -424,7 +439,7 @@ impl ring::Slot for Slot {
 
     #[inline(always)]
     fn will_be_written(&self) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: a prefetch never faults.
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) self, options(nostack, preserves_flags))

@@ -32,8 +32,8 @@ const BLIND_NAP: u64 = 500_000;
 const POLLS_PER_YIELD: u32 = 4;
 const POLLS_PER_ANSWER: u32 = 65_536;
 
-/// The rank that waits, as its waiter sees it.
-pub trait Party {
+/// The rank that waits, as its waiter sees it: a small handle.
+pub trait Party: Copy {
     /// What the rank's lock protects.
     type State;
     /// The error of the rank's calls.
@@ -164,7 +164,7 @@ impl Waiter {
     #[inline(always)]
     pub fn poll<P: Party, T>(
         &self,
-        party: &P,
+        party: P,
         mut done: impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
     ) -> std::result::Result<Option<T>, P::Error> {
         let mut state = party.lock();
@@ -210,7 +210,7 @@ impl Waiter {
 
     /// Several polls in a row have found nothing.
     #[inline(never)]
-    fn idle<P: Party>(&self, party: &P, polls: u32) -> std::result::Result<(), P::Error> {
+    fn idle<P: Party>(&self, party: P, polls: u32) -> std::result::Result<(), P::Error> {
         if self.policy.is_crowded() {
             if self.policy.is_open() {
                 self.count_cores(P::router(&mut party.lock()));

@@ -8,11 +8,13 @@ use super::status_query::{QueryPurpose, StatusQuery};
 use super::{RunningJob, say};
 use crate::kill_sequence::{GRACE, KillSequence};
 use crate::rank::RankProcess;
-use crate::verdict::Verdict;
+use crate::verdict::{Cause, Verdict};
 use crate::{describe, processes};
 
 /// The time for ranks to report their status before the job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
+/// The time for all ranks of a deadlock to report it.
+const DEADLOCK_REPORTS: Duration = Duration::from_secs(10);
 /// The time after which a process that SIGKILL has not ended waits in a system call, for a device
 /// or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
@@ -37,10 +39,10 @@ impl RunningJob<'_> {
         self.ranks
             .iter_mut()
             .for_each(|rank| drop(rank.receive_events()));
-        let time = if self.ranks.iter().any(RankProcess::is_in_mpi) {
-            LAST_WORDS
-        } else {
-            Duration::ZERO
+        let time = match verdict.cause {
+            Cause::Deadlock { .. } => DEADLOCK_REPORTS,
+            _ if self.ranks.iter().any(RankProcess::is_in_mpi) => LAST_WORDS,
+            _ => Duration::ZERO,
         };
         self.query_status(QueryPurpose::End(verdict, steps), time);
     }

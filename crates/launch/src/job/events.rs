@@ -155,9 +155,18 @@ impl RunningJob<'_> {
         if self.is_ending() {
             return;
         }
-        let verdict = Verdict {
-            rank: Some(number),
-            cause,
+        // All ranks of a deadlock fail; which one is seen first is chance.
+        let verdict = match self.ranks[number].deadlocked {
+            true => Verdict {
+                rank: None,
+                cause: Cause::Deadlock {
+                    code: cause.exit_code(),
+                },
+            },
+            false => Verdict {
+                rank: Some(number),
+                cause,
+            },
         };
         let alone = self
             .ranks

@@ -78,6 +78,15 @@ impl RunningJob<'_> {
     }
 
     fn all_answered(&self) -> bool {
+        if let Some(StatusQuery {
+            purpose: QueryPurpose::End(verdict, _),
+            ..
+        }) = &self.query
+            && let Cause::Deadlock { .. } = verdict.cause
+        {
+            let is_known = |rank: &RankProcess| rank.deadlocked || !rank.is_in_mpi();
+            return self.ranks.iter().all(is_known);
+        }
         let open =
             |rank: &RankProcess| rank.is_running() && !rank.finalized && rank.answer.is_none();
         !self.ranks.iter().any(open)
@@ -90,8 +99,9 @@ impl RunningJob<'_> {
         };
         match query.purpose {
             QueryPurpose::End(verdict, steps) => {
-                let has_status =
-                    |rank: &RankProcess| rank.is_running() || rank.last_words().is_some();
+                let has_status = |rank: &RankProcess| {
+                    rank.is_running() || rank.deadlocked || rank.last_words().is_some()
+                };
                 let others = self.ranks.iter().any(has_status);
                 say(&self.line(&verdict, others));
                 self.verdict.get_or_insert(verdict);

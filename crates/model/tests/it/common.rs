@@ -38,14 +38,14 @@ pub(crate) fn play<R: 'static>(
     answers
 }
 
-/// Connects this rank with a peer that does the same.
+/// Connects this rank with a peer that calls this too.
 pub(crate) fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
     let end = connect_any(node, wish, peer);
     settle_down(node);
     end
 }
 
-/// Lets so much time pass that all are connected.
+/// Lets time pass until both ends are connected.
 pub(crate) fn settle_down(node: &mut ModelNode) {
     let until = node.turn().now() + 1_000_000_000;
     while node.turn().now() < until {
@@ -55,7 +55,7 @@ pub(crate) fn settle_down(node: &mut ModelNode) {
 }
 
 pub(crate) trait Timed {
-    /// Looks and waits until a byte of our memory has this value; when that was noticed.
+    /// Waits until a byte of our memory has a value; returns the time of the poll that found it.
     fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time;
 }
 

@@ -1,4 +1,5 @@
-//! The modelled HCA: what every device promises, and the times that physics and the specification give.
+//! Tests of the modelled HCA: the suite of all devices, and the times that physics and the
+//! specification give.
 
 mod common;
 mod hca;

@@ -1,4 +1,4 @@
-//! What the traits promise, on the modelled device.
+//! The suite of all devices, on the modelled device.
 
 use model::Faults;
 use testdevice::device_suite;

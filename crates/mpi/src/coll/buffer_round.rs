@@ -1,134 +1,85 @@
-//! One round of a collective buffer, as one member takes it.
+//! One round of a collective buffer, as a small collective operation takes it: each vector carries a
+//! note that names the call.
 
-use channel::shm::Shm;
+use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
 use datatype::Buffer;
 
 use crate::algorithms::Collective;
-use crate::collective_buffers::{ROUNDS_AHEAD, ReadyBuffer};
 use crate::{Class, Error, Result};
 
-/// The next round of a member. It is polled: a step that must wait for another member says so, and
-/// is tried again.
-pub(super) struct Round<'a> {
-    pub(super) buffer: &'a mut ReadyBuffer,
-    pub(super) shm: &'a Shm,
-    /// This rank among the members.
-    pub(super) me: usize,
+/// Bits of a note for the length of the vector; above them stands the operation.
+const LENGTH_BITS: u32 = 16;
+
+const _: () = assert!(
+    MOST_BYTES < 1 << LENGTH_BITS && Collective::ALL.len() <= (NOTES >> LENGTH_BITS) as usize
+);
+
+/// The round of a member in one call. It is polled: a step that must wait for another member says
+/// so, and is tried again.
+pub(super) struct SmallRound<'a> {
+    pub(super) round: Round<'a>,
     pub(super) collective: Collective,
     /// Bytes of the vector.
     pub(super) len: usize,
-    /// Vectors of this length or longer are written past the cache.
-    pub(super) past_cache: usize,
 }
 
-impl Round<'_> {
+impl SmallRound<'_> {
+    /// This rank among the members.
     #[inline(always)]
-    fn number(&self) -> u64 {
-        self.buffer.round + 1
+    pub(super) fn me(&self) -> usize {
+        self.round.me()
     }
 
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
-        self.buffer.mapped.places.len()
+        self.round.size()
     }
 
-    #[inline(always)]
-    fn place(&self, member: usize) -> usize {
-        self.buffer
-            .mapped
-            .places
-            .world(member)
-            .expect("members are numbered up to the size")
-    }
-
-    /// What a member publishes with its vector, so that others recognize another call.
+    /// The note of this call, by which others recognize another call.
     #[inline(always)]
     fn note(&self) -> u32 {
-        (self.collective as u32) << 16 | self.len as u32
+        (self.collective as u32) << LENGTH_BITS | self.len as u32
     }
 
-    /// Publishes the vector and wakes the members that sleep until they see it. False: a member may
-    /// still read the slot's last vector.
+    /// Publishes this rank's vector unless it is published already, and wakes the other members.
+    /// False: a member may still read the slot's last vector.
     #[inline(always)]
     pub(super) fn publish(&mut self, vector: &Buffer) -> bool {
-        if self.number() > self.buffer.all_done + ROUNDS_AHEAD && !self.has_slot() {
-            return false;
-        }
-        let mapped = &self.buffer.mapped;
-        mapped.memory.post(
-            mapped.me,
-            self.number(),
-            self.note(),
-            self.len,
-            |room| match self.len {
-                0 => {}
-                len if len < self.past_cache => _ = vector.pack(0, room),
-                _ => _ = vector.pack_past_cache(0, room),
-            },
-        );
-        for member in (0..self.size()).filter(|&member| member != self.me) {
-            self.shm.ring(self.place(member));
-        }
-        true
+        self.round.publish(self.note(), vector, self.len)
     }
 
-    #[cold]
-    fn has_slot(&mut self) -> bool {
-        let mapped = &self.buffer.mapped;
-        let places = mapped.places.iter();
-        let done = places.map(|place| mapped.memory.done(place)).min();
-        self.buffer.all_done = self.buffer.all_done.max(done.unwrap_or_default());
-        self.number() <= self.buffer.all_done + ROUNDS_AHEAD
-    }
-
-    /// Has a member published its vector? An error if it made another call.
+    /// The vector of a member; `None` if the member has not published it yet. An error if it made
+    /// another call.
     #[inline(always)]
-    pub(super) fn has_published(&self, member: usize) -> Result<bool> {
-        let memory = &self.buffer.mapped.memory;
-        match memory.posted(self.place(member), self.number()) {
-            None => Ok(false),
-            Some(note) if note == self.note() => Ok(true),
-            Some(note) => Err(self.mismatch(member, note)),
+    pub(super) fn vector(&mut self, member: usize) -> Result<Option<&[u8]>> {
+        let ours = self.note();
+        let Some(published) = self.round.published(member) else {
+            return Ok(None);
+        };
+        let theirs = published.note();
+        if theirs != ours {
+            return Err(mismatch(member, theirs, self.collective, self.len));
         }
+        Ok(Some(published.bytes(self.len)))
     }
 
-    #[cold]
-    fn mismatch(&self, member: usize, note: u32) -> Error {
-        let theirs = Collective::ALL
-            .get(note as usize >> 16)
-            .map_or("something else", |of| of.name());
-        let detail = format!(
-            "rank {member} of the communicator called {theirs} with {} bytes where this rank called {} with {}: all \
-             ranks must call the same collective with counts and datatypes that fit together",
-            note & 0xffff,
-            self.collective.name(),
-            self.len
-        );
-        Error::new(Class::TRUNCATE, detail)
-    }
-
-    /// Calls `then` with the vector of a member that has published it.
+    /// Ends the round for this rank, and wakes members that may sleep until then.
     #[inline(always)]
-    pub(super) fn read<R>(&self, member: usize, then: impl FnOnce(&[u8]) -> R) -> R {
-        let memory = &self.buffer.mapped.memory;
-        memory.read(self.place(member), self.number(), self.len, then)
+    pub(super) fn end(self, wake: Wake) {
+        self.round.end(wake);
     }
+}
 
-    /// Ends the round for this rank. `all`: every member has begun it, and so ended those before.
-    #[inline(always)]
-    pub(super) fn end(&mut self, all: bool) {
-        let round = self.number();
-        self.buffer.round = round;
-        let mapped = &self.buffer.mapped;
-        mapped.memory.set_done(mapped.me, round);
-        if all {
-            self.buffer.all_done = round - 1;
-        }
-    }
-
-    /// Wakes a member that may sleep until this rank has ended the round.
-    #[inline(always)]
-    pub(super) fn wake(&self, member: usize) {
-        self.shm.ring(self.place(member));
-    }
+#[cold]
+fn mismatch(member: usize, theirs: u32, collective: Collective, len: usize) -> Error {
+    let name = Collective::ALL
+        .get((theirs >> LENGTH_BITS) as usize)
+        .map_or("something else", |of| of.name());
+    let detail = format!(
+        "rank {member} of the communicator called {name} with {} bytes where this rank called {} with {len}: all \
+         ranks must call the same collective with counts and datatypes that fit together",
+        theirs & ((1 << LENGTH_BITS) - 1),
+        collective.name(),
+    );
+    Error::new(Class::TRUNCATE, detail)
 }

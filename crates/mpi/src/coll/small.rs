@@ -5,16 +5,17 @@
 //! - all members take the same rounds, because whether a call takes one depends on what all know;
 //! - operands are combined in one order, so all ranks get the same bits.
 
+use channel::collective_buffer::Wake;
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
 
-use super::buffer_round::Round;
+use super::buffer_round::SmallRound;
 use super::reduce::Reduction;
 use super::work::Work;
 use crate::algorithms::Collective;
 use crate::collective_buffers::CommBuffer;
 use crate::op::Operation;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
@@ -48,63 +49,68 @@ impl SmallCall<'_> {
 
     /// Repeats `step` until it says that the round is over for this rank.
     #[inline(always)]
-    fn repeat(&self, mut step: impl FnMut(&mut Round) -> Result<bool>) -> Result<()> {
-        self.rank.wait_until(self.waiting, |state| {
-            let State { comms, router, .. } = state;
-            let entry = comms.get_mut(self.comm)?;
-            let (CommBuffer::Ready(buffer), Some(shm)) =
-                (&mut entry.buffer, router.shared_memory())
-            else {
+    fn repeat(&self, mut step: impl FnMut(SmallRound) -> Result<bool>) -> Result<()> {
+        let ended = self.rank.wait_until(self.waiting, |state| {
+            let CommBuffer::Ready(buffer) = &mut state.comms.get_mut(self.comm)?.buffer else {
                 return Err(gone());
             };
-            let over = step(&mut Round {
-                buffer,
-                shm,
-                me: entry.core.rank,
+            let over = step(SmallRound {
+                round: buffer.begin(),
                 collective: self.collective,
                 len: self.len,
-                past_cache: shm.non_temporal_vectors_from(),
             })?;
             Ok(over.then_some(()))
-        })
+        });
+        if ended.is_err() {
+            self.abandon();
+        }
+        ended
+    }
+
+    /// Gives up the round after an error.
+    #[cold]
+    fn abandon(&self) {
+        let mut state = self.rank.lock();
+        if let Ok(entry) = state.comms.get_mut(self.comm)
+            && let CommBuffer::Ready(buffer) = &mut entry.buffer
+        {
+            buffer.abandon();
+        }
     }
 
     fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
-        self.repeat(|round| {
-            if round.me == root {
+        self.repeat(|mut round| {
+            if round.me() == root {
                 let published = round.publish(buffer);
                 if published {
-                    round.end(false);
+                    round.end(Wake::Nobody);
                 }
                 return Ok(published);
             }
-            if !round.has_published(root)? {
+            let Some(bytes) = round.vector(root)? else {
                 return Ok(false);
-            }
-            round.read(root, |bytes| buffer.unpack(0, bytes));
-            round.end(false);
-            round.wake(root);
+            };
+            buffer.unpack(0, bytes);
+            round.end(Wake::Member(root));
             Ok(true)
         })
     }
 
     fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
-        let (mut published, mut left) = (false, self.size);
-        self.repeat(|round| {
-            published = published || round.publish(&vectors.ours);
-            if round.me != root || !published {
-                if published {
-                    round.end(false);
-                }
-                return Ok(published);
-            }
-            if !vectors.fold_down(round, &mut left, 0)? {
+        let mut left = self.size;
+        self.repeat(|mut round| {
+            if !round.publish(&vectors.ours) {
                 return Ok(false);
             }
-            round.end(true);
-            let others = (0..self.size).filter(|&member| member != root);
-            others.for_each(|member| round.wake(member));
-            Ok(true)
+            if round.me() != root {
+                round.end(Wake::Nobody);
+                return Ok(true);
+            }
+            let over = vectors.fold_down(&mut round, &mut left, 0)?;
+            if over {
+                round.end(Wake::Everybody);
+            }
+            Ok(over)
         })
     }
 
@@ -114,12 +120,12 @@ impl SmallCall<'_> {
         if self.size > FLAT {
             return self.one_for_all(vectors);
         }
-        let (mut published, mut left) = (false, self.size);
-        self.repeat(|round| {
-            published = published || round.publish(&vectors.ours);
-            let over = published && vectors.fold_down(round, &mut left, 0)?;
+        let mut left = self.size;
+        self.repeat(|mut round| {
+            let over =
+                round.publish(&vectors.ours) && vectors.fold_down(&mut round, &mut left, 0)?;
             if over {
-                round.end(true);
+                round.end(Wake::Nobody);
             }
             Ok(over)
         })
@@ -130,27 +136,29 @@ impl SmallCall<'_> {
     fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
         let mut own = vec![0; self.len];
         vectors.ours.pack(0, &mut own);
-        let (mut published, mut left) = (false, self.size);
-        self.repeat(|round| {
-            if round.me > 0 {
-                published = published || round.publish(&vectors.ours);
-                if !published || !round.has_published(0)? {
+        let mut left = self.size;
+        self.repeat(|mut round| {
+            if round.me() > 0 {
+                if !round.publish(&vectors.ours) {
                     return Ok(false);
                 }
-                round.read(0, |bytes| vectors.result.unpack(0, bytes));
-                round.end(true);
+                let Some(bytes) = round.vector(0)? else {
+                    return Ok(false);
+                };
+                vectors.result.unpack(0, bytes);
+                round.end(Wake::Nobody);
                 return Ok(true);
             }
             if left > 0 {
-                if !vectors.fold_down(round, &mut left, 1)? {
+                if !vectors.fold_down(&mut round, &mut left, 1)? {
                     return Ok(false);
                 }
                 vectors.fold(&own, false)?;
                 left = 0;
             }
-            published = round.publish(&vectors.result);
+            let published = round.publish(&vectors.result);
             if published {
-                round.end(true);
+                round.end(Wake::Nobody);
             }
             Ok(published)
         })
@@ -197,21 +205,19 @@ impl Vectors {
     /// Combines published vectors into the result, from the one before `left` down to `last`.
     /// False: a member has not published yet.
     #[inline(always)]
-    fn fold_down(&self, round: &Round, left: &mut usize, last: usize) -> Result<bool> {
+    fn fold_down(&self, round: &mut SmallRound, left: &mut usize, last: usize) -> Result<bool> {
+        let (me, size, len) = (round.me(), round.size(), round.len);
         while *left > last {
-            if !round.has_published(*left - 1)? {
-                return Ok(false);
-            }
             let member = *left - 1;
-            let fold = |bytes: &[u8]| self.fold(bytes, *left == round.size());
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            let fold = |bytes: &[u8]| self.fold(bytes, *left == size);
             // This rank's published copy may be outside the cache; its source still is in it.
-            let own = member == round.me && self.stays;
-            match own
-                .then(|| self.ours.with_dense(0, round.len, fold))
-                .flatten()
-            {
+            let own = member == me && self.stays;
+            match own.then(|| self.ours.with_dense(0, len, fold)).flatten() {
                 Some(done) => done?,
-                None => round.read(member, fold)?,
+                None => fold(bytes)?,
             }
             *left -= 1;
         }

@@ -15,13 +15,14 @@ use crate::request::{RequestId, Send};
 
 /// The packets that wait, and the peers that need more than a `put`.
 pub(super) struct SendQueue {
-    peers: Vec<Entry>,
+    /// For each peer, messages shorter than this, in bytes, are one put at this moment.
+    one_put: Vec<usize>,
+    peers: Vec<Peer>,
     /// Peers with queued packets.
     waiting: VecDeque<usize>,
 }
 
-/// A peer, as a short send sees it.
-struct Entry {
+struct Peer {
     /// Longest message that is sent in one packet, in bytes.
     whole: usize,
     /// `None`: nothing is queued, and no state is set.
@@ -90,6 +91,16 @@ enum Flushed {
     Empty,
 }
 
+impl Peer {
+    /// Messages shorter than this, in bytes, are one put.
+    fn one_put(&self) -> usize {
+        match self.special.as_deref() {
+            Some(special) if !special.queue.is_empty() || special.states != 0 => 0,
+            _ => self.whole.saturating_add(1),
+        }
+    }
+}
+
 impl Special {
     fn is(&self, state: PeerState) -> bool {
         self.states & state as u8 != 0
@@ -108,12 +119,14 @@ impl Special {
 impl SendQueue {
     /// The queues to peers, of which each takes messages of up to this length in one packet.
     pub(super) fn new(whole: impl Iterator<Item = usize>) -> SendQueue {
-        let entry = |whole| Entry {
+        let peer = |whole| Peer {
             whole,
             special: None,
         };
+        let peers: Vec<Peer> = whole.map(peer).collect();
         SendQueue {
-            peers: whole.map(entry).collect(),
+            one_put: peers.iter().map(Peer::one_put).collect(),
+            peers,
             waiting: VecDeque::new(),
         }
     }
@@ -121,9 +134,7 @@ impl SendQueue {
     /// A message of `len` bytes to this peer is one put.
     #[inline(always)]
     pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {
-        let entry = &self.peers[peer];
-        let plain = |special: &Special| special.queue.is_empty() && special.states == 0;
-        len <= entry.whole && entry.special.as_deref().is_none_or(plain)
+        len < self.one_put[peer]
     }
 
     /// Longest message to this peer that is sent in one packet, in bytes.
@@ -145,6 +156,12 @@ impl SendQueue {
     pub(super) fn set(&mut self, peer: usize, state: PeerState, on: bool) {
         let special = self.peers[peer].special.get_or_insert_default();
         special.states = special.states & !(state as u8) | if on { state as u8 } else { 0 };
+        self.changed(peer);
+    }
+
+    /// The queue or the states of a peer have changed.
+    fn changed(&mut self, peer: usize) {
+        self.one_put[peer] = self.peers[peer].one_put();
     }
 
     /// Packets wait for room.
@@ -172,18 +189,25 @@ impl SendQueue {
         completes: Option<RequestId>,
     ) {
         let head = head.into();
-        self.special(peer).queue.push_back(Outgoing::Packet {
-            head,
-            body,
-            completes,
-        });
+        self.queue(
+            peer,
+            Outgoing::Packet {
+                head,
+                body,
+                completes,
+            },
+        );
     }
 
     /// Adds an eager message.
     pub(super) fn push_message(&mut self, peer: usize, request: RequestId) {
         let position = 0;
-        let outgoing = Outgoing::Message { request, position };
+        self.queue(peer, Outgoing::Message { request, position });
+    }
+
+    fn queue(&mut self, peer: usize, outgoing: Outgoing) {
         self.special(peer).queue.push_back(outgoing);
+        self.changed(peer);
     }
 
     /// Adds an announced message that its receiver asked for as packets.
@@ -211,7 +235,9 @@ impl SendQueue {
         };
         let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Message { request: queued, position: 0 } if *queued == request);
         let found = special.queue.iter().position(is_it);
-        found.map(|at| special.queue.remove(at)).is_some()
+        let withdrawn = found.and_then(|at| special.queue.remove(at));
+        self.changed(peer);
+        withdrawn.is_some()
     }
 
     /// Sends as much as there is room for. True if a packet left.
@@ -233,6 +259,7 @@ impl SendQueue {
             if !special.is_idle() {
                 self.waiting.push_back(peer);
             }
+            self.changed(peer);
             flushed?;
         }
         Ok(moved)

@@ -1,9 +1,11 @@
-//! A device for tests: ranks of one process, whose work requests are carried out at once, in this process's memory.
+//! A strict device in memory: the ranks are threads of one process, and their requests are executed
+//! at once, in its memory.
 //!
-//! It is strict where real devices punish late: a send queue holds what was asked for and gives room back only when
-//! completions are polled, completion queues overflow, keys and bounds are checked, a write to a queue pair that is not
-//! connected fails. It can be made awkward: requests that wait for a while, by a seed, and bytes that become visible
-//! in any order. Requests are carried out by whichever rank calls, so no rank has to be there for its peers.
+//! It is strict where real devices fail late: a send queue holds exactly the requested number of
+//! requests and has room again only after completions are polled; completion queues overflow; keys
+//! and bounds are checked; a write to an unconnected queue pair fails. It can be made awkward:
+//! requests are delayed at random, and bytes become visible in any order. Any rank that calls
+//! executes all requests, so no rank needs its peers to call.
 
 mod memory;
 mod queues;
@@ -25,22 +27,27 @@ use world::{Signs, World};
 const MTU: usize = 4096;
 const LONGEST: u64 = 1 << 30;
 
-/// What the devices are like.
+/// The properties of the devices.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// The number of rails.
     pub rails: usize,
+    /// The order in which the bytes of a write become visible.
     pub placement: Placement,
-    /// The largest payload that may stand in a work request, in bytes.
+    /// The largest inline payload, in bytes.
     pub inline: usize,
-    /// Requests wait for a while, and which of several queue pairs goes on first is a matter of chance.
+    /// Requests are delayed, and the order of queue pairs is random.
     pub delays: bool,
-    /// What needs a receive of the peer's waits for one; else it fails at once if there is none.
+    /// A request that needs a receive of the peer waits for one; otherwise it fails at once without
+    /// one.
     pub patient: bool,
+    /// The devices have immediates.
     pub immediates: bool,
-    /// It says that requests fail where nobody answers. They do in any case.
+    /// The value of [`Attributes::answered`]. Requests to an unreachable peer fail in any case.
     pub answered: bool,
-    /// A connection stands only once both ends have asked for it.
+    /// A connection is made only once both ends have asked for it.
     pub ties_both: bool,
+    /// The seed of everything random.
     pub seed: u64,
 }
 
@@ -60,10 +67,10 @@ impl Default for Setup {
     }
 }
 
-/// A node for each of so many ranks.
+/// Makes a node for each of `ranks` ranks.
 pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(StrictMachine {
         world: Mutex::new(World::new(ranks, setup, signs.clone())),
         signs: signs.clone(),
         news: Condvar::new(),
@@ -71,7 +78,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
         start: Instant::now(),
     });
     let node = |rank| {
-        let device = |rail| InstantDevice {
+        let device = |rail| StrictDevice {
             shared: shared.clone(),
             index: rank * setup.rails + rail,
             attributes: Attributes {
@@ -86,7 +93,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
                 by_processor: false,
             },
         };
-        Box::new(InstantNode {
+        Box::new(StrictNode {
             shared: shared.clone(),
             rank,
             seen: 0,
@@ -97,33 +104,33 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     (0..ranks).map(node).collect()
 }
 
-struct Shared {
+struct StrictMachine {
     world: Mutex<World>,
-    /// What of it there is to look at, so that a rank that finds nothing does not keep others from it.
+    /// A summary of the world, so that a rank's poll that finds nothing does not lock out others.
     signs: Arc<Signs>,
-    /// Something has changed that somebody may wait for.
+    /// Signaled when something has changed that a rank may wait for.
     news: Condvar,
-    /// Those who wait for a file, and have armed it.
+    /// The armed descriptors that ranks wait for.
     events: Mutex<Vec<Armed>>,
     start: Instant,
 }
 
-/// A rank's events, which are to be raised once there is something for it that was not there before.
+/// A rank's events, raised once there is something new for it.
 struct Armed {
     file: Arc<OwnedFd>,
     rank: usize,
-    /// Completions of its devices until then.
+    /// The number of its devices' completions when it was armed.
     completed: u64,
 }
 
-impl Shared {
+impl StrictMachine {
     fn lock(&self) -> MutexGuard<'_, World> {
         self.world
             .lock()
             .unwrap_or_else(|broken| broken.into_inner())
     }
 
-    /// Carries out what is due, after `call`.
+    /// Runs `call`, then executes the requests that are due.
     fn with<R>(&self, call: impl FnOnce(&mut World) -> R) -> R {
         let mut world = self.lock();
         let before = world.version();
@@ -138,7 +145,7 @@ impl Shared {
         answer
     }
 
-    /// Raises the events of those for whom there is something.
+    /// Raises the events of ranks with something new.
     fn raise(&self) {
         self.events().retain(|armed| {
             let something = self.has_news(armed);
@@ -149,7 +156,8 @@ impl Shared {
         });
     }
 
-    /// A completion, words, or what is delayed: that goes on when somebody looks.
+    /// True if a rank has a new completion, a message, or a delayed request, which proceeds only
+    /// when polled.
     fn has_news(&self, armed: &Armed) -> bool {
         self.completed(armed.rank) != armed.completed
             || self.signs.words[armed.rank].load(Ordering::Acquire) > 0
@@ -172,22 +180,22 @@ impl Shared {
     }
 }
 
-struct InstantNode {
-    shared: Arc<Shared>,
+struct StrictNode {
+    shared: Arc<StrictMachine>,
     rank: usize,
-    /// The state of the world that this rank has looked at.
+    /// The version of the world that this rank has polled.
     seen: u64,
-    /// Readable once something has happened, if somebody has asked for that.
+    /// Readable after an event, once the rank has asked for events.
     events: Option<Arc<OwnedFd>>,
-    devices: Vec<InstantDevice>,
+    devices: Vec<StrictDevice>,
 }
 
 fn signal(file: &OwnedFd) {
-    // It can only be full of signals already.
+    // A failure means that it is readable already.
     let _ = rustix::io::write(file, &1u64.to_ne_bytes());
 }
 
-impl Node for InstantNode {
+impl Node for StrictNode {
     fn rails(&self) -> usize {
         self.devices.len()
     }
@@ -232,7 +240,7 @@ impl Node for InstantNode {
         events.retain(|armed| armed.rank != self.rank);
         events.push(armed);
         drop(events);
-        // Something may have come meanwhile.
+        // Something may have arrived meanwhile.
         self.shared.raise();
         Ok(())
     }
@@ -244,7 +252,7 @@ impl Node for InstantNode {
             None => {
                 let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
                 let file = eventfd(0, flags).map_err(|why| system(why.into()))?;
-                // It begins raised: something may have happened before.
+                // It starts readable: something may have happened before.
                 signal(&file);
                 self.events.insert(Arc::new(file))
             }
@@ -265,7 +273,7 @@ impl Node for InstantNode {
     }
 }
 
-impl Drop for InstantNode {
+impl Drop for StrictNode {
     fn drop(&mut self) {
         for device in &self.devices {
             self.shared.with(|world| world.forget(device.index));
@@ -273,13 +281,13 @@ impl Drop for InstantNode {
     }
 }
 
-struct InstantDevice {
-    shared: Arc<Shared>,
+struct StrictDevice {
+    shared: Arc<StrictMachine>,
     index: usize,
     attributes: Attributes,
 }
 
-impl Device for InstantDevice {
+impl Device for StrictDevice {
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -26,9 +26,9 @@ pub(super) struct QpState {
     pub wanted: QpWanted,
     pub peer: Option<Address>,
     pub work: VecDeque<Request>,
-    /// Requests that still hold a place in the send queue.
+    /// The number of requests that hold a place in the send queue.
     pub held: usize,
-    /// Of these, how many are done and will be let go with the next completion.
+    /// The number of these that are done and freed by the next completion.
     pub silent: usize,
     pub receives: VecDeque<Posted>,
 }
@@ -36,7 +36,7 @@ pub(super) struct QpState {
 pub(super) struct CqState {
     pub depth: usize,
     pub completions: VecDeque<(Completion, usize)>,
-    /// How many there have been.
+    /// The number of completions so far.
     pub total: u64,
     pub overrun: bool,
 }
@@ -52,9 +52,9 @@ pub(super) struct Request {
     pub local: Vec<Slice>,
     pub inline: Option<Vec<u8>>,
     pub signaled: bool,
-    /// Whom a datagram is for.
+    /// The destination of a datagram.
     pub to: Option<Address>,
-    /// Some of its bytes are visible already.
+    /// Some of its bytes are already visible.
     pub begun: bool,
 }
 
@@ -205,7 +205,7 @@ impl DeviceState {
             .is_some_and(|receives| !receives.is_empty())
     }
 
-    /// A message, or a write with immediate, uses up a receive. False: it did not fit.
+    /// Consumes a receive for a message or a write with immediate. False: it did not fit.
     pub(super) fn received(
         &mut self,
         qp: Qp,
@@ -236,7 +236,7 @@ impl DeviceState {
         fits
     }
 
-    /// Receives of a queue pair in error.
+    /// Flushes the receives of a queue pair in ERROR.
     pub(super) fn flush_receives(&mut self, qp: Qp) {
         let Ok(state) = self.qp_mut(qp) else { return };
         let receives = std::mem::take(&mut state.receives);
@@ -254,7 +254,7 @@ impl DeviceState {
         }
     }
 
-    /// What a request carries, its local keys checked.
+    /// The payload of a request, with its local keys checked.
     pub(super) fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
         if let Some(bytes) = &request.inline {
             return Ok(bytes.clone());
@@ -282,7 +282,7 @@ impl DeviceState {
         len: usize,
         allowed: impl Fn(&Access) -> bool,
     ) -> std::result::Result<(), Status> {
-        // IBA C9-88: of no bytes no key is looked at.
+        // IBA C9-88: the key of an empty access is not checked.
         if len == 0 {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What all ranks' devices share: their queues, and the carrying out of what is in them.
+//! The state that all devices share: their queues, and the execution of requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use super::queues::{DeviceState, QpState, Request, invalid};
 use super::{LONGEST, MTU, Setup, memory};
 use device::check;
 use device::{
-    Access, Address, Completed, Completion, Ending, Error, Operation, Placement, Qp, Result, Slice,
-    State, Status, Transport, Work,
+    Access, Address, Completed, Completion, Ending, Error, Operation, Placement, Qp, Remote,
+    Result, Slice, State, Status, Transport, Work,
 };
 
 pub(super) struct World {
     devices: Vec<DeviceState>,
-    /// What each rank has been told and has not heard.
+    /// The out-of-band messages for each rank.
     words: Vec<VecDeque<(usize, Vec<u8>)>>,
     /// Queue pairs with work, by device.
     busy: VecDeque<(usize, Qp)>,
@@ -27,16 +27,16 @@ pub(super) struct World {
     signs: Arc<Signs>,
 }
 
-/// What can be seen of the world without locking it.
+/// A summary of the world that is read without its lock.
 pub(super) struct Signs {
-    /// Requests that wait to be carried out.
+    /// The number of requests that wait for execution.
     pub due: AtomicUsize,
-    /// Words that a rank has not heard.
+    /// The number of out-of-band messages for each rank.
     pub words: Vec<AtomicUsize>,
-    /// Completions that a device has for its rank, and how many it has ever had.
+    /// The number of completions that each device holds, and the number that it ever had.
     pub completions: Vec<AtomicUsize>,
     pub completed: Vec<AtomicU64>,
-    /// Grows with whatever a rank could wait for.
+    /// Grows with every change that a rank could wait for.
     pub version: AtomicU64,
 }
 
@@ -53,15 +53,15 @@ impl Signs {
     }
 }
 
-/// What became of an attempt to carry out a request.
+/// The result of an attempt to execute a request.
 enum Outcome {
     NotYet,
-    /// Bytes moved.
+    /// Done, with the number of bytes moved.
     Done(u32),
     Failed(Status),
-    /// It comes to nothing at the peer.
+    /// Failed at the peer.
     Lost(Status),
-    /// There is no receive for it at the peer.
+    /// The peer has no receive for it.
     NotReceived,
 }
 
@@ -128,7 +128,7 @@ impl World {
         self.words[rank].pop_front()
     }
 
-    /// Everything of a device that goes away.
+    /// Removes everything of a device.
     pub(super) fn forget(&mut self, index: usize) {
         self.devices[index] = DeviceState::default();
         self.busy.retain(|(device, _)| *device != index);
@@ -179,7 +179,7 @@ impl World {
         };
         check::work(work, &limits).map_err(Error::Invalid)?;
         let inline = if work.inline {
-            // SAFETY: the caller of `post` promises it.
+            // SAFETY: the promise of the caller of `post`.
             let bytes = work
                 .local
                 .iter()
@@ -221,14 +221,14 @@ impl World {
         Ok(())
     }
 
-    /// Carries out what is due.
+    /// Executes the requests that are due.
     pub(super) fn pump(&mut self) {
         for _ in 0..self.busy.len() {
             let Some((device, qp)) = self.busy.pop_front() else {
                 return;
             };
             if self.delays && self.chance(2) {
-                // It keeps its place among all, and with it others go first; its own requests stay in order.
+                // It goes behind the other queue pairs; its own requests stay in order.
                 self.busy.push_back((device, qp));
                 continue;
             }
@@ -238,7 +238,7 @@ impl World {
         }
     }
 
-    /// Carries out the first request of a queue pair. False: not yet.
+    /// Executes the first request of a queue pair. False: not yet.
     fn step(&mut self, device: usize, qp: Qp) -> bool {
         let Ok(state) = self.devices[device].qp_mut(qp) else {
             return true;
@@ -252,7 +252,7 @@ impl World {
             _ => peer,
         };
         let outcome = match self.carry_out(device, qp, peer, &mut request) {
-            // Nobody hears of what is lost on the way, or refused at its end.
+            // A loss or refusal is not reported without a reliable connection.
             Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
                 Outcome::Done(0)
             }
@@ -268,7 +268,7 @@ impl World {
                 }
                 return false;
             }
-            Outcome::Lost(_) | Outcome::NotReceived => unreachable!("told apart above"),
+            Outcome::Lost(_) | Outcome::NotReceived => unreachable!("handled above"),
             Outcome::Done(bytes) => self.complete(device, qp, &request, Status::Success, bytes),
             Outcome::Failed(status) => {
                 self.complete(device, qp, &request, status, 0);
@@ -286,7 +286,7 @@ impl World {
         self.flush(device, qp);
     }
 
-    /// The peer refuses a request: its end of a reliable connection breaks.
+    /// Refuses a request at the peer, whose end of a reliable connection breaks.
     fn refused(&mut self, far: usize, far_qp: Qp, status: Status) -> Outcome {
         let reliable = |state: &QpState| state.wanted.transport == Transport::Rc;
         if self.devices[far].qp(far_qp).is_ok_and(reliable) {
@@ -401,30 +401,35 @@ impl World {
                 }
             }
             Operation::CompareAndSwap { at, .. } | Operation::FetchAndAdd { at, .. } => {
-                if !at.address.is_multiple_of(8) {
-                    return self.refused(far, far_qp, Status::RemoteInvalidRequest);
-                }
-                let allowed = |access: &Access| access.remote_atomic;
-                if let Err(status) = self.devices[far].check(at, 8, allowed) {
-                    return self.refused(far, far_qp, status);
-                }
-                // SAFETY: inside a registered region, checked above.
-                let old = unsafe { memory::load(at.address, 8) };
-                let old_value = u64::from_ne_bytes(std::array::from_fn(|i| old[i]));
-                let new = match request.operation {
-                    Operation::CompareAndSwap { compare, swap, .. } if compare == old_value => swap,
-                    Operation::FetchAndAdd { add, .. } => old_value.wrapping_add(add),
-                    _ => old_value,
-                };
-                // SAFETY: as above.
-                unsafe { memory::store(at.address, &new.to_ne_bytes()) };
-                scatter(&request.local, &old);
-                Outcome::Done(8)
+                self.execute_atomic(far, far_qp, at, request)
             }
         }
     }
 
-    /// Makes bytes visible. False: some are, the rest are not yet.
+    /// Executes an atomic at the peer.
+    fn execute_atomic(&mut self, far: usize, far_qp: Qp, at: Remote, request: &Request) -> Outcome {
+        if !at.address.is_multiple_of(8) {
+            return self.refused(far, far_qp, Status::RemoteInvalidRequest);
+        }
+        let allowed = |access: &Access| access.remote_atomic;
+        if let Err(status) = self.devices[far].check(at, 8, allowed) {
+            return self.refused(far, far_qp, status);
+        }
+        // SAFETY: inside a registered region, checked above.
+        let old = unsafe { memory::load(at.address, 8) };
+        let old_value = u64::from_ne_bytes(std::array::from_fn(|i| old[i]));
+        let new = match request.operation {
+            Operation::CompareAndSwap { compare, swap, .. } if compare == old_value => swap,
+            Operation::FetchAndAdd { add, .. } => old_value.wrapping_add(add),
+            _ => old_value,
+        };
+        // SAFETY: as above.
+        unsafe { memory::store(at.address, &new.to_ne_bytes()) };
+        scatter(&request.local, &old);
+        Outcome::Done(8)
+    }
+
+    /// Makes bytes visible. False: only some of them yet.
     fn place(&mut self, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
         if self.placement == Placement::Completion && !*begun {
             *begun = true;
@@ -442,7 +447,7 @@ impl World {
     }
 }
 
-/// Writes bytes to the slices in turn, as far as they reach.
+/// Writes bytes to the slices in order, as far as they fit.
 pub(super) fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
     let mut rest = bytes;
     for slice in to {

@@ -1,7 +1,8 @@
-//! Queue pairs: their states, how they fail, how they go.
+//! Tests of queue pairs: states, failures, destruction.
 
 use super::*;
 
+/// Requests to a failed peer fail.
 pub fn a_peer_that_has_failed_is_given_up(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -18,6 +19,7 @@ pub fn a_peer_that_has_failed_is_given_up(maker: &dyn Maker) {
     });
 }
 
+/// Requests to a queue pair in ERROR are flushed.
 pub fn what_is_posted_to_a_queue_pair_in_error_is_flushed(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -35,6 +37,7 @@ pub fn what_is_posted_to_a_queue_pair_in_error_is_flushed(maker: &dyn Maker) {
     });
 }
 
+/// A queue pair can be connected again after a reset.
 pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         let address = node.rail(0).address(end.qp).unwrap();
@@ -45,7 +48,7 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
         assert_eq!(node.rail(0).address(end.qp).unwrap(), address);
         let refused = end.post(node, 0, write_to(end, 0), &[end.slice(0, 8)], true, true);
         assert!(matches!(refused, Err(Error::Invalid(_))));
-        // What was flushed before may still be found; of what was forgotten nothing comes.
+        // Requests flushed before may still be found; forgotten ones never complete.
         let peer = end.peer;
         node.rail(0).connect(end.qp, Some(peer)).unwrap();
         meet(node, 1 - rank);
@@ -63,6 +66,7 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
     });
 }
 
+/// A destroyed queue pair gives no completions.
 pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         meet(node, 1 - rank);
@@ -72,7 +76,7 @@ pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
             }
         }
         node.rail(0).destroy_qp(end.qp).unwrap();
-        // Those that were done before may be found.
+        // Earlier completions may be found.
         while !end.poll(node).is_empty() {}
         let wish = Wish::default();
         let new = connect_any(node, &wish, 1 - rank);
@@ -93,6 +97,7 @@ pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
     });
 }
 
+/// An unreliable connection carries writes and sends.
 pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
     let wish = Wish {
         transport: Transport::Uc,
@@ -109,7 +114,7 @@ pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
             return;
         }
         end.fill(9_999, &[3]);
-        // Nobody has posted a receive for it: it is lost, and nobody hears of that.
+        // No receive is posted for it: it is lost, and the loss is not reported.
         end.post(node, 1, SEND, &[end.slice(0, 5)], true, true)
             .unwrap();
         end.write_signaled(node, 0, 10_000, false, true);

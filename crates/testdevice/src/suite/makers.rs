@@ -1,4 +1,4 @@
-//! Makers of two ranks that are connected.
+//! Makers of two connected ranks, one for each kind of device.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use device::Node;
 
 use crate::ends::{End, Wish, connect_any, meet};
 
+/// The body of a test: runs in both ranks, with the node, the end and the number of its rank.
 pub type Body = Arc<dyn Fn(&mut dyn Node, &mut End, usize) + Send + Sync>;
 
+/// A maker of two connected ranks.
 pub trait Maker {
-    /// Runs a body as either rank. Neither leaves before the other is done.
+    /// Runs a body in both ranks. Neither ends before the other is done.
     fn run(&self, wish: Wish, body: Body);
 }
 
-/// Lets a rank play its part.
+/// Connects a rank, runs the body, and waits for the peer.
 pub fn rank(node: &mut dyn Node, rank: usize, wish: &Wish, body: &Body) -> End {
     let mut end = connect_any(node, wish, 1 - rank);
     meet(node, 1 - rank);
@@ -22,14 +24,14 @@ pub fn rank(node: &mut dyn Node, rank: usize, wish: &Wish, body: &Body) -> End {
     end
 }
 
-/// Both ranks as threads. If one fails the whole test does, for the other waits in vain.
+/// Runs both ranks as threads. If one fails, the whole test fails.
 pub fn threads(nodes: Vec<Box<dyn Node>>, wish: &Wish, body: &Body) {
     std::thread::scope(|scope| {
         for (number, mut node) in nodes.into_iter().enumerate() {
             scope.spawn(move || {
                 let end = rank(&mut *node, number, wish, body);
                 drop(node);
-                // The memory goes after the device.
+                // The memory is freed after the device.
                 drop(end);
             });
         }

@@ -1,7 +1,9 @@
-//! Receives and what uses them up; datagrams; shared queues; words; waiting.
+//! Tests of receives and the messages that consume them, datagrams, shared queues, out-of-band
+//! messages, waiting.
 
 use super::*;
 
+/// A message may be empty.
 pub fn no_bytes_are_a_message_too(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -33,6 +35,7 @@ pub fn no_bytes_are_a_message_too(maker: &dyn Maker) {
     });
 }
 
+/// Sends consume receives in order, and wait for them.
 pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 0 {
@@ -44,7 +47,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
                 end.post(node, id.into(), send, &[end.slice(0, 60)], true, true)
                     .unwrap();
             }
-            // Only now the receives: the first send has been told to come again, perhaps.
+            // The receives are posted only now: the first send may have been told to retry.
             node.oob_send(1, b"sent").unwrap();
             for id in 0..3 {
                 let done = end.completion(node);
@@ -77,6 +80,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
     });
 }
 
+/// A receive that is too small fails at both ends.
 pub fn a_receive_that_is_too_small_fails_at_both_ends(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -99,6 +103,7 @@ pub fn a_receive_that_is_too_small_fails_at_both_ends(maker: &dyn Maker) {
     });
 }
 
+/// A write with immediate consumes a receive.
 pub fn a_write_with_immediate_uses_up_a_receive(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 0 {
@@ -127,6 +132,7 @@ pub fn a_write_with_immediate_uses_up_a_receive(maker: &dyn Maker) {
     });
 }
 
+/// Many messages keep their order.
 pub fn many_messages_keep_their_order(maker: &dyn Maker) {
     const MESSAGES: u32 = 1000;
     let wish = Wish {
@@ -176,6 +182,7 @@ pub fn many_messages_keep_their_order(maker: &dyn Maker) {
     });
 }
 
+/// Datagrams deliver their payload without a header.
 pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
     let wish = Wish {
         transport: Transport::Ud,
@@ -201,7 +208,7 @@ pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
             return;
         }
         meet(node, 1);
-        // Nobody has posted a receive for the third: it is lost, and nobody hears of that.
+        // No receive is posted for the third: it is lost, and the loss is not reported.
         for id in 1..=3u8 {
             end.fill(0, &[id; 60]);
             let local = [end.slice(0, 60)];
@@ -223,6 +230,7 @@ pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
     });
 }
 
+/// A shared receive queue serves every queue pair.
 pub fn a_shared_receive_queue_serves_every_queue_pair(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         let srq = node.rail(0).create_srq(16).unwrap();
@@ -274,6 +282,7 @@ pub fn a_shared_receive_queue_serves_every_queue_pair(maker: &dyn Maker) {
     });
 }
 
+/// Out-of-band messages arrive in order and whole.
 pub fn words_arrive_in_order_and_whole(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, _, rank| {
         let word = |from: usize, number: usize| -> Vec<u8> {
@@ -291,9 +300,10 @@ pub fn words_arrive_in_order_and_whole(maker: &dyn Maker) {
     });
 }
 
+/// A waiting rank is woken.
 pub fn whoever_waits_is_woken(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
-        // To and fro; each waits for the other, and nobody looks without having been woken.
+        // Back and forth; each rank waits for the other, and polls only after a wake-up.
         end.receive(node, 0, &[]).unwrap();
         meet(node, 1 - rank);
         for round in 0..20u32 {
@@ -314,15 +324,16 @@ pub fn whoever_waits_is_woken(maker: &dyn Maker) {
     });
 }
 
+/// Everything that arrives after arming raises an event.
 pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         let Some(events) = node.events().unwrap() else {
-            // In virtual time nobody sleeps.
+            // Virtual time has no events.
             return assert!(node.is_virtual());
         };
         end.receive(node, 0, &[]).unwrap();
         meet(node, 1 - rank);
-        // Sleeps until there is something, and only an event ends a sleep.
+        // Sleeps until `look` finds something; only an event ends a sleep.
         let sleep_until = |node: &mut dyn Node, look: &dyn Fn(&mut dyn Node) -> bool| {
             loop {
                 node.arm().unwrap();

@@ -1,4 +1,4 @@
-//! The tests that every device passes. None of them looks at how long something takes.
+//! The tests that every device passes. None of them measures time.
 
 mod connections;
 pub mod makers;
@@ -17,7 +17,7 @@ pub use requests::*;
 
 const SEND: Operation = Operation::Send { immediate: None };
 
-/// Two connected ranks that run this.
+/// Runs a body in two connected ranks.
 fn two(
     maker: &dyn Maker,
     wish: Wish,
@@ -33,7 +33,7 @@ fn write_to(end: &End, at: usize) -> Operation {
     }
 }
 
-/// The next so many completions: numbers and what became of them.
+/// The numbers and statuses of the next `count` completions.
 fn statuses(node: &mut dyn Node, end: &End, count: usize) -> Vec<(u64, Status)> {
     let next = |_| {
         let one = end.completion(node);
@@ -46,13 +46,14 @@ fn statuses(node: &mut dyn Node, end: &End, count: usize) -> Vec<(u64, Status)> 
 fn comes_to(node: &mut dyn Node, end: &End, state: State) {
     wait_for(node, |node| {
         let device = node.rail(end.rail);
-        // Some devices notice only when they are looked at.
+        // Some devices notice only when polled.
         device.poll(end.cq, &mut []).unwrap();
         (device.state(end.qp).unwrap() == state).then_some(())
     });
 }
 
-/// A module of tests: each test of the suite, with each of these makers. Attributes go to every test.
+/// Makes a module of tests: each test of the suite, with each of the makers. The attributes go to
+/// every test.
 #[macro_export]
 macro_rules! device_suite {
     ($name:ident, $makers:expr $(, #[$attribute:meta])* $(,)?) => {

@@ -1,7 +1,8 @@
-//! Send queues: what completes, in which order, what is refused, what memory may be used.
+//! Tests of send queues: completions and their order, refusals, access to memory.
 
 use super::*;
 
+/// Only signaled requests complete, in the order of posting.
 pub fn only_signaled_requests_complete_and_in_order(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -22,6 +23,7 @@ pub fn only_signaled_requests_complete_and_in_order(maker: &dyn Maker) {
     });
 }
 
+/// A full send queue has room again only after completions have been taken.
 pub fn a_full_queue_takes_more_only_when_completions_have_been_taken(maker: &dyn Maker) {
     let wish = Wish {
         depth: 4,
@@ -58,6 +60,7 @@ pub fn a_full_queue_takes_more_only_when_completions_have_been_taken(maker: &dyn
     });
 }
 
+/// Writes and reads move exactly the bytes that they name.
 pub fn bytes_land_where_they_should(maker: &dyn Maker) {
     let wish = Wish {
         bytes: 20_000,
@@ -104,6 +107,7 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
     });
 }
 
+/// Long messages arrive whole.
 pub fn long_messages_are_whole(maker: &dyn Maker) {
     const LEN: usize = (1 << 20) + 13;
     let wish = Wish {
@@ -143,6 +147,7 @@ pub fn long_messages_are_whole(maker: &dyn Maker) {
     });
 }
 
+/// An inline payload has been read when the post returns.
 pub fn inline_payload_has_been_read_when_it_is_posted(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 0 {
@@ -165,6 +170,7 @@ pub fn inline_payload_has_been_read_when_it_is_posted(maker: &dyn Maker) {
     });
 }
 
+/// A region allows exactly the accesses that it was registered with.
 pub fn a_peer_may_do_what_it_was_given_and_no_more(maker: &dyn Maker) {
     let cases: [(Access, usize, usize, bool); 5] = [
         (Access::ALL, 4000, 96, true),
@@ -217,6 +223,7 @@ pub fn a_peer_may_do_what_it_was_given_and_no_more(maker: &dyn Maker) {
     }
 }
 
+/// A deregistered region is not accessed.
 pub fn what_is_deregistered_is_left_alone(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -236,6 +243,7 @@ pub fn what_is_deregistered_is_left_alone(maker: &dyn Maker) {
     });
 }
 
+/// A wrong local key fails at the requester.
 pub fn a_wrong_local_key_fails_here(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -265,6 +273,7 @@ pub fn a_wrong_local_key_fails_here(maker: &dyn Maker) {
     });
 }
 
+/// Atomics change memory once and return the old value.
 pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -295,7 +304,7 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
             at: end.remote(9),
             add: 1,
         };
-        // Some devices look before it leaves.
+        // Some devices check before it leaves.
         match end.post(node, 1, odd, &[end.slice(0, 8)], false, true) {
             Ok(()) => assert_eq!(end.completion(node).status, Status::RemoteInvalidRequest),
             Err(error) => assert!(matches!(error, Error::Invalid(_)), "{error}"),
@@ -303,6 +312,8 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
     });
 }
 
+/// Invalid calls are refused.
+// Over 80 lines: a list of calls.
 pub fn what_cannot_be_is_refused(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
@@ -348,7 +359,7 @@ pub fn what_cannot_be_is_refused(maker: &dyn Maker) {
             remote_write: true,
             ..Access::default()
         };
-        // SAFETY: the memory stays while it is tried.
+        // SAFETY: the memory stays meanwhile.
         let refused = unsafe { device.register(memory.as_mut_ptr(), 8, access) };
         assert!(refused.is_err(), "remote write without local write");
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! The promises of the traits, on the strict device; and the rules of the workspace's sources.
+//! The suite of all devices, on the strict device; and the rules of the workspace's sources.
 
 mod tidy;
 
@@ -9,12 +9,12 @@ use testdevice::strict::{self, Setup};
 use testdevice::suite::makers::{Body, Maker, threads};
 
 #[derive(Debug)]
-pub struct Instant(Setup);
+struct Strict(Setup);
 
-impl Instant {
-    pub fn all() -> Vec<Instant> {
+impl Strict {
+    fn all() -> Vec<Strict> {
         let setup = |placement, delays, plain: bool| {
-            Instant(Setup {
+            Strict(Setup {
                 placement,
                 delays,
                 immediates: !plain,
@@ -32,7 +32,7 @@ impl Instant {
     }
 }
 
-impl Maker for Instant {
+impl Maker for Strict {
     fn run(&self, wish: Wish, body: Body) {
         let nodes = strict::nodes(2, &self.0).into_iter();
         threads(
@@ -43,4 +43,4 @@ impl Maker for Instant {
     }
 }
 
-device_suite!(strict_device, Instant::all());
+device_suite!(strict_device, Strict::all());

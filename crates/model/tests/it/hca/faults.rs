@@ -1,5 +1,5 @@
-//! Whatever goes wrong, a reliable connection delivers each message once and in order, or says that it cannot; and the same
-//! seed goes wrong in the same way.
+//! Under all faults, a reliable connection delivers each message once and in order, or reports a
+//! failure; and the same seed gives the same run.
 
 use crate::common::*;
 use device::*;
@@ -8,8 +8,9 @@ use sim::Random;
 
 const MILLI: u64 = 1_000_000_000;
 
-/// How many messages of which bytes: writes, sends, reads and atomics of all sizes, mixed, in both directions at once.
-/// The answer is when each rank was done.
+/// Exchanges writes, sends, reads and atomics of all sizes, mixed, in both directions at once;
+/// returns the time when each rank was done.
+// Over 80 lines: one scenario, whose parts share most of its variables.
 fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
     play(
         &system("2xqdr"),
@@ -18,7 +19,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
         seed,
         move |mut node, rank| {
             const HALF: usize = 32 << 10;
-            // Where a message of the peer's is received.
+            // The place that receives a message of the peer.
             let slot = |number: u64| 2 * HALF + 12_000 + number as usize % 32 * 9001;
             let wish = Wish {
                 bytes: slot(31) + 9001,
@@ -27,8 +28,8 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
                 ..Wish::default()
             };
             let mut end = connect(&mut node, 1 - rank as usize, &wish);
-            // The first part is written by the peer, the second is where we send and write from, the third where reads and
-            // receives go. What a message holds follows from its number.
+            // The peer writes to the first part; we send and write from the second; reads and
+            // receives go to the third. The contents of a message follow from its number.
             let byte = |rank: u32, id: u64, at: usize| {
                 (id * 31 + at as u64 * 7 + u64::from(rank) * 101) as u8
             };
@@ -45,7 +46,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
             let (me, them) = (rank, 1 - rank);
             let mut adds = 0;
             while done < count || received < count.div_ceil(3) {
-                // One at a time of each kind, so that what it should have done can be looked at.
+                // One of each kind at a time, so that its effect can be checked.
                 if posted == done && posted < count {
                     let len = size(me, posted);
                     let content: Vec<u8> = (0..len).map(|at| byte(me, posted, at)).collect();

@@ -1,4 +1,5 @@
-//! What the modelled HCA does beyond the traits: its times, its faults, and the specification to the letter.
+//! Properties of the modelled HCA beyond the traits: its times, its faults, and the rules of the
+//! specification.
 
 mod faults;
 mod processes;

@@ -1,4 +1,5 @@
-//! Ranks as processes see what ranks as coroutines see, to the picosecond, though none can touch the other's memory.
+//! Ranks that are processes see the same times as coroutines, to the picosecond, without access to
+//! each other's memory.
 
 use std::os::fd::OwnedFd;
 
@@ -8,9 +9,9 @@ use fabric::System;
 use model::{Faults, MachineModel, ModelNode};
 use sim::Time;
 use sim::memory::Memory;
-use sim::process::{Place, join};
+use sim::process::{Participant, join};
 
-/// Writes, reads, sends and an atomic, with what they bring looked at; the time at the end.
+/// Writes, reads, sends and an atomic, with their results checked; returns the time at the end.
 fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
     let wish = Wish {
         bytes: 60_000,
@@ -57,14 +58,14 @@ fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
     assert_eq!((end.byte(50_000), end.byte(52_999)), (8, 8));
     assert_eq!(end.byte(55_000), 1);
     let time = node.turn().now();
-    // What the peer still wants from us goes first.
+    // The peer's pending requests go first.
     node.oob_send(1 - rank as usize, b"done").unwrap();
     hear(node);
     time
 }
 
 fn enter(file: &OwnedFd, system: &System, rank: u32) -> ModelNode {
-    let place = Place {
+    let place = Participant {
         rank,
         ranks: 2,
         seed: 1,
@@ -83,7 +84,8 @@ fn processes_see_what_coroutines_see() {
         dialogue(&mut node, rank)
     });
     let file: OwnedFd = Memory::create().unwrap();
-    // SAFETY: the child has the dialogue only, and leaves without running what the parent would run.
+    // SAFETY: the child has the dialogue only, and leaves without running what the parent would
+    // run.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let time = std::panic::catch_unwind(|| {

@@ -1,4 +1,5 @@
-//! What is shared is shared: HCAs by queue pairs, links by hosts, memory by copies and HCAs. And the record shows it.
+//! WorldMemory resources: HCAs by queue pairs, links by hosts, memory by copies and HCAs; and their
+//! record.
 
 use super::systems;
 use crate::common::*;
@@ -8,7 +9,7 @@ use fabric::{Bytes, Costs};
 use model::{Faults, MachineModel, ModelNode, trace};
 use sim::coroutines::{Plan, run};
 
-/// Writes of `len`, one after the other, until all have completed; bytes a second.
+/// Writes `len` bytes `count` times, until all have completed; returns bytes per second.
 fn stream(node: &mut ModelNode, end: &End, len: usize, count: u64) -> f64 {
     let before = node.turn().now();
     let write = Operation::Write {
@@ -32,7 +33,7 @@ fn wish(bytes: usize) -> Wish {
     }
 }
 
-/// Streams between pairs of hosts at once: the rate of each, in bytes a second.
+/// Runs streams between pairs of hosts at once; returns the rate of each, in bytes per second.
 fn streams(name: &str, hosts: &[u32], of: fn(u32) -> (u32, bool)) -> Vec<f64> {
     let rates = play(
         &system(name),
@@ -89,7 +90,7 @@ fn two_ranks_of_a_host_share_its_hca_and_two_senders_the_last_link() {
 
 #[test]
 fn a_small_message_of_another_queue_pair_does_not_wait_for_a_large_one() {
-    // The time until one 8-byte write is there, while 4 MiB go the same way.
+    // The time of one 8-byte write while 4 MiB take the same path.
     let time = |same| {
         let times = play(
             &system("sdr"),
@@ -132,7 +133,8 @@ fn a_small_message_of_another_queue_pair_does_not_wait_for_a_large_one() {
 
 #[test]
 fn copies_and_hcas_share_the_memory() {
-    // On the testbed of 2003 a copy alone is as fast as the processor, and slower while the HCA writes to the same memory.
+    // On the testbed of 2003 a copy alone is as fast as the processor, and slower while the HCA
+    // writes to the same memory.
     let rates = play(
         &system("mpich2-2003"),
         &[0, 1],

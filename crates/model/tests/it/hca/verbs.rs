@@ -1,5 +1,5 @@
-//! What the InfiniBand specification says of verbs holds on the modelled HCA, to the letter and the picosecond; what holds on
-//! every device is in `devices.rs`.
+//! The rules of the InfiniBand specification on the modelled HCA, to the picosecond; the rules for
+//! every device are in `testdevice::suite`.
 
 use crate::common::*;
 use device::*;
@@ -14,7 +14,7 @@ fn pair<R: 'static>(
     play(&system("qdr"), &[0, 1], faults, 1, move |mut node, rank| {
         let mut end = connect(&mut node, 1 - rank as usize, &wish);
         let answer = body(&mut node, &mut end, rank);
-        // Nobody leaves before the other is done.
+        // Neither rank ends before the other is done.
         node.oob_send(1 - rank as usize, b"done").unwrap();
         hear(&mut node);
         answer

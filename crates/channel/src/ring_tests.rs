@@ -1,0 +1,222 @@
+//! The ring over memory of this process, so that Miri can check every access.
+
+use super::*;
+use crate::shm::Shape;
+use crate::shm::heap;
+
+type Ends = (
+    Sender<crate::shm::SharedRing>,
+    Receiver<crate::shm::SharedRing>,
+);
+
+/// A sender and its receiver over a ring of this shape.
+fn ends(slots: usize, arena: usize) -> Ends {
+    let (sending, receiving) = heap::ring(Shape::new(slots, arena).unwrap());
+    (Sender::new(sending), Receiver::new(receiving))
+}
+
+fn byte(number: u64, at: usize) -> u8 {
+    (number as usize * 31 + at * 7) as u8
+}
+
+fn put(sender: &mut Sender<impl Memory>, number: u64, len: usize) -> Put {
+    sender.put([number, !number, 3], len, |body| {
+        for (at, to) in body.iter_mut().enumerate() {
+            *to = byte(number, at);
+        }
+    })
+}
+
+/// Takes the next packet, which must be the one that `put` has put.
+fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Published {
+    assert_eq!(receiver.next_head(), [number, !number, 3]);
+    let hear = |_, ours| assert_eq!(ours as u64, number + 1);
+    let taken = receiver.take(hear, |head, body| {
+        assert_eq!((head, body.len()), ([number, !number, 3], len));
+        assert!(
+            body.iter()
+                .enumerate()
+                .all(|(at, got)| *got == byte(number, at))
+        );
+    });
+    taken.unwrap().1
+}
+
+/// Every length under a usual run, some under Miri.
+fn lengths(most: usize) -> impl Iterator<Item = usize> {
+    let step = if cfg!(miri) { 97 } else { 1 };
+    (0..=INLINE + 1)
+        .chain((INLINE + 2..most).step_by(step))
+        .chain([SHORT - 1, SHORT, SHORT + 1, most])
+        .filter(move |&len| len <= most)
+}
+
+#[test]
+fn packets_of_all_lengths_arrive_whole() {
+    for (slots, arena) in [(4, 8 << 10), (16, 32 << 10)] {
+        let (mut sender, mut receiver) = ends(slots, arena);
+        let most = sender.arenas.max_body();
+        for (number, len) in lengths(most).enumerate() {
+            assert!(receiver.is_empty());
+            assert_ne!(put(&mut sender, number as u64, len), Put::Full);
+            assert!(!receiver.is_empty());
+            take(&mut receiver, number as u64, len);
+        }
+    }
+}
+
+#[test]
+fn arenas_and_line_counts_wrap_around() {
+    let (mut sender, mut receiver) = ends(8, 8 << 10);
+    // Two packets in flight, of lengths that leave an awkward rest at an arena's end. The counts of lines have 16 bits.
+    let packets = if cfg!(miri) { 60 } else { 20_000 };
+    let len = |number: u64| [700, 33, 1000, 65, 512][number as usize % 5];
+    assert_eq!(put(&mut sender, 0, len(0)), Put::Accepted);
+    for number in 1..packets {
+        assert_ne!(put(&mut sender, number, len(number)), Put::Full);
+        take(&mut receiver, number - 1, len(number - 1));
+    }
+}
+
+#[test]
+fn a_full_ring_takes_nothing_until_a_quarter_has_been_taken() {
+    let (mut sender, mut receiver) = ends(8, 8 << 10);
+    for number in 0..8 {
+        assert_eq!(put(&mut sender, number, 4), Put::Accepted);
+    }
+    assert_eq!(put(&mut sender, 8, 4), Put::Full);
+    assert!(!take(&mut receiver, 0, 4).0);
+    assert_eq!(put(&mut sender, 8, 4), Put::Full);
+    assert!(take(&mut receiver, 1, 4).0);
+    assert_eq!(put(&mut sender, 8, 4), Put::AcceptedPollNow);
+    assert_eq!(put(&mut sender, 9, 4), Put::Accepted);
+    assert_eq!(put(&mut sender, 10, 4), Put::Full);
+    for number in 2..10 {
+        take(&mut receiver, number, 4);
+    }
+    assert!(receiver.is_empty());
+}
+
+#[test]
+fn a_full_arena_takes_nothing_until_its_lines_are_free() {
+    let (mut sender, mut receiver) = ends(16, 8 << 10);
+    let most = sender.arenas.max_body();
+    for number in 0..4 {
+        assert_eq!(put(&mut sender, number, most), Put::Accepted);
+    }
+    assert_eq!(put(&mut sender, 4, most), Put::Full);
+    // A body in a slot still fits.
+    assert_eq!(put(&mut sender, 4, INLINE), Put::Accepted);
+    assert!(take(&mut receiver, 0, most).0);
+    assert_eq!(put(&mut sender, 5, most), Put::AcceptedPollNow);
+    for (number, len) in [(1, most), (2, most), (3, most), (4, INLINE), (5, most)] {
+        take(&mut receiver, number, len);
+    }
+}
+
+#[test]
+fn short_bodies_begin_again_once_the_peer_has_taken_all() {
+    let (mut sender, mut receiver) = ends(8, 8 << 10);
+    for number in 0..3u64 {
+        assert_ne!(put(&mut sender, number, 100), Put::Full);
+        assert_eq!(sender.handed_out[Which::Small as usize].offset, 128);
+        take(&mut receiver, number, 100);
+        // The other direction says that everything has been taken.
+        sender.hear(number as u32 + 1, 0);
+    }
+}
+
+#[test]
+fn impossible_packets_are_refused() {
+    let (mut sender, mut receiver) = ends(8, 8 << 10);
+    assert_eq!(put(&mut sender, 0, 100), Put::Accepted);
+    let elsewhere = |offset: u32| {
+        let (which, lines, taken) = (Which::Small, 2, 0);
+        Elsewhere {
+            which,
+            offset,
+            lines,
+            taken,
+            unused: 0,
+        }
+    };
+    let mut spoil = |len: u32, offset: u32| {
+        receiver.memory.slot(0).contents(|contents| {
+            contents.len = len;
+            elsewhere(offset).write(&mut contents.inline);
+        });
+        let taken = receiver.take(|_, _| {}, |_, _| panic!("handed on"));
+        taken.map(|_| ()).unwrap_err()
+    };
+    assert!(matches!(spoil(u32::MAX, 0), Bad::Length(u32::MAX)));
+    assert!(matches!(spoil(1025, 0), Bad::Length(1025)));
+    assert!(matches!(spoil(100, 4000), Bad::Place(4000)));
+    assert!(matches!(spoil(100, u32::MAX), Bad::Place(u32::MAX)));
+}
+
+#[test]
+fn two_threads_exchange_packets_of_all_lengths() {
+    let packets: u64 = if cfg!(miri) { 80 } else { 100_000 };
+    let (mut sender, mut receiver) = ends(4, 8 << 10);
+    let len = |number: u64| [0, 8, 32, 33, 500, 64, 1024, 1][(number * 5 % 8) as usize];
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for number in 0..packets {
+                while put(&mut sender, number, len(number)) == Put::Full {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for number in 0..packets {
+            while receiver.is_empty() {
+                std::thread::yield_now();
+            }
+            take(&mut receiver, number, len(number));
+        }
+    });
+}
+
+/// The first messages of a pair touch little memory: a page costs microseconds where it is touched first.
+#[test]
+fn the_used_part_of_the_wide_arena_grows_with_the_traffic() {
+    let mut pages = Vec::new();
+    for len in [2 << 10, 4 << 10, 8 << 10] {
+        let (mut sender, mut receiver) = ends(256, 2 << 20);
+        let messages = if cfg!(miri) { 40 } else { 1000 };
+        for number in 0..messages {
+            assert_ne!(put(&mut sender, number, len), Put::Full);
+            take(&mut receiver, number, len);
+            sender.hear(number as u32 + 1, 0);
+        }
+        pages.push(sender.used[Which::Wide as usize] / 4096);
+        assert!(
+            sender.unused > 0,
+            "messages of {len} bytes have touched the whole arena"
+        );
+    }
+    assert!(pages.is_sorted() && pages[0] < 40, "{pages:?}");
+}
+
+/// A sender that finds no room uses more of its arena at once, and a receiver that is late loses nothing.
+#[test]
+fn a_stream_uses_the_whole_arena() {
+    let (mut sender, mut receiver) = ends(256, 2 << 20);
+    let len = |number: u64| [2048, 5000, 40_000, 2500, 448 << 10][(number / 7) as usize % 5];
+    let (mut sent, mut taken) = (0u64, 0u64);
+    let messages = if cfg!(miri) { 30 } else { 3000 };
+    while taken < messages {
+        // Bursts, so that every state of the arena is met.
+        while sent < messages
+            && sent - taken < 1 + sent % 60
+            && put(&mut sender, sent, len(sent)) != Put::Full
+        {
+            sent += 1;
+        }
+        let until = taken + 1 + taken % 9;
+        while taken < until.min(sent) {
+            take(&mut receiver, taken, len(taken));
+            taken += 1;
+        }
+    }
+    assert!(cfg!(miri) || sender.unused == 0);
+}

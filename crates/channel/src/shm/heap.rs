@@ -1,0 +1,50 @@
+//! Memory of this process in place of the job's file, for tests: Miri checks every access to it.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::Arc;
+
+use super::segment::{Shape, SharedRing};
+
+const PAGE: usize = 4096;
+
+/// Zeroed memory that begins at a page.
+pub(crate) struct Heap {
+    base: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the memory is plain bytes; its users say who may touch what.
+unsafe impl Send for Heap {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// Memory of `len` bytes, which is more than none.
+    pub(crate) fn new(len: usize) -> Arc<Heap> {
+        let layout = Layout::from_size_align(len, PAGE).unwrap();
+        assert!(len > 0);
+        // SAFETY: the layout has bytes, as asserted.
+        let base = unsafe { alloc_zeroed(layout) };
+        assert!(!base.is_null());
+        Arc::new(Heap { base, layout })
+    }
+
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with this layout.
+        unsafe { dealloc(self.base, self.layout) };
+    }
+}
+
+/// One ring, as its sender and as its receiver map it.
+pub(crate) fn ring(shape: Shape) -> (SharedRing, SharedRing) {
+    let heap = Heap::new(shape.bytes());
+    // SAFETY: the memory is zeroed, as long as the shape says, and kept by both.
+    let end = || unsafe { SharedRing::over(heap.base(), shape, heap.clone()) };
+    (end(), end())
+}
