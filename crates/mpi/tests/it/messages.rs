@@ -71,6 +71,12 @@ const LENGTHS: [usize; 14] = [
 fn the_protocols_for_every_kind_of_peer_are_listed() {
     use Protocol::*;
     run_shared(2, &[("FISHPLATE_CORES", "near")], |rank| {
+        // A peer's memory can be copied from once the peer has joined.
+        let other = 1 - rank.rank() as i32;
+        rank.send("MPI_Send", Mode::Standard, out(&[]), other, 0, WORLD)
+            .unwrap();
+        rank.receive("MPI_Recv", room(&mut []), other, 0, WORLD)
+            .unwrap();
         let peer = explained(rank, 1 - rank.rank());
         let expected = [
             (0, Eager),
@@ -92,8 +98,8 @@ fn the_protocols_for_every_kind_of_peer_are_listed() {
     }
 }
 
-/// The protocols for a peer, and the length in bytes from which on each is used, in
-/// order of length. Each has an estimated time.
+/// The protocols for a peer, and the length in bytes from which on each is used, in order of length.
+/// Each has an estimated time.
 fn explained(rank: &Rank, peer: usize) -> Vec<(usize, Protocol)> {
     let rows = rank.explain(peer);
     for (len, protocol, time) in &rows {
