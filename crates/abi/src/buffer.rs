@@ -8,6 +8,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Elements, Predefined, Type};
+use mpi::types::Types;
 use mpi::{MessageBuffer, State};
 use std::ffi::c_void;
 
@@ -57,19 +58,7 @@ impl UserBuffer {
     /// The memory of the buffer.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
-        let bytes = if self.address.addr() >= FIRST_PAGE {
-            dense(self.count, self.datatype)
-        } else {
-            None
-        };
-        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of
-        // a datatype without gaps.
-        let mut buffer =
-            unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes.unwrap_or(0)) };
-        if bytes.is_none() {
-            buffer = self.any(state)?;
-        }
-        Ok(buffer)
+        self.resolve(&state.types)
     }
 
     /// The memory of the buffer, or `None` if MPI_IN_PLACE stands for the address; count and
@@ -94,7 +83,7 @@ impl UserBuffer {
             // SAFETY: `new` was promised the memory of `count` elements of this datatype.
             return Ok(unsafe { Elements::new(start, count, &Type::Predefined(basic)) });
         }
-        self.any(state)?;
+        self.any(&state.types)?;
         let ty = state.types.committed(self.datatype.id())?;
         // SAFETY: `new` was promised the memory of `count` elements of this datatype; `any` has
         // checked that they can lie at this address.
@@ -110,19 +99,31 @@ impl UserBuffer {
         self.elements(state).map(Some)
     }
 
-    /// The memory of the buffer in every case but the common one, which [`UserBuffer::buffer`]
-    /// deals with.
+    /// The memory of the buffer in every case but the common one, which
+    /// [`MessageBuffer::resolve`] deals with.
     #[inline(always)]
-    fn any(self, state: &State) -> Result<Buffer, Error> {
+    fn any(self, types: &Types) -> Result<Buffer, Error> {
         // SAFETY: `new` was promised the memory of `count` elements of this datatype.
-        unsafe { any(state, self.address, self.count, self.datatype) }
+        unsafe { any(types, self.address, self.count, self.datatype) }
     }
 }
 
 impl MessageBuffer for UserBuffer {
     #[inline(always)]
-    fn resolve(self, state: &State) -> Result<Buffer, Error> {
-        self.buffer(state)
+    fn resolve(self, types: &Types) -> Result<Buffer, Error> {
+        let bytes = if self.address.addr() >= FIRST_PAGE {
+            dense(self.count, self.datatype)
+        } else {
+            None
+        };
+        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of
+        // a datatype without gaps.
+        let mut buffer =
+            unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes.unwrap_or(0)) };
+        if bytes.is_none() {
+            buffer = self.any(types)?;
+        }
+        Ok(buffer)
     }
 }
 
@@ -140,12 +141,12 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
 /// The promise of [`UserBuffer::new`].
 #[inline(never)]
 unsafe fn any(
-    state: &State,
+    types: &Types,
     address: *const c_void,
     count: i64,
     datatype: Datatype,
 ) -> Result<Buffer, Error> {
-    let ty = state.types.committed(datatype.id())?;
+    let ty = types.committed(datatype.id())?;
     let bytes = count.checked_mul(ty.size() as i64);
     if bytes.ok_or_else(|| too_many(count, &ty))? == 0 {
         return Ok(Buffer::empty());

@@ -1,5 +1,4 @@
-//! Algorithms of collective operations: one table, which can be printed, and overridden by the knob
-//! `collectives`.
+//! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
 //! What must always hold: all members of a communicator choose the same algorithm, so a choice
 //! depends only on what all of them know.
@@ -322,40 +321,6 @@ impl AlgorithmTable {
             .iter()
             .find(|row| row.algorithm.name() == wanted && row.can(case));
         row.map(|row| row.algorithm)
-    }
-}
-
-/// The whole table as text, a line for each row.
-pub fn lines() -> impl Iterator<Item = String> {
-    let of = |collective: Collective| {
-        rows(collective)
-            .iter()
-            .map(move |row| format!("{:<15} {row}", collective.name()))
-    };
-    Collective::ALL.iter().copied().flat_map(of)
-}
-
-impl std::fmt::Display for Row {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = knobs::KnobValue::show(&knobs::Bytes(self.from));
-        let when = match (self.from, self.ranks) {
-            (NEVER, _) => "on request".to_string(),
-            (0, 0) => "always".to_string(),
-            (_, 0) => format!("from {bytes} on"),
-            (0, ranks) => format!("from {ranks} ranks on"),
-            (_, ranks) => format!("from {bytes} and {ranks} ranks on"),
-        };
-        let needs = match self.needs {
-            Needs::Nothing => String::new(),
-            Needs::Commutative => ", if the operation is commutative".into(),
-            Needs::Even => ", for blocks of one size".into(),
-            Needs::EvenPowerOfTwo => ", for blocks of one size and a power of two of ranks".into(),
-            Needs::SharedMemory => format!(
-                ", blocking, up to {} bytes, where memory is shared",
-                MOST_BYTES
-            ),
-        };
-        write!(f, "{:<19} {when}{needs}", self.algorithm.name())
     }
 }
 

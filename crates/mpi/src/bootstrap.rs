@@ -1,4 +1,4 @@
-//! The ties of a rank to the others of its job, and the settings of its transports.
+//! A rank's connections to its job, and the settings of its transports.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use pmi::{Bootstrap, Standalone};
 
 use crate::p2p::protocol::Limits;
 
-/// The ties of a rank to the others of its job.
+/// A rank's connections to its job.
 pub struct Wiring {
-    /// The rank's identity, and its launcher.
+    /// The rank's identity, and its connection to the launcher.
     pub bootstrap: Arc<dyn Bootstrap>,
-    /// The means to reach the other ranks.
+    /// The shared memory and devices by which the rank reaches its peers.
     pub peers: Peers,
 }
 
 impl Wiring {
-    /// The memory that the launcher provides for the ranks of this host, and no device.
+    /// The connections of a rank with the launcher's shared memory for this host and no device.
     pub fn new(bootstrap: Arc<dyn Bootstrap>) -> Wiring {
         let rank = bootstrap.rank();
         Wiring {
@@ -33,13 +33,13 @@ impl Wiring {
         }
     }
 
-    /// A rank without peers.
+    /// The connections of a rank without peers.
     pub(crate) fn alone() -> Wiring {
         Wiring::new(Arc::new(Standalone::alone()))
     }
 }
 
-/// The bounds of protocols.
+/// The limits of the protocols.
 pub(crate) fn limits(knobs: &Knobs) -> Limits {
     Limits {
         eager: knobs.eager_limit.0,

@@ -9,8 +9,9 @@
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
 //! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`;
-//! 3. communication: `request`, `p2p`, `collective_buffers`, `algorithms`, `task`;
-//! 4. `rank`, which owns all of these, with `progress`, `wait` and `report`;
+//! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
+//!    `algorithms`;
+//! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
 //! 5. operations on the whole rank: `calls` and `coll`.
 //!
 //! What must always hold:
@@ -31,6 +32,7 @@ pub mod coll;
 mod collective_buffers;
 pub mod comm;
 mod dims;
+mod drive;
 pub mod errhandler;
 mod error;
 pub mod group;
@@ -46,21 +48,22 @@ mod rank;
 mod report;
 pub mod request;
 mod status;
-pub mod task;
+mod task;
 pub mod topology;
 pub mod types;
 mod wait;
 
 pub use bootstrap::Wiring;
-pub use calls::split_type;
+pub use calls::{Claimed, split_type};
 pub use dims::dims_create;
+pub use drive::Completion;
 pub use error::{Class, Error, Result};
 pub use message_buffer::MessageBuffer;
 pub use p2p::protocol::Protocol;
-pub use p2p::{Body, Claimed, Found, Mode};
+pub use p2p::{Body, Found};
 pub use rank::{Rank, State};
+pub use request::{Mode, Waiting};
 pub use status::Status;
-pub use wait::Waiting;
 
 /// `MPI_ANY_SOURCE` (MPI 5.0 §3.2.4), with the ABI's value.
 pub const ANY_SOURCE: i32 = -1;

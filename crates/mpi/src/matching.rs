@@ -1,23 +1,28 @@
-//! Matching: which receive takes which message (MPI 5.0 §3.5).
+//! Matching of messages and receives (MPI 5.0 §3.5).
 //!
-//! Receives that name source and tag stand in bins by what they name; those with a wildcard stand in one list of their
-//! own. Unexpected messages stand in the same bins. Everything carries its order, so the earliest wins wherever it
-//! stands, and a receive without wildcards never looks past its bin.
+//! A receive that names source and tag stands in a bin, chosen by its key; receives with a wildcard
+//! stand in one list. Unexpected messages stand in equal bins. Each entry carries its order.
+//!
+//! What must always hold: the earliest entry that matches wins, wherever it stands; a receive
+//! without wildcards is compared with its bin only.
 
 use std::collections::VecDeque;
 
 use crate::{ANY_SOURCE, ANY_TAG};
 
-/// What a message is matched by: the context, the sender's rank in the communicator, and the tag.
+/// An envelope: the fields that matching compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
+    /// Context of the communicator.
     pub context: u64,
+    /// Rank of the sender in the communicator, or `MPI_ANY_SOURCE` in a receive.
     pub source: i32,
+    /// Tag of the message, or `MPI_ANY_TAG` in a receive.
     pub tag: i32,
 }
 
 impl Key {
-    /// Does this key of a receive, wildcards included, take a message with key `sent`?
+    /// True if a receive with this key takes a message with key `sent`.
     #[inline(always)]
     pub fn takes(&self, sent: &Key) -> bool {
         self.context == sent.context
@@ -25,6 +30,7 @@ impl Key {
             && (self.tag == sent.tag || self.tag == ANY_TAG)
     }
 
+    /// True if this is the key of a receive from any source or with any tag.
     #[inline(always)]
     pub fn has_wildcard(&self) -> bool {
         self.source == ANY_SOURCE || self.tag == ANY_TAG
@@ -39,22 +45,22 @@ impl Key {
 }
 
 const BIN_BITS: u32 = 6;
-/// Spreads neighbours over the bins: its halves are the fractions of the golden ratio and of the root of two, by which
-/// sources and tags step.
+/// Multiplier that spreads neighbouring sources and tags over the bins. Its halves are the
+/// fractions of the golden ratio and of the square root of two.
 const SPREAD: u64 = 0x9e37_79b9_6a09_e667;
 const BINS: usize = 1 << BIN_BITS;
 
-/// Something that waits in order: a request for a posted receive, a message for an unexpected one.
-struct Waiting<T> {
+/// An entry: the request of a posted receive, or an unexpected message.
+struct Entry<T> {
     key: Key,
     order: u64,
     what: T,
 }
 
-/// Receives that wait for their message.
-pub struct Posted {
-    exact: [VecDeque<Waiting<u32>>; BINS],
-    wild: VecDeque<Waiting<u32>>,
+/// The posted receives.
+pub(crate) struct Posted {
+    exact: [VecDeque<Entry<u32>>; BINS],
+    wild: VecDeque<Entry<u32>>,
     next: u64,
     count: usize,
 }
@@ -71,9 +77,10 @@ impl Default for Posted {
 }
 
 impl Posted {
+    /// Posts a receive.
     #[inline]
-    pub fn post(&mut self, key: Key, request: u32) {
-        let waiting = Waiting {
+    pub(crate) fn post(&mut self, key: Key, request: u32) {
+        let waiting = Entry {
             key,
             order: self.next,
             what: request,
@@ -87,15 +94,15 @@ impl Posted {
         }
     }
 
-    /// No receive waits for a message.
+    /// True if no receive is posted.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Would a posted receive take a message with this key?
+    /// True if a posted receive takes a message with this key.
     #[inline(always)]
-    pub fn has(&self, sent: &Key) -> bool {
+    pub(crate) fn has(&self, sent: &Key) -> bool {
         self.count > 0
             && (self.exact[sent.bin()]
                 .iter()
@@ -103,9 +110,9 @@ impl Posted {
                 || self.wild.iter().any(|posted| posted.key.takes(sent)))
     }
 
-    /// The earliest posted receive that takes a message with this key; it is posted no longer.
+    /// Removes the earliest posted receive that takes a message with this key.
     #[inline(always)]
-    pub fn take(&mut self, sent: &Key) -> Option<u32> {
+    pub(crate) fn take(&mut self, sent: &Key) -> Option<u32> {
         if self.count == 0 {
             return None;
         }
@@ -134,9 +141,14 @@ impl Posted {
         }
     }
 
-    /// Is this receive, which names source and tag, posted, and does every earlier one that could take its message satisfy
-    /// `known`?
-    pub fn is_only_behind(&self, key: &Key, request: u32, known: impl Fn(u32) -> bool) -> bool {
+    /// True if this receive, which names source and tag, is posted, and every earlier receive that
+    /// could take its message satisfies `known`.
+    pub(crate) fn is_only_behind(
+        &self,
+        key: &Key,
+        request: u32,
+        known: impl Fn(u32) -> bool,
+    ) -> bool {
         let bin = &self.exact[key.bin()];
         let Some(at) = bin.iter().position(|posted| posted.what == request) else {
             return false;
@@ -147,8 +159,8 @@ impl Posted {
         earlier.all(|posted| known(posted.what)) && !wild.any(|posted| posted.key.takes(key))
     }
 
-    /// Takes back a receive; false if it has been matched.
-    pub fn withdraw(&mut self, key: &Key, request: u32) -> bool {
+    /// Removes a receive. False: it has been matched.
+    pub(crate) fn withdraw(&mut self, key: &Key, request: u32) -> bool {
         let list = if key.has_wildcard() {
             &mut self.wild
         } else {
@@ -163,9 +175,9 @@ impl Posted {
     }
 }
 
-/// Messages that wait for their receive.
-pub struct Unexpected<M> {
-    bins: [VecDeque<Waiting<M>>; BINS],
+/// The unexpected messages.
+pub(crate) struct Unexpected<M> {
+    bins: [VecDeque<Entry<M>>; BINS],
     next: u64,
     count: usize,
 }
@@ -181,8 +193,9 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    pub fn add(&mut self, key: Key, message: M) {
-        self.bins[key.bin()].push_back(Waiting {
+    /// Adds a message.
+    pub(crate) fn add(&mut self, key: Key, message: M) {
+        self.bins[key.bin()].push_back(Entry {
             key,
             order: self.next,
             what: message,
@@ -191,9 +204,9 @@ impl<M> Unexpected<M> {
         self.count += 1;
     }
 
-    /// Some message waits.
+    /// True if a message is here.
     #[inline(always)]
-    pub fn is_some(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         self.count > 0
     }
 
@@ -221,21 +234,23 @@ impl<M> Unexpected<M> {
         Some((0..BINS).filter_map(first_of).min()?.1)
     }
 
+    /// The earliest message that a receive with this key takes.
     #[inline]
-    pub fn peek(&self, wanted: &Key) -> Option<(Key, &M)> {
+    pub(crate) fn peek(&self, wanted: &Key) -> Option<(Key, &M)> {
         let (bin, at) = self.find(wanted)?;
         let waiting = &self.bins[bin][at];
         Some((waiting.key, &waiting.what))
     }
 
+    /// Removes the earliest message that a receive with this key takes.
     #[inline]
-    pub fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
+    pub(crate) fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
         let (bin, at) = self.find(wanted)?;
         self.remove(bin, at)
     }
 
-    /// Takes out the message with exactly this key for which `is_it` says yes.
-    pub fn take_if(&mut self, key: &Key, is_it: impl Fn(&M) -> bool) -> Option<(Key, M)> {
+    /// Removes the message with exactly this key that satisfies `is_it`.
+    pub(crate) fn take_if(&mut self, key: &Key, is_it: impl Fn(&M) -> bool) -> Option<(Key, M)> {
         let bin = key.bin();
         let at = self.bins[bin]
             .iter()
@@ -254,7 +269,8 @@ impl<M> Unexpected<M> {
         Some((waiting.key, waiting.what))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
+    /// All messages, with their keys.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
         self.bins
             .iter()
             .flatten()
@@ -262,14 +278,14 @@ impl<M> Unexpected<M> {
     }
 }
 
-/// Takes a receive that others of its bin stand before.
+/// Removes a receive that is not the first of its bin.
 #[inline(never)]
-fn take_behind(bin: &mut VecDeque<Waiting<u32>>, sent: &Key) -> Option<u32> {
+fn take_behind(bin: &mut VecDeque<Entry<u32>>, sent: &Key) -> Option<u32> {
     let at = bin.iter().position(|posted| posted.key == *sent)?;
     remove(bin, at)
 }
 
-fn remove(list: &mut VecDeque<Waiting<u32>>, at: usize) -> Option<u32> {
+fn remove(list: &mut VecDeque<Entry<u32>>, at: usize) -> Option<u32> {
     list.remove(at).map(|waiting| waiting.what)
 }
 

@@ -3,9 +3,10 @@
 use datatype::Buffer;
 
 use crate::Result;
-use crate::rank::State;
+use crate::types::Types;
 
-/// The buffer argument of [`Rank::send`](crate::Rank::send) and [`Rank::receive`](crate::Rank::receive).
+/// The buffer argument of [`Rank::send`](crate::Rank::send) and
+/// [`Rank::receive`](crate::Rank::receive).
 ///
 /// A `Buffer` is one. The C face implements another: an address, a count and a datatype handle,
 /// which is looked up in the rank's table of datatypes under the rank's lock.
@@ -23,12 +24,12 @@ pub trait MessageBuffer {
     ///
     /// # Errors
     /// The datatype is unknown or not committed, or the memory cannot be that of a message.
-    fn resolve(self, state: &State) -> Result<Buffer>;
+    fn resolve(self, types: &Types) -> Result<Buffer>;
 }
 
 impl MessageBuffer for Buffer {
     #[inline(always)]
-    fn resolve(self, _: &State) -> Result<Buffer> {
+    fn resolve(self, _: &Types) -> Result<Buffer> {
         Ok(self)
     }
 }

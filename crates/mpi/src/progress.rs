@@ -1,10 +1,15 @@
-//! The one progress function: takes what has arrived, moves long messages, sends what waits for room.
+//! The one progress function: it takes arrived packets, advances transfers and sends queued
+//! packets.
 
 use crate::Result;
 use crate::rank::{Rank, State};
 
 impl State {
-    /// One round. True if anything moved. Runs no function of the user's and never waits.
+    /// One round of progress, without tasks. True if anything moved. It runs no function of the
+    /// user's and never waits.
+    ///
+    /// # Errors
+    /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
         if self.router.has_nothing() && !self.messages.has_work() {
@@ -25,7 +30,10 @@ impl State {
 }
 
 impl Rank {
-    /// One round of progress, tasks included. True if anything moved.
+    /// One round of progress, with tasks. True if anything moved.
+    ///
+    /// # Errors
+    /// A transport failed, or a peer broke the protocol.
     pub fn progress(&self) -> Result<bool> {
         let mut state = self.lock();
         let moved = state.progress()?;

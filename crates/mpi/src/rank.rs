@@ -1,4 +1,4 @@
-//! A rank: everything that one process of a job is to MPI.
+//! A rank: the MPI state of one process of a job, and its blocking sends and receives.
 
 use std::sync::Arc;
 
@@ -20,13 +20,21 @@ use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
 use crate::p2p::protocol::{self, Limits, Protocol};
-use crate::p2p::{FastPath, Found, Messages, Mode};
-use crate::request::{Finished, RequestId};
+use crate::p2p::{Found, Messages};
+use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
 use crate::types::Types;
-use crate::wait::Waiting;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
+/// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
+///
+/// ```no_run
+/// # fn main() -> mpi::Result<()> {
+/// let rank = mpi::Rank::new(None, knobs::Knobs::default())?;
+/// assert_eq!((rank.rank(), rank.size()), (0, 1));
+/// rank.finish("MPI_Finalize")
+/// # }
+/// ```
 pub struct Rank {
     state: RankLock<State>,
     /// The one place where this rank waits.
@@ -39,40 +47,60 @@ pub struct Rank {
     hosts: Hosts,
 }
 
-/// What the rank's lock protects.
+/// The part of a rank that its lock protects.
 pub struct State {
     /// The transports to all peers.
     pub router: Router,
+    /// Point-to-point messages and requests.
     pub messages: Messages,
+    /// Unfinished operations with several steps.
     pub tasks: Tasks,
+    /// Communicators.
     pub comms: Comms,
+    /// Groups.
     pub groups: Groups,
+    /// Datatypes.
     pub types: Types,
+    /// Keys of attributes.
     pub keyvals: Keyvals,
+    /// Error handlers.
     pub errhandlers: Errhandlers,
-    /// Messages taken out by matched probes.
+    /// Messages that matched probes have claimed.
     pub claimed: Slab<Found>,
-    /// The user's operations.
+    /// The user's reduction operations.
     pub ops: Ops,
-    /// Memory for what collectives have in between.
+    /// Memory for intermediate results of collectives.
     pub scratch: Pool,
     /// Buffers attached for buffered sends.
     pub(crate) attached: AttachedBuffers,
+    /// The settings.
     pub knobs: Knobs,
-    /// The launcher, as far as this rank has one.
+    /// The connection to the launcher, if this rank has one.
     pub bootstrap: Arc<dyn Bootstrap>,
-    /// The words of the last error of an operation that nobody was waiting in.
+    /// The last error of an operation that failed outside of its call.
     pub last_error: Option<Error>,
     /// The allowance of receives that need no request.
     pub(crate) fast_path: FastPath,
-    /// Counts rounds of progress in which something moved.
+    /// Number of rounds of progress in which something moved.
     pub moved: u64,
-    /// The next context that this rank makes up.
+    /// Number of the next context that this rank assigns.
     next_context: u32,
 }
 
+/// The allowance of receives that end with their first polls, without a round of progress.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FastPath {
+    /// Number of such receives until the next round of progress.
+    pub(crate) left: u32,
+    /// Polls of each.
+    pub(crate) polls: u32,
+}
+
 impl Rank {
-    /// Joins the job, or is a job of its own.
+    /// A rank of this job, or a job of one rank.
+    ///
+    /// # Errors
+    /// A setting is invalid, or a transport cannot be opened.
     pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
         let Wiring { bootstrap, peers } = job.unwrap_or_else(Wiring::alone);
         let hosts = bootstrap.hosts().clone();
@@ -128,29 +156,29 @@ impl Rank {
         })
     }
 
-    /// Nanoseconds since some fixed moment, by the clock that this rank lives by.
+    /// Nanoseconds since a fixed moment, in virtual time on a modelled machine.
     pub fn now(&self) -> u64 {
         self.waiter.now(|| self.lock().router.device_now())
     }
 
-    /// The program makes a call, after `computed` nanoseconds of computing.
+    /// Begins a call of the program, after `computed` nanoseconds of computing.
     pub fn enter(&self, call: &'static str, computed: u64) {
         self.lock().router.enter(call, computed);
     }
 
-    /// The call returns to the program.
+    /// Ends a call of the program.
     pub fn leave(&self) {
         self.lock().router.leave_call();
     }
 
-    /// The protocols for messages of all lengths to a peer: the length from which each is used, its name, and its estimated
-    /// cost there in nanoseconds.
+    /// The protocols for messages to a peer: the length from which on each is used, the protocol,
+    /// and the estimated time of a message of that length in nanoseconds.
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
         let capabilities = self.lock().router.capabilities(peer);
         protocol::explain(&capabilities, &self.limits)
     }
 
-    /// Time is virtual: the rank runs on a modelled machine.
+    /// True if the rank runs on a modelled machine, in virtual time.
     pub fn is_virtual(&self) -> bool {
         self.lock().router.is_virtual()
     }
@@ -160,34 +188,38 @@ impl Rank {
         self.rank
     }
 
-    /// Which rank is on which host.
+    /// The host of each rank.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub fn size(&self) -> usize {
         self.size
     }
 
+    /// The state, locked.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
     }
 
+    /// True if several threads may call at the same time.
     #[inline(always)]
     pub fn threads(&self) -> bool {
         self.state.threads()
     }
 
-    /// Several threads may call from now on (`MPI_THREAD_MULTIPLE`).
+    /// Allows several threads to call at the same time (`MPI_THREAD_MULTIPLE`).
     pub fn allow_threads(&self) {
         self.lock().fast_path = FastPath::default();
         self.state.allow_threads();
     }
 
-    /// A blocking send: all of `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` and `MPI_Bsend` behind their
-    /// C entry points.
+    /// A blocking send: `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` or `MPI_Bsend`.
+    ///
+    /// # Errors
+    /// An argument is invalid, or progress failed.
     #[inline(always)]
     pub fn send(
         &self,
@@ -199,7 +231,7 @@ impl Rank {
         comm: impl Into<u32>,
     ) -> Result<()> {
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state)?;
+        let buffer = buffer.resolve(&state.types)?;
         let id = state.send(mode, &buffer, dest, tag, comm.into())?;
         if id == state.messages.requests.done() {
             return Ok(());
@@ -210,6 +242,9 @@ impl Rank {
     }
 
     /// A blocking receive. A message longer than the buffer is an error in the status.
+    ///
+    /// # Errors
+    /// An argument is invalid, or progress failed.
     pub fn receive(
         &self,
         operation: &'static str,
@@ -221,8 +256,11 @@ impl Rank {
         self.receive_then(operation, buffer, source, tag, comm, Ok)
     }
 
-    /// A blocking receive, and what follows it: all of `MPI_Recv` behind its C entry point. The
-    /// continuation lets each way to a status end by itself, without a copy of the status.
+    /// A blocking receive followed by `then`: `MPI_Recv`. Each path to a status ends in its own
+    /// call of `then`, so the status is not copied.
+    ///
+    /// # Errors
+    /// An argument is invalid, progress failed, or `then` failed.
     #[inline(always)]
     pub fn receive_then<T>(
         &self,
@@ -234,7 +272,7 @@ impl Rank {
         then: impl FnOnce(Status) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state)?;
+        let buffer = buffer.resolve(&state.types)?;
         let Some(key) = state.receive_key(source, tag, comm.into())? else {
             drop(state);
             return then(Status::PROC_NULL);
@@ -269,7 +307,11 @@ impl Rank {
         self.wait(operation, id)
     }
 
-    /// Sends everything that is still queued, and ends the connections with all peers, who must do so too: the last thing to do before a rank leaves its job.
+    /// Sends all queued packets, and closes the connections to all peers, which must close theirs
+    /// too. This is the last step before a rank leaves its job.
+    ///
+    /// # Errors
+    /// Progress failed.
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
@@ -279,13 +321,19 @@ impl Rank {
     }
 
     /// Waits until a request is complete, finishes it, and returns its status.
+    ///
+    /// # Errors
+    /// The handle is invalid, or progress failed.
     #[inline]
     pub fn wait(&self, operation: &'static str, id: RequestId) -> Result<Status> {
         Ok(self.wait_request(operation, id)?.status)
     }
 
-    /// Waits until a request is complete and finishes it: all of `MPI_Wait` behind its C entry
-    /// point, and of what every blocking call waits for.
+    /// Waits until a request is complete and finishes it: `MPI_Wait`, and the wait of every
+    /// blocking call.
+    ///
+    /// # Errors
+    /// The handle is invalid, or progress failed.
     #[inline]
     pub fn wait_request(&self, operation: &'static str, id: RequestId) -> Result<Finished> {
         let waiting = Waiting {
@@ -297,7 +345,10 @@ impl Rank {
 }
 
 impl State {
-    /// Starts a send; the answer is `messages.requests.done()` if it was complete at once.
+    /// Starts a send. The result is `messages.requests.done()` if the send is complete at once.
+    ///
+    /// # Errors
+    /// An argument is invalid, or progress failed.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -333,6 +384,9 @@ impl State {
     }
 
     /// Starts a receive.
+    ///
+    /// # Errors
+    /// An argument is invalid, or progress failed.
     #[inline(always)]
     pub fn receive(
         &mut self,
@@ -353,18 +407,22 @@ impl State {
         if self.messages.announces() {
             self.messages.announce(&mut self.router, id, key)?;
         }
-        // A sender may wait to hear that its message has been matched.
+        // A synchronous sender waits for the report of the match.
         self.messages.flush(&mut self.router)?;
         Ok(id)
     }
 
-    /// Begins to cancel an operation; it then completes, cancelled or not.
+    /// Begins to cancel an operation, which then completes, cancelled or not.
+    ///
+    /// # Errors
+    /// The handle is invalid, or progress failed.
     pub fn cancel(&mut self, id: RequestId) -> Result<()> {
         let State {
             router, messages, ..
         } = self;
         messages.cancel(router, id)?;
-        // A message to this very rank is taken back by three packets, and nobody else will move them.
+        // The cancellation of a message to this rank itself takes three packets, which only this
+        // rank moves.
         for _ in 0..3 {
             if !self.progress()? {
                 break;
@@ -373,7 +431,10 @@ impl State {
         Ok(())
     }
 
-    /// What a receive or probe matches; `None` from `MPI_PROC_NULL`.
+    /// The envelope that a receive or probe matches. `None`: the source is `MPI_PROC_NULL`.
+    ///
+    /// # Errors
+    /// An argument is invalid.
     #[inline(always)]
     pub fn receive_key(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Key>> {
         let core = &self.comms.get(comm)?.core;
@@ -390,7 +451,7 @@ impl State {
         }))
     }
 
-    /// A context that no other communicator of the job has: to be told to all its members.
+    /// A context that no other communicator of the job has. All members must learn it.
     pub fn new_context(&mut self, rank: usize) -> u64 {
         let number = self.next_context;
         self.next_context += 1;

@@ -1,18 +1,20 @@
-//! Telling the launcher what this rank waits for, and noticing that the launcher is gone.
+//! Reports to the launcher of the object of a wait, and the end of a rank whose launcher is gone.
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
 use crate::comm::{AGREEMENT, bare};
 use crate::rank::{Rank, State};
-use crate::request::{Operation, RequestId};
-use crate::wait::Waiting;
+use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
 
-/// Lines of one kind in a report; more would tell nobody more.
+/// Most lines of one kind in a report.
 const LINES: usize = 20;
 
 impl Rank {
-    /// Answers the launcher if it has asked. An error when it is gone.
+    /// Answers the launcher's request for a report.
+    ///
+    /// # Errors
+    /// The launcher is gone.
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
         let state = self.lock();
@@ -23,7 +25,7 @@ impl Rank {
             }
             Ok(())
         };
-        // Without its launcher a rank has no job; nobody would ever end it.
+        // Nothing else would end a rank without a launcher.
         answer().map_err(|gone: pmi::LauncherGone| {
             Error::new(Class::OTHER, format!("{gone}, so this rank ends"))
         })
@@ -36,7 +38,7 @@ impl State {
     #[cold]
     pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
         let report = self.report(waiting);
-        // A launcher that is gone has nothing left to be told.
+        // A launcher that is gone needs no report.
         let _ = self.bootstrap.notify(Notice::Deadlock(&report));
         self.router.leave();
         let detail = format!(
@@ -56,7 +58,7 @@ impl State {
         let unexpected = self
             .messages
             .unexpected()
-            // The library's own messages are waited for as soon as their operation is called.
+            // An operation of the library, once called, takes its own messages.
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
             .map(|(key, message)| UnexpectedMessage {

@@ -1,10 +1,9 @@
-//! Requests: operations that have begun (MPI 5.0 §3.7).
+//! Requests: started operations (MPI 5.0 §3.7).
 
 use datatype::Buffer;
 
 use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
-use crate::p2p::Mode;
 use crate::packet::Envelope;
 use crate::{Class, Error, Result, Status};
 
@@ -12,92 +11,148 @@ use crate::{Class, Error, Result, Status};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct RequestId(pub u32);
 
+/// How a send completes (MPI 5.0 §3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// The send completes when its buffer can be reused.
+    Standard,
+    /// The send completes at once: a standard send of a copy.
+    Buffered,
+    /// The send completes after the match.
+    Synchronous,
+    /// A standard send whose receive is posted already.
+    Ready,
+}
+
+/// The object of a wait, for reports of a rank that does not return.
+#[derive(Clone, Copy)]
+pub struct Waiting<'a> {
+    /// The procedure, such as `MPI_Recv`.
+    pub operation: &'static str,
+    /// The requests that the procedure waits for.
+    pub requests: &'a [RequestId],
+}
+
+impl Waiting<'static> {
+    /// A wait for something else than requests.
+    pub fn in_call(operation: &'static str) -> Waiting<'static> {
+        Waiting {
+            operation,
+            requests: &[],
+        }
+    }
+}
+
+/// A started operation.
 pub struct Request {
+    /// The operation.
     pub operation: Operation,
-    /// Set when the operation is complete.
+    /// The status of the operation, once it is complete.
     pub status: Option<Status>,
-    /// The user has freed the handle: the request goes when it completes.
+    /// The user has freed the handle: completion removes the request.
     detached: bool,
 }
 
+/// The operation of a request.
 pub enum Operation {
-    /// In a box, because most sends are complete at once and need no request.
+    /// A send. It is boxed, because most sends are complete at once and need no request.
     Send(Box<Send>),
+    /// A receive.
     Receive(Receive),
-    /// A collective operation, or another with several steps: its task runs elsewhere and completes this request. The
-    /// context is that of the communicator which hears of errors.
+    /// A collective operation, or another with several steps, whose task completes the request.
     Collective {
+        /// The context of the communicator whose error handler hears of a failure.
         context: Option<u64>,
     },
-    /// A message sent by an operation that can be started again, and its current instance.
+    /// A send or receive that can be started again.
     Persistent(Box<Persistent>),
-    /// An operation of the user's own (MPI 5.0 §13.2): completed by the user.
+    /// A generalized request (MPI 5.0 §13.2), which the user completes.
     Generalized,
 }
 
 impl Operation {
-    /// One that belongs to no communicator.
+    /// An operation that belongs to no communicator.
     pub const NOBODYS: Operation = Operation::Collective { context: None };
 }
 
+/// A send under way.
 pub struct Send {
+    /// The message.
     pub buffer: Buffer,
+    /// World rank of the receiver.
     pub peer: usize,
     pub(crate) envelope: Envelope,
-    /// The peer has asked for the bytes as packets: they are on their way and the message cannot be taken back.
+    /// The receiver has asked for the message, which can no longer be cancelled.
     pub streaming: bool,
-    /// Bytes held of the room that the user attached for buffered sends.
+    /// Bytes that the message occupies in a buffer attached for buffered sends.
     pub buffered: usize,
     /// A cancellation is under way.
     pub cancelling: bool,
 }
 
+/// A receive under way.
 pub struct Receive {
+    /// The receive buffer.
     pub buffer: Buffer,
+    /// The envelope that the receive matches, and that of its message after the match.
     pub key: Key,
-    /// The message's length, known once it is matched.
+    /// Length of the message in bytes, known once the receive is matched.
     pub announced: usize,
-    /// Bytes that have come in packets.
+    /// Bytes that have arrived in packets.
     pub arrived: usize,
 }
 
+/// A persistent operation (MPI 5.0 §3.9).
 #[derive(Clone)]
 pub struct Persistent {
+    /// The arguments with which the operation is started.
     pub template: Template,
-    /// The instance under way, or `None` while the request is inactive.
+    /// The current instance, or `None` while the request is inactive.
     pub active: Option<RequestId>,
 }
 
-/// What `MPI_Start` starts.
+/// The arguments of a persistent operation.
 #[derive(Clone)]
 pub enum Template {
+    /// A send.
     Send {
+        /// The mode of the send.
         mode: Mode,
+        /// The message.
         buffer: Buffer,
+        /// Rank of the receiver in the communicator.
         dest: i32,
+        /// Tag of the message.
         tag: i32,
+        /// Handle of the communicator.
         comm: u32,
     },
+    /// A receive.
     Receive {
+        /// The receive buffer.
         buffer: Buffer,
+        /// Rank of the sender in the communicator, or `MPI_ANY_SOURCE`.
         source: i32,
+        /// Tag of the message, or `MPI_ANY_TAG`.
         tag: i32,
+        /// Handle of the communicator.
         comm: u32,
     },
 }
 
-/// A request that has been completed.
+/// The result of a completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
+    /// The status of the operation.
     pub status: Status,
-    /// The handle names nothing any more.
+    /// The request is gone, and its handle is invalid.
     pub gone: bool,
-    /// The context of the communicator that the operation belonged to, if it failed and that is known.
+    /// The context of the operation's communicator, if the operation failed and belongs to one.
     pub context: Option<u64>,
 }
 
 impl Finished {
-    /// Of the null request.
+    /// The result of the null request.
     pub const NULL: Finished = Finished {
         status: Status::EMPTY,
         gone: true,
@@ -108,10 +163,10 @@ impl Finished {
 /// All requests of a rank.
 pub struct Requests {
     slab: Slab<Request>,
-    /// Counts completions, and arrivals of messages that the library takes without a receive, so that who waits for one
-    /// can tell whether to look again.
+    /// Count of completions, and of arrivals of messages that the library takes without a receive.
+    /// A waiting task checks its condition again when the count changes.
     pub completions: u64,
-    /// The one request that every send that is complete at once shares.
+    /// The request that all sends share that are complete at once.
     done: RequestId,
 }
 
@@ -133,17 +188,24 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// A send that was complete before its call returned.
+    /// The request of sends that are complete when their call returns.
     #[inline(always)]
     pub fn done(&self) -> RequestId {
         self.done
     }
 
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
         self.add_with(|| operation)
     }
 
-    /// The same for an operation that is made where it will be.
+    /// Adds a request whose operation is built in place.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
     #[inline(always)]
     pub fn add_with(&mut self, operation: impl FnOnce() -> Operation) -> Result<RequestId> {
         let request = || Request {
@@ -157,29 +219,38 @@ impl Requests {
         }
     }
 
-    /// A request of an operation that there is nothing to do for.
+    /// Adds a request that is complete already.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
     pub fn add_complete(&mut self, status: Status) -> Result<RequestId> {
         let id = self.add(Operation::NOBODYS)?;
         self.complete(id, status);
         Ok(id)
     }
 
+    /// The request with this handle. `None`: the handle is invalid.
     #[inline(always)]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
         self.slab.get(id.0)
     }
 
+    /// The request with this handle, to be changed. `None`: the handle is invalid.
     #[inline(always)]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         self.slab.get_mut(id.0)
     }
 
-    /// The request, or the error for a handle that names none.
+    /// The request with this handle.
+    ///
+    /// # Errors
+    /// The handle is invalid.
     #[inline(always)]
     pub fn valid(&self, id: RequestId) -> Result<&Request> {
         self.slab.get(id.0).ok_or_else(|| unknown(id))
     }
 
+    /// The send of a request. `None`: the handle is invalid, or the request is no send.
     pub fn send_mut(&mut self, id: RequestId) -> Option<&mut Send> {
         match &mut self.slab.get_mut(id.0)?.operation {
             Operation::Send(send) => Some(send),
@@ -187,6 +258,7 @@ impl Requests {
         }
     }
 
+    /// The receive of a request. `None`: the handle is invalid, or the request is no receive.
     pub fn receive_mut(&mut self, id: RequestId) -> Option<&mut Receive> {
         match &mut self.slab.get_mut(id.0)?.operation {
             Operation::Receive(receive) => Some(receive),
@@ -194,7 +266,7 @@ impl Requests {
         }
     }
 
-    /// The operation is complete.
+    /// Completes an operation.
     #[inline]
     pub fn complete(&mut self, id: RequestId, status: Status) {
         self.completions += 1;
@@ -206,8 +278,8 @@ impl Requests {
         }
     }
 
-    /// The whole message of a receive is here: `take` moves it and says with which status the receive is complete.
-    /// Nothing happens if the request is not a receive.
+    /// Completes a receive with the status that `take` returns after it has copied the message.
+    /// Nothing happens if the request is no receive.
     #[inline(always)]
     pub fn complete_receive(&mut self, id: RequestId, take: impl FnOnce(&mut Receive) -> Status) {
         let Some(request) = self.slab.get_mut(id.0) else {
@@ -222,7 +294,10 @@ impl Requests {
         }
     }
 
-    /// The status of a complete request, which is then gone; `None` while it is not complete.
+    /// Removes a request that is complete, and returns its status. `None`: it is not complete.
+    ///
+    /// # Errors
+    /// The handle is invalid.
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Result<Option<Status>> {
         let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
@@ -240,8 +315,11 @@ impl Requests {
         }
     }
 
-    /// The same for any request of the user's: one that can be started again becomes inactive instead, and answers with
-    /// an empty status when it is inactive already.
+    /// Finishes a user's request that is complete: removes it, or makes it inactive if it is
+    /// persistent. An inactive request has an empty status. `None`: the request is not complete.
+    ///
+    /// # Errors
+    /// The handle is invalid.
     #[inline(always)]
     pub fn finish(&mut self, id: RequestId) -> Result<Option<Finished>> {
         let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
@@ -263,7 +341,8 @@ impl Requests {
         }
     }
 
-    /// The same for a request that is complete, has not failed and cannot be started again; nothing happens to others.
+    /// Removes a request that is complete, has not failed and is not persistent, and returns its
+    /// status. `None`: it is another request, which stays as it is.
     #[inline(always)]
     pub fn finish_well(&mut self, id: RequestId) -> Option<Status> {
         let status = self.slab.get(id.0)?.status?;
@@ -274,7 +353,7 @@ impl Requests {
         Some(status)
     }
 
-    /// Finishes what a persistent request has under way.
+    /// Finishes the current instance of a persistent request.
     #[inline(never)]
     fn finish_instance(&mut self, id: RequestId) -> Result<Option<Finished>> {
         let context = self.context(id);
@@ -296,7 +375,10 @@ impl Requests {
         }))
     }
 
-    /// The status that `finish` would give, without finishing.
+    /// The status that [`Requests::finish`] would return. The request stays as it is.
+    ///
+    /// # Errors
+    /// The handle is invalid.
     pub fn peek(&self, id: RequestId) -> Result<Option<Status>> {
         let request = self.valid(id)?;
         match &request.operation {
@@ -307,7 +389,10 @@ impl Requests {
         }
     }
 
-    /// Is there an operation under way, or complete and not yet taken? (Not so for an inactive one.)
+    /// False for an inactive persistent request, true for every other request.
+    ///
+    /// # Errors
+    /// The handle is invalid.
     pub fn is_active(&self, id: RequestId) -> Result<bool> {
         Ok(match &self.valid(id)?.operation {
             Operation::Persistent(persistent) => persistent.active.is_some(),
@@ -315,6 +400,8 @@ impl Requests {
         })
     }
 
+    /// The persistent operation of a request. `None`: the handle is invalid, or the request is
+    /// another.
     pub fn persistent_mut(&mut self, id: RequestId) -> Option<&mut Persistent> {
         match &mut self.slab.get_mut(id.0)?.operation {
             Operation::Persistent(persistent) => Some(persistent),
@@ -322,7 +409,7 @@ impl Requests {
         }
     }
 
-    /// The context of the communicator that the request belongs to, if it is known.
+    /// The context of the request's communicator. `None`: the request belongs to none.
     pub fn context(&self, id: RequestId) -> Option<u64> {
         match &self.slab.get(id.0)?.operation {
             Operation::Send(send) => Some(send.envelope.key.context),
@@ -333,7 +420,10 @@ impl Requests {
         }
     }
 
-    /// The user no longer wants to know; the operation goes on by itself.
+    /// Frees the handle of a request, whose operation continues (`MPI_Request_free`).
+    ///
+    /// # Errors
+    /// The handle is invalid.
     pub fn detach(&mut self, id: RequestId) -> Result<()> {
         let request = self.slab.get_mut(id.0).ok_or_else(|| unknown(id))?;
         if id == self.done {
@@ -351,6 +441,7 @@ impl Requests {
         active.map_or(Ok(()), |active| self.detach(active))
     }
 
+    /// All requests, with their handles.
     pub fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
         self.slab
             .iter()

@@ -1,30 +1,11 @@
-//! Waiting calls of a rank.
+//! Waiting calls of a rank, as the transports' waiter sees them.
 
 use channel::lock::Guard;
 use channel::{Party, Router};
 
 use crate::rank::{Rank, State};
-use crate::request::RequestId;
+use crate::request::{RequestId, Waiting};
 use crate::{Error, Result};
-
-/// The object of a wait, for reports.
-#[derive(Clone, Copy)]
-pub struct Waiting<'a> {
-    /// The procedure, such as `MPI_Recv`.
-    pub operation: &'static str,
-    /// The requests that it waits for.
-    pub requests: &'a [RequestId],
-}
-
-impl Waiting<'static> {
-    /// A wait for something else than requests.
-    pub fn in_call(operation: &'static str) -> Waiting<'static> {
-        Waiting {
-            operation,
-            requests: &[],
-        }
-    }
-}
 
 /// A rank in a call that waits or polls.
 #[derive(Clone, Copy)]
@@ -35,7 +16,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Rank {
-    /// Makes progress until `done` gives an answer. No lock is held while tasks run or while the rank sleeps.
+    /// Makes progress until `done` returns a result. No lock is held while tasks run or the rank
+    /// sleeps.
+    ///
+    /// # Errors
+    /// Progress failed, the launcher is gone, or all ranks of a modelled machine wait.
     #[inline]
     pub fn wait_until<T>(
         &self,
@@ -51,8 +36,11 @@ impl Rank {
     }
 
     /// Polls for a nonblocking call: once, and again after a round of progress.
+    ///
+    /// # Errors
+    /// Progress failed.
     #[inline(always)]
-    pub fn look_for<T>(
+    pub fn poll_for<T>(
         &self,
         operation: &'static str,
         done: impl FnMut(&mut State) -> Result<Option<T>>,

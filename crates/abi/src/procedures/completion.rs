@@ -78,7 +78,7 @@ pub fn test(
 ) -> Done {
     let finished = call
         .rank
-        .look_for(call.procedure, |state| finish(state, request))?;
+        .poll_for(call.procedure, |state| finish(state, request))?;
     flag.set(finished.is_some());
     match finished {
         Some(finished) => finish_one(call, finished, status),
@@ -238,7 +238,7 @@ pub fn testall(
     flag: Out<Flag>,
     statuses: Statuses,
 ) -> Done {
-    let complete = call.rank.look_for(call.procedure, |state| {
+    let complete = call.rank.poll_for(call.procedure, |state| {
         for request in requests.iter() {
             if peek(state, *request)?.is_none() {
                 return Ok(None);
@@ -326,7 +326,7 @@ pub fn testany(
 ) -> Done {
     let found = call
         .rank
-        .look_for(call.procedure, |state| finish_any(state, requests))?;
+        .poll_for(call.procedure, |state| finish_any(state, requests))?;
     flag.set(found.is_some());
     match found {
         Some(found) => one_of_many(call, found, index, status),
@@ -408,7 +408,7 @@ pub fn testsome(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
-    let found = call.rank.look_for(call.procedure, |state| {
+    let found = call.rank.poll_for(call.procedure, |state| {
         finish_some(state, requests, indices, statuses)
     })?;
     match found {

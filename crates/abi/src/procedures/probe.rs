@@ -43,7 +43,7 @@ pub fn iprobe(
 ) -> Done {
     let found = call
         .rank
-        .look_for(call.procedure, |state| state.probe(source, tag, comm.id()))?;
+        .poll_for(call.procedure, |state| state.probe(source, tag, comm.id()))?;
     flag.set(found.is_some());
     if let (Some(status), Some(found)) = (status, found) {
         status.fill(found.into());
@@ -84,7 +84,7 @@ pub fn improbe(
 ) -> Done {
     let claimed = call
         .rank
-        .look_for(call.procedure, |state| state.claim(source, tag, comm.id()))?;
+        .poll_for(call.procedure, |state| state.claim(source, tag, comm.id()))?;
     flag.set(claimed.is_some());
     if let Some(claimed) = claimed {
         message.set(claimed.handle);

@@ -21,7 +21,7 @@ pub fn request_get_status(
 ) -> Done {
     let found = call
         .rank
-        .look_for(call.procedure, |state| peek(state, request))?;
+        .poll_for(call.procedure, |state| peek(state, request))?;
     flag.set(found.is_some());
     if let (Some(status), Some(found)) = (status, found) {
         status.fill(found.into());
@@ -37,7 +37,7 @@ pub fn request_get_status_all(
     flag: Out<Flag>,
     statuses: Statuses,
 ) -> Done {
-    let found = call.rank.look_for(call.procedure, |state| {
+    let found = call.rank.poll_for(call.procedure, |state| {
         requests
             .iter()
             .map(|request| peek(state, *request))
@@ -65,7 +65,7 @@ pub fn request_get_status_any(
     flag: Out<Flag>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let found = call.rank.look_for(call.procedure, |state| {
+    let found = call.rank.poll_for(call.procedure, |state| {
         let mut none_active = true;
         for (at, request) in requests.iter().enumerate() {
             if !is_active(state, *request)? {
@@ -98,7 +98,7 @@ pub fn request_get_status_some(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
-    let count = call.rank.look_for(call.procedure, |state| {
+    let count = call.rank.poll_for(call.procedure, |state| {
         let (mut count, mut any_active) = (0, false);
         for (at, request) in requests.iter().enumerate() {
             if !is_active(state, *request)? {

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
 use datatype::{Buffer, Predefined};
+use mpi::Completion;
 use mpi::request::RequestId;
-use mpi::task::Completion;
 use mpi::{Mode, State};
 use std::ffi::{c_int, c_void};
 

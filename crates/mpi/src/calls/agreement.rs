@@ -9,10 +9,10 @@ use std::task::Poll;
 
 use crate::Result;
 use crate::comm::{AGREEMENT, COLLECTIVE, Core};
+use crate::drive::Completion;
 use crate::matching::Key;
 use crate::rank::Rank;
 use crate::request::RequestId;
-use crate::task::Completion;
 
 /// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
 pub(super) struct Agreement {

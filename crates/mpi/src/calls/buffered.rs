@@ -5,11 +5,10 @@ use std::sync::Arc;
 use datatype::{Buffer, Predefined};
 
 use crate::buffered::{AUTOMATIC, OVERHEAD, Owner};
-use crate::p2p::Mode;
+use crate::drive::Completion;
 use crate::rank::{Rank, State};
-use crate::request::RequestId;
-use crate::task::Completion;
-use crate::{Class, Error, Result, Waiting};
+use crate::request::{Mode, RequestId, Waiting};
+use crate::{Class, Error, Result};
 
 /// Rounds of progress before a buffered send is refused because the buffer is full: a few
 /// milliseconds.

@@ -10,8 +10,7 @@ use crate::attributes::Holder;
 use crate::comm::{self, Comm, Core, Members};
 use crate::hints::Hints;
 use crate::rank::{Rank, State};
-use crate::request::{Operation, RequestId};
-use crate::wait::Waiting;
+use crate::request::{Operation, RequestId, Waiting};
 use crate::{Class, Error, Result, UNDEFINED};
 
 /// Bytes of a context in an agreement.

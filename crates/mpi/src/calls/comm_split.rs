@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::agreement::Agreement;
 use crate::comm::{self, Core};
 use crate::rank::Rank;
-use crate::wait::Waiting;
+use crate::request::Waiting;
 use crate::{Class, Error, Result, UNDEFINED};
 
 /// Split types of `MPI_Comm_split_type`, with the ABI's values.

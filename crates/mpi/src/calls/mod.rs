@@ -13,5 +13,8 @@ mod comm_split;
 mod datatypes;
 mod errhandler;
 mod persistent;
+mod probe;
+mod recv_fast_path;
 
 pub use comm_split::split_type;
+pub use probe::Claimed;

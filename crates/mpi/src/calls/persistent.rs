@@ -3,9 +3,8 @@
 
 use datatype::Buffer;
 
-use crate::p2p::Mode;
 use crate::rank::State;
-use crate::request::{Operation, Persistent, RequestId, Template};
+use crate::request::{Mode, Operation, Persistent, RequestId, Template};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result};
 
 impl State {

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::collective_buffers::CommBuffer;
 use crate::op::Operation;
 use crate::rank::{Rank, State};
-use crate::wait::Waiting;
+use crate::request::Waiting;
 
 impl Rank {
     /// Makes the members agree on a collective buffer, or find that they have none for now.

@@ -11,9 +11,8 @@ use crate::algorithms::{Algorithm, Case, Collective};
 use crate::comm::{COLLECTIVE, Core};
 use crate::matching::Key;
 use crate::op::Operation;
-use crate::p2p::Mode;
 use crate::rank::{Rank, State};
-use crate::request::RequestId;
+use crate::request::{Mode, RequestId};
 use crate::{Class, Error, Result};
 
 /// Bytes of a piece: the elements of one are combined while the next is in flight.

@@ -16,7 +16,7 @@ use crate::algorithms::Collective;
 use crate::collective_buffers::CommBuffer;
 use crate::op::Operation;
 use crate::rank::Rank;
-use crate::wait::Waiting;
+use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
 /// Up to this number of members each member reads the vectors of all; in larger groups all read the

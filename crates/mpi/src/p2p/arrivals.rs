@@ -1,7 +1,7 @@
-//! Arrivals from each peer: the message that is coming in pieces, and the unexpected bytes that are held.
+//! Arrivals from each peer: the message that is arriving in pieces, and the unexpected bytes.
 //!
-//! What must always hold: the unexpected bytes of one peer are bounded, because a peer beyond its limit is told to announce
-//! every message.
+//! What must always hold: the unexpected bytes of one peer are bounded, because a peer beyond its
+//! limit is asked to announce every message.
 
 use super::message::Message;
 use crate::matching::Key;
@@ -18,7 +18,7 @@ struct Arrival {
     coming: Option<Coming>,
     /// Unexpected bytes that are held.
     held: usize,
-    /// The peer has been told to announce every message.
+    /// The peer has been asked to announce every message.
     stopped: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Coming {
     pub(super) to: std::result::Result<RequestId, Vec<u8>>,
 }
 
-/// A change in the room for unexpected bytes of a peer, of which the peer must hear.
+/// A change in the room for unexpected bytes of a peer, to be reported to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Exhausted,

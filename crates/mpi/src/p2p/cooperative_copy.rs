@@ -1,10 +1,12 @@
-//! Cooperative copy: sender and receiver copy one long message together; each claims the next pieces from a shared counter.
+//! Cooperative copy: sender and receiver copy one long message together; each claims the next
+//! pieces from a shared counter.
 //!
-//! Where cores share a cache the sender pushes its pieces through the ring, which two cores do faster than one can copy, and
-//! the receiver copies only while none arrive. Otherwise the sender writes to the receiver's memory.
+//! Where cores share a cache the sender pushes its pieces through the ring, which two cores do
+//! faster than one can copy, and the receiver copies only while none arrive. Otherwise the sender
+//! writes to the receiver's memory.
 //!
-//! What must always hold: a claimed piece is copied by the rank that claimed it; a system that refuses that copy breaks the
-//! message.
+//! What must always hold: a claimed piece is copied by the rank that claimed it; a system that
+//! refuses that copy breaks the message.
 
 use std::ops::Range;
 
@@ -22,7 +24,8 @@ use crate::{Class, Error, Result};
 const LEAST_PIECE: usize = 32 << 10;
 /// Pieces that a sender claims at once to push them.
 const PUSHED_AT_ONCE: u32 = 8;
-/// Polls of a receiver for the next pushed piece before it copies one itself: some tens of microseconds.
+/// Polls of a receiver for the next pushed piece before it copies one itself: some tens of
+/// microseconds.
 const PATIENCE: u32 = 512;
 
 /// The receiver's end of a cooperative copy.
@@ -58,7 +61,8 @@ pub(super) struct Help {
 }
 
 impl CooperativeCopy {
-    /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks share no counter.
+    /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks
+    /// share no counter.
     pub(super) fn begin(
         router: &mut Router,
         peer: usize,

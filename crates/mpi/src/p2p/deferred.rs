@@ -1,4 +1,5 @@
-//! Deferred actions: work of a packet handler that needs the transports, which a handler may not use.
+//! Deferred actions: work of a packet handler that needs the transports, which a handler may not
+//! use.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! The handlers of packets, by family. A handler never waits and never sends: it queues packets and defers actions.
+//! The handlers of packets, by family. A handler never waits and never sends: it queues packets and
+//! defers actions.
 
 use channel::{Head, More};
 
@@ -39,7 +40,8 @@ impl Messages {
                 }
             }
         }
-        // A message without a receive may stay in the ring until there is one: it is copied only once then.
+        // A message without a receive may stay in the ring until there is one: it is copied only
+        // once then.
         if self.posted.is_empty() {
             More::Enough
         } else {

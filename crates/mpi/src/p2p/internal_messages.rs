@@ -1,7 +1,8 @@
-//! Messages of the library's own: a few bytes that belong to it on both sides, for ranks that agree on something.
+//! Internal messages: a few bytes with which ranks agree on a fact, in memory of the library on
+//! both sides.
 //!
-//! They need no receive: they wait among the unexpected messages until somebody takes them, and wake tasks when they
-//! come. Each piece fits a packet.
+//! They need no receive: they stay among the unexpected messages until a task takes them, and their
+//! arrival makes tasks due. Each piece fits a packet.
 
 use channel::{Router, Transport};
 
@@ -12,7 +13,7 @@ use crate::packet::{Eager, Envelope};
 use crate::request::{Operation, RequestId};
 
 impl Messages {
-    /// Sends a copy of `bytes`; the request completes when the channel has taken all of it.
+    /// Sends a copy of `bytes`. The request completes when the transport has accepted all of it.
     pub fn send_owned(
         &mut self,
         router: &mut Router,
@@ -36,7 +37,7 @@ impl Messages {
         Ok(last)
     }
 
-    /// The next piece that has come.
+    /// Takes the next piece that has arrived.
     pub fn take_owned(&mut self, key: &Key) -> Option<Box<[u8]>> {
         let (_, message) = self.unexpected.take(key)?;
         let Body::Here { bytes, .. } = message.body else {

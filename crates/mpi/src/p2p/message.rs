@@ -55,7 +55,7 @@ pub enum Bytes {
 }
 
 /// Length of a message that needs no memory of its own, in bytes.
-pub const SHORT: usize = 32;
+pub(crate) const SHORT: usize = 32;
 
 impl From<&[u8]> for Bytes {
     #[inline]

@@ -1,8 +1,9 @@
 //! Point-to-point communication (MPI 5.0 §3).
 //!
-//! A message leaves at once (*eager*), or its sender keeps and announces it (*rendezvous*); `protocol` chooses. The state
-//! is a composition of machines, each with its own file, its own invariants and its own tests: the send queue, arrivals,
-//! transfers, rendezvous, announced receives, deferred actions. [`Messages`] connects them.
+//! A message leaves at once (*eager*), or its sender keeps and announces it (*rendezvous*);
+//! `protocol` chooses. The state is a composition of machines, each with its own file, its own
+//! invariants and its own tests: the send queue, arrivals, transfers, rendezvous, announced
+//! receives, deferred actions. [`Messages`] connects them.
 
 mod arrivals;
 mod cooperative_copy;
@@ -16,7 +17,6 @@ mod probe;
 pub(crate) mod protocol;
 mod ready_to_receive;
 mod receive;
-mod recv_fast_path;
 mod rendezvous;
 mod send;
 mod send_queue;
@@ -26,11 +26,12 @@ use channel::{Exposed, Head, Router, Transport, ZeroCopy};
 
 use arrivals::Arrivals;
 use deferred::Deferred;
-pub use message::{Body, Bytes, Message};
-pub use probe::{Claimed, Found};
+pub use message::Body;
+pub(crate) use message::{Bytes, Message};
+pub use probe::Found;
 use protocol::{Case, Limits, Protocol, choose};
 use ready_to_receive::{AnnouncedReceives, Announcer};
-pub(crate) use recv_fast_path::FastPath;
+pub(crate) use receive::received;
 use rendezvous::Fetches;
 use send_queue::{MessageSource, SendQueue};
 use transfers::{Stage, Transfers};
@@ -39,19 +40,6 @@ use crate::matching::{Posted, Unexpected};
 use crate::packet::{Offer, encode};
 use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
-
-/// How a send completes (MPI 5.0 §3.4). Buffered sends are standard sends from a copy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Completes when the buffer can be reused.
-    Standard,
-    /// Completes at once.
-    Buffered,
-    /// Completes after the match.
-    Synchronous,
-    /// The receive is posted already.
-    Ready,
-}
 
 /// All messages of this rank, whatever their communicator.
 pub struct Messages {
@@ -105,13 +93,17 @@ impl Messages {
         }
     }
 
-    /// Something can be moved without a packet from outside.
+    /// True if this rank can move something without a packet from a peer.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
     }
 
-    /// Takes what has arrived, advances announced messages, and sends what waits for room. True if anything moved.
+    /// Takes arrived packets, advances announced messages, and sends queued packets. True if
+    /// anything moved.
+    ///
+    /// # Errors
+    /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
     pub fn round(&mut self, router: &mut Router) -> Result<bool> {
         let mut arrived = router.poll(
@@ -127,7 +119,7 @@ impl Messages {
             let fetched = self.advance(router)?;
             let flushed = self.flush(router)?;
             if arrived == 0 && router.waits_through_node() {
-                // A rank that waits for room lets time pass.
+                // A rank that waits for room must yield, so that time passes.
                 return Ok(fetched || flushed);
             }
             if let Some(error) = self.broken.take() {
@@ -137,7 +129,10 @@ impl Messages {
         Ok(moved)
     }
 
-    /// Sends what there is room for. True if anything left.
+    /// Sends queued packets as far as peers have room. True if a packet left.
+    ///
+    /// # Errors
+    /// A transport failed.
     #[inline]
     pub fn flush(&mut self, router: &mut Router) -> Result<bool> {
         if !self.send_queue.is_waiting() {
@@ -165,7 +160,8 @@ impl Messages {
 }
 
 impl Sources<'_> {
-    /// A request is complete, or its message takes another path: its buffer is its owner's again.
+    /// Ends the transports' access to the buffer of a request, which is complete or whose message
+    /// takes another path.
     fn release(&mut self, id: RequestId) {
         if self.transfers.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Packets that no honest peer sends: each is named, and none is the end of this rank.
+//! Packets that break the protocol: each is an error that names it, and none makes this rank panic.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn messages() -> Messages {
     Messages::new(&Router::alone(), 2, limits)
 }
 
-/// What is wrong after these packets.
+/// The error after these packets.
 fn after(packets: &[(Kind, u32, &[u8])]) -> String {
     let mut messages = messages();
     for &(kind, token, body) in packets {

@@ -1,15 +1,17 @@
-//! The protocol table: each protocol with the condition under which it applies and an estimate of its cost. For each peer
-//! and message the cheapest applicable row wins; ties go to the earlier row.
+//! The protocol table: each protocol with the condition under which it applies and an estimate of
+//! its cost. For each peer and message the cheapest applicable row wins; ties go to the earlier
+//! row.
 //!
-//! The settings decide between eager and rendezvous; costs decide within each of the two. All of it is pure: a choice
-//! depends on the message, the peer's capabilities and the settings alone.
+//! The settings decide between eager and rendezvous; costs decide within each of the two. All of it
+//! is pure: a choice depends on the message, the peer's capabilities and the settings alone.
 //!
-//! What must always hold: [`Protocol::Packets`] applies to every announced message, so there is always a choice.
+//! What must always hold: [`Protocol::Packets`] applies to every announced message, so there is
+//! always a choice.
 
 use channel::{Capabilities, End};
 use knobs::Rendezvous;
 
-/// A way to move one message.
+/// A protocol: a way to move one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The sender writes to a buffer that the receiver has announced.
@@ -59,7 +61,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Longest message that is sent in one packet by a transport with this longest packet or piece, in bytes.
+    /// Longest message that is sent in one packet by a transport with this longest packet or piece,
+    /// in bytes.
     pub fn whole(&self, piece: usize) -> usize {
         self.eager.min(piece)
     }
@@ -67,7 +70,7 @@ impl Limits {
 
 /// One message to one peer, as far as the deciding rank knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The deciding rank's role.
     pub end: End,
     /// Length of the message in bytes.
@@ -78,7 +81,8 @@ pub struct Case<'a> {
     pub headers_only: bool,
     /// The receiver has announced a buffer for this message.
     pub has_rtr: bool,
-    /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of its receiver.
+    /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of
+    /// its receiver.
     pub one_run: [bool; 2],
     /// The receiver holds a key to the message.
     pub readable: bool,
@@ -91,8 +95,12 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The message to `peer` that a sender begins.
-    pub fn of_sender<'a>(len: usize, peer: &'a Capabilities, limits: &'a Limits) -> Case<'a> {
+    /// The case of a message of `len` bytes that a sender starts to `peer`.
+    pub(crate) fn of_sender<'a>(
+        len: usize,
+        peer: &'a Capabilities,
+        limits: &'a Limits,
+    ) -> Case<'a> {
         Case {
             end: End::Sender,
             len,
@@ -139,7 +147,7 @@ impl Case<'_> {
 }
 
 /// A row of the table.
-pub struct Row {
+pub(crate) struct Row {
     /// The protocol.
     pub protocol: Protocol,
     /// The condition under which the protocol can move the message.
@@ -149,7 +157,7 @@ pub struct Row {
 }
 
 /// All protocols.
-pub static TABLE: [Row; 7] = [
+pub(crate) static TABLE: [Row; 7] = [
     Row {
         protocol: Protocol::ReadyToReceive,
         applies: |case| case.is_sender() && case.has_rtr && !case.whole() && case.exposable,
@@ -239,15 +247,16 @@ fn write(case: &Case) -> bool {
 }
 
 /// The cheapest protocol that applies.
-pub fn choose(case: &Case) -> Protocol {
+pub(crate) fn choose(case: &Case) -> Protocol {
     let applicable = TABLE.iter().filter(|row| (row.applies)(case));
     let cheapest = applicable.min_by_key(|row| (row.cost)(case));
     cheapest.map_or(Protocol::Packets, |row| row.protocol)
 }
 
-/// The choices for messages of all lengths to one peer: from which length on each protocol is used, and its cost there.
-/// A sender's choice of rendezvous assumes that the receiver's buffer is one run of bytes.
-pub fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
+/// A sender's choices for messages of all lengths to one peer: the length from which on each
+/// protocol is used, and its cost there in nanoseconds. The receiver's buffer is taken to be one
+/// run of bytes.
+pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
     let mut choices: Vec<(usize, Protocol, u64)> = Vec::new();
     let marks = [
         limits.whole(peer.piece),
@@ -424,7 +433,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the settings, each kind of message has a protocol that its peers can carry out, and the limits hold.
+        /// Whatever the settings, each kind of message has a protocol that its peers can carry out,
+        /// and the limits hold.
         #[test]
         fn every_message_has_a_protocol(
             (len, eager, single_copy, cooperative) in (0usize..1 << 24, 0usize..1 << 22, 0usize..1 << 22, 0usize..1 << 22),

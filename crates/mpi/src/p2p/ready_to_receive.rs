@@ -1,18 +1,22 @@
-//! Ready to receive (RTR): for a receive that is posted before its message, the receiver announces its buffer at once, and
-//! the sender writes the message there without asking. Two one-way latencies are saved.
+//! Ready to receive (RTR): for a receive that is posted before its message, the receiver announces
+//! its buffer at once, and the sender writes the message there without asking. Two one-way
+//! latencies are saved.
 //!
 //! What must always hold:
-//! - A receive is announced only if every earlier posted receive that could match the same message has been announced too,
-//!   so the next message with its key is its message.
-//! - An RTR carries the number of packets that the receiver had seen. If the sender has meanwhile sent a message with this
-//!   key that consumed no RTR, it discards this RTR: the receive may match that message. A discard is always safe, because
-//!   the message then takes its usual path.
+//! - A receive is announced only if every earlier posted receive that could match the same message
+//!   has been announced too, so the next message with its key is its message.
+//! - An RTR carries the number of packets that the receiver had seen. If the sender has meanwhile
+//!   sent a message with this key that consumed no RTR, it discards this RTR: the receive may match
+//!   that message. A discard is always safe, because the message then takes its usual path.
 //! - Every message consumes the oldest RTR of its key, even a message that is sent whole.
-//! - A written message is preceded, in the order of packets, by its start, so later messages find its receive gone.
-//! - An announced receive is cancelled only after the sender has confirmed that it holds no RTR for it.
+//! - A written message is preceded, in the order of packets, by its start, so later messages find
+//!   its receive gone.
+//! - An announced receive is cancelled only after the sender has confirmed that it holds no RTR for
+//!   it.
 //!
-//! The posted size is not the size of the message, and a registration without a message is a loss: a receive is announced
-//! only where long messages with its key have usually met receives that waited for them.
+//! The posted size is not the size of the message, and a registration without a message is a loss:
+//! a receive is announced only where long messages with its key have usually met receives that
+//! waited for them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -22,11 +26,11 @@ use datatype::Buffer;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use super::transfers::Stage;
-use super::{Body, Messages, Mode, token_of};
+use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
 use crate::packet::{Body as _, Envelope, Offer, ReadyToReceive, Rtr, Started, Target, encode};
-use crate::request::{Operation, RequestId, Send};
+use crate::request::{Mode, Operation, RequestId, Send};
 use crate::{Result, Status};
 
 /// Most keys that either end remembers.
@@ -53,7 +57,7 @@ struct Habit {
 }
 
 impl Announcer {
-    /// Some receives may have to be announced.
+    /// True if some receives may have to be announced.
     #[inline(always)]
     pub(super) fn has_habits(&self) -> bool {
         !self.habits.is_empty()
@@ -125,8 +129,8 @@ impl AnnouncedReceives {
         self.peers.get_mut(&peer)?.get_mut(key)
     }
 
-    /// Notes an announcement, unless a message that left since may be the one for that receive. `sent`: packets that have
-    /// left for the peer; `waits`: packets for the peer are queued.
+    /// Notes an announcement, unless a message that left since may be the one for that receive.
+    /// `sent`: packets that have left for the peer; `waits`: packets for the peer are queued.
     fn announced(&mut self, peer: usize, key: Key, rtr: &Rtr, sent: u64, waits: bool) {
         let keys = self.peers.entry(peer).or_default();
         if keys.len() >= KEYS && !keys.contains_key(&key) {
@@ -164,7 +168,8 @@ impl AnnouncedReceives {
         target
     }
 
-    /// The last message with this key that consumed no RTR has left, among the first `sent` packets.
+    /// The last message with this key that consumed no RTR has left, among the first `sent`
+    /// packets.
     fn left(&mut self, peer: usize, key: &Key, sent: u64) {
         if let Some(track) = self.track(peer, key)
             && track.last == Last::Queued
@@ -182,13 +187,13 @@ pub(super) enum RtrMessage {
 
 // The receiver's end.
 impl Messages {
-    /// Long messages with this key usually come to receives that wait.
+    /// True if long messages with this key usually arrive for receives that wait.
     #[inline(always)]
     pub(crate) fn expects_long(&self, key: &Key) -> bool {
         self.announcer.has_habits() && self.announcer.expected_from(key).is_some()
     }
 
-    /// Some receives may have to be announced.
+    /// True if some receives may have to be announced.
     #[inline(always)]
     pub fn announces(&self) -> bool {
         self.announcer.has_habits()
@@ -263,7 +268,8 @@ impl Messages {
         }
     }
 
-    /// A receive has met a message that took its usual path. If the receive was announced, its RTR is consumed.
+    /// A receive has met a message that took its usual path. If the receive was announced, its RTR
+    /// is consumed.
     #[inline(always)]
     pub(super) fn met_otherwise(&mut self, id: RequestId) {
         if !self.transfers.is_empty() {
@@ -282,7 +288,8 @@ impl Messages {
         self.release(id);
     }
 
-    /// The message of an announced receive is being written. The error says what is wrong with that.
+    /// The message of an announced receive is being written. The error says what is wrong with
+    /// that.
     pub(super) fn started(
         &mut self,
         peer: usize,
@@ -347,8 +354,8 @@ impl Messages {
         }
     }
 
-    /// The write to an announced receive has ended, maybe before the packet of its start has come. False: the receive was
-    /// not announced.
+    /// The write to an announced receive has ended, maybe before the packet of its start has come.
+    /// False: the receive was not announced.
     pub(super) fn written_early(&mut self, peer: usize, id: RequestId) -> bool {
         match self.transfers.stage_mut(peer, id) {
             Some(Stage::Announced { written, .. }) => {
@@ -463,7 +470,8 @@ impl Messages {
 }
 
 impl Messages {
-    /// A request is complete, or its message takes another path: its buffer is its owner's again.
+    /// Ends the transports' access to the buffer of a request, which is complete or whose message
+    /// takes another path.
     pub(super) fn release(&mut self, id: RequestId) {
         if !self.transfers.is_empty() {
             self.parts().1.release(id);

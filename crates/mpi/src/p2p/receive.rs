@@ -1,17 +1,31 @@
-//! Starting receives, and meeting messages with them.
+//! The start of receives, and their match with messages.
 
+use channel::Head;
 use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
-use super::{Body, Bytes, Message, Messages};
+use super::{Body, Bytes, Found, Message, Messages};
 use crate::comm::AGREEMENT;
 use crate::matching::Key;
-use crate::packet::{Contents, Flow, Rendezvous};
+use crate::packet::{Contents, Envelope, Flow, Rendezvous};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Class, Result, Status};
 
 impl Messages {
-    /// Starts a receive: takes the earliest unexpected message that fits, or waits for one.
+    /// True if a message waits for its receive.
+    #[inline(always)]
+    pub(crate) fn has_unexpected(&self) -> bool {
+        self.unexpected.is_some()
+    }
+
+    /// True if the head is that of a whole message that `key` takes before any posted receive does.
+    #[inline(always)]
+    pub(crate) fn is_for(&self, head: Head, key: &Key) -> bool {
+        let sent = Envelope::key(head);
+        Envelope::is_whole(head) && key.takes(&sent) && !self.posted.has(&sent)
+    }
+
+    /// Starts a receive: it takes the earliest unexpected message that matches, or is posted.
     #[inline(always)]
     pub fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
         let id = self.add_receive(buffer, key)?;
@@ -21,7 +35,7 @@ impl Messages {
         Ok(id)
     }
 
-    /// Takes the earliest unexpected message that fits; false if there is none.
+    /// Gives the earliest unexpected message that matches to a receive. False: there is none.
     #[inline(never)]
     fn receive_unexpected(&mut self, id: RequestId, key: Key) -> bool {
         match self.unexpected.take(&key) {
@@ -33,15 +47,10 @@ impl Messages {
         }
     }
 
-    /// Receives a message that a probe has taken out (MPI 5.0 §3.8.2).
-    pub fn receive_message(
-        &mut self,
-        buffer: Buffer,
-        sent: Key,
-        message: Message,
-    ) -> Result<RequestId> {
-        let id = self.add_receive(buffer, sent)?;
-        self.meet_unexpected(id, sent, message);
+    /// Receives a message that a matched probe has claimed (MPI 5.0 §3.8.2).
+    pub fn receive_message(&mut self, buffer: Buffer, found: Found) -> Result<RequestId> {
+        let id = self.add_receive(buffer, found.key)?;
+        self.meet_unexpected(id, found.key, found.message);
         Ok(id)
     }
 
@@ -57,6 +66,7 @@ impl Messages {
         })
     }
 
+    /// Matches a receive with an unexpected message.
     fn meet_unexpected(&mut self, id: RequestId, sent: Key, message: Message) {
         match message.body {
             Body::Here { bytes, sync } => {
@@ -71,7 +81,7 @@ impl Messages {
         }
     }
 
-    /// A whole message has met its receive.
+    /// Completes a receive with a whole message.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: RequestId, sent: Key, body: Contents) {
         self.met_otherwise(id);
@@ -85,7 +95,7 @@ impl Messages {
         );
     }
 
-    /// The first piece of a message of `announced` bytes that comes in several packets, with nothing between them.
+    /// Takes the first eager piece of a message of `announced` bytes.
     pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: Contents) {
         let to = self.posted.take(&key).map(RequestId);
         if let Some(id) = to {
@@ -105,7 +115,7 @@ impl Messages {
         self.go_on(peer, piece);
     }
 
-    /// The next piece of it. A receive that meets it before it is whole waits for the rest.
+    /// Takes the next eager piece of the message that is coming from `peer`.
     pub(super) fn go_on(&mut self, peer: usize, piece: Contents) {
         let Some(mut coming) = self.arrivals.take_coming(peer) else {
             return self.nonsense(peer, "a piece of no message");
@@ -132,7 +142,8 @@ impl Messages {
         }
     }
 
-    /// A message that came when no receive was there for it is whole.
+    /// Matches or keeps a message whose first piece arrived without a receive and which is whole
+    /// now.
     fn meet(&mut self, peer: usize, key: Key, bytes: Vec<u8>) {
         match self.posted.take(&key) {
             Some(receive) => self.deliver(RequestId(receive), key, Contents::kept(&bytes)),
@@ -143,14 +154,15 @@ impl Messages {
         }
     }
 
-    /// The next piece of a message that comes in packets.
+    /// Takes the next piece of a message that arrives in packets. The error says what is wrong with
+    /// it.
     pub(super) fn take_piece(
         &mut self,
         id: RequestId,
         body: Contents,
     ) -> std::result::Result<(), &'static str> {
         let Some(receive) = self.requests.receive_mut(id) else {
-            return Err("a piece for a receive that is not there");
+            return Err("a piece for a receive that does not exist");
         };
         let len = body.bytes.len();
         if len > receive.announced - receive.arrived.min(receive.announced) {
@@ -168,7 +180,8 @@ impl Messages {
         Ok(())
     }
 
-    /// Keeps a message without a receive, and bounds the bytes of its peer.
+    /// Keeps an unexpected message, and tells its sender when its unexpected bytes reach their
+    /// limit.
     pub(super) fn keep(&mut self, peer: usize, key: Key, body: Body) {
         if let Body::Here { bytes, .. } = &body {
             let room = self
@@ -177,18 +190,19 @@ impl Messages {
             self.report_room(peer, room);
         }
         if key.context & AGREEMENT != 0 {
-            // The task that waits for it has posted no receive that could complete.
+            // A task waits for such a message without a posted receive, so no request completes.
             self.requests.completions += 1;
         }
         self.unexpected.add(key, Message { peer, body });
     }
 
-    /// An unexpected message of a peer has been received.
+    /// Counts a received message out of the unexpected bytes of its sender.
     pub(super) fn let_go(&mut self, peer: usize, bytes: usize) {
         let room = self.arrivals.let_go(peer, bytes, self.limits.unexpected);
         self.report_room(peer, room);
     }
 
+    /// Tells a peer of a change in the room for its unexpected bytes.
     fn report_room(&mut self, peer: usize, room: Option<Room>) {
         let kind = match room {
             None => return,
@@ -198,7 +212,7 @@ impl Messages {
         self.send_queue.push_control(peer, kind, 0);
     }
 
-    /// Takes back a receive that has not been matched.
+    /// Cancels a receive, unless it has been matched.
     pub(super) fn cancel_receive(&mut self, id: RequestId) {
         let Some(receive) = self.requests.receive_mut(id) else {
             return;
@@ -213,9 +227,9 @@ impl Messages {
     }
 }
 
-/// The status of a receive; a message longer than the buffer is an error that the status carries.
+/// The status of a receive. A message longer than the buffer is an error in the status.
 #[inline(always)]
-pub(super) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
+pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     let dropped = len.saturating_sub(buffer.len());
     let mut status = Status {
         source: sent.source,

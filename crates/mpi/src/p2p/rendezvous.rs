@@ -1,11 +1,12 @@
 //! Rendezvous: messages that their sender has announced and keeps until a receive matches.
 //!
-//! By *read*, the announcement carries a key to the message; the receiver reads and reports the end. By *write*, the
-//! receiver answers with a key to its buffer; the sender writes, and a notice ends the write. By *packets*, the receiver
-//! asks for the message as packets. `protocol` chooses among them, and among cooperative copies.
+//! By *read*, the announcement carries a key to the message; the receiver reads and reports the
+//! end. By *write*, the receiver answers with a key to its buffer; the sender writes, and a notice
+//! ends the write. By *packets*, the receiver asks for the message as packets. `protocol` chooses
+//! among them, and among cooperative copies.
 //!
-//! What must always hold: an announced message ends by exactly one of these; where one turns out to be impossible, another
-//! takes its place, and packets always work.
+//! What must always hold: an announced message ends by exactly one of these; where one turns out to
+//! be impossible, another takes its place, and packets always work.
 
 use std::collections::VecDeque;
 
@@ -107,7 +108,8 @@ impl Messages {
         });
     }
 
-    /// Performs the deferred actions, and moves the next step of the next fetch. True if anything moved.
+    /// Performs the deferred actions, and moves the next step of the next fetch. True if anything
+    /// moved.
     #[inline]
     pub(super) fn advance(&mut self, router: &mut Router) -> Result<bool> {
         if self.fetches.is_empty() && self.deferred.is_empty() {
@@ -172,7 +174,8 @@ impl Messages {
         Ok(true)
     }
 
-    /// Chooses a protocol for a fetch and begins it. False: the transfer or the sender does the rest.
+    /// Chooses a protocol for a fetch and begins it. False: the transfer or the sender does the
+    /// rest.
     fn decide(&mut self, router: &mut Router, fetch: &mut Fetch, wanted: usize) -> Result<bool> {
         let (peer, id) = (fetch.peer, fetch.receive);
         let capabilities = router.capabilities(peer);

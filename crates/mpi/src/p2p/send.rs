@@ -1,21 +1,21 @@
-//! Starting sends.
+//! The start of sends.
 
 use channel::{Put, Router, Transport};
 use datatype::Buffer;
 
+use super::Messages;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
-use super::{Messages, Mode};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, encode};
-use crate::request::{Operation, RequestId, Send};
+use crate::request::{Mode, Operation, RequestId, Send};
 
-/// Shortest message whose stores are chosen, in bytes.
+/// Shortest message, in bytes, whose store instructions are chosen by its peer's cache distance.
 const NOT_SHORT: usize = 512;
 
 impl Messages {
-    /// Starts a send. The answer is `requests.done()` if it was complete at once.
+    /// Starts a send. The result is `requests.done()` if the send is complete at once.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -40,7 +40,7 @@ impl Messages {
         self.send_otherwise(router, mode, buffer, peer, key)
     }
 
-    /// Puts a whole message that asks for no answer.
+    /// Puts a whole message that needs no answer.
     #[inline(always)]
     pub(super) fn put_eager(
         &self,
@@ -68,7 +68,8 @@ impl Messages {
         )?)
     }
 
-    /// Polls for packets. A program may send for long without a call that makes progress; its peers must reach it.
+    /// Makes a round of progress: a program may send for long without another call that does, and
+    /// its peers wait for it.
     #[cold]
     #[inline(never)]
     pub(super) fn listen(&mut self, router: &mut Router) -> Result<()> {
@@ -78,7 +79,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Starts a send that is more than one put.
+    /// Starts a send that needs more than one put.
     #[inline(never)]
     fn send_otherwise(
         &mut self,
@@ -139,7 +140,8 @@ impl Messages {
         Ok(id)
     }
 
-    /// Begins to take a message back (MPI 5.0 §3.8.4). Whether that worked shows in its status when it completes.
+    /// Begins to cancel a send (MPI 5.0 §3.8.4). Its status tells, on completion, whether it was
+    /// cancelled.
     pub(super) fn cancel_send(&mut self, router: &mut Router, id: RequestId) -> Result<()> {
         let Some(send) = self.requests.send_mut(id) else {
             return Ok(());
@@ -163,7 +165,7 @@ impl Messages {
     }
 }
 
-/// Puts a whole message that is long enough to choose its stores.
+/// Puts a whole message of at least [`NOT_SHORT`] bytes.
 #[inline(never)]
 fn put_long(router: &mut Router, envelope: &Envelope, buffer: &Buffer, peer: usize) -> Result<Put> {
     let stores = router.stores(peer, buffer.len());

@@ -2,8 +2,8 @@
 //!
 //! What must always hold:
 //! - packets to one peer leave in the order in which they were queued;
-//! - a message in eager pieces leaves with nothing between its pieces; pieces of announced messages leave behind the queue,
-//!   because their order against other messages does not matter.
+//! - a message in eager pieces leaves with nothing between its pieces; pieces of announced messages
+//!   leave behind the queue, because their order against other messages does not matter.
 
 use std::collections::VecDeque;
 
@@ -267,7 +267,8 @@ impl SendQueue {
 }
 
 impl Special {
-    /// Sends at most as many packets as fill the ring once: then it is time to hear whether the peer has enough.
+    /// Sends at most as many packets as fill the ring once: then it is time to hear whether the
+    /// peer has enough.
     fn flush(
         &mut self,
         router: &mut Router,

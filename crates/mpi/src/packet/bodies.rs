@@ -1,4 +1,5 @@
-//! The bodies of packets. A remote key stands last in its body, because its length depends on the owner's rails.
+//! The bodies of packets. A remote key stands last in its body, because its length depends on the
+//! owner's rails.
 
 use channel::RemoteKey;
 

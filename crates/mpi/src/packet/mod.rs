@@ -1,11 +1,12 @@
 //! Packets: the kinds, their heads, and their bodies.
 //!
-//! A head has three words. The head of a message is its envelope: kind and tag; context; token and source. The head of a
-//! control packet names a request: kind; argument; token. A token is the number of a request, of the receiver of the packet
-//! in an answer, and of its sender where an answer is expected.
+//! A head has three words. The head of a message is its envelope: kind and tag; context; token and
+//! source. The head of a control packet names a request: kind; argument; token. A token is the
+//! number of a request, of the receiver of the packet in an answer, and of its sender where an
+//! answer is expected.
 //!
-//! What must always hold: each kind has one layout, whatever the values in it; a body that does not decode is an error of
-//! the peer, and is reported as one.
+//! What must always hold: each kind has one layout, whatever the values in it; a body that does not
+//! decode is an error of the peer, and is reported as one.
 
 mod bodies;
 mod codec;
@@ -85,11 +86,14 @@ families! {
     }
     /// Messages that stay with their sender until a receive is matched.
     Rendezvous = 2 {
-        /// Request to send (RTS): the message is announced. Token: the sender's request. Body: [`Offer`].
+        /// Request to send (RTS): the message is announced. Token: the sender's request. Body:
+        /// [`Offer`].
         RequestToSend = 1,
-        /// The receiver asks for the message as packets. Token: the sender's request. Body: [`ClearToSend`].
+        /// The receiver asks for the message as packets. Token: the sender's request. Body:
+        /// [`ClearToSend`].
         ClearToSend = 2,
-        /// The receiver asks for a write to its buffer. Token: the sender's request. Body: [`Target`].
+        /// The receiver asks for a write to its buffer. Token: the sender's request. Body:
+        /// [`Target`].
         ClearToWrite = 3,
         /// A piece of the message. Token: the receiver's request.
         Data = 4,
@@ -98,16 +102,19 @@ families! {
     }
     /// Messages that both ranks copy together.
     Cooperative = 3 {
-        /// The receiver asks the sender to copy pieces too. Token: the sender's request. Body: [`Invitation`].
+        /// The receiver asks the sender to copy pieces too. Token: the sender's request. Body:
+        /// [`Invitation`].
         Invite = 1,
-        /// A piece of the message. Token: the receiver's request. Argument: the number of the piece.
+        /// A piece of the message. Token: the receiver's request. Argument: the number of the
+        /// piece.
         Pushed = 2,
     }
     /// Receives that are announced before their message.
     ReadyToReceive = 4 {
         /// Ready to receive (RTR): the buffer of the next message with this key. Body: [`Rtr`].
         Announce = 1,
-        /// The sender writes the message to an announced buffer. Token: the receiver's request. Body: [`Started`].
+        /// The sender writes the message to an announced buffer. Token: the receiver's request.
+        /// Body: [`Started`].
         Start = 2,
         /// The receiver revokes an announcement. Token: its request.
         Revoke = 3,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::{out, room, run, run_remote, run_shared, run_with};
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
-use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Rank};
+use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Protocol, Rank};
 use testdevice::strict::Setup;
 
 /// Settings that select other protocols: eager, rendezvous by a single copy, rendezvous by pieces.
@@ -65,6 +65,55 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
 const LENGTHS: [usize; 14] = [
     0, 1, 8, 31, 32, 33, 1000, 4096, 4097, 16_384, 16_385, 70_000, 131_073, 3_000_001,
 ];
+
+/// `Rank::explain` lists the protocols for messages to a peer, from short to long messages.
+#[test]
+fn the_protocols_for_every_kind_of_peer_are_listed() {
+    use Protocol::*;
+    run_shared(2, &[("FISHPLATE_CORES", "near")], |rank| {
+        // A peer's memory can be copied from once the peer has joined.
+        let other = 1 - rank.rank() as i32;
+        rank.send("MPI_Send", Mode::Standard, out(&[]), other, 0, WORLD)
+            .unwrap();
+        rank.receive("MPI_Recv", room(&mut []), other, 0, WORLD)
+            .unwrap();
+        let peer = explained(rank, 1 - rank.rank());
+        let expected = [
+            (0, Eager),
+            (16_385, EagerPieces),
+            (131_073, CooperativeCopy),
+        ];
+        assert_eq!(peer, expected);
+        let itself = explained(rank, rank.rank());
+        let expected = [(0, Eager), (65_537, Packets), (131_072, ReadRendezvous)];
+        assert_eq!(itself, expected);
+    });
+    for (rendezvous, protocol) in [("read", ReadRendezvous), ("write", WriteRendezvous)] {
+        let settings = [("FISHPLATE_RENDEZVOUS", rendezvous)];
+        run_remote(2, &settings, &Setup::default(), move |rank| {
+            let peer = explained(rank, 1 - rank.rank());
+            assert_eq!(peer, [(0, Eager), (peer[1].0, protocol)]);
+            assert!((4096..=131_073).contains(&peer[1].0), "{peer:?}");
+        });
+    }
+}
+
+/// The protocols for a peer, and the length in bytes from which on each is used, in order of length.
+/// Each has an estimated time.
+fn explained(rank: &Rank, peer: usize) -> Vec<(usize, Protocol)> {
+    let rows = rank.explain(peer);
+    for (len, protocol, time) in &rows {
+        println!(
+            "peer {peer}, from {len} bytes: {}, {time} ns",
+            protocol.name()
+        );
+    }
+    assert!(rows.is_sorted_by(|one, next| one.0 < next.0));
+    assert!(rows.iter().all(|row| row.2 > 0));
+    rows.iter()
+        .map(|&(len, protocol, _)| (len, protocol))
+        .collect()
+}
 
 #[test]
 fn messages_of_all_lengths_and_modes_arrive() {

@@ -1,4 +1,6 @@
-//! The suite of all devices, on the strict device.
+//! The suite of all devices, on the strict device; and the rules of the workspace's sources.
+
+mod tidy;
 
 use device::{Placement, with_immediates};
 use testdevice::device_suite;

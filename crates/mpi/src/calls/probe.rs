@@ -1,0 +1,84 @@
+//! Probes, and receives of probed messages (MPI 5.0 §3.8).
+
+use datatype::Buffer;
+
+use crate::rank::State;
+use crate::request::RequestId;
+use crate::{Class, Error, Result, Status};
+
+/// The result of `MPI_Mprobe`: the handle of a claimed message, and the message's status.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimed {
+    /// The handle, or [`NO_PROCESS`] for a message from `MPI_PROC_NULL`.
+    pub handle: u32,
+    /// The status that the receive of the message will have.
+    pub status: Status,
+}
+
+/// `MPI_MESSAGE_NO_PROC`, with the ABI's value.
+const NO_PROCESS: u32 = 0x129;
+
+impl State {
+    /// The status that a receive with these arguments would have now. `None`: no message matches.
+    ///
+    /// # Errors
+    /// An argument is invalid.
+    #[inline(always)]
+    pub fn probe(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Status>> {
+        Ok(match self.receive_key(source, tag, comm)? {
+            None => Some(Status::PROC_NULL),
+            Some(key) => self.messages.probe(&key),
+        })
+    }
+
+    /// Claims the message that a receive with these arguments would get now: only
+    /// [`State::receive_claimed`] receives it. `None`: no message matches.
+    ///
+    /// # Errors
+    /// An argument is invalid, or too many messages are claimed.
+    pub fn claim(&mut self, source: i32, tag: i32, comm: u32) -> Result<Option<Claimed>> {
+        let Some(key) = self.receive_key(source, tag, comm)? else {
+            return Ok(Some(Claimed {
+                handle: NO_PROCESS,
+                status: Status::PROC_NULL,
+            }));
+        };
+        let Some(found) = self.messages.claim(&key) else {
+            return Ok(None);
+        };
+        let status = found.status();
+        let full = || {
+            Error::new(
+                Class::NO_MEM,
+                "more than a million messages have been probed and not received: receive some of \
+                 them first",
+            )
+        };
+        let handle = self.claimed.insert(found).ok_or_else(full)?;
+        Ok(Some(Claimed { handle, status }))
+    }
+
+    /// The context of the communicator on which a claimed message was sent.
+    pub fn claimed_context(&self, handle: u32) -> Option<u64> {
+        Some(self.claimed.get(handle)?.key.context)
+    }
+
+    /// Starts the receive of a claimed message.
+    ///
+    /// # Errors
+    /// The handle names no claimed message.
+    pub fn receive_claimed(&mut self, buffer: Buffer, handle: u32) -> Result<RequestId> {
+        if handle == NO_PROCESS {
+            return self.messages.requests.add_complete(Status::PROC_NULL);
+        }
+        let unknown = || {
+            let detail =
+                format!("{handle:#x} is not a message: it was never one, or it has been received");
+            Error::new(Class::REQUEST, detail)
+        };
+        let found = self.claimed.remove(handle).ok_or_else(unknown)?;
+        let id = self.messages.receive_message(buffer, found)?;
+        self.messages.flush(&mut self.router)?;
+        Ok(id)
+    }
+}

@@ -1,0 +1,103 @@
+//! The fast path of a blocking receive: it polls for its message without a request.
+//!
+//! While it polls, the receive stands behind all posted receives, so it takes exactly the messages
+//! that a posted request would take, in the same order. It peeks at the first packet of a ring
+//! only; everything else is left to progress. If the message is long, or does not arrive soon, the
+//! receive becomes a request.
+
+use channel::First;
+use datatype::Buffer;
+
+use crate::matching::Key;
+use crate::p2p::received;
+use crate::packet::{Contents, Envelope};
+use crate::rank::{FastPath, Rank, State};
+use crate::{Result, Status};
+
+/// Receives that may find their message with their first polls before a round of progress is due.
+const FAST_RECEIVES: u32 = 256;
+
+impl State {
+    /// Receives the message if it is, or soon will be, the first of its ring; the result is then
+    /// its status. This is the path of the answers in a ping-pong, so nothing is called out of
+    /// line, and nothing stands between the poll that finds the message and the return.
+    #[inline(always)]
+    pub(crate) fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
+        if self.fast_path.left == 0 || !self.tasks.is_empty() || self.messages.has_unexpected() {
+            return Ok(None);
+        }
+        self.fast_path.left -= 1;
+        for _ in 0..self.fast_path.polls {
+            match self.poll_first(buffer, key)? {
+                First::Taken(status) => return Ok(Some(status)),
+                First::Other => return Ok(None),
+                First::Nothing => std::hint::spin_loop(),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Rank {
+    /// Receives the message if it arrives soon. `None`: it has not arrived, or its receive needs a
+    /// request.
+    #[inline(never)]
+    pub(crate) fn receive_soon(
+        &self,
+        state: &mut State,
+        buffer: &Buffer,
+        key: &Key,
+    ) -> Result<Option<Status>> {
+        if self.threads() || !state.tasks.is_empty() || !state.router.can_peek() {
+            // Another thread could complete the receive, a task could wait meanwhile, or no ring
+            // can be peeked at.
+            return Ok(None);
+        }
+        let polls = self.waiter.polls();
+        state.fast_path = FastPath {
+            left: FAST_RECEIVES,
+            polls: polls.first,
+        };
+        let mut round = true;
+        for poll in 1..=polls.all {
+            // Checked before the round, too: a message that a probe has shown must not be cancelled
+            // by its sender now.
+            if state.messages.has_unexpected() {
+                break;
+            }
+            match state.poll_first(buffer, key)? {
+                First::Taken(status) => {
+                    if round {
+                        state.progress()?;
+                    }
+                    return Ok(Some(status));
+                }
+                // It may be the first piece of this very message, which needs a request.
+                First::Other => break,
+                First::Nothing => {}
+            }
+            let moved = round && state.progress()?;
+            round = !moved && poll.is_multiple_of(polls.per_round);
+        }
+        Ok(None)
+    }
+}
+
+impl State {
+    /// One poll for a whole message that `key` takes.
+    #[inline(always)]
+    fn poll_first(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
+        let State {
+            router, messages, ..
+        } = self;
+        Ok(router.first_if(
+            #[inline(always)]
+            |head| messages.is_for(head, key),
+            #[inline(always)]
+            |head, body| {
+                Contents::of(head, body).unpack(buffer, 0);
+                received(buffer, Envelope::key(head), body.len())
+            },
+        )?)
+    }
+}

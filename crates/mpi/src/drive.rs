@@ -1,0 +1,175 @@
+//! The execution of operations with several steps, which are futures.
+//!
+//! A blocking call drives a future on its own stack ([`Rank::block_on`]). A nonblocking call leaves
+//! it to progress as a task ([`Rank::spawn`]). Thus one description of an algorithm serves both.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::rank::{Rank, State};
+use crate::request::{Operation, RequestId, Waiting};
+use crate::task::Task;
+use crate::{Error, Result, Status};
+
+impl Rank {
+    /// Leaves `work` to progress and returns its request. `context` is that of the communicator
+    /// whose error handler hears of a failure.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn spawn(
+        &self,
+        context: Option<u64>,
+        work: impl Future<Output = Result<()>> + Send + 'static,
+    ) -> Result<RequestId> {
+        self.spawn_with_status(context, async move { work.await.map(|()| Status::EMPTY) })
+    }
+
+    /// Leaves `work`, whose result is the status of its request, to progress and returns the
+    /// request. `context` is that of the communicator whose error handler hears of a failure.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn spawn_with_status(
+        &self,
+        context: Option<u64>,
+        work: impl Future<Output = Result<Status>> + Send + 'static,
+    ) -> Result<RequestId> {
+        let operation = Operation::Collective { context };
+        let request = self.lock().messages.requests.add(operation)?;
+        let work = Box::pin(work);
+        if let Some(unfinished) = self.drive(Task { request, work }) {
+            self.lock().tasks.add(unfinished);
+        }
+        Ok(request)
+    }
+
+    /// Drives every task once, if a request has completed since the last drive. True if a task
+    /// ended.
+    pub(crate) fn run_tasks(&self) -> bool {
+        let mut ended = false;
+        let mut state = self.lock();
+        let completions = state.messages.requests.completions;
+        if !state.tasks.are_due(completions) {
+            return false;
+        }
+        for at in 0..state.tasks.len() {
+            let Some(task) = state.tasks.start(at) else {
+                continue;
+            };
+            // The user's functions run here, so no lock may be held.
+            drop(state);
+            let unfinished = self.drive(task);
+            state = self.lock();
+            ended |= unfinished.is_none();
+            state.tasks.stop(at, unfinished);
+            if state.messages.requests.completions != completions {
+                // Another thread may have completed what this task waits for, and found its entry
+                // empty.
+                state.tasks.make_due();
+            }
+        }
+        state.tasks.tidy();
+        ended
+    }
+
+    /// Drives a task to its next wait. The result is the task, unless it ended.
+    fn drive(&self, mut task: Task) -> Option<Task> {
+        match task
+            .work
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Pending => Some(task),
+            Poll::Ready(result) => {
+                let mut state = self.lock();
+                let status = result.unwrap_or_else(|error| {
+                    let class = error.class;
+                    state.last_error = Some(error);
+                    Status {
+                        error: class,
+                        ..Status::EMPTY
+                    }
+                });
+                state.messages.requests.complete(task.request, status);
+                None
+            }
+        }
+    }
+
+    /// Drives a future on this stack until it ends.
+    ///
+    /// # Errors
+    /// Those of the future, and those of progress.
+    pub fn block_on<T>(
+        &self,
+        waiting: &Waiting,
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let mut future = std::pin::pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let before = self.lock().messages.requests.completions;
+            if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+                return result;
+            }
+            self.wait_until(waiting, |state| {
+                Ok((state.messages.requests.completions != before).then_some(()))
+            })?;
+        }
+    }
+}
+
+/// A future that ends when a request completes, with the status of the request.
+pub struct Completion {
+    /// The rank of the request.
+    pub rank: Arc<Rank>,
+    /// The request.
+    pub request: RequestId,
+}
+
+impl Future for Completion {
+    type Output = Result<Status>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.rank.lock();
+        match state.messages.requests.take(self.request) {
+            Ok(Some(status)) => Poll::Ready(status.into_result(&mut state)),
+            Ok(None) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl Status {
+    /// The status, or the error that it carries.
+    ///
+    /// # Errors
+    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
+    /// the status's class.
+    pub fn into_result(self, state: &mut State) -> Result<Status> {
+        if self.error == crate::Class::SUCCESS {
+            return Ok(self);
+        }
+        let last = state
+            .last_error
+            .take()
+            .filter(|error| error.class == self.error);
+        Err(last.unwrap_or_else(|| {
+            let detail = match self.dropped {
+                0 => "the operation ended with an error".to_string(),
+                dropped => format!(
+                    "the message from rank {} with tag {} was truncated: it has {} bytes, the \
+                     buffer room for {}",
+                    self.source,
+                    self.tag,
+                    self.bytes + dropped,
+                    self.bytes
+                ),
+            };
+            Error::new(self.error, detail)
+        }))
+    }
+}

@@ -1,0 +1,278 @@
+//! The rules that no compiler checks, for all crates of the workspace: the floors of the
+//! architecture, the length of functions, the width of comments. Sources are read as text, so these
+//! tests compile none of the crates.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Most lines of a function, from its name to its last brace, unless [`REASON`] stands above it.
+const MOST_LINES: usize = 80;
+/// Begins the comment that says why a function is longer.
+const REASON: &str = "// Over 80 lines: ";
+/// Most columns of a comment.
+const MOST_COLUMNS: usize = 100;
+
+/// The floors of `ARCHITECTURE.md`, by crate.
+type Floors = BTreeMap<String, u32>;
+/// The dependencies of each crate on others of the workspace, without those of its tests.
+type Dependencies = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn every_crate_stands_above_its_dependencies() {
+    let floors = floors(&fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap());
+    let wrong = wrong_floors(&floors, &dependencies());
+    assert!(wrong.is_empty(), "ARCHITECTURE.md: {}", wrong.join("; "));
+}
+
+#[test]
+fn long_functions_give_a_reason() {
+    let long = |text: &str| -> Vec<String> {
+        let functions = long_functions(text).into_iter();
+        let line = |(at, lines): (usize, usize)| format!("line {at}: a function of {lines} lines");
+        functions.map(line).collect()
+    };
+    none(
+        &findings(long),
+        "split it, or say why not in a comment `// Over 80 lines: `",
+    );
+}
+
+#[test]
+fn comments_are_at_most_100_columns_wide() {
+    let wide = |text: &str| -> Vec<String> {
+        let comments = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| is_comment(line));
+        let wide = comments.filter(|(_, line)| line.chars().count() > MOST_COLUMNS);
+        wide.map(|(at, line)| format!("line {}: {} columns", at + 1, line.chars().count()))
+            .collect()
+    };
+    none(&findings(wide), "wrap the comment");
+}
+
+#[test]
+fn a_wrong_floor_is_found() {
+    let floors = floors("| floor | crate |\n| --- | --- |\n| 1 | `a` | x |\n| 2 | `b` | `a` |\n");
+    let graph = |edges: &[(&str, &[&str])]| -> Dependencies {
+        let names = |on: &[&str]| on.iter().map(|name| name.to_string()).collect();
+        edges
+            .iter()
+            .map(|(name, on)| (name.to_string(), names(on)))
+            .collect()
+    };
+    assert!(wrong_floors(&floors, &graph(&[("a", &[]), ("b", &["a"])])).is_empty());
+    for (edges, found) in [
+        (
+            &[("a", &["b"][..]), ("b", &[])][..],
+            "`a` of floor 1 depends on `b` of floor 2",
+        ),
+        (
+            &[("a", &["a"]), ("b", &[])],
+            "`a` of floor 1 depends on `a` of floor 1",
+        ),
+        (
+            &[("a", &[]), ("b", &[]), ("c", &[])],
+            "no row for crate `c`",
+        ),
+        (&[("a", &[])], "a row for `b`, which is no crate"),
+    ] {
+        assert_eq!(wrong_floors(&floors, &graph(edges)), [found]);
+    }
+}
+
+#[test]
+fn a_long_function_is_found_unless_it_gives_a_reason() {
+    let body = "    work();\n".repeat(MOST_LINES);
+    let long = format!("pub fn long(\n    at: usize,\n) {{\n{body}}}\nfn short() {{\n}}\n");
+    assert_eq!(long_functions(&long), [(1, MOST_LINES + 4)]);
+    let reason = format!("{REASON}a table.\n#[cold]\n{long}");
+    assert_eq!(long_functions(&reason), []);
+    assert_eq!(
+        long_functions("trait T {\n    fn one(&self);\n    fn two(&self) {}\n}\n"),
+        []
+    );
+}
+
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors()
+        .nth(2)
+        .expect("crates/testdevice")
+        .to_owned()
+}
+
+/// The rows `| floor | crate | ...` of the table of floors.
+fn floors(text: &str) -> Floors {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+        let floor = cells.next()?.parse().ok()?;
+        let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+        Some((name.to_owned(), floor))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+fn wrong_floors(floors: &Floors, dependencies: &Dependencies) -> Vec<String> {
+    let absent = floors
+        .keys()
+        .filter(|name| !dependencies.contains_key(*name));
+    let mut wrong: Vec<String> = absent
+        .map(|name| format!("a row for `{name}`, which is no crate"))
+        .collect();
+    for (name, on) in dependencies {
+        let Some(floor) = floors.get(name) else {
+            wrong.push(format!("no row for crate `{name}`"));
+            continue;
+        };
+        for other in on {
+            if let Some(below) = floors.get(other).filter(|below| *below >= floor) {
+                wrong.push(format!(
+                    "`{name}` of floor {floor} depends on `{other}` of floor {below}"
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+fn dependencies() -> Dependencies {
+    let manifests: BTreeMap<String, String> = crates()
+        .into_iter()
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(folder.join("Cargo.toml")).unwrap())
+        })
+        .collect();
+    let of = |text: &String| {
+        let on = dependencies_of(text).filter(|name| manifests.contains_key(*name));
+        on.map(str::to_owned).collect()
+    };
+    let graph = manifests
+        .iter()
+        .map(|(name, text)| (name.clone(), of(text)));
+    graph.collect()
+}
+
+/// The names in the sections of a manifest that list dependencies, those of tests aside.
+fn dependencies_of(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut is_list = false;
+    manifest.lines().filter_map(move |line| {
+        if let Some(section) = line.trim().strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            let of_tests = section.contains("dev-dependencies");
+            is_list = section.ends_with("dependencies") && !of_tests;
+            let (_, name) = section.rsplit_once("dependencies.").filter(|_| !of_tests)?;
+            return Some(name);
+        }
+        let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)))?;
+        (is_list && end > 0).then_some(&line[..end])
+    })
+}
+
+fn crates() -> Vec<PathBuf> {
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|folder| folder.join("Cargo.toml").exists());
+    folders.sort();
+    folders
+}
+
+/// What `find` finds in each source file of a crate, with the file's name.
+fn findings(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut left: Vec<PathBuf> = crates().iter().map(|folder| folder.join("src")).collect();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(&root).unwrap().display().to_string();
+            let lines = find(&fs::read_to_string(&path).unwrap());
+            found.extend(lines.into_iter().map(|line| format!("{name}, {line}")));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn none(found: &[String], advice: &str) {
+    assert!(
+        found.is_empty(),
+        "{} findings; {advice}:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+/// First line and length of each function that is too long and gives no reason. The text is
+/// formatted: a function ends at the first brace that stands below its first word.
+fn long_functions(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_long = |&at: &usize| {
+        let lines = length(&lines[at..]);
+        lines > MOST_LINES
+    };
+    let starts = (0..lines.len()).filter(|&at| is_function(lines[at]));
+    let long = starts
+        .filter(is_long)
+        .filter(|&at| !gives_reason(&lines[..at]));
+    long.map(|at| (at + 1, length(&lines[at..]))).collect()
+}
+
+fn is_function(line: &str) -> bool {
+    if is_comment(line) {
+        return false;
+    }
+    let Some((before, _)) = line.split_once("fn ") else {
+        return false;
+    };
+    let words = [
+        "const",
+        "async",
+        "unsafe",
+        "extern",
+        "\"C\"",
+        "\"C-unwind\"",
+        "pub",
+    ];
+    before
+        .split_whitespace()
+        .all(|word| words.contains(&word) || word.starts_with("pub("))
+}
+
+/// Number of lines of the function that begins here.
+fn length(lines: &[&str]) -> usize {
+    let indent = &lines[0][..lines[0].len() - lines[0].trim_start().len()];
+    let mut in_body = false;
+    for (at, line) in lines.iter().enumerate() {
+        let is_outer = line
+            .strip_prefix(indent)
+            .is_some_and(|rest| !rest.starts_with(' '));
+        in_body |= line.ends_with('{');
+        let ends = match in_body {
+            true => at > 0 && is_outer && line.trim_start().starts_with('}'),
+            false => line.ends_with(';') || line.ends_with('}'),
+        };
+        if ends {
+            return at + 1;
+        }
+    }
+    0
+}
+
+/// One of the comments and attributes at the end of these lines gives the reason.
+fn gives_reason(above: &[&str]) -> bool {
+    let of_item = |line: &&&str| is_comment(line) || line.trim_start().starts_with("#[");
+    let mut comments = above.iter().rev().take_while(of_item);
+    comments.any(|line| line.trim_start().starts_with(REASON))
+}
