@@ -82,7 +82,7 @@ def limit_on_memory_is_told(world) -> None:
     limited = "prlimit", "--memlock=65536:65536"
     if (bytes_ := rdma(world, 0, before=limited)["memlock_bytes"]) != 65536:
         raise Problem(f"{bytes_} bytes")
-    if (words := "a process here may lock 65536 bytes") not in (done := info(world, 0, before=limited)).out:
+    if (words := "a process may lock at most 65536 bytes here") not in (done := info(world, 0, before=limited)).out:
         raise Problem(f"no {words!r} in {done.out}")
     if "may lock" in (done := info(world, 0, before=("prlimit", "--memlock=unlimited"))).out:
         raise Problem(done.out)

@@ -2,21 +2,21 @@
 
 use std::fmt::Write;
 
-pub struct Group {
-    pub title: String,
-    pub constants: Vec<Constant>,
+pub(crate) struct Group {
+    pub(crate) title: String,
+    pub(crate) constants: Vec<Constant>,
 }
 
-pub struct Constant {
-    pub name: String,
+pub(crate) struct Constant {
+    pub(crate) name: String,
     /// The text of the table: decimal, or hexadecimal for values that are not integers in C.
-    pub value: String,
-    pub c_type: String,
+    pub(crate) value: String,
+    pub(crate) c_type: String,
 }
 
 impl Constant {
     /// Whether C has the constant.
-    pub fn in_c(&self) -> bool {
+    pub(crate) fn in_c(&self) -> bool {
         self.c_type != "fortran"
     }
 }
@@ -25,7 +25,7 @@ impl Constant {
 ///
 /// # Errors
 /// The number of the wrong line, and the reason.
-pub fn parse(text: &str) -> Result<Vec<Group>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Group>, String> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -62,7 +62,7 @@ pub fn parse(text: &str) -> Result<Vec<Group>, String> {
 }
 
 /// The text of the module `constants`.
-pub fn generate(groups: &[Group]) -> String {
+pub(crate) fn generate(groups: &[Group]) -> String {
     let mut text = String::new();
     for group in groups {
         writeln!(text, "\n// {}", group.title).unwrap();
@@ -114,7 +114,7 @@ fn rust(c_type: &str, value: &str) -> (String, String) {
 fn write_class_names(text: &mut String, groups: &[Group]) {
     text.push_str(
         "\n/// The standard's name of a predefined error class.\n\
-         pub fn error_class_name(class: c_int) -> Option<&'static str> {\n    Some(match class {\n",
+         pub(crate) fn error_class_name(class: c_int) -> Option<&'static str> {\n    Some(match class {\n",
     );
     let classes = groups.iter().filter(|group| group.title == "Error classes");
     for Constant { name, value, .. } in classes.flat_map(|group| &group.constants) {

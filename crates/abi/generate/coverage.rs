@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The text of `docs/coverage.md`.
-pub fn generate(chapters: &[Chapter]) -> String {
+pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::from(
         "# What works\n\n\
          Every procedure of the MPI 5.0 ABI is exported. Those that do not work yet raise\n\

@@ -6,7 +6,7 @@ use super::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
 /// The text of the module `entry`.
-pub fn generate(chapters: &[Chapter]) -> String {
+pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {

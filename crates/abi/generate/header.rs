@@ -10,7 +10,7 @@ const TYPES: &str = include_str!("header_types.h");
 const FUNCTIONS: &str = include_str!("header_functions.h");
 
 /// The text of `include/mpi.h`.
-pub fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
+pub(crate) fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
     let mut text = String::from(
         "/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt and\n   \
          constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */\n\
@@ -40,7 +40,7 @@ pub fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
 }
 
 /// `int MPI_Send(const void *buf, …)`
-pub fn prototype(procedure: &Procedure, prefix: &str, large: bool) -> String {
+pub(crate) fn prototype(procedure: &Procedure, prefix: &str, large: bool) -> String {
     let returns = procedure.returns.map_or("int", |kind| kind.c(large));
     let mut parameters: Vec<_> = procedure.parameters(large).map(|p| p.c(large)).collect();
     if parameters.is_empty() {

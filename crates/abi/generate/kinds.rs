@@ -5,7 +5,7 @@ use super::table::{Access, Length, Parameter};
 
 /// One word of the table's last column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Kind(&'static Row);
+pub(crate) struct Kind(&'static Row);
 
 #[derive(PartialEq, Eq)]
 struct Row {
@@ -19,7 +19,7 @@ struct Row {
 
 /// The decoding of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// Passed on as it is.
     Plain,
     /// Passed through the function of `args` that is named by the word.
@@ -129,28 +129,28 @@ const ROWS: &[Row] = rows! {
 };
 
 impl Kind {
-    pub fn named(word: &str) -> Result<Kind, String> {
+    pub(crate) fn named(word: &str) -> Result<Kind, String> {
         ROWS.iter()
             .find(|row| row.word == word)
             .map(Kind)
             .ok_or_else(|| format!("unknown kind `{word}`"))
     }
 
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         self.0.word
     }
 
-    pub fn class(self) -> Class {
+    pub(crate) fn class(self) -> Class {
         self.0.class
     }
 
     /// The C type of one element.
-    pub fn c(self, large: bool) -> &'static str {
+    pub(crate) fn c(self, large: bool) -> &'static str {
         self.0.c[usize::from(large)]
     }
 
     /// The Rust type of one element.
-    pub fn rust(self, large: bool) -> &'static str {
+    pub(crate) fn rust(self, large: bool) -> &'static str {
         self.0.rust[usize::from(large)]
     }
 
@@ -167,7 +167,7 @@ impl Kind {
 
 impl Parameter {
     /// The declaration in C.
-    pub fn c(&self, large: bool) -> String {
+    pub(crate) fn c(&self, large: bool) -> String {
         let (ty, name) = (self.kind.c(large), &self.name);
         let array = self.length != Length::One;
         match (self.kind.word(), self.access) {
@@ -188,7 +188,7 @@ impl Parameter {
     }
 
     /// The type in the signature of the entry point.
-    pub fn rust(&self, large: bool) -> String {
+    pub(crate) fn rust(&self, large: bool) -> String {
         let ty = self.kind.rust(large);
         let array = self.length != Length::One;
         match (self.kind.word(), self.access) {
@@ -202,7 +202,7 @@ impl Parameter {
 
     /// The expression that converts the raw argument for the procedure. It may end in `?`, and may
     /// use parameters of smaller index, which are decoded before.
-    pub fn decode(&self, large: bool) -> String {
+    pub(crate) fn decode(&self, large: bool) -> String {
         if self.only_large && !large {
             return "None".into();
         }

@@ -5,11 +5,11 @@
 //! What must hold: no other list of procedures is written by hand, and each output is a pure
 //! function of the tables, so that a test can detect a stale checked-in file.
 
-pub mod constants;
+pub(crate) mod constants;
 #[allow(dead_code)] // the build script writes no documents
-pub mod coverage;
-pub mod entry;
+pub(crate) mod coverage;
+pub(crate) mod entry;
 #[allow(dead_code)] // nor the header
-pub mod header;
-pub mod kinds;
-pub mod table;
+pub(crate) mod header;
+pub(crate) mod kinds;
+pub(crate) mod table;

@@ -2,48 +2,48 @@
 
 use super::kinds::Kind;
 
-pub struct Chapter {
-    pub number: u32,
-    pub title: String,
-    pub procedures: Vec<Procedure>,
+pub(crate) struct Chapter {
+    pub(crate) number: u32,
+    pub(crate) title: String,
+    pub(crate) procedures: Vec<Procedure>,
 }
 
-pub struct Procedure {
+pub(crate) struct Procedure {
     /// Without `MPI_`.
-    pub name: String,
-    pub chapter: u32,
+    pub(crate) name: String,
+    pub(crate) chapter: u32,
     /// Has a form `_c`, with MPI_Count where this one has int.
-    pub large: bool,
+    pub(crate) large: bool,
     /// May be called before MPI_Init and after MPI_Finalize.
-    pub early: bool,
+    pub(crate) early: bool,
     /// The version of the standard that deprecated it.
     #[allow(dead_code)] // only the header says so
-    pub deprecated: Option<String>,
+    pub(crate) deprecated: Option<String>,
     /// The kind of the return value, if it is not an error code.
-    pub returns: Option<Kind>,
-    pub state: State,
-    pub parameters: Vec<Parameter>,
+    pub(crate) returns: Option<Kind>,
+    pub(crate) state: State,
+    pub(crate) parameters: Vec<Parameter>,
 }
 
-pub enum State {
+pub(crate) enum State {
     Works,
     /// The name of the work that will make it work.
     Waits(String),
 }
 
-pub struct Parameter {
-    pub name: String,
-    pub kind: Kind,
-    pub access: Access,
-    pub length: Length,
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) access: Access,
+    pub(crate) length: Length,
     /// NULL is allowed.
-    pub optional: bool,
+    pub(crate) optional: bool,
     /// Only the `_c` form has it.
-    pub only_large: bool,
+    pub(crate) only_large: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// By value, or an array that is read.
     In,
     /// `<`
@@ -55,7 +55,7 @@ pub enum Access {
 }
 
 #[derive(PartialEq, Eq)]
-pub enum Length {
+pub(crate) enum Length {
     One,
     /// `[*]`: known to the communicator only.
     Unknown,
@@ -65,36 +65,36 @@ pub enum Length {
 
 impl Procedure {
     /// In Rust: `MPI_Type_size_x` is `type_size_x`.
-    pub fn snake(&self) -> String {
+    pub(crate) fn snake(&self) -> String {
         self.name.to_ascii_lowercase()
     }
 
-    pub fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         matches!(self.state, State::Works)
     }
 
     /// Whether it belongs to the tools interface, whose errors go through no handler.
-    pub fn is_tools(&self) -> bool {
+    pub(crate) fn is_tools(&self) -> bool {
         self.name.starts_with("T_")
     }
 
     /// Whether a trace of the program's calls includes it.
-    pub fn is_announced(&self) -> bool {
+    pub(crate) fn is_announced(&self) -> bool {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
     /// `[false]`, or `[false, true]` where there is a `_c` form.
-    pub fn forms(&self) -> &'static [bool] {
+    pub(crate) fn forms(&self) -> &'static [bool] {
         if self.large { &[false, true] } else { &[false] }
     }
 
     /// The name in C, with `prefix` before it.
-    pub fn c_name(&self, prefix: &str, large: bool) -> String {
+    pub(crate) fn c_name(&self, prefix: &str, large: bool) -> String {
         format!("{prefix}{}{}", self.name, if large { "_c" } else { "" })
     }
 
     /// The parameters of one of the forms.
-    pub fn parameters(&self, large: bool) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn parameters(&self, large: bool) -> impl Iterator<Item = &Parameter> {
         self.parameters
             .iter()
             .filter(move |parameter| large || !parameter.only_large)
@@ -105,7 +105,7 @@ impl Procedure {
 ///
 /// # Errors
 /// The number of the wrong line, and the reason.
-pub fn parse(text: &str) -> Result<Vec<Chapter>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Chapter>, String> {
     let mut chapters: Vec<Chapter> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, LazyLock};
 
 /// The rank of every test of this binary.
-pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
+pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
     let alone = mpi::Rank::new(None, knobs).unwrap();
     // Tests run in threads.
@@ -26,10 +26,10 @@ pub static RANK: LazyLock<Rank> = LazyLock::new(|| {
 
 /// An error that a call has raised.
 #[derive(PartialEq, Debug)]
-pub struct Raised {
-    pub object: Object,
-    pub procedure: String,
-    pub text: String,
+pub(crate) struct Raised {
+    pub(crate) object: Object,
+    pub(crate) procedure: String,
+    pub(crate) text: String,
 }
 
 thread_local! {
@@ -47,7 +47,7 @@ fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
 }
 
 /// Makes calls while MPI is running, and returns the code of the last and all errors raised.
-pub fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<Raised>) {
+pub(crate) fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<Raised>) {
     RAISED.take();
     LIBRARY.start(&RANK);
     let code = call();
@@ -83,12 +83,12 @@ macro_rules! made {
     }};
 }
 
-pub fn commit(mut datatype: Datatype) -> Datatype {
+pub(crate) fn commit(mut datatype: Datatype) -> Datatype {
     ok!(MPI_Type_commit(&mut datatype));
     datatype
 }
 
-pub fn free(mut datatype: Datatype) {
+pub(crate) fn free(mut datatype: Datatype) {
     ok!(MPI_Type_free(&mut datatype));
     assert_eq!(datatype, MPI_DATATYPE_NULL);
 }

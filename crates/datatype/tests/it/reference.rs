@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// A random call of constructors.
 #[derive(Clone, Debug)]
-pub enum Recipe {
+pub(crate) enum Recipe {
     Basic(Predefined),
     Dup(Box<Recipe>),
     Contiguous(i64, Box<Recipe>),
@@ -24,35 +24,35 @@ pub enum Recipe {
 
 /// What a type is by definition.
 #[derive(Clone, Debug, Default)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// Offset of every byte of data, in order.
-    pub bytes: Vec<isize>,
+    pub(crate) bytes: Vec<isize>,
     /// Offset and type of every basic element, in order.
-    pub basics: Vec<(isize, Predefined)>,
+    pub(crate) basics: Vec<(isize, Predefined)>,
     /// lb, ub and "set by hand" of every part.
     spans: Vec<(isize, isize, bool)>,
 }
 
 impl Reference {
-    pub fn lb(&self) -> isize {
+    pub(crate) fn lb(&self) -> isize {
         self.deciding().map(|span| span.0).min().unwrap_or(0)
     }
 
-    pub fn ub(&self) -> isize {
+    pub(crate) fn ub(&self) -> isize {
         self.deciding().map(|span| span.1).max().unwrap_or(0)
     }
 
-    pub fn extent(&self) -> isize {
+    pub(crate) fn extent(&self) -> isize {
         self.ub() - self.lb()
     }
 
     /// Lowest offset of data, and one past the highest.
-    pub fn true_bounds(&self) -> (isize, isize) {
+    pub(crate) fn true_bounds(&self) -> (isize, isize) {
         let low = self.bytes.iter().min().copied().unwrap_or(0);
         (low, self.bytes.iter().max().map_or(0, |high| high + 1))
     }
 
-    pub fn repeat(&self, count: i64, stride: isize) -> Reference {
+    pub(crate) fn repeat(&self, count: i64, stride: isize) -> Reference {
         let mut sum = Reference::default();
         for i in 0..count as isize {
             sum.add(self, i * stride);
@@ -102,7 +102,7 @@ impl Reference {
 }
 
 impl Recipe {
-    pub fn reference(&self) -> Reference {
+    pub(crate) fn reference(&self) -> Reference {
         match self {
             Recipe::Basic(ty) => Reference::basic(*ty),
             Recipe::Dup(old) => old.reference(),
@@ -163,7 +163,7 @@ impl Recipe {
         }
     }
 
-    pub fn build(&self) -> datatype::Result<Type> {
+    pub(crate) fn build(&self) -> datatype::Result<Type> {
         match self {
             Recipe::Basic(ty) => Ok(Type::from(*ty)),
             Recipe::Dup(old) => Type::dup(&old.build()?),
@@ -256,7 +256,7 @@ fn subarray(dims: &[(i64, i64, i64)], order: Order, old: &Reference) -> Referenc
     sum
 }
 
-pub fn recipe() -> impl Strategy<Value = Recipe> {
+pub(crate) fn recipe() -> impl Strategy<Value = Recipe> {
     let basics = [
         Predefined::BYTE,
         Predefined::SHORT,
