@@ -71,6 +71,9 @@ pub struct State {
     next_context: u32,
 }
 
+/// Advice to the user after overlapping calls without threads.
+const OVERLAP: &str = "MPI_THREAD_MULTIPLE was not granted: ask for it with MPI_Init_thread, or call MPI from one thread at a time";
+
 impl Rank {
     /// Joins the job, or is a job of its own.
     pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
@@ -118,7 +121,7 @@ impl Rank {
             next_context: 2,
         };
         Ok(Rank {
-            state: RankLock::new(state),
+            state: RankLock::new(state, OVERLAP),
             waiter,
             algorithms,
             limits,

@@ -101,8 +101,8 @@ fn a_member_that_has_seen_all_vectors_needs_no_look_at_the_members() {
 #[test]
 fn vectors_seen_out_of_order_prove_nothing() {
     let mut all = buffers(3);
-    for member in 0..3 {
-        assert!(publish(&mut all[member].begin(), 0, &mut []));
+    for buffer in &mut all {
+        assert!(publish(&mut buffer.begin(), 0, &mut []));
     }
     let mut round = all[1].begin();
     assert!(round.published(0).is_some() && round.published(0).is_some());
