@@ -22,6 +22,8 @@ const CONTENDED: u32 = 4;
 /// The lock that protects the state of a rank.
 pub struct RankLock<T> {
     word: AtomicU32,
+    /// Advice to the user after a second borrow.
+    advice: &'static str,
     value: UnsafeCell<T>,
 }
 
@@ -32,10 +34,11 @@ unsafe impl<T: Send> Sync for RankLock<T> {}
 unsafe impl<T: Send> Send for RankLock<T> {}
 
 impl<T> RankLock<T> {
-    /// The lock of a rank whose calls do not overlap.
-    pub fn new(value: T) -> Self {
+    /// The lock of a rank whose calls do not overlap. `advice` tells the user what to do if they overlap all the same.
+    pub fn new(value: T, advice: &'static str) -> Self {
         RankLock {
             word: AtomicU32::new(FREE),
+            advice,
             value: UnsafeCell::new(value),
         }
     }
@@ -68,7 +71,7 @@ impl<T> RankLock<T> {
     #[inline(never)]
     fn lock_among_threads(&self) {
         if !self.threads() {
-            held_twice();
+            held_twice(self.advice);
         }
         for _ in 0..100 {
             if self.word.load(Ordering::Relaxed) == FREE_AMONG_THREADS
@@ -109,11 +112,8 @@ impl<T> RankLock<T> {
 }
 
 #[cold]
-fn held_twice() -> ! {
-    panic!(
-        "the library was entered by two threads at once, but MPI_THREAD_MULTIPLE was not granted: \
-         ask for it with MPI_Init_thread, or call MPI from one thread at a time"
-    );
+fn held_twice(advice: &str) -> ! {
+    panic!("two threads entered the library at once: {advice}");
 }
 
 /// Access to the state of a rank, until it is dropped.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn threads_exclude_each_other() {
-        let lock = RankLock::new(0u64);
+        let lock = RankLock::new(0u64, "");
         lock.allow_threads();
         let each = if cfg!(miri) { 50 } else { 20_000 };
         std::thread::scope(|scope| {
@@ -169,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "MPI_THREAD_MULTIPLE")]
+    #[should_panic(expected = "call from one thread")]
     fn a_second_borrow_is_caught_without_threads() {
-        let lock = RankLock::new(());
+        let lock = RankLock::new((), "call from one thread");
         let _held = lock.lock();
         let _again = lock.lock();
     }

@@ -1,21 +1,20 @@
 //! The ring: one sender, one receiver, packets in order.
 //!
-//! A dense array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and two arenas of bytes
-//! beside it for longer bodies, a small one and a wide one. The flag of a slot holds the
-//! sequence number of the packet in it, so it is the lap number too: stale contents can never look like a new packet, and
-//! nothing is ever zeroed.
+//! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and two arenas for
+//! longer bodies, a small one and a wide one. The flag of a slot holds the sequence number of the packet in it, and so
+//! the lap: stale contents never look like a new packet, and nothing is ever zeroed.
 //!
-//! Cursors are kept by each side for itself; only the flag (sender to receiver) and the tail (receiver to sender: how
-//! many packets and how many lines of each arena it is done with) are shared. The sender alone hands out space, in order;
-//! a packet says where its body lies, which the receiver holds against the arena's bounds. What must always hold:
+//! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail (receiver to sender: the
+//! packets, and the lines of each arena, that it has consumed). The sender alone allocates space, in order; a packet
+//! says where its body lies, and the receiver checks that against the arena's bounds. What must always hold:
 //! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its last use;
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has been consumed, so a
 //!   packet of at most a quarter of its arena always finds room in the end.
 //!
-//! Where bytes lie decides how fast they go from core to core. Lines that both cores hold in their first cache change
-//! hands quickly, and so do lines that neither holds any more; slow are those that have gone to somebody's second cache.
-//! So when the peer has taken everything (it says so with what it sends), a short body goes to the start of the small arena
-//! again; long ones walk through the wide one, which is larger than a second cache.
+//! The place of a body decides how fast it goes from core to core. Lines that both cores hold in their first-level caches
+//! change hands quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So once the peer has
+//! taken everything (its packets say so), a short body goes to the start of the small arena again; long bodies walk
+//! through the wide arena, which is larger than a second-level cache.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
@@ -34,7 +33,7 @@ const MOST_UNUSED: u8 = 15;
 /// Laps through the used part of the wide arena before it doubles.
 const LAPS: u32 = 32;
 
-/// What a slot holds beside its flag.
+/// The contents of a slot beside its flag.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 // Four-byte alignment, so that flag and contents fill a line exactly.
@@ -44,15 +43,15 @@ pub(crate) struct Contents {
     pub(crate) inline: [u8; INLINE],
 }
 
-/// What stands in a slot in place of a body that lies in an arena.
+/// The reference in a slot to a body in an arena.
 #[derive(Clone, Copy)]
 struct Elsewhere {
     which: Which,
-    /// Where the body lies in its arena, in bytes.
+    /// Offset of the body in its arena, in bytes.
     offset: u32,
-    /// The arena's lines after it.
+    /// Lines of the arena that are allocated once this body is.
     lines: u16,
-    /// How many packets of the other direction the sender had taken.
+    /// Number of packets of the other direction that the sender had taken.
     taken: u32,
     /// The sender uses this fraction of the arena: one half to the power of `unused`.
     unused: u8,
@@ -120,7 +119,7 @@ pub(crate) struct Arenas {
 }
 
 impl Arenas {
-    /// Two arenas of so many bytes together, a multiple of eight lines.
+    /// Two arenas of `bytes` bytes together, a multiple of eight lines.
     pub(crate) fn of(bytes: usize) -> Arenas {
         assert!(bytes.is_multiple_of(8 * LINE) && bytes / LINE < 1 << 16);
         let small = (bytes / 2).min(SMALL_ARENA);
@@ -138,7 +137,7 @@ impl Arenas {
         }
     }
 
-    /// Which one a body goes to that is too long for a slot.
+    /// The arena for a body that is too long for a slot.
     #[inline(always)]
     fn of_body(&self, len: usize) -> Which {
         if len < SHORT && len <= self.small / 4 {
@@ -166,16 +165,16 @@ impl Arenas {
     }
 }
 
-/// Where a ring lives: shared memory, or loom's.
+/// The memory of a ring: shared memory, or loom's.
 pub(crate) trait Memory {
     type Slot: Slot;
-    /// How many slots; a power of two.
+    /// Number of slots, a power of two.
     fn slots(&self) -> u32;
     fn arenas(&self) -> Arenas;
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet after the first `packets`.
     fn slot(&self, packets: u32) -> &Self::Slot;
-    /// Access to `len` bytes of an arena. The protocol of the ring decides who may be inside.
+    /// Gives access to `len` bytes of an arena. The protocol of the ring decides who may use them.
     fn arena<R>(
         &self,
         which: Which,
@@ -183,7 +182,8 @@ pub(crate) trait Memory {
         len: usize,
         access: impl FnOnce(&mut [u8]) -> R,
     ) -> R;
-    /// Access to a packet's body of `len` bytes, at a place in an arena or else in its slot, likewise.
+    /// Gives access to a packet's body of `len` bytes, at `at` in an arena, or in its slot. The protocol of the ring decides
+    /// who may use it.
     fn body<R>(
         &self,
         slot: &Self::Slot,
@@ -196,25 +196,25 @@ pub(crate) trait Memory {
 /// One slot.
 pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
-    /// Writes the contents, of the body what stands in the slot; the protocol of the ring says when.
+    /// Writes the contents, with the first `inline` bytes of the slot's body. The protocol of the ring says when.
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
-    /// Access to the contents, likewise.
+    /// Gives access to the contents. The protocol of the ring says when.
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
     /// A hint that this slot will be written next.
     fn will_be_written(&self) {}
 }
 
-/// How an arena is handed out: in order, in lines, never across the end.
+/// The allocation of an arena: in order, in lines, never across the end.
 #[derive(Clone, Copy, Default)]
 struct Arena {
-    /// Lines handed out since the beginning, skipped ones included.
+    /// Lines allocated since the beginning, skipped ones included.
     lines: u16,
-    /// Where in the arena that is, in bytes.
+    /// Offset of the next free line, in bytes.
     offset: usize,
 }
 
 impl Arena {
-    /// Where a body of `len` bytes goes, and the arena after it.
+    /// The offset for a body of `len` bytes, and the arena once it is allocated.
     #[inline(always)]
     fn place(self, len: usize, arena_len: usize) -> (usize, Arena) {
         let len = len.next_multiple_of(LINE);
@@ -235,7 +235,7 @@ impl Arena {
     }
 }
 
-/// What a receiver is done with: packets, and lines of the arenas.
+/// The packets, and the lines of the arenas, that a receiver has consumed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Tail {
     packets: u32,
@@ -256,9 +256,10 @@ impl Tail {
     }
 }
 
+/// The sending side of a ring.
 pub(crate) struct Sender<M> {
     memory: M,
-    /// How many slots.
+    /// Number of slots.
     slots: u32,
     /// Sequence number of the last packet put.
     head: u32,
@@ -270,11 +271,11 @@ pub(crate) struct Sender<M> {
     unused: u8,
     /// Laps through the used part of the wide arena.
     laps: u32,
-    /// What the receiver is known to be done with.
+    /// The receiver's tail, as far as it is known.
     tail: Tail,
-    /// The tail as it stood when it was last looked at for its own sake.
+    /// The tail's word when it was last read.
     seen: u64,
-    /// How many packets this side has taken of the other direction, as far as it has been told.
+    /// Number of packets of the other direction that this side has taken, as far as it is known.
     taken: u32,
 }
 
@@ -303,7 +304,7 @@ impl<M: Memory> Sender<M> {
         &self.memory
     }
 
-    /// Puts a packet if there is room for it now.
+    /// Puts a packet if there is room for it.
     #[inline(always)]
     pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
         let mut put = Put::Accepted;
@@ -399,13 +400,13 @@ impl<M: Memory> Sender<M> {
         true
     }
 
-    /// The other direction of this pair has heard that the peer had taken `theirs` packets of ours, and has itself taken
-    /// `ours` of the peer's.
+    /// Reports from the other direction of this pair: the peer had taken `theirs` packets of this ring, and this side has
+    /// taken `ours` of the other one.
     #[inline(always)]
     pub(crate) fn hear(&mut self, theirs: u32, ours: u32) {
         self.taken = ours;
         if theirs == self.head {
-            // Everything: so all lines are free too.
+            // The peer has taken everything, so all lines are free too.
             self.tail = Tail {
                 packets: theirs,
                 lines: self.handed_out.map(|arena| arena.lines),
@@ -413,28 +414,28 @@ impl<M: Memory> Sender<M> {
         }
     }
 
-    /// Has the receiver published a tail since this was last asked?
+    /// The receiver has published a tail since the last call.
     #[inline]
     pub(crate) fn tail_has_changed(&mut self) -> bool {
         let tail = self.memory.tail().load(Ordering::Acquire);
         std::mem::replace(&mut self.seen, tail) != tail
     }
 
-    /// Would an arena have room up to so many lines, with this tail?
+    /// With this tail, the arena has room up to `lines` allocated lines.
     #[inline(always)]
     fn has_room(&self, tail: Tail, which: Which, lines: u16) -> bool {
         let in_flight = lines.wrapping_sub(tail.lines[which as usize]);
         usize::from(in_flight) <= self.used[which as usize] / LINE
     }
 
-    /// Reads the receiver's tail: is there now a slot, and room in the arena up to so many lines?
+    /// Reads the receiver's tail: accepted if a slot is free, and the arena has room up to the wanted lines.
     #[cold]
     #[inline(never)]
     fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
         self.seen = self.memory.tail().load(Ordering::Acquire);
         let tail = Tail::unpack(self.seen);
         let in_flight = self.head.wrapping_sub(tail.packets);
-        // What the peer has sent may have told of more than this.
+        // The peer's packets may have reported more than this.
         let news = tail.packets.wrapping_sub(self.tail.packets) as i32 > 0;
         let possible = [Which::Small, Which::Wide]
             .iter()
@@ -453,25 +454,26 @@ impl<M: Memory> Sender<M> {
     }
 }
 
+/// The receiving side of a ring.
 pub(crate) struct Receiver<M> {
     memory: M,
     /// Sequence number of the last packet taken.
     head: u32,
-    /// How many packets may be taken before the sender is told.
+    /// Packets taken between two published tails, at most.
     quarter: u32,
     arenas: Arenas,
-    /// The lines of the arenas up to there.
+    /// Lines of the arenas up to that packet.
     lines: [u16; 2],
-    /// What the sender was last told.
+    /// The tail that was last published.
     published: Tail,
 }
 
-/// A packet that cannot be.
+/// The fault of an impossible packet.
 #[derive(Debug)]
 pub(crate) enum Bad {
-    /// Its length is beyond what a ring can hold.
+    /// The length is beyond the longest body.
     Length(u32),
-    /// Its body would lie here, beyond its arena.
+    /// The body would begin at this offset and end beyond its arena.
     Place(u32),
 }
 
@@ -505,10 +507,10 @@ impl<M: Memory> Receiver<M> {
             .contents(|contents| contents.head)
     }
 
-    /// Hands the next packet to `handler`; gives its answer, and whether the sender was told of free space, so that it must
-    /// be woken if it sleeps for want of room. Where the packet says how many of the other direction its sender had taken,
-    /// `hear` is told that, and how many have been taken of this one; so `handler` must be done with the body before anything
-    /// is put the other way. To be called only while the ring is not empty.
+    /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail was published; if so,
+    /// the sender must be woken, which may sleep for want of room. `hear` gets two numbers of packets: those of the other
+    /// direction that the sender had taken, if the packet says it, and those taken of this ring. So `handler` must be done
+    /// with the body before anything is put into the other direction. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,
@@ -565,7 +567,7 @@ impl<M: Memory> Receiver<M> {
     }
 }
 
-/// Has the sender been told of free space?
+/// The tail has been published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Published(pub bool);
 

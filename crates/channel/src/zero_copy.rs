@@ -222,6 +222,25 @@ pub trait ZeroCopy {
 }
 
 /// Writes whose end the peer is notified of, by a number that the peer chose.
+///
+/// ```
+/// use channel::{Exposure, Head, NotifiedWrite, RemoteKey, Result, Transfer};
+///
+/// /// The receiver's part: the number goes to the sender with the key of the receiver's memory.
+/// fn announce(receiver: &mut impl NotifiedWrite, sender: usize, token: Head) -> Result<Option<u32>> {
+///     receiver.expect(sender, token)
+/// }
+///
+/// /// The sender's part: the receiver's `done` reports its token once all bytes have arrived.
+/// fn deliver(
+///     sender: &mut impl NotifiedWrite,
+///     receiver: usize,
+///     from: &Exposure,
+///     (key, notice): (&RemoteKey, u32),
+/// ) -> Result<Transfer> {
+///     sender.write_notified(receiver, from, key, 4096, notice, [0; 3])
+/// }
+/// ```
 pub trait NotifiedWrite: ZeroCopy {
     /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then reports `token`.
     /// `None`: no further notice can be awaited now.

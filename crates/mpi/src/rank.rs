@@ -95,6 +95,8 @@ pub(crate) struct FastPath {
     /// Polls of each.
     pub(crate) polls: u32,
 }
+/// Advice to the user after overlapping calls without threads.
+const OVERLAP: &str = "MPI_THREAD_MULTIPLE was not granted: ask for it with MPI_Init_thread, or call MPI from one thread at a time";
 
 impl Rank {
     /// A rank of this job, or a job of one rank.
@@ -146,7 +148,7 @@ impl Rank {
             next_context: 2,
         };
         Ok(Rank {
-            state: RankLock::new(state),
+            state: RankLock::new(state, OVERLAP),
             waiter,
             algorithms,
             limits,

@@ -1,20 +1,20 @@
-//! Is there a core for each rank that shares this memory?
+//! The cores of the ranks of a host, and whether each rank can have one.
 //!
-//! Ranks are bound before they start MPI, if at all, each to the same cores or each to others: so every rank shows on its
-//! board which ones it may use. What must always hold: a peer that has not done so yet is not counted on.
+//! Ranks are bound to cores before they join the memory, if at all, so every rank shows on its board which cores it may
+//! use. What must always hold: nothing is decided before all ranks have shown their cores.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// As many cores as the kernel tells of in one answer of the usual length.
+/// Number of cores in an affinity mask of the usual length.
 const CORES: usize = 1024;
 const WORDS: usize = CORES / 64;
-/// On a board: this rank could not find out which cores it may use, or they are not all that limits it.
+/// Count on the board of a rank that does not know its cores, or that a quota limits further.
 const UNKNOWN: u32 = u32::MAX;
 
 /// The cores that a rank may use, as its peers see it.
 #[repr(C)]
 pub(crate) struct Affinity {
-    /// How many; zero until the rank has shown them.
+    /// Number of cores; zero until the rank has shown them.
     count: AtomicU32,
     cores: [AtomicU64; WORDS],
 }
@@ -33,7 +33,7 @@ impl Affinity {
         self.count.load(Ordering::Acquire) != 0
     }
 
-    /// None if the rank does not know them.
+    /// The cores; `None` if the rank does not know them.
     fn cores(&self) -> Option<Mask> {
         let known = self.count.load(Ordering::Acquire) != UNKNOWN;
         let word = |word: usize| self.cores[word].load(Ordering::Relaxed);
@@ -41,17 +41,18 @@ impl Affinity {
     }
 }
 
-/// What a rank finds out about the cores of all ranks here.
+/// The search of a rank for a core for each rank of the host.
 pub(crate) struct CoreAssignment {
-    /// How many ranks are here, and how many of them, in order, have shown their cores.
+    /// Number of ranks of this host.
     ranks: usize,
+    /// Number of ranks, from the first on, that are known to have shown their cores.
     shown: usize,
-    /// Whatever the others have, one core is left for this rank.
+    /// This rank may use at least as many cores as there are ranks, so one is left for it.
     roomy: bool,
 }
 
 impl CoreAssignment {
-    /// Shows the cores of the thread that calls to the `ranks` ranks that are here.
+    /// Shows the cores of the calling thread to the `ranks` ranks of this host.
     pub(crate) fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
         // Where a quota allows less than the mask, which cores they are says little.
         let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -63,7 +64,7 @@ impl CoreAssignment {
         }
     }
 
-    /// Is there a core for each rank? None: not all of them have shown yet which they may use.
+    /// Each rank can have a core. `None`: not all ranks have shown their cores yet.
     pub(crate) fn has_core_each<'a>(
         &mut self,
         affinity: impl Fn(usize) -> &'a Affinity,
@@ -87,7 +88,7 @@ impl CoreAssignment {
 struct Mask([u64; WORDS]);
 
 impl Mask {
-    /// None if the kernel does not say.
+    /// The cores of the calling thread; `None` if the kernel does not say.
     fn of_this_thread() -> Option<Mask> {
         let mut cores = Mask::default();
         let room = size_of_val(&cores.0);
@@ -117,8 +118,8 @@ impl Mask {
     }
 }
 
-/// Can each rank have a core to itself, of those it may use? One after the other is given one; if all of its cores have
-/// been given away, those who have them move on to others, and so on (an augmenting path, the shortest first).
+/// Each rank can have a core to itself. The ranks get a core one after the other; if all cores of a rank are taken, their
+/// owners move on to other cores, along the shortest augmenting path.
 fn each_gets_one(ranks: &[Mask]) -> bool {
     let mut owner = [None; CORES];
     let mut owned = vec![None; ranks.len()];

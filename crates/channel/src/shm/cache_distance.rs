@@ -1,39 +1,39 @@
-//! How near the cores of two ranks are to each other: whether they share a cache, through which bytes go best.
+//! The cache distance of two ranks: near if their cores share a cache, through which bytes go best.
 //!
-//! A machine has pairs of cores that are near and pairs that are far, and the cores of a virtual machine move. So whoever
-//! sends finds it out while it does: now and then it reads a line that the peer has written since the last time, which is
-//! therefore in the peer's cache, and takes the time. The line must have been written lately: one that has left the peer's
-//! cache comes slowly from wherever it is. So with bodies it is the tail of their ring, which the peer writes every few of
-//! them, and with long messages the word by which the peer has just asked for help.
+//! A machine has near and far pairs of cores, and the cores of a virtual machine move. So a sender measures the distance
+//! now and then: it times the read of a line that the peer has just written, and that is therefore in the peer's cache. A
+//! line written long ago would be slow anyway. With bodies, the line is the tail of their ring, which the peer writes
+//! every few packets; with long messages, the word by which the peer has just opened a cooperative copy.
 
 use std::time::{Duration, Instant};
 
-/// Bodies from this size on are worth asking.
+/// Smallest body that triggers measurements, in bytes.
 pub(crate) const ASKED: usize = 1 << 10;
 /// Such bodies between two measurements.
 const BETWEEN: u32 = 64;
-/// And before the next attempt, if the line was not the peer's.
+/// Such bodies before the next attempt, if the peer had not written the line.
 const AGAIN: u32 = 8;
 /// Long messages between two measurements.
 const BETWEEN_LONG: u32 = 4;
-/// A line that takes longer, the reading of the clock included, comes from a core that is far. From near ones it takes 20 to
-/// 80 nanoseconds, from others 120 or more, except where it has been fetched beforehand.
+/// Longest read of a line from a near core, the reading of the clock included. Near lines take 20 to 80 nanoseconds, far
+/// ones 120 or more, except where they were prefetched.
 const FAR: Duration = Duration::from_nanos(100);
-/// So many measurements in a row must say so before it is believed that this has changed.
+/// Measurements in a row that must agree before the distance changes.
 const SURE: u32 = 3;
 
+/// The cache distance of a peer, as a sender knows it.
 pub(crate) struct CacheDistance {
     near: bool,
-    /// From what size on bodies go past the cache if the peer is far.
+    /// Smallest body to write to a far peer with non-temporal stores, in bytes.
     limit: usize,
     bodies_until_measured: u32,
     long_until_measured: u32,
-    /// Measurements in a row that say otherwise.
+    /// Measurements in a row that disagree.
     otherwise: u32,
 }
 
 impl CacheDistance {
-    /// What the two begin with.
+    /// The distance that is assumed before the first measurement.
     pub(crate) fn new(near: bool, limit: usize) -> CacheDistance {
         CacheDistance {
             near,
@@ -48,7 +48,7 @@ impl CacheDistance {
         self.near
     }
 
-    /// From what size on bodies go past the cache.
+    /// Smallest body to write with non-temporal stores, in bytes.
     #[inline]
     pub(crate) fn non_temporal_from(&self) -> usize {
         match self.near {
@@ -57,7 +57,8 @@ impl CacheDistance {
         }
     }
 
-    /// A body is to be sent: is it time to measure? `read` reads the line, and says whether the peer has written it since.
+    /// Measures now and then when a body is about to be sent. `read` reads the line, and says whether the peer has written
+    /// it since the last time.
     #[inline]
     pub(crate) fn look(&mut self, read: impl FnOnce() -> bool) {
         self.bodies_until_measured -= 1;
@@ -69,7 +70,7 @@ impl CacheDistance {
         }
     }
 
-    /// The same for a long message that the peer has just asked for.
+    /// Measures now and then when the peer has just asked for a long message. `read`: see [`look`](CacheDistance::look).
     #[inline]
     pub(crate) fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
         self.long_until_measured -= 1;
@@ -79,7 +80,7 @@ impl CacheDistance {
         }
     }
 
-    /// True if the line was the peer's.
+    /// Times `read`. True if the peer had written the line.
     #[cold]
     fn measure(&mut self, read: impl FnOnce() -> bool) -> bool {
         let begin = Instant::now();

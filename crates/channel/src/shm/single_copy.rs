@@ -1,8 +1,8 @@
 //! Reading a peer's memory directly (`process_vm_readv`), where the machine allows it.
 //!
-//! Whether it does is found out once for each peer: the peer shows the address and the value of a secret in its own
-//! memory, and who reads the right value has the right process. A refusal (another user, a security module, a container
-//! without the right) is taken quietly; the bytes then travel as packets.
+//! Access is probed once for each peer: the peer shows the address and the value of a secret in its memory, and a rank
+//! that reads this value there has the right process. After a refusal (another user, a security module, a container
+//! without the permission) the bytes travel as packets.
 
 use std::io;
 
@@ -18,16 +18,16 @@ enum Standing {
     Refused,
 }
 
+/// The single copies of a rank, and its access to its peers.
 pub(crate) struct SingleCopy {
     allowed: bool,
     standing: Vec<Standing>,
-    /// The secret that peers read to find out whether they can.
+    /// The secret by which peers probe their access.
     _token: Box<u64>,
 }
 
 impl SingleCopy {
-    /// Shows this rank's token, at its place, to its peers in a job of so many ranks. With `allowed` false nobody is ever
-    /// read.
+    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks. If not `allowed`, no peer is read.
     pub(crate) fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.

@@ -66,7 +66,7 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 30 } else { 4000 },
+        cases: if cfg!(miri) { 10 } else { 4000 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -227,7 +227,7 @@ fn members(ty: Predefined) -> Vec<usize> {
 #[test]
 fn long_lists_from_any_position() {
     let int = Box::new(Recipe::Basic(Predefined::INT));
-    let many = if cfg!(miri) { 30 } else { 500 };
+    let many = if cfg!(miri) { 8 } else { 500 };
     let uneven: Vec<(i64, i64)> = (0..many).map(|i| (1 + i % 3, i * 5 - i % 2)).collect();
     let even: Vec<i64> = (0..many).map(|i| (i * 7) % (many + 1)).collect();
     let parts = (0..many / 10)
