@@ -1,15 +1,17 @@
-//! The copy of a message into and out of packets: by stores through the cache or past it, forward or backward.
+//! The copy of a message into and out of packets: by stores through the cache or past it, forward
+//! or backward.
 
 use datatype::{Buffer, Direction};
 
-/// Bodies up to this length are written backward where the peer shares a cache, which takes a tenth less time;
-/// longer ones are faster forward.
+/// Bodies up to this length are written backward where the peer shares a cache, which takes a tenth
+/// less time; longer ones are faster forward.
 const BACKWARD_UP_TO: usize = 4 << 10;
 
 /// The stores that write the next body to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStores {
-    /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a cache.
+    /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a
+    /// cache.
     non_temporal_from: usize,
 }
 
@@ -25,8 +27,8 @@ impl BodyStores {
         BodyStores { non_temporal_from }
     }
 
-    /// The direction in which the peer should copy the body out. A core that shares the writer's cache copies
-    /// backward: a forward copy prefetches lines that the writer is about to write.
+    /// The direction in which the peer should copy the body out. A core that shares the writer's
+    /// cache copies backward: a forward copy prefetches lines that the writer is about to write.
     #[inline(always)]
     pub fn copy_out(self) -> Direction {
         match self {

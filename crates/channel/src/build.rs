@@ -23,7 +23,8 @@ pub struct Peers {
     pub local: Vec<usize>,
     /// The memory that the ranks of this host share, if they do.
     pub segment: Option<OwnedFd>,
-    /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common memory.
+    /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common
+    /// memory.
     pub node: Option<Box<dyn Node>>,
 }
 
@@ -51,7 +52,8 @@ pub struct Settings {
     pub single_copy: bool,
     /// The cores of this host's ranks share a cache, as far as the launcher knows.
     pub near: bool,
-    /// Smallest body to write with non-temporal stores between cores without a common cache, in bytes.
+    /// Smallest body to write with non-temporal stores between cores without a common cache, in
+    /// bytes.
     pub non_temporal_from: usize,
     /// Settings of the RDMA transport.
     pub rdma: rdma::Config,

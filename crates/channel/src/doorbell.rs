@@ -1,8 +1,8 @@
 //! The doorbell of a rank: the word on which it sleeps and which its peers ring.
 //!
-//! The sleeper sets the word, fences, polls once more, and sleeps on the word. A writer fences after its write, reads the
-//! word, and wakes the sleeper if the word is set. The two fences are asymmetric: the writer's is free, the sleeper's
-//! pays for both (see `sync`).
+//! The sleeper sets the word, fences, polls once more, and sleeps on the word. A writer fences
+//! after its write, reads the word, and wakes the sleeper if the word is set. The two fences are
+//! asymmetric: the writer's is free, the sleeper's pays for both (see `sync`).
 
 use crate::sync::{AtomicU32, Ordering, heavy_fence, light_fence};
 
@@ -24,9 +24,9 @@ impl Default for Doorbell {
 }
 
 impl Doorbell {
-    /// Announces that the owner is about to sleep. It must then poll everything that could have arrived, and either
-    /// [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a wake-up can be missed, so the sleep must be
-    /// short.
+    /// Announces that the owner is about to sleep. It must then poll everything that could have
+    /// arrived, and either [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a
+    /// wake-up can be missed, so the sleep must be short.
     pub(crate) fn arm(&self) -> bool {
         self.word.store(ASLEEP, Ordering::SeqCst);
         heavy_fence()
@@ -44,7 +44,8 @@ impl Doorbell {
         self.disarm();
     }
 
-    /// Wakes all sleepers of the rank: one that got up has disarmed the doorbell for the others, which must arm it again.
+    /// Wakes all sleepers of the rank: one that got up has disarmed the doorbell for the others,
+    /// which must arm it again.
     #[cfg(not(loom))]
     pub(crate) fn rouse(&self) {
         self.word.store(AWAKE, Ordering::SeqCst);

@@ -1,12 +1,13 @@
 //! The channel: a FIFO of packets between two ranks, and bulk transfers beside it.
 //!
-//! The interface is that of MPICH2's RDMA channel (seed 002: five functions) with zero copy beside it: a connection
-//! is made on first use, inside [`Transport::put`]; [`Transport::put`] and [`Transport::poll`] exchange packets;
-//! [`ZeroCopy`] moves bytes between users' buffers. [`Router`] chooses the transport for each peer, and [`Waiter`] is the
-//! one place where a rank waits.
+//! The interface is that of MPICH2's RDMA channel (seed 002: five functions) with zero copy beside
+//! it: a connection is made on first use, inside [`Transport::put`]; [`Transport::put`] and
+//! [`Transport::poll`] exchange packets; [`ZeroCopy`] moves bytes between users' buffers.
+//! [`Router`] chooses the transport for each peer, and [`Waiter`] is the one place where a rank
+//! waits.
 //!
-//! What must always hold: `transport` and `zero_copy` say it for every transport; nothing here knows tags or
-//! communicators.
+//! What must always hold: `transport` and `zero_copy` say it for every transport; nothing here
+//! knows tags or communicators.
 
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
 #![cfg_attr(loom, allow(dead_code))]

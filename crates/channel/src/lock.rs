@@ -1,8 +1,9 @@
 //! The lock of a rank, left out where calls do not overlap.
 //!
-//! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a forbidden second borrow (a
-//! callback of the program that comes back in while a borrow is held) into a clear message instead of undefined
-//! behaviour. With threads that call at once it is a mutex on a futex.
+//! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a
+//! forbidden second borrow (a callback of the program that comes back in while a borrow is held)
+//! into a clear message instead of undefined behaviour. With threads that call at once it is a
+//! mutex on a futex.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -34,7 +35,8 @@ unsafe impl<T: Send> Sync for RankLock<T> {}
 unsafe impl<T: Send> Send for RankLock<T> {}
 
 impl<T> RankLock<T> {
-    /// The lock of a rank whose calls do not overlap. `advice` tells the user what to do if they overlap all the same.
+    /// The lock of a rank whose calls do not overlap. `advice` tells the user what to do if they
+    /// overlap all the same.
     pub fn new(value: T, advice: &'static str) -> Self {
         RankLock {
             word: AtomicU32::new(FREE),
@@ -43,7 +45,8 @@ impl<T> RankLock<T> {
         }
     }
 
-    /// Lets several threads call at once. To be called while only one thread calls, and holds no guard.
+    /// Lets several threads call at once. To be called while only one thread calls, and holds no
+    /// guard.
     pub fn allow_threads(&self) {
         self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }

@@ -1,4 +1,5 @@
-//! Every order of the ring's and the doorbell's memory accesses that the memory model allows, by loom.
+//! Every order of the ring's and the doorbell's memory accesses that the memory model allows, by
+//! loom.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -148,7 +149,8 @@ fn no_wake_up_is_lost() {
         shared.0.arm();
         let quiet = shared.1.load(Ordering::Acquire) == 0;
         writing.join().unwrap();
-        // The writer is done. If the sleeper saw nothing, its word must have been taken back, or it sleeps for ever.
+        // The writer is done. If the sleeper saw nothing, its word must have been taken back, or it
+        // sleeps for ever.
         assert!(!quiet || !shared.0.is_armed());
     });
 }

@@ -1,9 +1,10 @@
-//! The piece counter of a cooperative copy: the receiver of one long message reads pieces of it while the sender writes
-//! others.
+//! The piece counter of a cooperative copy: the receiver of one long message reads pieces of it
+//! while the sender writes others.
 //!
-//! Each side claims the next free piece from a counter that both share. So the side with more time moves more, and a
-//! sender that never polls costs nothing. A pair of ranks has one counter in each direction, which its messages use one
-//! after the other. The generation tells a late helper that its message is complete.
+//! Each side claims the next free piece from a counter that both share. So the side with more time
+//! moves more, and a sender that never polls costs nothing. A pair of ranks has one counter in each
+//! direction, which its messages use one after the other. The generation tells a late helper that
+//! its message is complete.
 
 use std::ops::Range;
 
@@ -20,7 +21,8 @@ pub struct PieceCounter {
 }
 
 impl PieceCounter {
-    /// Begins a message at its receiver, and returns its generation. The message before must be complete.
+    /// Begins a message at its receiver, and returns its generation. The message before must be
+    /// complete.
     pub fn open(&self) -> u32 {
         let generation = ((self.next.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.moved
@@ -35,8 +37,8 @@ impl PieceCounter {
         (self.next.load(Ordering::Acquire) >> 32) as u32 == generation
     }
 
-    /// Claims the next of `pieces` pieces, up to `most` in a row. `None`: no piece is left, or the message of this
-    /// generation is complete.
+    /// Claims the next of `pieces` pieces, up to `most` in a row. `None`: no piece is left, or the
+    /// message of this generation is complete.
     pub fn claim(&self, generation: u32, pieces: u32, most: u32) -> Option<Range<u32>> {
         let mut seen = self.next.load(Ordering::Acquire);
         loop {

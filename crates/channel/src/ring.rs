@@ -1,20 +1,24 @@
 //! The ring: one sender, one receiver, packets in order.
 //!
-//! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of body, and two arenas for
-//! longer bodies, a small one and a wide one. The flag of a slot holds the sequence number of the packet in it, and so
-//! the lap: stale contents never look like a new packet, and nothing is ever zeroed.
+//! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
+//! body, and two arenas for longer bodies, a small one and a wide one. The flag of a slot holds the
+//! sequence number of the packet in it, and so the lap: stale contents never look like a new
+//! packet, and nothing is ever zeroed.
 //!
-//! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail (receiver to sender: the
-//! packets, and the lines of each arena, that it has consumed). The sender alone allocates space, in order; a packet
-//! says where its body lies, and the receiver checks that against the arena's bounds. What must always hold:
-//! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its last use;
-//! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has been consumed, so a
-//!   packet of at most a quarter of its arena always finds room in the end.
+//! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail
+//! (receiver to sender: the packets, and the lines of each arena, that it has consumed). The sender
+//! alone allocates space, in order; a packet says where its body lies, and the receiver checks that
+//! against the arena's bounds. What must always hold:
+//! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its
+//!   last use;
+//! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has
+//!   been consumed, so a packet of at most a quarter of its arena always finds room in the end.
 //!
-//! The place of a body decides how fast it goes from core to core. Lines that both cores hold in their first-level caches
-//! change hands quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So once the peer has
-//! taken everything (its packets say so), a short body goes to the start of the small arena again; long bodies walk
-//! through the wide arena, which is larger than a second-level cache.
+//! The place of a body decides how fast it goes from core to core. Lines that both cores hold in
+//! their first-level caches change hands quickly, and so do lines that no cache holds; lines in a
+//! second-level cache are slow. So once the peer has taken everything (its packets say so), a short
+//! body goes to the start of the small arena again; long bodies walk through the wide arena, which
+//! is larger than a second-level cache.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
@@ -182,8 +186,8 @@ pub(crate) trait Memory {
         len: usize,
         access: impl FnOnce(&mut [u8]) -> R,
     ) -> R;
-    /// Gives access to a packet's body of `len` bytes, at `at` in an arena, or in its slot. The protocol of the ring decides
-    /// who may use it.
+    /// Gives access to a packet's body of `len` bytes, at `at` in an arena, or in its slot. The
+    /// protocol of the ring decides who may use it.
     fn body<R>(
         &self,
         slot: &Self::Slot,
@@ -196,7 +200,8 @@ pub(crate) trait Memory {
 /// One slot.
 pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
-    /// Writes the contents, with the first `inline` bytes of the slot's body. The protocol of the ring says when.
+    /// Writes the contents, with the first `inline` bytes of the slot's body. The protocol of the
+    /// ring says when.
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
     /// Gives access to the contents. The protocol of the ring says when.
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
@@ -382,8 +387,8 @@ impl<M: Memory> Sender<M> {
 
     /// Doubles the used part of the wide arena. False: all of it is in use.
     ///
-    /// The next body goes to the new half, so nothing that the receiver may still read is written to: the bytes that are
-    /// skipped count as handed out.
+    /// The next body goes to the new half, so nothing that the receiver may still read is written
+    /// to: the bytes that are skipped count as handed out.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> bool {
@@ -400,8 +405,8 @@ impl<M: Memory> Sender<M> {
         true
     }
 
-    /// Reports from the other direction of this pair: the peer had taken `theirs` packets of this ring, and this side has
-    /// taken `ours` of the other one.
+    /// Reports from the other direction of this pair: the peer had taken `theirs` packets of this
+    /// ring, and this side has taken `ours` of the other one.
     #[inline(always)]
     pub(crate) fn hear(&mut self, theirs: u32, ours: u32) {
         self.taken = ours;
@@ -428,7 +433,8 @@ impl<M: Memory> Sender<M> {
         usize::from(in_flight) <= self.used[which as usize] / LINE
     }
 
-    /// Reads the receiver's tail: accepted if a slot is free, and the arena has room up to the wanted lines.
+    /// Reads the receiver's tail: accepted if a slot is free, and the arena has room up to the
+    /// wanted lines.
     #[cold]
     #[inline(never)]
     fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
@@ -507,10 +513,11 @@ impl<M: Memory> Receiver<M> {
             .contents(|contents| contents.head)
     }
 
-    /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail was published; if so,
-    /// the sender must be woken, which may sleep for want of room. `hear` gets two numbers of packets: those of the other
-    /// direction that the sender had taken, if the packet says it, and those taken of this ring. So `handler` must be done
-    /// with the body before anything is put into the other direction. The ring must not be empty.
+    /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail
+    /// was published; if so, the sender must be woken, which may sleep for want of room. `hear`
+    /// gets two numbers of packets: those of the other direction that the sender had taken, if the
+    /// packet says it, and those taken of this ring. So `handler` must be done with the body before
+    /// anything is put into the other direction. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,

@@ -68,7 +68,8 @@ fn packets_of_all_lengths_arrive_whole() {
 #[test]
 fn arenas_and_line_counts_wrap_around() {
     let (mut sender, mut receiver) = ends(8, 8 << 10);
-    // Two packets in flight, of lengths that leave an awkward rest at an arena's end. The counts of lines have 16 bits.
+    // Two packets in flight, of lengths that leave an awkward rest at an arena's end. The counts of
+    // lines have 16 bits.
     let packets = if cfg!(miri) { 60 } else { 20_000 };
     let len = |number: u64| [700, 33, 1000, 65, 512][number as usize % 5];
     assert_eq!(put(&mut sender, 0, len(0)), Put::Accepted);
@@ -176,7 +177,8 @@ fn two_threads_exchange_packets_of_all_lengths() {
     });
 }
 
-/// The first messages of a pair touch little memory: a page costs microseconds where it is touched first.
+/// The first messages of a pair touch little memory: a page costs microseconds where it is touched
+/// first.
 #[test]
 fn the_used_part_of_the_wide_arena_grows_with_the_traffic() {
     let mut pages = Vec::new();
@@ -197,7 +199,8 @@ fn the_used_part_of_the_wide_arena_grows_with_the_traffic() {
     assert!(pages.is_sorted() && pages[0] < 40, "{pages:?}");
 }
 
-/// A sender that finds no room uses more of its arena at once, and a receiver that is late loses nothing.
+/// A sender that finds no room uses more of its arena at once, and a receiver that is late loses
+/// nothing.
 #[test]
 fn a_stream_uses_the_whole_arena() {
     let (mut sender, mut receiver) = ends(256, 2 << 20);

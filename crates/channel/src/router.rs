@@ -1,5 +1,5 @@
-//! All transports of one rank behind one interface, and the choice among them for each peer: loopback for the rank
-//! itself, shared memory for ranks of the same host, RDMA for all others.
+//! All transports of one rank behind one interface, and the choice among them for each peer:
+//! loopback for the rank itself, shared memory for ranks of the same host, RDMA for all others.
 
 use std::ops::Range;
 
@@ -24,7 +24,8 @@ pub struct Router {
     pub(crate) rdma: Option<Box<Rdma>>,
     /// The rank has left its modelled machine.
     pub(crate) left: bool,
-    /// Every rank of this host has a core and may occupy it, so two ranks may copy one message together.
+    /// Every rank of this host has a core and may occupy it, so two ranks may copy one message
+    /// together.
     pub(crate) may_spin: bool,
 }
 
@@ -68,7 +69,8 @@ impl Router {
         }
     }
 
-    /// The transport of a peer that an exposure or a key belongs to; the rank may have left its machine since.
+    /// The transport of a peer that an exposure or a key belongs to; the rank may have left its
+    /// machine since.
     fn notified(&mut self, peer: usize) -> Result<&mut Rdma> {
         match self.via(peer) {
             Via::Rdma(rdma) => Ok(rdma),
@@ -94,7 +96,8 @@ impl Router {
             .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
-    /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for some time must poll.
+    /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for
+    /// some time must poll.
     #[inline(always)]
     pub fn first_if<T>(
         &mut self,
@@ -143,7 +146,8 @@ impl Router {
         self.shm_to(peer)?.piece_counter(peer, end)
     }
 
-    /// This rank, the sender, joins the cooperative copy that the receiver has just opened with this generation.
+    /// This rank, the sender, joins the cooperative copy that the receiver has just opened with
+    /// this generation.
     pub fn join_cooperation(&mut self, peer: usize, generation: u32) {
         if let Some(shm) = self.shm_to_mut(peer) {
             shm.joins(peer, generation);
@@ -163,8 +167,8 @@ impl Router {
         }
     }
 
-    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so that a packet on
-    /// the short path needs no memory for it.
+    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so
+    /// that a packet on the short path needs no memory for it.
     #[cold]
     #[inline(never)]
     fn put_elsewhere(

@@ -6,7 +6,8 @@ use datatype::Buffer;
 
 use crate::{Exposed, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
 
-/// All promises of packets, on transports that `make` joins into a job of as many ranks as it is given.
+/// All promises of packets, on transports that `make` joins into a job of as many ranks as it is
+/// given.
 pub(crate) fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
     packets_of_all_lengths_arrive_whole_and_in_order(pair(&make));
     both_ways_at_once(pair(&make));
@@ -23,13 +24,15 @@ pub(crate) fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
 
 /// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
 pub(crate) fn memory(bytes: &[u8]) -> Buffer {
-    // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while a transfer is under way.
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while
+    // a transfer is under way.
     unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
 }
 
 /// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
 pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
-    // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a transfer is under way.
+    // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a
+    // transfer is under way.
     unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
 }
 
@@ -120,7 +123,8 @@ impl Deadline {
 /// Polls after which something must have happened.
 const PATIENCE: usize = 100_000;
 
-/// Puts a packet, and lets both ends poll until it is accepted. Packets that arrive meanwhile go to `heard`.
+/// Puts a packet, and lets both ends poll until it is accepted. Packets that arrive meanwhile go to
+/// `heard`.
 fn put_by<C: Transport>(
     from: &mut C,
     to: &mut C,

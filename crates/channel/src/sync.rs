@@ -1,12 +1,13 @@
-//! The atomics of rings and wake-ups: the standard library's, or loom's while it explores their orders.
+//! The atomics of rings and wake-ups: the standard library's, or loom's while it explores their
+//! orders.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The fast side of an asymmetric fence, for a writer to a rank that may sleep. It costs nothing, because the sleeper
-/// pays for both sides with [`heavy_fence`].
+/// The fast side of an asymmetric fence, for a writer to a rank that may sleep. It costs nothing,
+/// because the sleeper pays for both sides with [`heavy_fence`].
 #[inline(always)]
 pub fn light_fence() {
     #[cfg(loom)]
@@ -15,8 +16,9 @@ pub fn light_fence() {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// The slow side of an asymmetric fence, for a rank that is about to sleep. True if it ordered the other side too. False
-/// where the kernel offers no `membarrier`: the sleep must be short, because a wake-up can be missed.
+/// The slow side of an asymmetric fence, for a rank that is about to sleep. True if it ordered the
+/// other side too. False where the kernel offers no `membarrier`: the sleep must be short, because
+/// a wake-up can be missed.
 pub fn heavy_fence() -> bool {
     fence(Ordering::SeqCst);
     #[cfg(not(loom))]
@@ -27,7 +29,8 @@ pub fn heavy_fence() -> bool {
     true
 }
 
-/// Registers this process for the [`heavy_fence`] of others. Every rank calls it once before it sends.
+/// Registers this process for the [`heavy_fence`] of others. Every rank calls it once before it
+/// sends.
 #[cfg(not(loom))]
 pub fn join_heavy_fences() -> bool {
     membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
@@ -44,8 +47,8 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Sleeps while `word` holds `value`, for at most `nanos` nanoseconds. Wakes early on [`futex_wake`], on signals, or for
-/// no reason.
+/// Sleeps while `word` holds `value`, for at most `nanos` nanoseconds. Wakes early on
+/// [`futex_wake`], on signals, or for no reason.
 #[cfg(not(loom))]
 pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
     let timeout = libc::timespec {

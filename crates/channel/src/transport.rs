@@ -1,10 +1,11 @@
 //! The interface of every transport: packets in order, and the capabilities for one peer.
 //!
 //! What must always hold:
-//! - a packet is accepted whole or not at all, and the packets of one pair of ranks arrive in the order of `put`;
+//! - a packet is accepted whole or not at all, and the packets of one pair of ranks arrive in the
+//!   order of `put`;
 //! - `put` and `poll` never block and never wait for the peer;
-//! - a peer that writes nonsense is reported as [`Fault::Broken`](crate::Fault::Broken); it never causes an access
-//!   out of bounds;
+//! - a peer that writes nonsense is reported as [`Fault::Broken`](crate::Fault::Broken); it never
+//!   causes an access out of bounds;
 //! - no transport knows tags or communicators.
 
 use crate::Result;
@@ -18,8 +19,8 @@ pub type Head = [u64; 3];
 pub enum Put {
     /// The packet is on its way; the body's memory may be reused.
     Accepted,
-    /// Accepted, and the ring has been filled once since the last answer of this kind. The sender should poll now,
-    /// because the peer may have asked it to stop.
+    /// Accepted, and the ring has been filled once since the last answer of this kind. The sender
+    /// should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
     /// Not accepted: no room, or the connection is still being made. Retry after a poll.
     Full,
@@ -64,11 +65,13 @@ pub struct Capabilities {
     pub longest_packet: usize,
     /// Length of the pieces of a message that is sent in several packets, in bytes.
     pub piece: usize,
-    /// The peer copies one piece out while the next is copied in, so a message in pieces costs one copy of time.
+    /// The peer copies one piece out while the next is copied in, so a message in pieces costs one
+    /// copy of time.
     pub pipelined: bool,
     /// Transfers between exposed memory of both ranks; `None` if this pair has none.
     pub zero_copy: Option<ZeroCopyCapabilities>,
-    /// Both ranks can copy one message together ([`Router::cooperation`](crate::Router::cooperation)).
+    /// Both ranks can copy one message together
+    /// ([`Router::cooperation`](crate::Router::cooperation)).
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
@@ -84,7 +87,8 @@ pub struct ZeroCopyCapabilities {
     /// The sender can write to the receiver's memory, and the receiver is notified of the end
     /// ([`NotifiedWrite`](crate::NotifiedWrite)).
     pub notified_write: bool,
-    /// A transfer occupies the calling rank and is complete when the call returns. Otherwise a device performs it.
+    /// A transfer occupies the calling rank and is complete when the call returns. Otherwise a
+    /// device performs it.
     pub synchronous: bool,
     /// Local memory may be scattered; otherwise it must be one run of bytes.
     pub scattered: bool,
@@ -137,8 +141,8 @@ pub trait Transport {
     /// The capabilities for `peer`, which may be found out at the first call for it.
     fn capabilities(&mut self, peer: usize) -> Capabilities;
 
-    /// Appends a packet whose body has `len` bytes, which `fill` writes in place. `len` must not exceed
-    /// [`longest_packet`](Transport::longest_packet).
+    /// Appends a packet whose body has `len` bytes, which `fill` writes in place. `len` must not
+    /// exceed [`longest_packet`](Transport::longest_packet).
     fn put(
         &mut self,
         peer: usize,
@@ -147,11 +151,12 @@ pub trait Transport {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put>;
 
-    /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns their number.
+    /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns
+    /// their number.
     fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
 
-    /// Ends the connections. To be called until it returns true; only then may this rank go away. The default is for
-    /// transports without connections.
+    /// Ends the connections. To be called until it returns true; only then may this rank go away.
+    /// The default is for transports without connections.
     fn close(&mut self) -> Result<bool> {
         Ok(true)
     }

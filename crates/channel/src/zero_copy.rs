@@ -1,10 +1,11 @@
 //! Zero copy: transfers between exposed memory of two ranks.
 //!
-//! A rank exposes a buffer and sends the [`RemoteKey`] to its peer in a packet; the peer reads or writes by that key.
+//! A rank exposes a buffer and sends the [`RemoteKey`] to its peer in a packet; the peer reads or
+//! writes by that key.
 //!
 //! What must always hold:
-//! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure keeps the buffer, and
-//!   with it the promise that its memory stays;
+//! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure
+//!   keeps the buffer, and with it the promise that its memory stays;
 //! - a remote key is opaque: whoever receives it passes it on and reads nothing from it.
 
 use std::ops::Range;
@@ -135,7 +136,8 @@ impl Exposure {
         self.key
     }
 
-    /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may be dropped.
+    /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may
+    /// be dropped.
     pub fn is_held(&self) -> bool {
         self.origin != Origin::Shm
     }
@@ -169,8 +171,10 @@ pub struct Done {
 /// use datatype::Buffer;
 ///
 /// let (mut from, mut to) = (*b"hello", [0; 5]);
-/// // SAFETY: both arrays stay in place until the last use below, and nothing else uses them meanwhile.
-/// let (sent, received) = unsafe { (Buffer::dense(from.as_mut_ptr(), 5), Buffer::dense(to.as_mut_ptr(), 5)) };
+/// // SAFETY: both arrays stay in place until the last use below; nothing else uses them meanwhile.
+/// let sent = unsafe { Buffer::dense(from.as_mut_ptr(), 5) };
+/// // SAFETY: as above.
+/// let received = unsafe { Buffer::dense(to.as_mut_ptr(), 5) };
 /// let mut transport = Loopback::of(0);
 /// let source = transport.expose(0, &sent, 5, Exposed::ToRead)?.unwrap();
 /// let target = transport.expose(0, &received, 5, Exposed::ToWrite)?.unwrap();
@@ -181,8 +185,9 @@ pub struct Done {
 /// # Ok::<(), channel::Error>(())
 /// ```
 pub trait ZeroCopy {
-    /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`. `None`: this memory cannot be
-    /// exposed (not one run of bytes where that is needed, or refused by the device), so its bytes must be copied.
+    /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`. `None`: this
+    /// memory cannot be exposed (not one run of bytes where that is needed, or refused by the
+    /// device), so its bytes must be copied.
     fn expose(
         &mut self,
         peer: usize,
@@ -214,8 +219,8 @@ pub trait ZeroCopy {
         token: Head,
     ) -> Result<Transfer>;
 
-    /// The next transfer that a device has completed; [`Transport::poll`](crate::Transport::poll) finds them. The
-    /// default is for transports without devices.
+    /// The next transfer that a device has completed; [`Transport::poll`](crate::Transport::poll)
+    /// finds them. The default is for transports without devices.
     fn done(&mut self) -> Option<Done> {
         None
     }
@@ -227,7 +232,11 @@ pub trait ZeroCopy {
 /// use channel::{Exposure, Head, NotifiedWrite, RemoteKey, Result, Transfer};
 ///
 /// /// The receiver's part: the number goes to the sender with the key of the receiver's memory.
-/// fn announce(receiver: &mut impl NotifiedWrite, sender: usize, token: Head) -> Result<Option<u32>> {
+/// fn announce<T: NotifiedWrite>(
+///     receiver: &mut T,
+///     sender: usize,
+///     token: Head,
+/// ) -> Result<Option<u32>> {
 ///     receiver.expect(sender, token)
 /// }
 ///
@@ -242,14 +251,15 @@ pub trait ZeroCopy {
 /// }
 /// ```
 pub trait NotifiedWrite: ZeroCopy {
-    /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then reports `token`.
-    /// `None`: no further notice can be awaited now.
+    /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then
+    /// reports `token`. `None`: no further notice can be awaited now.
     fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>>;
 
     /// `peer` will not use this number.
     fn forget(&mut self, peer: usize, notice: u32);
 
-    /// Writes the first `len` bytes of `from`, and notifies the peer by its number `notice` once all have arrived.
+    /// Writes the first `len` bytes of `from`, and notifies the peer by its number `notice` once
+    /// all have arrived.
     fn write_notified(
         &mut self,
         peer: usize,

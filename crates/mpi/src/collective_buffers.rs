@@ -1,5 +1,5 @@
-//! The collective buffer of a communicator: shared memory in which each member publishes a vector to
-//! the others, once in each round. A communicator gets a buffer after a few calls that could use
+//! The collective buffer of a communicator: shared memory in which each member publishes a vector
+//! to the others, once in each round. A communicator gets a buffer after a few calls that could use
 //! one, by agreement of its members; until then it communicates by messages.
 
 use channel::collective_buffer::CollectiveBuffer;

@@ -19,7 +19,7 @@
 //! | a value that is read and written | `&mut T`, `OutCount` |
 //! | `MPI_Status *` for a result | `Option<Out<Status>>`, `None` if ignored |
 //! | an array of these | `Statuses` |
-//! | a message buffer | a raw pointer, because it may be MPI_BOTTOM or MPI_IN_PLACE; with count and datatype it becomes a `UserBuffer` |
+//! | a message buffer | a raw pointer (MPI_BOTTOM, MPI_IN_PLACE), then a `UserBuffer` |
 //! | a user's function with two forms | an enum of `callback` |
 //! | a parameter of the `_c` form alone | an `Option` |
 //!

@@ -81,7 +81,8 @@ impl RailKeys {
         self.pairs[rail]
     }
 
-    /// The keys for peers on the rails up to the last one of the memory. 0: the memory is not registered there.
+    /// The keys for peers on the rails up to the last one of the memory. 0: the memory is not
+    /// registered there.
     pub(super) fn rkeys(&self) -> ([u32; MAX_RAILS], usize) {
         let rails = self.on.iter().last().map_or(0, |last| last + 1);
         (self.pairs.map(|pair| pair.rkey), rails)

@@ -50,7 +50,8 @@ impl Rdma {
         result
     }
 
-    /// Starts a transfer between exposed memory of this rank and of a peer, over the rail of the endpoint.
+    /// Starts a transfer between exposed memory of this rank and of a peer, over the rail of the
+    /// endpoint.
     pub(super) fn start(
         &mut self,
         peer: usize,

@@ -1,7 +1,8 @@
 //! The cores of the ranks of a host, and whether each rank can have one.
 //!
-//! Ranks are bound to cores before they join the memory, if at all, so every rank shows on its board which cores it may
-//! use. What must always hold: nothing is decided before all ranks have shown their cores.
+//! Ranks are bound to cores before they join the memory, if at all, so every rank shows on its
+//! board which cores it may use. What must always hold: nothing is decided before all ranks have
+//! shown their cores.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -92,7 +93,8 @@ impl Mask {
     fn of_this_thread() -> Option<Mask> {
         let mut cores = Mask::default();
         let room = size_of_val(&cores.0);
-        // SAFETY: the kernel writes at most `room` bytes, a set of bits in words, into words that are ours.
+        // SAFETY: the kernel writes at most `room` bytes, a set of bits in words, into words that
+        // are ours.
         let done = unsafe { libc::sched_getaffinity(0, room, cores.0.as_mut_ptr().cast()) };
         (done == 0).then_some(cores)
     }
@@ -118,8 +120,8 @@ impl Mask {
     }
 }
 
-/// Each rank can have a core to itself. The ranks get a core one after the other; if all cores of a rank are taken, their
-/// owners move on to other cores, along the shortest augmenting path.
+/// Each rank can have a core to itself. The ranks get a core one after the other; if all cores of a
+/// rank are taken, their owners move on to other cores, along the shortest augmenting path.
 fn each_gets_one(ranks: &[Mask]) -> bool {
     let mut owner = [None; CORES];
     let mut owned = vec![None; ranks.len()];

@@ -1,10 +1,10 @@
 //! The collective buffers of a rank, and which group uses which.
 //!
-//! The members of a group agree on a buffer: each offers those that are free, and all take the first that is free for
-//! all, from the highest first round on.
+//! The members of a group agree on a buffer: each offers those that are free, and all take the
+//! first that is free for all, from the highest first round on.
 //!
-//! What must always hold: a buffer serves one group at a time, and the next group begins with a round that no member
-//! has taken before.
+//! What must always hold: a buffer serves one group at a time, and the next group begins with a
+//! round that no member has taken before.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ impl Taken {
         self.members[member].done().load(Ordering::Acquire)
     }
 
-    /// The group has given the buffer up, and every member has ended the last round that this rank took.
+    /// The group has given the buffer up, and every member has ended the last round that this rank
+    /// took.
     fn is_free(&self) -> bool {
         let last = self.done(self.me);
         Arc::strong_count(&self.members) == 1
@@ -79,7 +80,8 @@ impl BufferPool {
 }
 
 impl Shm {
-    /// The members of a group, given as world ranks, in buffer `index`; and this rank's number among them.
+    /// The members of a group, given as world ranks, in buffer `index`; and this rank's number
+    /// among them.
     fn members(&self, index: usize, group: impl Iterator<Item = usize>) -> Result<Taken> {
         let segment = &self.segment;
         let mapping = Arc::new(segment.collective_buffer(index)?);
@@ -89,8 +91,8 @@ impl Shm {
             .collect();
         let me = places.iter().position(|&place| place == self.place);
         let member = |&place: &usize| {
-            // SAFETY: the mapping holds an area for each place of the segment, the mapping of the boards the doorbell;
-            // both are kept beside the members.
+            // SAFETY: the mapping holds an area for each place of the segment, the mapping of the
+            // boards the doorbell; both are kept beside the members.
             unsafe {
                 let area = mapping.base().add(place * AREA);
                 Member::new(area, &segment.board(place).doorbell)
@@ -131,8 +133,9 @@ impl Shm {
 }
 
 impl Router {
-    /// Offers the free collective buffers to a group of world ranks. The offer is empty if they do not all share memory
-    /// or if an earlier offer has not ended. The members combine their offers: `free` by AND, `first_round` by maximum.
+    /// Offers the free collective buffers to a group of world ranks. The offer is empty if they do
+    /// not all share memory or if an earlier offer has not ended. The members combine their offers:
+    /// `free` by AND, `first_round` by maximum.
     pub fn offer_buffers(&mut self, mut group: impl Iterator<Item = usize>) -> BufferOffer {
         match &mut self.shm {
             Some(shm) if group.all(|rank| shm.reaches(rank)) => shm.buffers.offer(),
@@ -147,8 +150,8 @@ impl Router {
         }
     }
 
-    /// The first collective buffer of a combined offer, for the group of world ranks that made it; `None` if no buffer
-    /// is free for all.
+    /// The first collective buffer of a combined offer, for the group of world ranks that made it;
+    /// `None` if no buffer is free for all.
     ///
     /// # Panics
     /// If this rank is no member, has not offered the buffer, or shares no memory with a member.

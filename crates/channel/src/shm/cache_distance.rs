@@ -1,9 +1,10 @@
 //! The cache distance of two ranks: near if their cores share a cache, through which bytes go best.
 //!
-//! A machine has near and far pairs of cores, and the cores of a virtual machine move. So a sender measures the distance
-//! now and then: it times the read of a line that the peer has just written, and that is therefore in the peer's cache. A
-//! line written long ago would be slow anyway. With bodies, the line is the tail of their ring, which the peer writes
-//! every few packets; with long messages, the word by which the peer has just opened a cooperative copy.
+//! A machine has near and far pairs of cores, and the cores of a virtual machine move. So a sender
+//! measures the distance now and then: it times the read of a line that the peer has just written,
+//! and that is therefore in the peer's cache. A line written long ago would be slow anyway. With
+//! bodies, the line is the tail of their ring, which the peer writes every few packets; with long
+//! messages, the word by which the peer has just opened a cooperative copy.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ const BETWEEN: u32 = 64;
 const AGAIN: u32 = 8;
 /// Long messages between two measurements.
 const BETWEEN_LONG: u32 = 4;
-/// Longest read of a line from a near core, the reading of the clock included. Near lines take 20 to 80 nanoseconds, far
-/// ones 120 or more, except where they were prefetched.
+/// Longest read of a line from a near core, the reading of the clock included. Near lines take 20
+/// to 80 nanoseconds, far ones 120 or more, except where they were prefetched.
 const FAR: Duration = Duration::from_nanos(100);
 /// Measurements in a row that must agree before the distance changes.
 const SURE: u32 = 3;
@@ -57,8 +58,8 @@ impl CacheDistance {
         }
     }
 
-    /// Measures now and then when a body is about to be sent. `read` reads the line, and says whether the peer has written
-    /// it since the last time.
+    /// Measures now and then when a body is about to be sent. `read` reads the line, and says
+    /// whether the peer has written it since the last time.
     #[inline]
     pub(crate) fn look(&mut self, read: impl FnOnce() -> bool) {
         self.bodies_until_measured -= 1;
@@ -70,7 +71,8 @@ impl CacheDistance {
         }
     }
 
-    /// Measures now and then when the peer has just asked for a long message. `read`: see [`look`](CacheDistance::look).
+    /// Measures now and then when the peer has just asked for a long message. `read`: see
+    /// [`look`](CacheDistance::look).
     #[inline]
     pub(crate) fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
         self.long_until_measured -= 1;

@@ -1,12 +1,14 @@
-//! Collective buffers: memory in which each member of a group publishes a vector to the others, for small collective
-//! operations without packets.
+//! Collective buffers: memory in which each member of a group publishes a vector to the others, for
+//! small collective operations without packets.
 //!
-//! In a buffer every rank that shares the memory has an area, at its place, which it alone writes: the last round that
-//! the rank has ended, and a few slots that the rounds use in turn. A slot holds a flag with the round's number and a
-//! note, and a vector. The group and its first round are agreed elsewhere ([`super::buffer_pool`]).
+//! In a buffer every rank that shares the memory has an area, at its place, which it alone writes:
+//! the last round that the rank has ended, and a few slots that the rounds use in turn. A slot
+//! holds a flag with the round's number and a note, and a vector. The group and its first round are
+//! agreed elsewhere ([`super::buffer_pool`]).
 //!
 //! What must always hold:
-//! - a member publishes in a slot only once all members have ended the round that used the slot before;
+//! - a member publishes in a slot only once all members have ended the round that used the slot
+//!   before;
 //! - a member reads a vector of the current round only, and only once it has seen the round's flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
@@ -29,8 +31,8 @@ pub const MOST_BYTES: usize = 16 << 10;
 pub const NOTES: u32 = 1 << 23;
 
 const SLOTS: usize = 4;
-/// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take memory once they are
-/// used.
+/// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take
+/// memory once they are used.
 const SHORT: usize = 952;
 const PAGE: usize = 4096;
 /// Bytes of one rank's area, long vectors included.
@@ -50,7 +52,8 @@ pub(super) fn file_bytes(ranks: usize) -> usize {
 pub(super) struct Area {
     /// The last round that the rank has ended.
     done: AtomicU64,
-    /// Keeps `done` two lines away from the flags, so that its stores do not disturb ranks that poll a flag.
+    /// Keeps `done` two lines away from the flags, so that its stores do not disturb ranks that
+    /// poll a flag.
     _apart: [u64; 15],
     slots: [Slot; SLOTS],
 }
@@ -82,8 +85,8 @@ impl Member {
     /// The member with this area and doorbell.
     ///
     /// # Safety
-    /// `area` begins [`AREA`] bytes that were zero at first, that only members of groups use, and that stay, as the
-    /// doorbell does, as long as the member.
+    /// `area` begins [`AREA`] bytes that were zero at first, that only members of groups use, and
+    /// that stay, as the doorbell does, as long as the member.
     pub(super) unsafe fn new(area: *mut u8, doorbell: *const Doorbell) -> Member {
         Member {
             area: area.cast(),
@@ -137,7 +140,8 @@ impl Member {
     }
 }
 
-/// One member's hold of a collective buffer. [`begin`](CollectiveBuffer::begin) gives access, one round at a time.
+/// One member's hold of a collective buffer. [`begin`](CollectiveBuffer::begin) gives access, one
+/// round at a time.
 pub struct CollectiveBuffer {
     members: Arc<[Member]>,
     /// This rank among the members.
@@ -168,7 +172,8 @@ pub enum Wake {
 }
 
 impl CollectiveBuffer {
-    /// The buffer of `members`, of whom this rank is number `me` and which keep `memory`, from round `first` on.
+    /// The buffer of `members`, of whom this rank is number `me` and which keep `memory`, from
+    /// round `first` on.
     pub(super) fn new(
         members: Arc<[Member]>,
         me: usize,
@@ -194,8 +199,8 @@ impl CollectiveBuffer {
         Round { buffer: self }
     }
 
-    /// Gives up the round that is open after an error. Once this rank has published a vector, the round ends;
-    /// otherwise it stays open.
+    /// Gives up the round that is open after an error. Once this rank has published a vector, the
+    /// round ends; otherwise it stays open.
     #[cold]
     pub fn abandon(&mut self) {
         if self.published {
@@ -219,7 +224,8 @@ impl CollectiveBuffer {
         self.unseen <= usize::from(self.me == 0)
     }
 
-    /// Finds out whether all members have ended the round that used the slot of round `round` before.
+    /// Finds out whether all members have ended the round that used the slot of round `round`
+    /// before.
     #[cold]
     fn has_slot(&mut self, round: u64) -> bool {
         let done = |member: &Member| member.done().load(Ordering::Acquire);
@@ -229,8 +235,8 @@ impl CollectiveBuffer {
     }
 }
 
-/// The token of a member's current round. A step that must wait for another member says so; the caller drops the token
-/// and tries again later with a new one.
+/// The token of a member's current round. A step that must wait for another member says so; the
+/// caller drops the token and tries again later with a new one.
 pub struct Round<'a> {
     buffer: &'a mut CollectiveBuffer,
 }
@@ -253,9 +259,9 @@ impl Round<'_> {
         self.buffer.me
     }
 
-    /// Publishes the first `len` bytes of `vector` with a note, which is less than [`NOTES`], and wakes the members. A
-    /// vector is published once a round: later calls change nothing. False: another member may still read the slot's
-    /// last vector.
+    /// Publishes the first `len` bytes of `vector` with a note, which is less than [`NOTES`], and
+    /// wakes the members. A vector is published once a round: later calls change nothing. False:
+    /// another member may still read the slot's last vector.
     #[inline(always)]
     pub fn publish(&mut self, note: u32, vector: &Buffer, len: usize) -> bool {
         if self.buffer.published {
@@ -272,8 +278,9 @@ impl Round<'_> {
         let own = &buffer.members[buffer.me];
         let room = own.vector(round, len);
         if len > 0 {
-            // SAFETY: within the area, which only this rank writes; all members have ended the round that used the
-            // slot before, and none reads it in this round before the flag is set.
+            // SAFETY: within the area, which only this rank writes; all members have ended the
+            // round that used the slot before, and none reads it in this round before the flag is
+            // set.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
             if len < buffer.non_temporal_from {
                 vector.pack(0, room);
@@ -345,12 +352,12 @@ impl<'a> Published<'a> {
         self.note
     }
 
-    /// The vector, as one of `len` bytes. Where the member published another number of bytes, their values are
-    /// arbitrary.
+    /// The vector, as one of `len` bytes. Where the member published another number of bytes, their
+    /// values are arbitrary.
     #[inline(always)]
     pub fn bytes(self, len: usize) -> &'a [u8] {
-        // SAFETY: within the area. The member has set this round's flag, and writes the slot again only once this rank
-        // has ended the round, which takes the token that `'a` borrows.
+        // SAFETY: within the area. The member has set this round's flag, and writes the slot again
+        // only once this rank has ended the round, which takes the token that `'a` borrows.
         unsafe { std::slice::from_raw_parts(self.member.vector(self.round, len), len) }
     }
 }

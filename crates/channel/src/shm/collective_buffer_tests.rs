@@ -11,7 +11,8 @@ fn buffers(ranks: usize) -> Vec<CollectiveBuffer> {
     let memory = Arc::new((heap, doorbells));
     let hold = |me| {
         let (heap, doorbells) = &*memory;
-        // SAFETY: the areas lie one behind the other, zeroed; the buffer keeps them and the doorbells.
+        // SAFETY: the areas lie one behind the other, zeroed; the buffer keeps them and the
+        // doorbells.
         let member = |at| unsafe { Member::new(heap.base().add(at * AREA), &doorbells[at]) };
         let members = (0..ranks).map(member).collect();
         CollectiveBuffer::new(members, me, 1, SHORT - 1, memory.clone())

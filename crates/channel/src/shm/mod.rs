@@ -1,9 +1,10 @@
 //! The transport of ranks that share memory.
 //!
-//! Each ordered pair of ranks has a ring, which the sender opens with its first packet: it marks itself among the
-//! receiver's callers and counts up the receiver's arrivals. An idle receiver polls this one word and the rings of its
-//! callers: the most recent talkers at every poll, the others in turn. So the cost of a poll does not grow with peers
-//! that fell silent. Peers are named by their world ranks; in the memory, ranks are named by their places.
+//! Each ordered pair of ranks has a ring, which the sender opens with its first packet: it marks
+//! itself among the receiver's callers and counts up the receiver's arrivals. An idle receiver
+//! polls this one word and the rings of its callers: the most recent talkers at every poll, the
+//! others in turn. So the cost of a poll does not grow with peers that fell silent. Peers are named
+//! by their world ranks; in the memory, ranks are named by their places.
 
 mod affinity;
 mod buffer_pool;
@@ -150,8 +151,8 @@ impl Shm {
         &self.local
     }
 
-    /// Length of the pieces of a message in several packets, in bytes. The receiver copies one piece out while the sender
-    /// writes the next.
+    /// Length of the pieces of a message in several packets, in bytes. The receiver copies one
+    /// piece out while the sender writes the next.
     pub(crate) fn piece(&self) -> usize {
         self.segment.shape.arenas().max_body().min(PIECE)
     }
@@ -161,8 +162,8 @@ impl Shm {
         self.single_copy.works(peer, board)
     }
 
-    /// The piece counter of messages between this rank, at `end`, and a peer. It lies in the ring by which the message's
-    /// sender sends.
+    /// The piece counter of messages between this rank, at `end`, and a peer. It lies in the ring
+    /// by which the message's sender sends.
     pub(crate) fn piece_counter(&self, peer: usize, end: End) -> Option<&PieceCounter> {
         match end {
             End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().piece_counter()),
@@ -192,7 +193,8 @@ impl Shm {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
-    /// The cache distance of a peer, measured now and then when a body of `len` bytes is about to be sent.
+    /// The cache distance of a peer, measured now and then when a body of `len` bytes is about to
+    /// be sent.
     #[inline]
     fn reach(&mut self, peer: usize, len: usize) -> Option<&CacheDistance> {
         let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
@@ -202,14 +204,16 @@ impl Shm {
         Some(&to.reach)
     }
 
-    /// Smallest body, in bytes, to write to `peer` with non-temporal stores; `usize::MAX`: none. `len`: the next body.
+    /// Smallest body, in bytes, to write to `peer` with non-temporal stores; `usize::MAX`: none.
+    /// `len`: the next body.
     #[inline]
     pub(crate) fn non_temporal_from(&mut self, peer: usize, len: usize) -> usize {
         let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
         self.reach(peer, len).unwrap_or(&first).non_temporal_from()
     }
 
-    /// The cores of this rank and `peer` share a cache, so long messages are best moved through the ring.
+    /// The cores of this rank and `peer` share a cache, so long messages are best moved through the
+    /// ring.
     pub(crate) fn is_near(&self, peer: usize) -> bool {
         match self.outbound.get(peer) {
             Some(Some(to)) => to.reach.is_near(),
@@ -217,7 +221,8 @@ impl Shm {
         }
     }
 
-    /// Joins the cooperative copy that `peer` has just opened with this generation, to measure its cache distance.
+    /// Joins the cooperative copy that `peer` has just opened with this generation, to measure its
+    /// cache distance.
     pub(crate) fn joins(&mut self, peer: usize, generation: u32) {
         if let Some(to) = self.outbound(peer) {
             let counter = to.ring.memory().piece_counter();
@@ -484,7 +489,8 @@ impl Shm {
 }
 
 impl Inbound {
-    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has one caller.
+    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has
+    /// one caller.
     #[inline(always)]
     fn drain(
         &mut self,

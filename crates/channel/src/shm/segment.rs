@@ -1,12 +1,13 @@
-//! The memory that the ranks of a host share: one anonymous file, whose descriptor the launcher passes on. So nothing is
-//! left behind however a rank dies, and /dev/shm is never touched.
+//! The memory that the ranks of a host share: one anonymous file, whose descriptor the launcher
+//! passes on. So nothing is left behind however a rank dies, and /dev/shm is never touched.
 //!
-//! The launcher makes the file empty; the ranks give it its size and its header, in any order: each extends the file to
-//! the same size and agrees on each word of the header by compare-and-swap from zero.
+//! The launcher makes the file empty; the ranks give it its size and its header, in any order: each
+//! extends the file to the same size and agrees on each word of the header by compare-and-swap from
+//! zero.
 //!
-//! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs nothing until it talks.
-//! Layout: the header, one board for each rank, then a ring for each ordered pair at an offset that follows from the
-//! two ranks, then the collective buffers.
+//! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs
+//! nothing until it talks. Layout: the header, one board for each rank, then a ring for each
+//! ordered pair at an offset that follows from the two ranks, then the collective buffers.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -78,7 +79,8 @@ pub(crate) struct Board {
     /// Number of peers that have opened a ring to this rank.
     pub(crate) arrivals: AtomicU32,
     pub(crate) pid: AtomicU32,
-    /// Address of a secret in this rank's memory. A peer that can read the secret can read the rest.
+    /// Address of a secret in this rank's memory. A peer that can read the secret can read the
+    /// rest.
     pub(crate) token_address: AtomicU64,
     pub(crate) token: AtomicU64,
     pub(crate) affinity: Affinity,
@@ -93,7 +95,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the file its size.
+    /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the
+    /// file its size.
     pub(crate) fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
         let expected = (buffers_at(ranks) + collective_buffer::file_bytes(ranks)) as u64;
@@ -196,7 +199,8 @@ impl Segment {
     pub(crate) fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
         let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
         let mapping = Mapping::new(&self.file, at, self.shape.bytes())?;
-        // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring only.
+        // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring
+        // only.
         Ok(unsafe { SharedRing::over(mapping.base, self.shape, Arc::new(mapping)) })
     }
 
@@ -213,8 +217,8 @@ impl Segment {
     }
 }
 
-/// Makes the file `len` bytes long in spite of a limit on the size of files, which is meant for disks: this file takes
-/// memory only where it is used.
+/// Makes the file `len` bytes long in spite of a limit on the size of files, which is meant for
+/// disks: this file takes memory only where it is used.
 fn set_len(file: &File, len: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -309,7 +313,8 @@ pub(crate) struct SharedRing {
     _memory: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the pointers lead into memory that goes along; the ring's protocol decides who may touch what.
+// SAFETY: the pointers lead into memory that goes along; the ring's protocol decides who may touch
+// what.
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
@@ -324,7 +329,8 @@ impl SharedRing {
     /// The ring at `base`, in memory that `memory` keeps.
     ///
     /// # Safety
-    /// The memory has the bytes of the shape, begins at a page, was zero at first, and is used as a ring only.
+    /// The memory has the bytes of the shape, begins at a page, was zero at first, and is used as a
+    /// ring only.
     pub(super) unsafe fn over(
         base: *mut u8,
         shape: Shape,
@@ -349,8 +355,8 @@ impl SharedRing {
 
     /// The piece counter of cooperative copies from this ring's sender to its receiver.
     pub(crate) fn piece_counter(&self) -> &PieceCounter {
-        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the counter; it is all
-        // atomics, aligned by the page.
+        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the
+        // counter; it is all atomics, aligned by the page.
         unsafe { &*self.tail.byte_add(PAGE / 2).cast::<PieceCounter>() }
     }
 }
@@ -376,7 +382,8 @@ impl Memory for SharedRing {
 
     #[inline(always)]
     fn slot(&self, packets: u32) -> &Slot {
-        // SAFETY: there are a power of two of them, so the masked index is within; a slot is an atomic and a cell.
+        // SAFETY: there are a power of two of them, so the masked index is within; a slot is an
+        // atomic and a cell.
         unsafe { &*self.slots.add((packets & self.mask) as usize) }
     }
 
@@ -433,8 +440,8 @@ impl ring::Slot for Slot {
 
     #[inline(always)]
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: sender and receiver take turns by flag and tail, so an honest peer is not inside. Any bit pattern is a
-        // valid `Contents`.
+        // SAFETY: sender and receiver take turns by flag and tail, so an honest peer is not inside.
+        // Any bit pattern is a valid `Contents`.
         access(unsafe { &mut *self.contents.get() })
     }
 
@@ -466,7 +473,8 @@ impl Mapping {
     }
 
     fn new(file: &File, offset: usize, len: usize) -> Result<Mapping> {
-        // SAFETY: a new mapping at an address of the kernel's choice, of a file that stays as long as it is.
+        // SAFETY: a new mapping at an address of the kernel's choice, of a file that stays as long
+        // as it is.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -1,8 +1,8 @@
 //! Reading a peer's memory directly (`process_vm_readv`), where the machine allows it.
 //!
-//! Access is probed once for each peer: the peer shows the address and the value of a secret in its memory, and a rank
-//! that reads this value there has the right process. After a refusal (another user, a security module, a container
-//! without the permission) the bytes travel as packets.
+//! Access is probed once for each peer: the peer shows the address and the value of a secret in its
+//! memory, and a rank that reads this value there has the right process. After a refusal (another
+//! user, a security module, a container without the permission) the bytes travel as packets.
 
 use std::io;
 
@@ -27,7 +27,8 @@ pub(crate) struct SingleCopy {
 }
 
 impl SingleCopy {
-    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks. If not `allowed`, no peer is read.
+    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks. If not
+    /// `allowed`, no peer is read.
     pub(crate) fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
@@ -123,8 +124,8 @@ fn probe(board: &Board) -> bool {
 
 fn read_process(pid: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
     let (base, len) = (into.as_mut_ptr(), into.len());
-    // SAFETY: the kernel writes only into our exclusive slice, of which the pieces are parts; the remote side is only
-    // read, and the kernel checks its addresses.
+    // SAFETY: the kernel writes only into our exclusive slice, of which the pieces are parts; the
+    // remote side is only read, and the kernel checks its addresses.
     move_all(base, len, address, |local, remote| unsafe {
         libc::process_vm_readv(pid as libc::pid_t, local, 1, remote, 1, 0)
     })
@@ -132,8 +133,8 @@ fn read_process(pid: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
 
 fn write_process(pid: u32, address: u64, from: &[u8]) -> io::Result<()> {
     let (base, len) = (from.as_ptr().cast_mut(), from.len());
-    // SAFETY: the kernel only reads our slice; the remote bytes are the receiver's, which has exposed them to us for
-    // this, and the kernel checks their addresses.
+    // SAFETY: the kernel only reads our slice; the remote bytes are the receiver's, which has
+    // exposed them to us for this, and the kernel checks their addresses.
     move_all(base, len, address, |local, remote| unsafe {
         libc::process_vm_writev(pid as libc::pid_t, local, 1, remote, 1, 0)
     })

@@ -24,7 +24,8 @@ impl WallClock {
 }
 
 impl Router {
-    /// The program enters a call of the library, after `computed` nanoseconds of computing. Only virtual time needs this.
+    /// The program enters a call of the library, after `computed` nanoseconds of computing. Only
+    /// virtual time needs this.
     pub fn enter(&mut self, call: &'static str, computed: u64) {
         if let Some(rdma) = &mut self.rdma {
             rdma.node().enter(call, computed);
@@ -50,7 +51,8 @@ impl Router {
         self.rdma.as_mut().map_or(0, |rdma| rdma.node().now())
     }
 
-    /// The rank waits through its node, because no peer could ring a doorbell: time passes only while it waits.
+    /// The rank waits through its node, because no peer could ring a doorbell: time passes only
+    /// while it waits.
     #[inline]
     pub fn waits_through_node(&self) -> bool {
         self.rdma.is_some() && self.shm.is_none()
@@ -69,7 +71,8 @@ impl Router {
         self.rdma.is_some() && alone
     }
 
-    /// This host's processors do the work of the rank's devices, so a rank that spins keeps them from it.
+    /// This host's processors do the work of the rank's devices, so a rank that spins keeps them
+    /// from it.
     pub(crate) fn by_processor(&self) -> bool {
         self.rdma
             .as_ref()

@@ -1,6 +1,6 @@
-//! The thread that waits for the devices' events and rings the rank's doorbell for them, so that a rank with peers of both
-//! kinds sleeps in one place. It starts at the first sleep of a rank with devices and costs nothing while the rank is
-//! awake.
+//! The thread that waits for the devices' events and rings the rank's doorbell for them, so that a
+//! rank with peers of both kinds sleeps in one place. It starts at the first sleep of a rank with
+//! devices and costs nothing while the rank is awake.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,8 @@ impl EventThread {
         })
     }
 
-    /// Watches until the next event. To be called by a sleeper that has armed the bell, before it sleeps.
+    /// Watches until the next event. To be called by a sleeper that has armed the bell, before it
+    /// sleeps.
     pub(super) fn watch(&self) {
         let mut what = self.orders.lock();
         if *what == What::Idle {
@@ -89,7 +90,8 @@ impl Orders {
                 *what = What::Idle;
             }
             drop(what);
-            // A sleeper that found this thread watching has armed the bell before, so it hears this.
+            // A sleeper that found this thread watching has armed the bell before, so it hears
+            // this.
             bell.ring();
         }
     }

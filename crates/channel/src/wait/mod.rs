@@ -1,9 +1,10 @@
-//! Waiting: poll, then yield, then sleep. The [`Waiter`] is the one owner of the doorbell, the devices' event
-//! descriptors and the clock.
+//! Waiting: poll, then yield, then sleep. The [`Waiter`] is the one owner of the doorbell, the
+//! devices' event descriptors and the clock.
 //!
-//! With a core for every rank a waiter polls without a pause, because a peer answers sooner than the scheduler; after the
-//! spin time it sleeps on its doorbell. With more ranks than cores it yields at once, because its peer may need this
-//! core. A sleeper wakes at least every [`NAP`], to answer the launcher and to notice its end.
+//! With a core for every rank a waiter polls without a pause, because a peer answers sooner than
+//! the scheduler; after the spin time it sleeps on its doorbell. With more ranks than cores it
+//! yields at once, because its peer may need this core. A sleeper wakes at least every [`NAP`], to
+//! answer the launcher and to notice its end.
 //!
 //! What must always hold:
 //! - no lock is held while the rank sleeps or runs tasks;
@@ -28,7 +29,8 @@ pub use policy::{Polls, WaitMode, WaitSettings};
 const NAP: u64 = 50_000_000;
 /// Longest sleep where a wake-up can be missed, in nanoseconds.
 const BLIND_NAP: u64 = 500_000;
-/// Fruitless polls of nonblocking calls between two yields, and between two answers to the launcher.
+/// Fruitless polls of nonblocking calls between two yields, and between two answers to the
+/// launcher.
 const POLLS_PER_YIELD: u32 = 4;
 const POLLS_PER_ANSWER: u32 = 65_536;
 
@@ -142,7 +144,8 @@ impl Waiter {
             patience.moves_bulk = P::router(&mut state).moves_bulk();
             if !party.has_threads() && !self.policy.is_due(&patience) {
                 if !self.policy.polls_devices() {
-                    // A poll of a device takes long enough. In a virtual machine the hint may cost more than the poll.
+                    // A poll of a device takes long enough. In a virtual machine the hint may cost
+                    // more than the poll.
                     std::hint::spin_loop();
                 }
                 continue;
@@ -159,8 +162,9 @@ impl Waiter {
         }
     }
 
-    /// Polls for a nonblocking call: once, and again after a round of progress. A program that makes such calls in a loop
-    /// must neither keep its peers from a core that they share nor deafen the rank to its launcher.
+    /// Polls for a nonblocking call: once, and again after a round of progress. A program that
+    /// makes such calls in a loop must neither keep its peers from a core that they share nor
+    /// deafen the rank to its launcher.
     #[inline(always)]
     pub fn poll<P: Party, T>(
         &self,
@@ -321,7 +325,8 @@ impl Waiter {
         answer
     }
 
-    /// Polls once more, now that every writer rings. The answer is the longest sleep, in nanoseconds.
+    /// Polls once more, now that every writer rings. The answer is the longest sleep, in
+    /// nanoseconds.
     fn prepare_nap<P: Party>(
         &self,
         _party: &P,
@@ -380,7 +385,8 @@ fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
     match (P::router(state).is_quiet(), ordered, P::needs_room(state)) {
         (false, ..) => 0,
         (true, true, false) => NAP,
-        // A wake-up can be missed, or the rank waits for room, which may have come before the last poll.
+        // A wake-up can be missed, or the rank waits for room, which may have come before the last
+        // poll.
         (true, ..) => BLIND_NAP,
     }
 }
@@ -410,7 +416,8 @@ impl Router {
         }
     }
 
-    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have changed.
+    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
+    /// changed.
     fn pass_time(&mut self, nanos: u64) -> Result<()> {
         self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
     }

@@ -1,22 +1,24 @@
 //! The times of waiting: how long a rank polls, yields and sleeps.
 //!
-//! Whether each rank of a host has a core is known once all of them have shown their cores, which may be after this rank
-//! began to wait; until then the rank takes itself for one of a crowd. What must always hold: the policy changes once at
-//! most.
+//! Whether each rank of a host has a core is known once all of them have shown their cores, which
+//! may be after this rank began to wait; until then the rank takes itself for one of a crowd. What
+//! must always hold: the policy changes once at most.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Polls before the first yield, where ranks share cores.
 const EAGER_POLLS: u32 = 8;
-/// Polls before the first yield where this host's processors work the devices: longer than an answer takes, because a
-/// rank that returns from a yield just after the answer sees it late.
+/// Polls before the first yield where this host's processors work the devices: longer than an
+/// answer takes, because a rank that returns from a yield just after the answer sees it late.
 const PATIENT_POLLS: u32 = 1024;
-/// Polls before the first yield while the devices move long messages, when all polls but the last are in their way.
+/// Polls before the first yield while the devices move long messages, when all polls but the last
+/// are in their way.
 const BULK_POLLS: u32 = 8;
 /// Divisor of the spin time while processors move long messages.
 const BULK_HASTE: u64 = 16;
-/// Multiplier of the spin time for devices that processors work, without long messages: a wake-up takes longer than the
-/// normal spin, so without it both ranks of a ping-pong would sleep before every message.
+/// Multiplier of the spin time for devices that processors work, without long messages: a wake-up
+/// takes longer than the normal spin, so without it both ranks of a ping-pong would sleep before
+/// every message.
 const SOFTWARE_CALM: u64 = 16;
 /// Polls between two readings of the clock.
 const POLLS_PER_READING: u32 = 64;

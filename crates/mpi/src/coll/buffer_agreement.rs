@@ -37,8 +37,8 @@ impl Rank {
     }
 }
 
-/// The combined offer of all members: the buffers that are free for all, from a round that is new to
-/// all.
+/// The combined offer of all members: the buffers that are free for all, from a round that is new
+/// to all.
 async fn agree(call: &Call<'_>, offer: BufferOffer) -> Result<BufferOffer> {
     let numbers = call.elements(2, &Predefined::UINT64_T.into())?;
     let [buffers, rounds] = [0, 1].map(|at| numbers.part(at, 1));

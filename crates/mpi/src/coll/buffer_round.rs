@@ -1,5 +1,5 @@
-//! One round of a collective buffer, as a small collective operation takes it: each vector carries a
-//! note that names the call.
+//! One round of a collective buffer, as a small collective operation takes it: each vector carries
+//! a note that names the call.
 
 use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
 use datatype::Buffer;
