@@ -23,6 +23,29 @@ pub enum Effort {
 }
 
 /// Charges a rank's processor for work, in virtual time.
+///
+/// ```
+/// use device::{Accounting, Effort};
+///
+/// /// Counts the copied bytes.
+/// #[derive(Default)]
+/// struct Copied(usize);
+///
+/// impl Accounting for Copied {
+///     fn charge(&mut self, effort: Effort) {
+///         if let Effort::Copy(bytes) = effort {
+///             self.0 += bytes;
+///         }
+///     }
+///     fn enter(&mut self, _call: &'static str, _computed: u64) {}
+///     fn leave(&mut self) {}
+/// }
+///
+/// let mut copied = Copied::default();
+/// copied.charge(Effort::Copy(64));
+/// copied.charge(Effort::Send);
+/// assert_eq!(copied.0, 64);
+/// ```
 pub trait Accounting {
     /// Charges the rank's processor for `effort`.
     fn charge(&mut self, effort: Effort);

@@ -13,9 +13,12 @@ import sys
 
 
 def states():
-    """State and program of all processes with the command's mark; a stopped one is T."""
+    """State and program of all processes with the command's mark, without this one and the player; a stopped one is T."""
     found = []
+    own = {str(os.getpid()), str(os.getppid())}
     for pid in filter(str.isdigit, os.listdir("/proc")):
+        if pid in own:
+            continue
         try:
             if open(f"/proc/{pid}/environ", "rb").read().find(MARK) >= 0:
                 words = open(f"/proc/{pid}/cmdline").read().rstrip("\0").split("\0")

@@ -4,6 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 /// A type of settings.
+///
+/// ```
+/// use knobs::{Bytes, KnobValue};
+///
+/// let limit = Bytes::parse("64K").unwrap();
+/// assert_eq!((limit.get(), limit.show()), (65536, "64K".to_string()));
+/// assert_eq!(Bytes::parse("many"), None);
+/// ```
 pub trait KnobValue: Sized {
     /// The form of a value in listings: `bytes`, `count`, `auto|on|off`.
     const KIND: &'static str;

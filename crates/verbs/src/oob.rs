@@ -11,6 +11,38 @@ use device::{Address, Device, Error, Result};
 
 /// A directory in which ranks publish their cards before they can communicate, such as a launcher's
 /// key-value store.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::{Arc, Mutex};
+///
+/// use device::Result;
+/// use verbs::Directory;
+///
+/// /// A directory for ranks of one process.
+/// struct Shared {
+///     rank: usize,
+///     cards: Arc<Mutex<HashMap<usize, Vec<u8>>>>,
+/// }
+///
+/// impl Directory for Shared {
+///     fn publish(&mut self, card: &[u8]) -> Result<()> {
+///         self.cards.lock().unwrap().insert(self.rank, card.to_vec());
+///         Ok(())
+///     }
+///     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
+///         Ok(self.cards.lock().unwrap().get(&peer).cloned())
+///     }
+/// }
+///
+/// let cards = Arc::default();
+/// let mut one = Shared { rank: 0, cards: Arc::clone(&cards) };
+/// let mut other = Shared { rank: 1, cards };
+/// assert_eq!(other.find(0)?, None);
+/// one.publish(b"card")?;
+/// assert_eq!(other.find(0)?.unwrap(), b"card");
+/// # Ok::<(), device::Error>(())
+/// ```
 pub trait Directory: Send {
     /// Publishes this rank's card for all others.
     fn publish(&mut self, card: &[u8]) -> Result<()>;

@@ -25,7 +25,7 @@ pub(super) enum Direction {
 
 /// A transfer, as it is asked for. The keys are those of `rail`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
+pub(super) struct BulkTransfer {
     pub peer: usize,
     /// The rail that carries the transfer.
     pub rail: usize,
@@ -56,7 +56,7 @@ pub(super) struct Piece {
 
 /// A transfer that has not completed.
 struct Unfinished {
-    transfer: Transfer,
+    transfer: BulkTransfer,
     /// Bytes that have been posted.
     posted: usize,
 }
@@ -94,7 +94,7 @@ impl BulkEngine {
     }
 
     /// Starts a transfer, behind the earlier transfers of its peer, whose queue is `queue`.
-    pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: Transfer) {
+    pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: BulkTransfer) {
         let number = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(None);
             self.transfers.len() - 1
@@ -211,8 +211,8 @@ impl BulkEngine {
 mod tests {
     use super::*;
 
-    fn transfer(peer: usize, direction: Direction, len: usize, token: u64) -> Transfer {
-        Transfer {
+    fn transfer(peer: usize, direction: Direction, len: usize, token: u64) -> BulkTransfer {
+        BulkTransfer {
             peer,
             rail: 1,
             direction,

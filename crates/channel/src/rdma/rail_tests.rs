@@ -120,7 +120,7 @@ fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
     let notice = b.expect_notice(0, [5; 3]).unwrap().unwrap();
     let rail = a.endpoints.get(1).unwrap().link().rail();
     assert_eq!(rail, 1);
-    let transfer = bulk::Transfer {
+    let transfer = bulk::BulkTransfer {
         peer: 1,
         rail,
         direction: bulk::Direction::Write {

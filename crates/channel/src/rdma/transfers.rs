@@ -11,7 +11,7 @@
 
 use device::Remote;
 
-use super::bulk::{Direction, LocalMemory, Transfer};
+use super::bulk::{BulkTransfer, Direction, LocalMemory};
 use super::qp_link::{Note, PieceId};
 use super::rail::ExposedRange;
 use super::rail_set::RailKeys;
@@ -73,7 +73,7 @@ impl Rdma {
             ));
         };
         let keys = self.rails[rail].keys((local.key.address, local.len, local.exposed));
-        let transfer = Transfer {
+        let transfer = BulkTransfer {
             peer,
             rail,
             direction,

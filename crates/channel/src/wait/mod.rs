@@ -35,6 +35,65 @@ const POLLS_PER_YIELD: u32 = 4;
 const POLLS_PER_ANSWER: u32 = 65_536;
 
 /// The rank that waits, as its waiter sees it: a small handle.
+///
+/// ```
+/// use channel::lock::{Guard, RankLock};
+/// use channel::{Error, More, Party, Put, Result, Router, Transport};
+/// use channel::{WaitMode, WaitSettings, Waiter};
+///
+/// struct State {
+///     router: Router,
+///     packets: usize,
+/// }
+///
+/// #[derive(Clone, Copy)]
+/// struct Rank<'a>(&'a RankLock<State>);
+///
+/// impl Party for Rank<'_> {
+///     type State = State;
+///     type Error = Error;
+///     fn lock(&self) -> Guard<'_, State> {
+///         self.0.lock()
+///     }
+///     fn has_threads(&self) -> bool {
+///         false
+///     }
+///     fn router(state: &mut State) -> &mut Router {
+///         &mut state.router
+///     }
+///     fn progress(state: &mut State) -> Result<bool> {
+///         let packets = state.router.poll(|_, _, _| More::Wanted)?;
+///         state.packets += packets;
+///         Ok(packets > 0)
+///     }
+///     fn needs_room(_: &State) -> bool {
+///         false
+///     }
+///     fn has_tasks(_: &State) -> bool {
+///         false
+///     }
+///     fn run_tasks(&self) -> bool {
+///         false
+///     }
+///     fn attend(&self) -> Result<()> {
+///         Ok(())
+///     }
+///     fn deadlock(&self, _: &mut State) -> Error {
+///         unreachable!("only a modelled machine has deadlocks")
+///     }
+/// }
+///
+/// let mut router = Router::alone();
+/// let settings = WaitSettings { mode: WaitMode::Auto, spin_ns: 1000 };
+/// let waiter = Waiter::new(&mut router, &settings);
+/// assert_eq!(router.put(0, [1, 2, 3], 0, |_| ())?, Put::Accepted);
+/// let lock = RankLock::new(State { router, packets: 0 }, "call from one thread at a time");
+/// let packets = waiter.wait_until(&Rank(&lock), |state| {
+///     Ok((state.packets > 0).then_some(state.packets))
+/// })?;
+/// assert_eq!(packets, 1);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Party: Copy {
     /// What the rank's lock protects.
     type State;

@@ -13,11 +13,11 @@ use crate::request::RequestId;
 /// The exposed buffers of this rank's requests.
 #[derive(Default)]
 pub(super) struct Transfers {
-    by_request: HashMap<u32, Transfer>,
+    by_request: HashMap<u32, ExposedBuffer>,
 }
 
 /// An exposed buffer.
-pub(super) struct Transfer {
+pub(super) struct ExposedBuffer {
     /// World rank of the other end.
     pub(super) peer: usize,
     pub(super) exposure: Exposure,
@@ -60,7 +60,7 @@ impl Transfers {
     }
 
     pub(super) fn begin(&mut self, peer: usize, id: RequestId, exposure: Exposure, stage: Stage) {
-        let transfer = Transfer {
+        let transfer = ExposedBuffer {
             peer,
             exposure,
             stage,
@@ -68,7 +68,7 @@ impl Transfers {
         self.by_request.insert(id.0, transfer);
     }
 
-    pub(super) fn get(&self, id: RequestId) -> Option<&Transfer> {
+    pub(super) fn get(&self, id: RequestId) -> Option<&ExposedBuffer> {
         self.by_request.get(&id.0)
     }
 
@@ -85,7 +85,7 @@ impl Transfers {
     }
 
     /// Takes the transfer out.
-    pub(super) fn end(&mut self, id: RequestId) -> Option<Transfer> {
+    pub(super) fn end(&mut self, id: RequestId) -> Option<ExposedBuffer> {
         self.by_request.remove(&id.0)
     }
 }

@@ -3,10 +3,10 @@
 //! A rank that panics fails its test, not the process. Its thread stops where it panicked and keeps
 //! its memory, since peers may still write to it; its peers may wait for it until the process ends.
 
-use std::cell::RefCell;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Once};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use channel::Peers;
@@ -140,7 +140,6 @@ fn run_over(
         let (hosts, settings) = (Hosts::new(hosts.to_vec()), settings.clone());
         let (program, reports) = (program.clone(), reports.clone());
         let body = move || {
-            stop_at_a_panic(rank, reports.clone());
             let knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
             let wiring = Wiring {
                 peers: Peers {
@@ -153,8 +152,17 @@ fn run_over(
                 bootstrap: Arc::new(Standalone::new(rank, hosts)),
             };
             let state = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
-            program(&state);
-            state.finish("MPI_Finalize").unwrap();
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                program(&state);
+                state.finish("MPI_Finalize").unwrap();
+            }));
+            if ended.is_err() {
+                let _ = reports.send((rank, Ended::Panicked));
+                // Peers may still use this rank's memory.
+                loop {
+                    std::thread::park();
+                }
+            }
             drop((state, program));
             let _ = reports.send((rank, Ended::Well));
         };
@@ -176,33 +184,6 @@ fn run_over(
 enum Ended {
     Well,
     Panicked,
-}
-
-/// A rank's number, and its end.
-type Report = (usize, Ended);
-
-thread_local! {
-    /// The number of the rank whose thread this is, and where to report its panic.
-    static RANK: RefCell<Option<(usize, Sender<Report>)>> = const { RefCell::new(None) };
-}
-
-/// Makes this thread rank `rank`'s: when it panics, it reports that and stops for ever.
-fn stop_at_a_panic(rank: usize, reports: Sender<Report>) {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            before(panic);
-            let rank = RANK.with_borrow_mut(Option::take);
-            if let Some((rank, reports)) = rank {
-                let _ = reports.send((rank, Ended::Panicked));
-                loop {
-                    std::thread::park();
-                }
-            }
-        }));
-    });
-    RANK.set(Some((rank, reports)));
 }
 
 /// The peer of the rank that panics waits for ever, asleep.
