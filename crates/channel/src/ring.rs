@@ -34,8 +34,9 @@ const LINE: usize = 64;
 const LEAST_WIDE: usize = 32 << 10;
 /// Bits of the fraction of an arena in use.
 const MOST_UNUSED: u8 = 15;
-/// Laps through the used part of the wide arena before it doubles.
-const LAPS: u32 = 32;
+/// Bodies shorter than this, in bytes, do not make the used part grow: new pages would cost such a
+/// pair more than the lines in a second cache.
+const LONG: usize = 4 << 10;
 
 /// The contents of a slot beside its flag.
 #[derive(Clone, Copy)]
@@ -229,14 +230,11 @@ impl Arena {
             (self.offset, 0)
         };
         let lines = self.lines.wrapping_add(((skipped + len) / LINE) as u16);
-        let end = offset + len;
-        (
-            offset,
-            Arena {
-                lines,
-                offset: if end == arena_len { 0 } else { end },
-            },
-        )
+        let end = Arena {
+            lines,
+            offset: offset + len,
+        };
+        (offset, end)
     }
 }
 
@@ -274,8 +272,6 @@ pub(crate) struct Sender<M> {
     used: [usize; 2],
     /// The wide arena is used to one half to the power of this.
     unused: u8,
-    /// Laps through the used part of the wide arena.
-    laps: u32,
     /// The receiver's tail, as far as it is known.
     tail: Tail,
     /// The tail's word when it was last read.
@@ -297,7 +293,6 @@ impl<M: Memory> Sender<M> {
             arenas,
             used: [arenas.small, arenas.used(unused)],
             unused,
-            laps: 0,
             tail: Tail::default(),
             seen: 0,
             taken: 0,
@@ -343,6 +338,8 @@ impl<M: Memory> Sender<M> {
                     if which == Which::Small || !self.grow() {
                         return put;
                     }
+                    // A stream: it uses everything at once.
+                    while self.grow() {}
                     (offset, after) = self.place(which, len);
                     put = Put::AcceptedPollNow;
                 }
@@ -378,10 +375,12 @@ impl<M: Memory> Sender<M> {
         if which == Which::Small {
             return;
         }
-        self.laps += 1;
-        if self.laps.is_multiple_of(LAPS) {
+        // A sender that has not heard of all its packets streams: it uses everything at once.
+        let streams = self.tail.packets != self.head;
+        if streams || len >= LONG {
             self.grow();
         }
+        while streams && self.grow() {}
         while len > self.used[Which::Wide as usize] && self.grow() {}
     }
 
