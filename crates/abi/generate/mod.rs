@@ -2,7 +2,7 @@
 //! `constants.txt`. The build script and the tests share this folder; the library contains none of
 //! it.
 //!
-//! What must hold: no other list of procedures is written by hand, and each output is a pure
+//! Invariant: no other list of procedures is written by hand, and each output is a pure
 //! function of the tables, so that a test can detect a stale checked-in file.
 
 pub(crate) mod constants;

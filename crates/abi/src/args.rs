@@ -1,7 +1,7 @@
 //! Arguments from C: the checks that follow from a parameter's kind and need no lookup, and the
 //! views through which safe code reads and writes C's memory.
 //!
-//! What must hold: a view is made only here, after its check, and only by the generated entry
+//! Invariant: a view is made only here, after its check, and only by the generated entry
 //! points. They pass on C's promise that a pointer is NULL or points to the object that its
 //! parameter describes. The names in errors are the standard's parameter names.
 

@@ -16,8 +16,8 @@ use sim::process::{LONG, Participant};
 use crate::call_trace::{Time, Watch};
 use crate::remote;
 
-/// How the rank is tied to the others of its job: by shared memory, by devices, or on a modelled
-/// machine; and who watches it there.
+/// Wiring of the rank to the others of its job: shared memory, devices, or a modelled machine,
+/// with its watch there.
 pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
     let Some(model) = job.model.take() else {
         let job: Arc<dyn Bootstrap> = Arc::new(job);

@@ -1,6 +1,6 @@
 //! The user's buffer in C: an address, a count and a datatype.
 //!
-//! What must hold: a buffer of a predefined datatype costs one lookup of its size, and touches
+//! Invariant: a buffer of a predefined datatype costs one lookup of its size, and touches
 //! neither the table of datatypes nor a reference count. Other datatypes and errors are out of
 //! line.
 

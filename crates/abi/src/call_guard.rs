@@ -1,7 +1,7 @@
 //! The guard around every call from C: it finds the rank, hands errors to their handler, and keeps
 //! panics from C.
 //!
-//! What must hold: a successful call costs a load and two branches around the procedure's function;
+//! Invariant: a successful call costs a load and two branches around the procedure's function;
 //! everything else is cold and comes last in this file. A panic is a fault of the library, after
 //! which nothing can be promised: it never unwinds into C, because entry points are `extern "C"`
 //! and the library is built to abort (`raise::on_panic` prints the message).

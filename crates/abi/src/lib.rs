@@ -13,7 +13,7 @@
 //! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
 //! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!
-//! What must hold: the library exports the ABI's names and no others, and no panic leaves a call.
+//! Invariant: the library exports the ABI's names and no others, and no panic leaves a call.
 
 #![allow(
     clippy::too_many_arguments,

@@ -3,7 +3,7 @@
 //! All `unsafe` of this crate is here: nothing can check that a symbol has the prototype that its
 //! name promises.
 //!
-//! What must always hold: a path given to [`Mpi::open`] is trusted to be an MPI library of the
+//! Invariant: a path given to [`Mpi::open`] is trusted to be an MPI library of the
 //! standard ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking
 //! operations therefore exist only inside [`Mpi::window`].
 

@@ -3,7 +3,7 @@
 //! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same
 //! executable) with the launcher of each library, round by round, and collects their results.
 //!
-//! What must always hold: all libraries are called through one table of functions, timed by one
+//! Invariant: all libraries are called through one table of functions, timed by one
 //! clock, and run in the same rounds as those that they are compared with.
 
 mod cli;

@@ -6,7 +6,7 @@
 //! [`Router`] chooses the transport for each peer, and [`Waiter`] is the one place where a rank
 //! waits.
 //!
-//! What must always hold: `transport` and `zero_copy` say it for every transport; nothing here
+//! Invariant: `transport` and `zero_copy` say it for every transport; nothing here
 //! knows tags or communicators.
 
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.

@@ -8,7 +8,7 @@
 //! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail
 //! (receiver to sender: the packets, and the lines of each arena, that it has consumed). The sender
 //! alone allocates space, in order; a packet says where its body lies, and the receiver checks that
-//! against the arena's bounds. What must always hold:
+//! against the arena's bounds. Invariants:
 //! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its
 //!   last use;
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has

@@ -1,6 +1,6 @@
 //! The interface of every transport: packets in order, and the capabilities for one peer.
 //!
-//! What must always hold:
+//! Invariants:
 //! - a packet is accepted whole or not at all, and the packets of one pair of ranks arrive in the
 //!   order of `put`;
 //! - `put` and `poll` never block and never wait for the peer;
@@ -56,7 +56,7 @@ pub enum End {
     Receiver,
 }
 
-/// What a transport can do for one peer. Protocols are chosen by these values alone.
+/// Capabilities of a transport towards one peer. Protocols are chosen by these values alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Name of the transport, for reports.

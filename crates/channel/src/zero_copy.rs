@@ -3,7 +3,7 @@
 //! A rank exposes a buffer and sends the [`RemoteKey`] to its peer in a packet; the peer reads or
 //! writes by that key.
 //!
-//! What must always hold:
+//! Invariants:
 //! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure
 //!   keeps the buffer, and with it the promise that its memory stays;
 //! - a remote key is opaque: whoever receives it passes it on and reads nothing from it.

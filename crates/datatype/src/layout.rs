@@ -1,7 +1,7 @@
 //! The layout of a datatype in memory: a tree of strided loops and lists of runs, made once when
 //! the type is built.
 //!
-//! What must always hold: the tree lists the bytes in the order of the typemap, so position n of
+//! Invariant: the tree lists the bytes in the order of the typemap, so position n of
 //! the packed form is the n-th byte of a walk; only a type without data has an empty piece; the
 //! tree grows with the number of a constructor's arguments, never with its counts.
 

@@ -5,7 +5,7 @@
 //! operands of a reduction: the user's, or scratch memory from a [`Pool`]. [`reduce`] computes on
 //! packed elements; [`external32`] converts them for other machines.
 //!
-//! What must always hold: the packed form of a buffer is its bytes in the order of the typemap; no
+//! Invariant: the packed form of a buffer is its bytes in the order of the typemap; no
 //! access leaves those bytes; the cost of a range depends on the pieces in it and the depth of the
 //! type, not on its position.
 //!

@@ -8,7 +8,7 @@
 //! order). Both ends must use headings, and both do: a device without immediates only ever meets
 //! its like.
 //!
-//! What must always hold:
+//! Invariants:
 //! - the caller sees one request where the device has two: one number, one completion, one place in
 //!   the send queue;
 //! - a heading stays unchanged until its request, or its receive, has completed.

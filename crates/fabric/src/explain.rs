@@ -19,7 +19,7 @@ pub struct StepCost {
     pub step: &'static str,
     /// The resource that the step occupies; `None` for pure latency.
     pub resource: Option<Resource>,
-    /// How often the step is on the critical path.
+    /// Number of times that the step is on the critical path.
     pub count: u64,
     /// The time of all of them together.
     pub time: Nanos,

@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! What must always hold:
+//! Invariants:
 //!
 //! - Nothing here passes time, uses randomness or touches a file.
 //! - Times are whole picoseconds and rates whole bits per second. A system gives the same numbers

@@ -1,6 +1,6 @@
 //! The command `fishplate`. It parses arguments, calls the crate that does the work, and prints.
 //!
-//! What must always hold: no logic here that another crate could own.
+//! Invariant: no logic here that another crate could own.
 //!
 //! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of
 //! options.

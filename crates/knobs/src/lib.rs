@@ -3,7 +3,7 @@
 //! The table in [`mod@table`] is the only description of a setting. The typed struct [`Knobs`], the
 //! parser of the `FISHPLATE_*` variables, the command's listing and the documentation come from it.
 //!
-//! What must always hold:
+//! Invariants:
 //! - this crate never reads the environment: its callers pass the variables;
 //! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
 //!   is silently ignored costs its user an afternoon.

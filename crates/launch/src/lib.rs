@@ -4,7 +4,7 @@
 //! its exit code when no process of it is left. One thread does everything, in a loop over `poll`:
 //! it handles signals, lines from the ranks, deaths of ranks, output and deadlines, in that order.
 //!
-//! What must always hold:
+//! Invariants:
 //! - whatever ends the job, no process of it survives;
 //! - the first rank that failed decides the exit code, and one line on stderr names the rank, the
 //!   cause, and the operations that the other ranks were in;

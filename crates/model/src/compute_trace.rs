@@ -2,7 +2,7 @@
 //! of every rank it has the call's name and the nanoseconds before it. A run with a trace is
 //! deterministic.
 //!
-//! What must always hold: a file is used only if its version, program, number of ranks and each
+//! Invariant: a file is used only if its version, program, number of ranks and each
 //! call's name match.
 
 use std::fs::File;

@@ -5,7 +5,7 @@
 //! [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements and
 //! errors are in `requester` and `responder`.
 //!
-//! What must always hold:
+//! Invariants:
 //! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks
 //!   may be processes;
 //! - a rank's own memory is accessed only while that rank's process has the baton: events that

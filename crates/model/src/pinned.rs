@@ -3,7 +3,7 @@
 //! has registered at once, not on the number of registrations: only one more than ever before costs
 //! anything.
 //!
-//! What must always hold: addresses do not matter. They differ from run to run, and virtual time
+//! Invariant: addresses do not matter. They differ from run to run, and virtual time
 //! must not.
 
 use fabric::Bytes;

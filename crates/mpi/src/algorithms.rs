@@ -1,6 +1,6 @@
 //! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
-//! What must always hold: all members of a communicator choose the same algorithm, so a choice
+//! Invariant: all members of a communicator choose the same algorithm, so a choice
 //! depends only on what all of them know.
 
 use knobs::AlgorithmChoices;

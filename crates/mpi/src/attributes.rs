@@ -1,6 +1,6 @@
 //! Attributes: values that users cache on communicators and datatypes (MPI 5.0 §7.7).
 //!
-//! What must always hold: a freed key lives on as long as some object has an attribute of it.
+//! Invariant: a freed key lives on as long as some object has an attribute of it.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub type CopyFunction = Arc<dyn Fn(u32, u32, usize) -> Result<Option<usize>> + S
 /// A user's delete function. Its arguments are the handle of the object, the key and the value.
 pub type DeleteFunction = Arc<dyn Fn(u32, u32, usize) -> Result<()> + Send + Sync>;
 
-/// What happens to an attribute when its object is duplicated.
+/// Fate of an attribute when its object is duplicated.
 #[derive(Clone)]
 pub enum Copied {
     /// The new object does not have it.
@@ -53,7 +53,7 @@ pub enum Copied {
 pub struct Keyval {
     /// The kind of objects that the key is for.
     pub kind: ObjectKind,
-    /// What happens to attributes of this key when their object is duplicated.
+    /// Fate of this key's attributes when their object is duplicated.
     pub copied: Copied,
     /// Called when an attribute of this key is deleted.
     pub delete: Option<DeleteFunction>,

@@ -86,7 +86,7 @@ pub struct Comm {
     pub(crate) collectives: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
-    /// What users have cached on it.
+    /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
     /// Its Cartesian topology, if it has one.
     pub topology: Option<Arc<Cartesian>>,

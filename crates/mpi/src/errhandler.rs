@@ -1,6 +1,6 @@
 //! Error handlers (MPI 5.0 §9.3): what an error does to the program.
 //!
-//! What must always hold: a handler that the user has freed stays as long as a communicator uses
+//! Invariant: a handler that the user has freed stays as long as a communicator uses
 //! it.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub const RETURN: u32 = 0x143;
 /// change.
 pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
-/// What the program does after an error.
+/// Action after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorAction {
     /// All connected processes end.

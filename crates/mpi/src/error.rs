@@ -55,7 +55,7 @@ pub struct Error(Box<Fault>);
 pub struct Fault {
     /// The class.
     pub class: Class,
-    /// What failed, where, why, and what to do; without the name of the procedure.
+    /// The failure, its place, cause and remedy; without the name of the procedure.
     pub detail: Cow<'static, str>,
 }
 

@@ -1,6 +1,6 @@
 //! Groups: ordered sets of ranks (MPI 5.0 §7.3).
 //!
-//! What must always hold:
+//! Invariants:
 //! - no rank of the job is twice in a group;
 //! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal
 //!   groups are equal values;

@@ -14,7 +14,7 @@
 //! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
 //! 5. operations on the whole rank: `calls` and `coll`.
 //!
-//! What must always hold:
+//! Invariants:
 //! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a
 //!   user's function or sleeps;
 //! - a handler of packets never waits: what it cannot send now it queues;

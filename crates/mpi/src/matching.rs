@@ -3,7 +3,7 @@
 //! A receive that names source and tag stands in a bin, chosen by its key; receives with a wildcard
 //! stand in one list. Unexpected messages stand in equal bins. Each entry carries its order.
 //!
-//! What must always hold: the earliest entry that matches wins, wherever it stands; a receive
+//! Invariant: the earliest entry that matches wins, wherever it stands; a receive
 //! without wildcards is compared with its bin only.
 
 use std::collections::VecDeque;

@@ -11,7 +11,7 @@ use crate::{Class, Error, Result, Status};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct RequestId(pub u32);
 
-/// How a send completes (MPI 5.0 §3.4).
+/// Send mode, which decides when a send completes (MPI 5.0 §3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// The send completes when its buffer can be reused.

@@ -3,7 +3,7 @@
 //! The side that starts without a host listens; the other connects. Both first send their version
 //! and plan, and continue only if these are equal.
 //!
-//! What must always hold: every wait has a limit, no line is longer than [`LONGEST`], and a line
+//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a line
 //! from a stranger has no effect.
 
 use std::io::{ErrorKind, Read, Write};

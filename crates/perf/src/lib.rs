@@ -1,7 +1,7 @@
 //! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`]: on
 //! modelled machines in virtual time, and between two processes.
 //!
-//! What must always hold:
+//! Invariants:
 //!
 //! - Both sides run the same code and the same plan.
 //! - A benchmark uses its device, clock and control connection only through [`target::Target`], so

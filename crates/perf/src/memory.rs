@@ -1,7 +1,7 @@
 //! The registered memory of messages, and all `unsafe` of this crate: registering memory, and
 //! posting work requests on parts of it.
 //!
-//! What must always hold: the memory stays allocated for as long as the device may access it. A
+//! Invariant: the memory stays allocated for as long as the device may access it. A
 //! [`Memory`] is freed only after its owner has destroyed the queue pairs that use it. Nothing here
 //! makes a reference to it, because the device and the other side may change it at any time.
 

@@ -1,6 +1,6 @@
 //! The interface between a rank and the launcher that started it.
 //!
-//! What must always hold, whatever launcher stands behind it:
+//! Invariants under every launcher:
 //! - a value that a rank put before a fence is visible to every rank after that fence;
 //! - a value never changes once it was put;
 //! - only [`Bootstrap::fence`] blocks for longer than a second.

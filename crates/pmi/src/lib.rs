@@ -7,7 +7,7 @@
 //! socket also carries the job's key-value store, by which ranks on different hosts find each
 //! other.
 //!
-//! What must always hold:
+//! Invariants:
 //! - a process that a launcher started as one of many never takes itself for the only rank;
 //! - a descriptor is adopted only after a check that it is what its variable claims;
 //! - nothing here raises SIGPIPE, and only [`Bootstrap::fence`] blocks for longer than a second.

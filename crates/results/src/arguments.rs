@@ -1,6 +1,6 @@
 //! Numbers on command lines, and errors for people.
 //!
-//! What must always hold: a message says what is valid, in words that are not those of the
+//! Invariant: a message says what is valid, in words that are not those of the
 //! implementation.
 
 use std::ops::RangeInclusive;

@@ -1,7 +1,7 @@
 //! Presentation of measurements: text tables, plots, sizes, units, percentiles and a progress bar;
 //! and the parsing of numbers on command lines.
 //!
-//! What must always hold: nothing here measures, and nothing here knows what was measured.
+//! Invariant: nothing here measures, and nothing here knows what was measured.
 
 pub mod arguments;
 pub mod console;

@@ -7,7 +7,7 @@
 //! the same result on any machine, under any load.
 //!
 //! Ranks are coroutines of one process ([`coroutines`]), or processes ([`process`]). A world has a
-//! [`memory`] that processes map at one address. What must always hold:
+//! [`memory`] that processes map at one address. Invariants:
 //! - only the holder of the baton accesses the world;
 //! - nothing in a world points out of it: no reference, no function, no trait object;
 //! - events of one time happen in the order in which they were scheduled, and before the ranks of

@@ -1,7 +1,7 @@
 //! Logs of a run: entries of a few words each, in the memory of the world. A reader with the
 //! world's file finds them after the run, even if all ranks were killed.
 //!
-//! What must always hold: an entry counts only once it is whole; a reader trusts nothing that it
+//! Invariant: an entry counts only once it is whole; a reader trusts nothing that it
 //! reads.
 
 use std::alloc::Layout;

@@ -6,7 +6,7 @@
 //! [`VerbsDevice`] is one port of one device, [`VerbsNode`] is a rank's place on this host. The
 //! library is opened at its first use (`library`), so a program that uses no RDMA runs without it.
 //!
-//! What must always hold:
+//! Invariants:
 //! - no retry count means "for ever": a dead path gives an error after about half a second
 //!   (`connection`);
 //! - a request's number at the device is ours (`wr_table`), so every completion, of a failed

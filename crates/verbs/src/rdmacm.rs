@@ -8,7 +8,7 @@
 //! thus made and accepted without any poll by the ranks, however long they compute; the manager
 //! drops a call that is not accepted within some seconds.
 //!
-//! What must always hold: an event is handled before it is acknowledged to the manager; and an id
+//! Invariant: an event is handled before it is acknowledged to the manager; and an id
 //! is destroyed only outside the lock, because the manager then waits until the id's events have
 //! been handled, for which the exchange needs the lock.
 

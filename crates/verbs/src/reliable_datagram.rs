@@ -7,7 +7,7 @@
 //! nothing for a while retransmits from the first unacknowledged fragment, and doubles the delay
 //! each time. It never gives up: the launcher detects ranks that have ended.
 //!
-//! What must always hold: a datagram is accepted only if it repeats the receiver's secret and its
+//! Invariant: a datagram is accepted only if it repeats the receiver's secret and its
 //! checksum is right.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

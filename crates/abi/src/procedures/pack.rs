@@ -1,6 +1,6 @@
 //! Sections 5.2 and 5.3: packing and unpacking, in the machine's representation and in external32.
 //!
-//! What must hold: no lock is held while data moves.
+//! Invariant: no lock is held while data moves.
 
 use super::Done;
 use super::type_facts::supported;

@@ -194,7 +194,7 @@ fn elements_of_a_status_there_and_back() {
     // Neither is a number: bytes that end within an element.
     ok!(MPI_Get_elements(&Status::new(0, 0, 11), mixed, &mut count));
     assert_eq!(count, MPI_UNDEFINED);
-    // What does not fit C's int is undefined, and told by the large-count form.
+    // A value beyond C's int is undefined here; the large-count form reports it.
     let (mut large, far) = (-1, 7i64 << 40);
     ok!(MPI_Status_set_elements_c(&mut status, mixed, far));
     ok!(MPI_Get_elements(&status, mixed, &mut count));

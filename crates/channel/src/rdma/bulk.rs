@@ -4,7 +4,7 @@
 //! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The
 //! transfers of one peer are posted in the order in which they were started.
 //!
-//! What must always hold: an expected notice stands for one write, and is forgotten only by the
+//! Invariant: an expected notice stands for one write, and is forgotten only by the
 //! completion of that write or by `forget`. A notice that is not expected is a fault of the peer.
 
 use std::collections::{HashMap, VecDeque};

@@ -9,7 +9,7 @@
 //!
 //! From `Ready` each end says goodbye once, in either order: `SaidBye`, `HeardBye`, `Closed`.
 //!
-//! What must always hold: a rank writes to its peer only from `Ready` on, and not after its own
+//! Invariant: a rank writes to its peer only from `Ready` on, and not after its own
 //! goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it may be
 //! gone.
 

@@ -6,7 +6,7 @@
 //! every packet of the other direction. Where none goes, it travels in a grant-only message, which
 //! consumes a receive like any other.
 //!
-//! What must always hold, at the receiver:
+//! Invariants of the receiver:
 //! - a grant ends at most `size` messages after the last one that was consumed, and `size` receives
 //!   are posted for it;
 //! - at most one grant-only message is in flight, and one extra receive is reserved for it. The

@@ -101,7 +101,7 @@ impl ZeroCopy for Rdma {
         }
         let keys = match self.expose_range((address as u64, len, exposed)) {
             Ok(keys) => keys,
-            // What cannot be registered (too much locked memory, a mapped file) can be copied.
+            // Too much locked memory, or a mapped file: the message is copied instead.
             Err(error) if matches!(error.fault(), Fault::Device(_)) => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -9,7 +9,7 @@
 //! slot:  | unused | body, padded to words | head: 3 words | info | flag |
 //! ```
 //!
-//! What must always hold:
+//! Invariants:
 //! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It
 //!   is the packet's sequence number, and no two packets have the same: no stale byte can look like
 //!   a new packet, and nothing is zeroed;

@@ -18,7 +18,7 @@
 //! - `bulk`: the account of zero-copy transfers;
 //! - `probe`: the schedule of probes.
 //!
-//! What must always hold, besides the promises of every transport:
+//! Invariants beyond those of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
 //! - memory is written to, or given back, only when no request that needs it is posted;
 //! - no request that consumes a receive leaves without a receive for it at the peer (`credit`,

@@ -1,6 +1,6 @@
 //! The sender's account of the slots of a ring.
 //!
-//! What must always hold: a slot is written again only once the receiver has consumed its last
+//! Invariant: a slot is written again only once the receiver has consumed its last
 //! packet *and* the write of that packet has completed. Until then the device may still read the
 //! slot.
 

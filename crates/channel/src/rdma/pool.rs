@@ -1,7 +1,7 @@
 //! A pool of receives: the buffers of one shared receive queue, which several connections on one
 //! rail use.
 //!
-//! What must always hold: the windows of the pool's connections and the grant-only messages that
+//! Invariant: the windows of the pool's connections and the grant-only messages that
 //! may come from them are together no more than its receives. Each connection has a receive for one
 //! message and one grant-only message. The rest is lent to windows that are in use. While other
 //! connections need it, each consumed message returns one lent receive.

@@ -1,7 +1,7 @@
 //! A queue pair to one peer on one rail, with the account of its send queue.
 //!
 //! Only some requests ask for a completion. A completion also reports the completion of every
-//! request before it. What must always hold: no more requests are posted than the queue holds, and
+//! request before it. Invariant: no more requests are posted than the queue holds, and
 //! the last of any `SIGNAL` requests in a row asks for a completion, so that every place in the
 //! queue is given back.
 

@@ -3,7 +3,7 @@
 //! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request
 //! id of the rail carries.
 //!
-//! What must always hold:
+//! Invariants:
 //! - no completion queue can overflow: each queue pair reserves room for every completion that it
 //!   may cause;
 //! - memory is registered once for all its users, and deregistered when the last one retracts it;

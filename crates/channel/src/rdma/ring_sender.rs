@@ -3,7 +3,7 @@
 //!
 //! Packets can be *coalesced*: several short ones in one slot, which leaves in one write.
 //!
-//! What must always hold:
+//! Invariants:
 //! - a slot of the staging memory is changed only while no request may read it ([`Outbound`] keeps
 //!   account);
 //! - packets are posted in the order of their sequence numbers: coalesced packets leave before the

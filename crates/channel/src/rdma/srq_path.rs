@@ -10,7 +10,7 @@
 //! connection has a receive for one message and one grant-only message, and connections in use
 //! share the other receives of their pool.
 //!
-//! A message is a slot's contents and trailer. What must always hold:
+//! A message is a slot's contents and trailer. Invariants:
 //! - a pool has as many receives as its connections have windows and grant-only messages, and a
 //!   window grows only by a receive that no other window holds: no message ever meets a queue
 //!   without a receive;

@@ -4,7 +4,7 @@
 //! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write
 //! may end with a notice: its completion at the peer, which tells that every byte is there.
 //!
-//! What must always hold: a receive is posted for every notice that is expected. A number is given
+//! Invariant: a receive is posted for every notice that is expected. A number is given
 //! to a peer only after a receive is reserved for it, it covers one write, and the receive that
 //! this write uses up is posted again before the number is forgotten. So no notice waits for this
 //! rank to poll.

@@ -1,7 +1,7 @@
 //! The cores of the ranks of a host, and whether each rank can have one.
 //!
 //! Ranks are bound to cores before they join the memory, if at all, so every rank shows on its
-//! board which cores it may use. What must always hold: nothing is decided before all ranks have
+//! board which cores it may use. Invariant: nothing is decided before all ranks have
 //! shown their cores.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -127,7 +127,7 @@ fn each_gets_one(ranks: &[Mask]) -> bool {
     let mut owned = vec![None; ranks.len()];
     for rank in 0..ranks.len() {
         let mut seen = Mask::default();
-        // Who would take each core that has been seen.
+        // Claimants of each core seen so far.
         let mut taker = [rank; CORES];
         let mut movers = vec![rank];
         let mut next = 0;

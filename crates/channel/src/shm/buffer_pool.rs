@@ -3,7 +3,7 @@
 //! The members of a group agree on a buffer: each offers those that are free, and all take the
 //! first that is free for all, from the highest first round on.
 //!
-//! What must always hold: a buffer serves one group at a time, and the next group begins with a
+//! Invariant: a buffer serves one group at a time, and the next group begins with a
 //! round that no member has taken before.
 
 use std::sync::Arc;

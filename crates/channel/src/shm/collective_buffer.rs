@@ -6,7 +6,7 @@
 //! holds a flag with the round's number and a note, and a vector. The group and its first round are
 //! agreed elsewhere ([`super::buffer_pool`]).
 //!
-//! What must always hold:
+//! Invariants:
 //! - a member publishes in a slot only once all members have ended the round that used the slot
 //!   before;
 //! - a member reads a vector of the current round only, and only once it has seen the round's flag;

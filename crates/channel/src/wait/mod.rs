@@ -6,7 +6,7 @@
 //! yields at once, because its peer may need this core. A sleeper wakes at least every [`NAP`], to
 //! answer the launcher and to notice its end.
 //!
-//! What must always hold:
+//! Invariants:
 //! - no lock is held while the rank sleeps or runs tasks;
 //! - a sleeper arms its doorbell and its devices, and polls once more, before it sleeps.
 
@@ -95,7 +95,7 @@ const POLLS_PER_ANSWER: u32 = 65_536;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Party: Copy {
-    /// What the rank's lock protects.
+    /// State that the rank's lock protects.
     type State;
     /// The error of the rank's calls.
     type Error: From<Error>;

@@ -29,7 +29,7 @@ const CROWDED_RECEIVE_POLLS: u32 = 16;
 /// Polls between two rounds of progress in a blocking receive.
 const POLLS_PER_ROUND: u32 = 64;
 
-/// How a rank waits.
+/// Wait mode of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     /// Spin where every rank has a core, otherwise yield; then sleep.
@@ -45,7 +45,7 @@ pub enum WaitMode {
 /// The settings of waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitSettings {
-    /// How the rank waits.
+    /// Wait mode of the rank.
     pub mode: WaitMode,
     /// Time of polling before a sleep, in nanoseconds.
     pub spin_ns: u64,
@@ -75,7 +75,7 @@ pub(super) struct Patience {
     pub moves_bulk: bool,
 }
 
-/// How long a rank polls, yields and sleeps, in nanoseconds since its wait began.
+/// Waiting policy of a rank: it polls, yields or sleeps by the nanoseconds since its wait began.
 #[derive(Debug)]
 pub(super) struct Policy {
     /// It is not known yet whether each rank has a core.

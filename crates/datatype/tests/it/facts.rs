@@ -324,7 +324,7 @@ fn contents_are_the_arguments() {
     }
     assert_eq!(INT.envelope(), envelope(Named, [0; 4]));
     assert!(INT.contents().is_none());
-    // What does not fit an int can only be told as a large count.
+    // Only the large-count form reports a value beyond an int.
     let wide = Type::contiguous(1 << 40, &CHAR).unwrap();
     assert_eq!(wide.contents().unwrap().counts, [1 << 40]);
 }

@@ -34,7 +34,7 @@ enum Wide {
     Extended(i64),
 }
 
-/// How a scalar member of a type is stored.
+/// Storage of a scalar member of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Store {
     Signed(usize),

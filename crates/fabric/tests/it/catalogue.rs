@@ -112,7 +112,7 @@ fn a_system_compiled_is_the_same_system() {
             .to_string()
             .contains("longer")
     );
-    // Whatever byte is damaged, nothing breaks.
+    // A damaged byte at any position gives an error or a system, never a panic.
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0xff;

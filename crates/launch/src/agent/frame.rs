@@ -4,7 +4,7 @@
 //! ends are the same version of the same command, as the agent's first line shows, so frames carry
 //! no version.
 //!
-//! What must always hold: neither end blocks on the other. Frames wait at the sender for room, and
+//! Invariant: neither end blocks on the other. Frames wait at the sender for room, and
 //! large data (output and input) is limited by a window that the receiver's confirmations reopen.
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! Attributes of communicators and datatypes: set, delete, copy, read.
 //!
-//! What must always hold: nothing is locked while a user's function runs, and an object does not
+//! Invariant: nothing is locked while a user's function runs, and an object does not
 //! have an attribute while the delete function of that attribute runs.
 
 use crate::attributes::{Attribute, Attributes, Copied, Holder, predefined};

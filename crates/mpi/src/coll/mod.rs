@@ -7,7 +7,7 @@
 //! A new collective takes a file with its algorithms, a variant of [`Work`] with its arms in
 //! `work.rs` and `check.rs`, and its rows in the table.
 //!
-//! What must always hold:
+//! Invariants:
 //! - no lock is held while a user's operation runs;
 //! - two members start the messages between them in one operation in the same order;
 //! - an operation that failed leaves nothing posted.

@@ -1,6 +1,6 @@
 //! Reductions to one and to all (MPI 5.0 §6.9.1, §6.9.6).
 //!
-//! What must always hold:
+//! Invariants:
 //! - operands are combined in the order of ranks unless the operation is commutative;
 //! - all ranks of an allreduce get the same bits, because each pair combines in one order, or each
 //!   part is computed once.

@@ -1,7 +1,7 @@
 //! Small blocking collectives of members that share memory: each member publishes its vector in the
 //! communicator's collective buffer and reads those of the others, without packets.
 //!
-//! What must always hold:
+//! Invariants:
 //! - all members take the same rounds, because whether a call takes one depends on what all know;
 //! - operands are combined in one order, so all ranks get the same bits.
 

@@ -1,6 +1,6 @@
 //! Arrivals from each peer: the message that is arriving in pieces, and the unexpected bytes.
 //!
-//! What must always hold: the unexpected bytes of one peer are bounded, because a peer beyond its
+//! Invariant: the unexpected bytes of one peer are bounded, because a peer beyond its
 //! limit is asked to announce every message.
 
 use super::message::Message;

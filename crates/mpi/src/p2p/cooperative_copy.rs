@@ -5,7 +5,7 @@
 //! faster than one can copy, and the receiver copies only while none arrive. Otherwise the sender
 //! writes to the receiver's memory.
 //!
-//! What must always hold: a claimed piece is copied by the rank that claimed it; a system that
+//! Invariant: a claimed piece is copied by the rank that claimed it; a system that
 //! refuses that copy breaks the message.
 
 use std::ops::Range;

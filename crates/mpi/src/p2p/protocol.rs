@@ -5,7 +5,7 @@
 //! The settings decide between eager and rendezvous; costs decide within each of the two. All of it
 //! is pure: a choice depends on the message, the peer's capabilities and the settings alone.
 //!
-//! What must always hold: [`Protocol::Packets`] applies to every announced message, so there is
+//! Invariant: [`Protocol::Packets`] applies to every announced message, so there is
 //! always a choice.
 
 use channel::{Capabilities, End};

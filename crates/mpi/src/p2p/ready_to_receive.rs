@@ -2,7 +2,7 @@
 //! its buffer at once, and the sender writes the message there without asking. Two one-way
 //! latencies are saved.
 //!
-//! What must always hold:
+//! Invariants:
 //! - A receive is announced only if every earlier posted receive that could match the same message
 //!   has been announced too, so the next message with its key is its message.
 //! - An RTR carries the number of packets that the receiver had seen. If the sender has meanwhile

@@ -5,7 +5,7 @@
 //! ends the write. By *packets*, the receiver asks for the message as packets. `protocol` chooses
 //! among them, and among cooperative copies.
 //!
-//! What must always hold: an announced message ends by exactly one of these; where one turns out to
+//! Invariant: an announced message ends by exactly one of these; where one turns out to
 //! be impossible, another takes its place, and packets always work.
 
 use std::collections::VecDeque;

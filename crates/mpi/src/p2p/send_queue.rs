@@ -1,6 +1,6 @@
 //! The send queue: packets that found no room, and messages on their way in several packets.
 //!
-//! What must always hold:
+//! Invariants:
 //! - packets to one peer leave in the order in which they were queued;
 //! - a message in eager pieces leaves with nothing between its pieces; pieces of announced messages
 //!   leave behind the queue, because their order against other messages does not matter.

@@ -1,6 +1,6 @@
 //! Transfers: the buffers that transports may access, by request.
 //!
-//! What must always hold: a buffer is exposed while a transfer needs it and no longer; the access
+//! Invariant: a buffer is exposed while a transfer needs it and no longer; the access
 //! ends before the call that completes the buffer's last request returns to the user.
 
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //! number of a request, of the receiver of the packet in an answer, and of its sender where an
 //! answer is expected.
 //!
-//! What must always hold: each kind has one layout, whatever the values in it; a body that does not
+//! Invariant: each kind has one layout, whatever the values in it; a body that does not
 //! decode is an error of the peer, and is reported as one.
 
 mod bodies;

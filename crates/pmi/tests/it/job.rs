@@ -58,7 +58,7 @@ fn the_contract_is_read_and_the_descriptors_are_close_on_exec() {
     let (_, length) =
         rustix::net::recv(&launcher, &mut line[..], rustix::net::RecvFlags::empty()).unwrap();
     assert_eq!(&line[..length], b"finalize\n");
-    // Whoever asks again gets an error, and not the same descriptors twice.
+    // A second request gets an error, and not the same descriptors twice.
     let message = message(&vars);
     assert!(message.contains("has taken it before"), "{message}");
 }

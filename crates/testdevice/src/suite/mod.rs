@@ -82,7 +82,7 @@ macro_rules! device_suite {
                 datagrams_bring_their_payload_and_nothing_else
                 an_unreliable_connection_carries_writes_and_sends
                 a_shared_receive_queue_serves_every_queue_pair
-                what_cannot_be_is_refused
+                invalid_calls_are_refused
                 words_arrive_in_order_and_whole
                 whoever_waits_is_woken
                 what_comes_after_arming_raises_an_event

@@ -313,8 +313,7 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
 }
 
 /// Invalid calls are refused.
-// Over 80 lines: a list of calls.
-pub fn what_cannot_be_is_refused(maker: &dyn Maker) {
+pub fn invalid_calls_are_refused(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
             return;
@@ -366,39 +365,50 @@ pub fn what_cannot_be_is_refused(maker: &dyn Maker) {
         let refused = unsafe { device.register(memory.as_mut_ptr(), 0, Access::ALL) };
         assert!(refused.is_err(), "no memory");
 
-        let refused = |node: &mut dyn Node, qp, operation, local: &[Slice], inline| {
-            let work = Work {
-                id: 0,
-                operation,
-                local,
-                inline,
-                signaled: true,
-                to: None,
-            };
-            // SAFETY: the memory stays with the end.
-            let answer = unsafe { node.rail(0).post(qp, &work) };
-            assert!(
-                matches!(answer, Err(Error::Invalid(_))),
-                "{operation:?}: {answer:?}"
-            );
-        };
-        refused(node, qp, SEND, &[], false);
-        let add = Operation::FetchAndAdd {
-            at: end.remote(0),
-            add: 1,
-        };
-        refused(node, end.qp, add, &[end.slice(0, 4)], false);
-        let read = Operation::Read {
-            from: end.remote(0),
-        };
-        refused(node, end.qp, read, &[end.slice(0, 8)], true);
-        refused(node, end.qp, SEND, &[end.slice(0, wanted.inline + 1)], true);
-        node.rail(0).connect(datagrams, None).unwrap();
-        refused(node, datagrams, SEND, &[end.slice(0, 8)], false);
-        refused(node, datagrams, write_to(end, 0), &[end.slice(0, 8)], false);
+        invalid_work_is_refused(node, end, qp, datagrams, wanted.inline);
         let device = node.rail(0);
         device.destroy_qp(qp).unwrap();
         device.destroy_qp(datagrams).unwrap();
         assert!(device.destroy_qp(qp).is_err(), "once is enough");
     });
+}
+
+/// Invalid work requests are refused on an unconnected, a connected and a datagram queue pair.
+fn invalid_work_is_refused(
+    node: &mut dyn Node,
+    end: &End,
+    qp: Qp,
+    datagrams: Qp,
+    inline_limit: usize,
+) {
+    let refused = |node: &mut dyn Node, qp, operation, local: &[Slice], inline| {
+        let work = Work {
+            id: 0,
+            operation,
+            local,
+            inline,
+            signaled: true,
+            to: None,
+        };
+        // SAFETY: the memory stays with the end.
+        let answer = unsafe { node.rail(0).post(qp, &work) };
+        assert!(
+            matches!(answer, Err(Error::Invalid(_))),
+            "{operation:?}: {answer:?}"
+        );
+    };
+    refused(node, qp, SEND, &[], false);
+    let add = Operation::FetchAndAdd {
+        at: end.remote(0),
+        add: 1,
+    };
+    refused(node, end.qp, add, &[end.slice(0, 4)], false);
+    let read = Operation::Read {
+        from: end.remote(0),
+    };
+    refused(node, end.qp, read, &[end.slice(0, 8)], true);
+    refused(node, end.qp, SEND, &[end.slice(0, inline_limit + 1)], true);
+    node.rail(0).connect(datagrams, None).unwrap();
+    refused(node, datagrams, SEND, &[end.slice(0, 8)], false);
+    refused(node, datagrams, write_to(end, 0), &[end.slice(0, 8)], false);
 }

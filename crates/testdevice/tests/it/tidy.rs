@@ -179,7 +179,7 @@ fn crates() -> Vec<PathBuf> {
     folders
 }
 
-/// What `find` finds in each source file of a crate, with the file's name.
+/// Results of `find` in each source file of a crate, with the file's name.
 fn findings(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let root = root();
     let mut found = Vec::new();

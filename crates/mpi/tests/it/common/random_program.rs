@@ -123,7 +123,7 @@ fn collectives(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
     assert_eq!(u64::from_ne_bytes(sum), (size * (size + 1) / 2) as u64);
 }
 
-/// What the posted receives of a rank name. One rule holds for all of them, so that no receive
+/// Names in the posted receives of a rank. One rule holds for all of them, so that no receive
 /// takes a message that another needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Naming {

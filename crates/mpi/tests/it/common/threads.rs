@@ -19,7 +19,7 @@ use testdevice::strict::{self, Setup};
 /// only ranks that wait for ever reach the limit.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What every rank runs.
+/// Program of every rank.
 type Program = Arc<dyn Fn(&Arc<Rank>) + Send + Sync>;
 
 /// Runs `program` on `size` ranks over shared memory only, over RDMA only, and over both. Settings
@@ -180,7 +180,7 @@ fn run_over(
     }
 }
 
-/// How the program of a rank ended.
+/// Outcome of a rank's program.
 enum Ended {
     Well,
     Panicked,
