@@ -75,6 +75,8 @@ pub struct Capabilities {
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
+    /// Number of rails between the two ranks; 1 without rails.
+    pub rails: usize,
     /// Cost estimates.
     pub cost: CostHints,
 }

@@ -46,5 +46,9 @@ macro_rules! delegate_to_node {
         fn notes(&mut self) -> Vec<String> {
             self.node().notes()
         }
+
+        fn port_events(&mut self) -> Vec<$crate::PortEvent> {
+            self.node().port_events()
+        }
     };
 }

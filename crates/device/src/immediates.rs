@@ -413,6 +413,10 @@ impl Device for Immediates {
         self.node.borrow_mut().rail(self.rail).state(qp)
     }
 
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        self.both().0.is_drained(qp)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         let (device, rail) = self.both();
         device.modify(qp, to)?;

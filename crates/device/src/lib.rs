@@ -90,6 +90,11 @@ pub trait Node: Send {
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Takes the changes of ports since the last call, in their order.
+    fn port_events(&mut self) -> Vec<PortEvent> {
+        Vec::new()
+    }
 }
 
 /// One port of an RDMA device.
@@ -155,6 +160,14 @@ pub trait Device {
     /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests
     /// are forgotten).
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
+
+    /// A queue pair in the state ERROR consumes no further receive of its shared receive queue: the
+    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The completions
+    /// of the receives that it has consumed are in the completion queue.
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        let _ = qp;
+        Ok(true)
+    }
 
     /// Posts a work request to the send queue. An inline payload has been read when this returns.
     ///

@@ -30,6 +30,52 @@ pub struct Attributes {
     pub answered: bool,
     /// The device is software that runs on this host's processors: a spinning rank slows it down.
     pub by_processor: bool,
+    /// The technology of the port's link.
+    pub link_layer: LinkLayer,
+    /// The network of the port. Ports with the same link layer and the same subnet reach each
+    /// other.
+    pub subnet: u64,
+    /// Payload that link and slot carry in one direction, in bytes per second: an estimate.
+    pub bandwidth: u64,
+    /// Time from the post of a short write to its arrival in the peer's memory, in nanoseconds: an
+    /// estimate.
+    pub latency_ns: u64,
+    /// The number of the card among the node's cards. Ports of one card share its slot.
+    pub card: usize,
+    /// The number of the protection domain among the node's. A region that is registered with one
+    /// device of a domain is registered with all, under the same keys.
+    pub domain: usize,
+}
+
+/// The technology of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkLayer {
+    /// InfiniBand.
+    InfiniBand,
+    /// Ethernet: RoCE and iWARP.
+    Ethernet,
+}
+
+/// A change of a port, as its device reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortEvent {
+    /// The rail of the port.
+    pub rail: usize,
+    /// The change.
+    pub change: PortChange,
+}
+
+/// The kind of a port's change (IBA 11.6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortChange {
+    /// The port carries nothing any more.
+    Down,
+    /// The port is active.
+    Up,
+    /// The port's addresses (LID, GID) or keys have changed: peers need the new ones.
+    Address,
+    /// The device has failed for good.
+    Fatal,
 }
 
 /// The order in which the bytes of one RDMA write become visible.

@@ -9,8 +9,8 @@ use super::record::Activity;
 use super::requester::LONGEST;
 use super::{Clocked, MachineModel};
 use device::{
-    Access, Address, Attributes, Completion, Cq, Device, Ending, Qp, QpWanted, ReceiveQueue,
-    Region, Result, Slice, Srq, State, Work,
+    Access, Address, Attributes, Completion, Cq, Device, Ending, LinkLayer, Qp, QpWanted,
+    ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 
 /// One rail of a modelled machine, as the device of a rank.
@@ -32,6 +32,12 @@ impl ModelDevice {
             datagrams: true,
             answered: true,
             by_processor: false,
+            link_layer: LinkLayer::InfiniBand,
+            subnet: 0,
+            bandwidth: 3_000_000_000,
+            latency_ns: 1000,
+            card: rail as usize,
+            domain: rail as usize,
         });
         ModelDevice {
             turn,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use channel::rdma::{Config, Design};
+use channel::rdma::{Config, Design, RailSettings};
 use channel::{Peers, Settings, WaitMode, WaitSettings};
 use knobs::{Knobs, RdmaDesign, SingleCopyMode, Wait};
 use pmi::{Bootstrap, Standalone};
@@ -70,6 +70,7 @@ pub(crate) fn transports(knobs: &Knobs) -> Settings {
             credit: knobs.rdma_credit,
             rings: knobs.rdma_rings,
             gather: knobs.rdma_gather,
+            rails: RailSettings::default(),
         },
         wait: WaitSettings {
             mode: match knobs.wait {

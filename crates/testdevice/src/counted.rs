@@ -242,6 +242,10 @@ impl Device for Counted {
         self.node.borrow_mut().rail(self.rail).state(qp)
     }
 
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        self.device().is_drained(qp)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         self.device().modify(qp, to)
     }

@@ -17,8 +17,8 @@ use super::sys::*;
 use device::check;
 use device::wr_table::{QUEUES, Receives, Sends};
 use device::{
-    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Qp, QpWanted, ReceiveQueue,
-    Region, Result, Slice, Srq, State, Transport, Work,
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, Qp, QpWanted,
+    ReceiveQueue, Region, Result, Slice, Srq, State, Transport, Work,
 };
 
 /// The most slices of a request. More would make every entry of a queue longer: with three slices
@@ -132,6 +132,15 @@ impl VerbsDevice {
             datagrams: !context.is_iwarp(),
             answered: !context.is_iwarp(),
             by_processor: listed.surroundings.driver.is_none(),
+            link_layer: match ethernet {
+                true => LinkLayer::Ethernet,
+                false => LinkLayer::InfiniBand,
+            },
+            subnet: 0,
+            bandwidth: 1_000_000_000,
+            latency_ns: 1500,
+            card: 0,
+            domain: 0,
         };
         // From here on, dropping the device releases everything.
         let mut device = VerbsDevice {

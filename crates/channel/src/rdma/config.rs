@@ -25,6 +25,59 @@ impl Design {
     }
 }
 
+/// A rule for the rails that carry a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RailPolicy {
+    /// The first rail carries everything.
+    Single,
+    /// Long messages are cut into equal parts, one for each rail. The first rail carries short
+    /// ones.
+    Stripe,
+    /// Short messages take the rails in turn. Long ones are cut as by `Stripe`.
+    RoundRobin,
+    /// All messages of a rank take one rail: the ranks of a host are dealt to the rails.
+    Fixed,
+    /// Each piece takes the rail on which it is predicted to arrive first.
+    Adaptive,
+}
+
+/// The queue pairs of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePairs {
+    /// One for packets and one for zero-copy transfers, so that a short packet never waits behind a
+    /// long transfer.
+    Separate,
+    /// One for both.
+    Shared,
+}
+
+/// The settings of several rails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RailSettings {
+    /// The rule for the rails of a message.
+    pub policy: RailPolicy,
+    /// The longest message, in bytes, that `Stripe` and `RoundRobin` do not cut.
+    pub stripe_above: usize,
+    /// The queue pairs of each link.
+    pub queue_pairs: QueuePairs,
+    /// The most rails in use.
+    pub most: usize,
+    /// The number of this rank among the ranks of its host.
+    pub local_rank: usize,
+}
+
+impl Default for RailSettings {
+    fn default() -> RailSettings {
+        RailSettings {
+            policy: RailPolicy::Adaptive,
+            stripe_above: 16 << 10,
+            queue_pairs: QueuePairs::Separate,
+            most: usize::MAX,
+            local_rank: 0,
+        }
+    }
+}
+
 /// The configuration of the RDMA transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -43,6 +96,8 @@ pub struct Config {
     pub rings: usize,
     /// Short packets are coalesced while the queue pair is busy.
     pub gather: bool,
+    /// Settings of several rails. Ranks may have different ones.
+    pub rails: RailSettings,
 }
 
 impl Default for Config {
@@ -54,6 +109,7 @@ impl Default for Config {
             credit: 4,
             rings: 64,
             gather: true,
+            rails: RailSettings::default(),
         }
     }
 }

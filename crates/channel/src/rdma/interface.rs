@@ -36,6 +36,7 @@ impl Transport for Rdma {
             zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
+            rails: self.rails_in_use().iter().count(),
             cost: CostHints {
                 latency_ns: 1500,
                 read_answer_ns: if by_processor { INTERRUPT_NS } else { 0 },

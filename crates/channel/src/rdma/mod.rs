@@ -64,7 +64,7 @@ use device::{Charges, Node};
 use crate::{Error, Fault, Head, More, Result};
 use bulk::BulkEngine;
 use complete::{PolledCompletions, no_completions};
-pub use config::{Config, Design};
+pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
 use endpoint::{Endpoint, Endpoints};
 use layout::Layout;
 pub use packet_write::PacketWrite;
@@ -72,7 +72,7 @@ use probe::Probes;
 use put::{PACKET, TAILS, TOO_MANY};
 use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
-use rails::RailPolicy;
+use rails::RailAssignment;
 use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -97,7 +97,7 @@ pub struct Rdma {
     config: Config,
     layout: Layout,
     rails: Box<[Rail]>,
-    policy: RailPolicy,
+    policy: RailAssignment,
     /// Packets may arrive that only completions report.
     by_completion: bool,
     endpoints: Endpoints,
@@ -130,7 +130,7 @@ struct Attention {
 impl Rdma {
     /// The transport of rank `rank` of `ranks` ranks, over the rails of `node`.
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        Rdma::attach_with(node, rank, ranks, config, RailPolicy::First)
+        Rdma::attach_with(node, rank, ranks, config, RailAssignment::First)
     }
 
     fn attach_with(
@@ -138,7 +138,7 @@ impl Rdma {
         rank: usize,
         ranks: usize,
         config: Config,
-        policy: RailPolicy,
+        policy: RailAssignment,
     ) -> Result<Rdma> {
         let mut node = device::with_immediates(node);
         if rank >= ranks {

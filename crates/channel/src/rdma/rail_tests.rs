@@ -17,7 +17,7 @@ fn spread(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
         ..setup.clone()
     };
     let nodes = strict::nodes(ranks, &setup).into_iter().enumerate();
-    let policy = RailPolicy::Spread;
+    let policy = RailAssignment::Spread;
     nodes
         .map(|(rank, node)| Rdma::attach_with(node, rank, ranks, config, policy).unwrap())
         .collect()
@@ -93,8 +93,8 @@ fn ranks_that_choose_other_rails_are_told_apart() {
         let node = nodes.next().unwrap();
         Rdma::attach_with(node, rank, 2, Config::default(), policy).unwrap()
     };
-    let mut a = attach(0, RailPolicy::First);
-    let mut b = attach(1, RailPolicy::Spread);
+    let mut a = attach(0, RailAssignment::First);
+    let mut b = attach(1, RailAssignment::Spread);
     assert_eq!(a.put(1, [0; 3], 0, |_| ()).unwrap(), Put::Full);
     let error = (0..100).find_map(|_| suite::take(&mut b, |_, _, _| ()).err());
     let words = error.unwrap().to_string();

@@ -7,7 +7,7 @@ use super::rail_set::RailSet;
 
 /// A rule for the rails of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RailPolicy {
+pub(super) enum RailAssignment {
     /// Every endpoint uses the first rail.
     First,
     /// Endpoints are spread over all rails by the ranks of their two ends.
@@ -15,13 +15,13 @@ pub(super) enum RailPolicy {
     Spread,
 }
 
-impl RailPolicy {
+impl RailAssignment {
     /// The rail of the endpoint between `rank` and `peer`, of `rails` rails.
     pub(super) fn rail_for(self, rank: usize, peer: usize, rails: usize) -> usize {
         let rail = match self {
-            RailPolicy::First => 0,
+            RailAssignment::First => 0,
             #[cfg(test)]
-            RailPolicy::Spread => (rank + peer) % rails,
+            RailAssignment::Spread => (rank + peer) % rails,
         };
         debug_assert!(rail < rails, "rail {rail} between {rank} and {peer}");
         rail
@@ -31,9 +31,9 @@ impl RailPolicy {
     pub(super) fn in_use(self, rails: usize) -> RailSet {
         debug_assert!(rails > 0);
         match self {
-            RailPolicy::First => RailSet::only(0),
+            RailAssignment::First => RailSet::only(0),
             #[cfg(test)]
-            RailPolicy::Spread => RailSet::below(rails),
+            RailAssignment::Spread => RailSet::below(rails),
         }
     }
 }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn both_ends_choose_the_same_rail_and_one_that_is_in_use() {
-        for policy in [RailPolicy::First, RailPolicy::Spread] {
+        for policy in [RailAssignment::First, RailAssignment::Spread] {
             for rails in 1..=4 {
                 for (one, other) in [(0, 1), (3, 1), (7, 2)] {
                     let rail = policy.rail_for(one, other, rails);

@@ -308,6 +308,7 @@ mod tests {
         }),
         cooperative: true,
         push: true,
+        rails: 1,
         cost: CostHints {
             latency_ns: 200,
             read_answer_ns: 0,
@@ -330,6 +331,7 @@ mod tests {
         }),
         cooperative: false,
         push: false,
+        rails: 1,
         cost: CostHints {
             latency_ns: 1500,
             read_answer_ns: 0,

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
 use device::{
-    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Node, Placement, Qp,
-    QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, Node, Placement,
+    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 use world::{Signs, World};
 
@@ -91,6 +91,12 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
                 datagrams: true,
                 answered: setup.answered,
                 by_processor: false,
+                link_layer: LinkLayer::InfiniBand,
+                subnet: 0,
+                bandwidth: 1_000_000_000,
+                latency_ns: 1000,
+                card: rail,
+                domain: rail,
             },
         };
         Box::new(StrictNode {
