@@ -1,77 +1,64 @@
-//! The bulk engine: the account of zero-copy transfers, and of the notices that peers owe this
-//! rank.
+//! The bulk engine: the transfers of a rank, and the notices that peers owe it.
 //!
-//! It posts nothing itself: [`BulkEngine::next_piece`] says what is to be posted for a peer. The
-//! transfers of one peer are posted in the order in which they were started.
+//! It posts nothing itself; `transfers` drives it. The transfers of one peer are posted in the
+//! order in which they were started.
 //!
-//! Invariant: an expected notice stands for one write, and is forgotten only by the
-//! completion of that write or by `forget`. A notice that is not expected is a fault of the peer.
+//! Invariant: an expected notice stands for one transfer, and is forgotten only when every part of
+//! the transfer has been reported or by `forget`. A notice that is not expected is a fault of the
+//! peer.
 
 use std::collections::{HashMap, VecDeque};
 
-use device::{Operation, Remote, Slice};
-
+use super::notice::{NOTICE_NUMBERS, NoticeWord, Shares};
 use super::qp_link::PieceId;
+use super::rail_set::RailSet;
+use super::transfer::{BulkTransfer, Unfinished};
 use crate::{Done, Head};
 
-/// The direction of a transfer.
+/// The receives that are reserved for one notice: one on each of these rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// From the peer's memory to this rank's.
-    Read,
-    /// From this rank's memory to the peer's. The notice reports the end to the peer.
-    Write { notice: Option<u32> },
-}
-
-/// A transfer, as it is asked for. The keys are those of `rail`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BulkTransfer {
-    pub peer: usize,
-    /// The rail that carries the transfer.
-    pub rail: usize,
-    pub direction: Direction,
-    /// The beginning of the memory of this rank.
-    pub local: LocalMemory,
-    /// The beginning of the memory of the peer.
-    pub remote: Remote,
-    pub len: usize,
-    /// Comes back when the transfer is complete.
-    pub token: Head,
-}
-
-/// Memory of this rank, as work requests name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LocalMemory {
-    pub address: u64,
-    pub lkey: u32,
-}
-
-/// A work request of a transfer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub id: PieceId,
-    pub operation: Operation,
-    pub local: Slice,
-}
-
-/// A transfer that has not completed.
-struct Unfinished {
-    transfer: BulkTransfer,
-    /// Bytes that have been posted.
-    posted: usize,
+pub(super) enum Reserved {
+    /// In the receive queues for notices of these rails.
+    Rails(RailSet),
+    /// In the receive queues for packets of these links, by position.
+    Links(RailSet),
 }
 
 /// A notice that a peer owes.
 struct ExpectedNotice {
-    /// The rail over which the peer writes.
-    rail: usize,
+    reserved: Reserved,
+    shares: Shares,
     done: Done,
+}
+
+/// The answer to a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noticed {
+    /// Another part of the transfer is missing.
+    Part,
+    /// The transfer is whole. Its reserved receives are free.
+    Whole(Reserved),
+    /// The peer was not given this notice, or contradicts itself.
+    Unexpected,
 }
 
 /// The transfers of one peer that are not posted to their end, in the order in which they were
 /// started. The endpoint keeps it for the engine.
 #[derive(Default)]
 pub(super) struct TransferQueue(VecDeque<usize>);
+
+impl TransferQueue {
+    /// The number of the first transfer that is not posted to its end.
+    #[inline]
+    pub(super) fn first(&self) -> Option<usize> {
+        self.0.front().copied()
+    }
+
+    /// The first transfer has been posted to its end.
+    pub(super) fn advance(&mut self) {
+        self.0.pop_front();
+    }
+}
 
 /// The transfers of a rank.
 #[derive(Default)]
@@ -93,6 +80,12 @@ impl BulkEngine {
         self.started > 0 || !self.expected.is_empty()
     }
 
+    /// Transfers of this rank are under way.
+    #[inline(always)]
+    pub(super) fn is_moving(&self) -> bool {
+        self.started > 0
+    }
+
     /// Starts a transfer, behind the earlier transfers of its peer, whose queue is `queue`.
     pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: BulkTransfer) {
         let number = self.free.pop().unwrap_or_else(|| {
@@ -100,67 +93,24 @@ impl BulkEngine {
             self.transfers.len() - 1
         });
         queue.0.push_back(number);
-        let posted = 0;
-        self.transfers[number] = Some(Unfinished { transfer, posted });
+        self.transfers[number] = Some(Unfinished::new(number, transfer));
         self.started += 1;
     }
 
-    /// The next work request of a queue, of at most `longest` bytes. It stays the next one until it
-    /// is [`posted`](Self::posted).
-    #[inline]
-    pub(super) fn next_piece(&self, queue: &TransferQueue, longest: usize) -> Option<Piece> {
-        let number = *queue.0.front()?;
-        let Unfinished { transfer, posted } = self.unfinished(number);
-        let len = (transfer.len - posted).min(longest);
-        let last = posted + len == transfer.len;
-        let at = *posted as u64;
-        let remote = Remote {
-            address: transfer.remote.address + at,
-            ..transfer.remote
-        };
-        let operation = match transfer.direction {
-            Direction::Read => Operation::Read { from: remote },
-            Direction::Write { notice } => Operation::Write {
-                to: remote,
-                immediate: notice.filter(|_| last),
-            },
-        };
-        Some(Piece {
-            id: PieceId {
-                rail: transfer.rail,
-                transfer: number,
-                last,
-            },
-            operation,
-            local: Slice {
-                address: transfer.local.address + at,
-                len: len as u32,
-                lkey: transfer.local.lkey,
-            },
-        })
+    /// A transfer that is not complete.
+    pub(super) fn unfinished(&mut self, number: usize) -> &mut Unfinished {
+        let unfinished = self.transfers[number].as_mut();
+        unfinished.expect("a transfer is complete only after its last piece")
     }
 
-    /// The next work request of a queue has been posted.
-    pub(super) fn posted(&mut self, queue: &mut TransferQueue, piece: &Piece) {
-        let unfinished = self.transfers[piece.id.transfer].as_mut();
-        let unfinished = unfinished.expect("a transfer is complete only after its last piece");
-        unfinished.posted += piece.local.len as usize;
-        if piece.id.last {
-            let first = queue.0.pop_front();
-            debug_assert_eq!(first, Some(piece.id.transfer));
-        }
-    }
-
-    /// A piece is complete, and with it every earlier piece on its rail to the same peer.
-    pub(super) fn completed(&mut self, peer: usize, piece: PieceId) {
+    /// A piece is complete, and with it every earlier piece on its link to the same peer.
+    pub(super) fn completed(&mut self, peer: usize, piece: &PieceId) {
         let unfinished = self.unfinished(piece.transfer);
-        assert_eq!(
-            (unfinished.transfer.peer, unfinished.transfer.rail),
-            (peer, piece.rail),
-            "a completion of another connection's transfer"
-        );
-        if piece.last {
-            let token = unfinished.transfer.token;
+        let BulkTransfer {
+            peer: of, token, ..
+        } = *unfinished.transfer();
+        assert_eq!(of, peer, "a completion of another connection's transfer");
+        if unfinished.completed() {
             self.transfers[piece.transfer] = None;
             self.free.push(piece.transfer);
             self.started -= 1;
@@ -168,36 +118,43 @@ impl BulkEngine {
         }
     }
 
-    fn unfinished(&self, number: usize) -> &Unfinished {
-        let unfinished = self.transfers[number].as_ref();
-        unfinished.expect("a transfer is complete only after its last piece")
-    }
-
-    /// Expects a notice of `peer` over `rail`. Returns its number. `done` reports its arrival with
-    /// the token.
-    pub(super) fn expect(&mut self, rail: usize, peer: usize, token: Head) -> u32 {
+    /// Expects a notice of `peer`, for which these receives are reserved. Returns its number.
+    /// `done` reports its arrival with the token.
+    pub(super) fn expect(&mut self, peer: usize, reserved: Reserved, token: Head) -> u32 {
         let notice = self.next_notice;
-        self.next_notice = notice.wrapping_add(1);
-        let done = Done { peer, token };
-        let before = self.expected.insert(notice, ExpectedNotice { rail, done });
+        self.next_notice = notice.wrapping_add(1) & NOTICE_NUMBERS;
+        let expected = ExpectedNotice {
+            reserved,
+            shares: Shares::default(),
+            done: Done { peer, token },
+        };
+        let before = self.expected.insert(notice, expected);
         assert!(before.is_none(), "notice {notice} is expected already");
         notice
     }
 
-    /// A notice of `peer` has arrived over `rail`. False: it is not expected.
-    pub(super) fn notice(&mut self, rail: usize, peer: usize, notice: u32) -> bool {
-        match self.expected.remove(&notice) {
-            Some(expected) if expected.done.peer == peer && expected.rail == rail => {
-                self.done.push_back(expected.done);
-                true
+    /// A notice of `peer` has arrived.
+    pub(super) fn notice(&mut self, peer: usize, word: NoticeWord) -> Noticed {
+        let expected = self.expected.get_mut(&word.number);
+        let Some(expected) = expected.filter(|expected| expected.done.peer == peer) else {
+            return Noticed::Unexpected;
+        };
+        match expected.shares.insert(word) {
+            Err(_) => Noticed::Unexpected,
+            Ok(false) => Noticed::Part,
+            Ok(true) => {
+                let (done, reserved) = (expected.done, expected.reserved);
+                self.expected.remove(&word.number);
+                self.done.push_back(done);
+                Noticed::Whole(reserved)
             }
-            _ => false,
         }
     }
 
-    /// Stops expecting a notice. Returns its rail. None: it has arrived.
-    pub(super) fn forget(&mut self, notice: u32) -> Option<usize> {
-        self.expected.remove(&notice).map(|expected| expected.rail)
+    /// Stops expecting a notice. Returns its peer and its receives. None: it has arrived.
+    pub(super) fn forget(&mut self, notice: u32) -> Option<(usize, Reserved)> {
+        let expected = self.expected.remove(&notice);
+        expected.map(|expected| (expected.done.peer, expected.reserved))
     }
 
     /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a
@@ -208,110 +165,5 @@ impl BulkEngine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn transfer(peer: usize, direction: Direction, len: usize, token: u64) -> BulkTransfer {
-        BulkTransfer {
-            peer,
-            rail: 1,
-            direction,
-            local: LocalMemory {
-                address: 1000,
-                lkey: 1,
-            },
-            remote: Remote {
-                address: 9000,
-                rkey: 2,
-            },
-            len,
-            token: [token, 0, 0],
-        }
-    }
-
-    /// Posts one piece of at most 100 bytes.
-    fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
-        let piece = bulk.next_piece(queue, 100)?;
-        bulk.posted(queue, &piece);
-        Some(piece)
-    }
-
-    #[test]
-    fn a_transfer_is_cut_and_only_its_last_piece_gives_notice_and_ends_it() {
-        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
-        let notice = Some(77);
-        bulk.start(&mut queue, transfer(3, Direction::Write { notice }, 250, 5));
-        let pieces: Vec<Piece> = std::iter::from_fn(|| post(&mut bulk, &mut queue)).collect();
-        let shape = |piece: &Piece| {
-            let Operation::Write { to, immediate } = piece.operation else {
-                panic!("a write is asked for");
-            };
-            (piece.local.address, piece.local.len, to.address, immediate)
-        };
-        let shapes: Vec<_> = pieces.iter().map(shape).collect();
-        let expected = [
-            (1000, 100, 9000, None),
-            (1100, 100, 9100, None),
-            (1200, 50, 9200, Some(77)),
-        ];
-        assert_eq!(shapes, expected);
-        bulk.completed(3, pieces[0].id);
-        assert!(bulk.is_active() && bulk.next_done().is_none());
-        bulk.completed(3, pieces[2].id);
-        let done = Done {
-            peer: 3,
-            token: [5, 0, 0],
-        };
-        assert_eq!(bulk.next_done(), Some(done));
-        assert!(!bulk.is_active());
-    }
-
-    #[test]
-    fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
-        let mut bulk = BulkEngine::default();
-        let mut queues: [TransferQueue; 3] = Default::default();
-        for (peer, token) in [(1, 10), (2, 20), (1, 11)] {
-            let transfer = transfer(peer, Direction::Read, 60, token);
-            bulk.start(&mut queues[peer], transfer);
-        }
-        let ids = [2, 1, 1].map(|peer| post(&mut bulk, &mut queues[peer]).unwrap().id);
-        assert!(
-            queues
-                .iter_mut()
-                .all(|queue| post(&mut bulk, queue).is_none())
-        );
-        for (peer, id) in [(1, ids[1]), (1, ids[2]), (2, ids[0])] {
-            bulk.completed(peer, id);
-        }
-        let tokens: Vec<u64> = std::iter::from_fn(|| bulk.next_done())
-            .map(|done| done.token[0])
-            .collect();
-        assert_eq!(tokens, [10, 11, 20]);
-    }
-
-    #[test]
-    fn a_transfer_of_no_bytes_is_one_piece() {
-        let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
-        bulk.start(&mut queue, transfer(1, Direction::Read, 0, 1));
-        let piece = post(&mut bulk, &mut queue).unwrap();
-        assert!(piece.id.last && piece.local.len == 0);
-    }
-
-    #[test]
-    fn a_notice_counts_once_and_only_from_its_peer_and_rail() {
-        let mut bulk = BulkEngine::default();
-        let expect = |bulk: &mut BulkEngine| bulk.expect(1, 4, [9; 3]);
-        let notice = expect(&mut bulk);
-        assert!(bulk.is_active());
-        assert!(bulk.notice(1, 4, notice) && !bulk.notice(1, 4, notice));
-        assert_eq!(bulk.next_done().unwrap().token, [9; 3]);
-        for (rail, peer) in [(0, 4), (1, 5)] {
-            let notice = expect(&mut bulk);
-            assert!(!bulk.notice(rail, peer, notice));
-        }
-        let notice = expect(&mut bulk);
-        assert_eq!(bulk.forget(notice), Some(1));
-        assert_eq!(bulk.forget(notice), None);
-        assert!(!bulk.notice(1, 4, notice) && bulk.next_done().is_none());
-    }
-}
+#[path = "bulk_tests.rs"]
+mod tests;

@@ -20,7 +20,7 @@ impl Rdma {
             return Ok(false);
         }
         let endpoint = self.endpoints.of(to);
-        let held = endpoint.link().control.held();
+        let held = endpoint.home().control.held();
         if !endpoint.sender.is_coalescing() && held < BUSY && endpoint.sender.fits_well(len) {
             return Ok(false);
         }
@@ -34,7 +34,7 @@ impl Rdma {
         self.poll()?;
         let endpoint = self.endpoints.of(to);
         if endpoint.sender.is_coalescing() {
-            let held = endpoint.link().control.held();
+            let held = endpoint.home().control.held();
             let sender = &endpoint.sender;
             if sender.coalescing_has_room(len) && (held >= BUSY / 2 || !sender.fits_well(len)) {
                 return Ok(true);
@@ -43,12 +43,13 @@ impl Rdma {
         }
         self.read_tail(to)?;
         let endpoint = self.endpoints.of(to);
-        let is_free = endpoint.link().control.held() < BUSY && endpoint.sender.fits_well(len);
+        let is_free = endpoint.home().control.held() < BUSY && endpoint.sender.fits_well(len);
         if endpoint.sender.is_coalescing() || is_free {
             return Ok(false);
         }
         let most = self.layout.max_body();
-        let Some(place) = self.find(to, most)? else {
+        let home = self.endpoints.of(to).home().index();
+        let Some(place) = self.find(to, home, most)? else {
             return Ok(false);
         };
         self.endpoints.of(to).sender.begin_coalescing(place);
@@ -87,7 +88,7 @@ impl Rdma {
         for at in 0..self.endpoints.ringed().len() {
             let to = self.endpoints.ringed()[at];
             let endpoint = self.endpoints.of(to);
-            if endpoint.sender.is_coalescing() && endpoint.link().control.held() < BUSY {
+            if endpoint.sender.is_coalescing() && endpoint.home().control.held() < BUSY {
                 self.write_coalesced(to)?;
             }
         }

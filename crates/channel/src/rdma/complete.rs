@@ -12,6 +12,10 @@ use crate::{Error, Fault, Result};
 /// Completions taken from a queue at once.
 const SOME: usize = 16;
 
+/// The longest time between two polls of completions, in nanoseconds, for which a completion counts
+/// as found when it came.
+const FRESH: u64 = 2_000;
+
 /// Receives of one link that are used up and not yet posted again, at most.
 pub(super) const LATE: u32 = 16;
 
@@ -32,21 +36,48 @@ pub(super) fn no_completions() -> PolledCompletions {
 }
 
 impl Rdma {
-    /// Takes all completions of all rails.
+    /// Takes the completions that this rank waits for. A rail on which nothing is outstanding is not
+    /// polled, unless it is the only one.
     #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
+        let everything = self.rails.len() == 1 || self.srq_path.is_active();
+        self.note_poll();
         for rail in 0..self.rails.len() {
-            for number in 0..self.rails[rail].cqs().len() {
-                let cq = self.rails[rail].cqs()[number];
-                loop {
-                    let count = self.node.rail(rail).poll(cq, &mut *self.polled)?;
-                    for at in 0..count {
-                        let completion = self.polled[at];
-                        self.completed(rail, &completion)?;
-                    }
-                    if count < SOME {
-                        break;
-                    }
+            if everything || self.rails[rail].is_awaited() {
+                self.poll_rail(rail)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all completions of all rails.
+    pub(super) fn poll_all(&mut self) -> Result<()> {
+        (0..self.rails.len()).try_for_each(|rail| self.poll_rail(rail))
+    }
+
+    /// Notes when completions are polled while schedules learn from them.
+    #[inline]
+    fn note_poll(&mut self) {
+        if self.in_use.len() > 1 && self.bulk.is_moving() {
+            let now = self.node.now();
+            let attention = &mut self.attention;
+            attention.is_fresh = now < attention.polled_at + FRESH;
+            attention.polled_at = now;
+        }
+    }
+
+    /// Takes all completions of a rail.
+    fn poll_rail(&mut self, rail: usize) -> Result<()> {
+        for number in 0..self.rails[rail].cqs().len() {
+            let cq = self.rails[rail].cqs()[number];
+            loop {
+                let count = self.node.rail(rail).poll(cq, &mut *self.polled)?;
+                for at in 0..count {
+                    let completion = self.polled[at];
+                    self.completed(rail, &completion)?;
+                }
+                if count < SOME {
+                    break;
                 }
             }
         }
@@ -108,23 +139,26 @@ impl Rdma {
         of: Completed,
     ) -> Result<()> {
         let link = self.endpoints.of(peer).link_on(rail);
+        let index = link.index();
         if of == Completed::Read && role == QpRole::Control {
             link.probed = None;
         }
         match link.queue_pair_mut(role).completed() {
             Note::Ring(sequence) => {
-                self.endpoints.of(peer).sender.heard_completed(sequence);
+                let sender = &mut self.endpoints.of(peer).sender;
+                sender.heard_completed(index, sequence);
                 Ok(())
             }
             Note::RingData(sequence) => {
-                self.endpoints.of(peer).sender.heard_completed(sequence);
+                let sender = &mut self.endpoints.of(peer).sender;
+                sender.heard_completed(index, sequence);
                 self.write_head_pointer(peer)
             }
             Note::SendBuffer(number) => {
                 self.srq_path.sent(number);
                 Ok(())
             }
-            Note::Piece(piece) => self.transferred(peer, piece),
+            Note::Piece(piece) => self.transferred(peer, index, &piece),
             Note::Grant => Ok(()),
         }
     }
@@ -141,10 +175,18 @@ impl Rdma {
     /// A peer's write with an immediate is whole.
     fn written(&mut self, from: usize, rail: usize, immediate: Option<u32>) -> Result<()> {
         let endpoint = self.endpoints.of(from);
+        if endpoint.notices_in_control() {
+            let link = endpoint.link_on(rail);
+            link.control.post_receive(&mut *self.node)?;
+            return self.noticed(from, immediate);
+        }
         match immediate.filter(|_| endpoint.has_rings()) {
-            Some(put::PACKET) => endpoint.receiver.completion(),
             Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
-            _ => {
+            Some(number) => {
+                let known = endpoint.receiver.completion(number);
+                known.map_err(|what| broken(from, what))?;
+            }
+            None => {
                 let what = match immediate {
                     Some(number) => format!("a write with the impossible immediate {number:#x}"),
                     None => "a write that consumes a receive without an immediate".to_string(),

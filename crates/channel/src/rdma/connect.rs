@@ -8,7 +8,7 @@
 //!
 //! [`Connection`](super::connection::Connection) has the states.
 
-use device::Access;
+use device::{Access, LinkLayer};
 
 use super::complete::LATE;
 use super::connection::{Announced, Connection, Reply};
@@ -16,14 +16,15 @@ use super::credit::{Credits, EMPTY, MOST};
 use super::endpoint::Endpoint;
 use super::handshake::{HandshakeMessage, Hello};
 use super::inbound::Inbound;
-use super::link::{Link, LinkQueues};
+use super::link::{Link, LinkQueues, SHARED_NOTICES};
+use super::pairing::{Network, pairs};
 use super::qp_link::{DEPTH, QpRole};
-use super::rail_set::RailSet;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
-use super::{Design, RING, Rdma, broken, srq_path};
-use crate::{Fault, Result};
+use super::schedule::Schedule;
+use super::{Design, QueuePairs, RING, Rdma, broken, srq_path};
+use crate::{Error, Fault, Result};
 
 impl Rdma {
     /// Begins a connection, or goes on with it.
@@ -39,10 +40,15 @@ impl Rdma {
 
     /// Makes this rank's end of the connection to `to`.
     fn open(&mut self, to: usize) -> Result<()> {
-        let rail = self.rail_for(to);
         let has_memory = self.rings < self.config.rings;
         self.rings += usize::from(has_memory);
-        let (link, pool, window) = self.open_link(to, rail, has_memory)?;
+        let mut links = Vec::new();
+        let mut window = MOST;
+        for rail in self.in_use.iter() {
+            let (link, size) = self.open_link(to, (links.len(), rail), has_memory)?;
+            links.push(link);
+            window = window.min(size);
+        }
         let access = Access {
             remote_write: true,
             local_write: true,
@@ -50,49 +56,48 @@ impl Rdma {
         };
         let memory = match has_memory {
             true => {
-                let (rails, bytes) = (RailSet::only(rail), srq_path::room(&self.layout));
+                let (rails, bytes) = (self.in_use, srq_path::room(&self.layout));
                 Some(Registered::new(&mut *self.node, rails, bytes, access)?)
             }
             false => None,
         };
         let basic = self.config.design == Design::Basic;
-        let by_completion = link.by_completion();
+        let by_completion = links.iter().any(Link::by_completion);
         let inbound = Inbound::new(self.layout, RING, self.config.credit, by_completion);
         let endpoint = Endpoint::new(
-            Box::new([link]),
+            links.into(),
             RingSender::new(self.layout, basic, self.charges),
             RingReceiver::new(inbound, memory, basic, self.charges),
             Credits::new(window),
-            pool,
         );
         self.endpoints.add(to, endpoint);
         self.attention.connecting += 1;
         Ok(())
     }
 
-    /// Opens the link to `to` on a rail. Returns it with the number of the pool that its messages
-    /// come into, and the number of messages that may come at once to begin with.
+    /// Opens the link with this position to `to` on a rail. Returns it with the number of messages
+    /// that may come at once to begin with.
     fn open_link(
         &mut self,
         to: usize,
-        rail: usize,
+        (index, rail): (usize, usize),
         has_memory: bool,
-    ) -> Result<(Link, usize, u32)> {
+    ) -> Result<(Link, u32)> {
         let receives = self.receives(rail);
-        let messages = MOST as usize + EMPTY;
+        let messages = (MOST as usize + EMPTY).max(self.shared_notices());
         let node = &mut *self.node;
         let rail = &mut self.rails[rail];
         let completions = 2 * DEPTH as usize + receives.max(messages);
         let cq = rail.cq_for(node, completions)?;
-        let (number, pool, receives, window) = match has_memory {
+        let (pool, receives, window) = match has_memory {
             true => {
                 let window = srq_path::fit(&self.layout) as u32;
-                (0, None, receives.max(messages), window)
+                (None, receives.max(messages), window)
             }
             false => {
                 let (number, srq, window) = rail.admit(node, &self.layout)?;
                 self.srq_path.activate();
-                (number, Some(srq), 0, window)
+                (Some((number, srq)), 0, window)
             }
         };
         let queues = LinkQueues {
@@ -101,10 +106,18 @@ impl Rdma {
             receives,
             notices: rail.notice_srq(),
         };
-        let link = Link::open(node, rail, to, &queues)?;
+        let link = Link::open(node, rail, to, index, &queues)?;
         rail.belongs(link.bulk.qp(), to, QpRole::Bulk);
         rail.belongs(link.control.qp(), to, QpRole::Control);
-        Ok((link, number, window))
+        Ok((link, window))
+    }
+
+    /// Receives for notices in the queue pair for packets of a link.
+    fn shared_notices(&self) -> usize {
+        match self.config.rails.queue_pairs {
+            QueuePairs::Separate => 0,
+            QueuePairs::Shared => SHARED_NOTICES,
+        }
     }
 
     /// The receives without memory of one link on a rail: the number of writes with immediate that
@@ -126,6 +139,7 @@ impl Rdma {
             endpoints,
             node,
             config,
+            rails,
             ..
         } = self;
         let endpoint = endpoints.of(to);
@@ -136,10 +150,14 @@ impl Rdma {
             config: *config,
             ready,
             rings: memory.is_some(),
+            shared: config.rails.queue_pairs == QueuePairs::Shared,
             credits: endpoint.credits.window.size(),
             address: memory.map_or(0, |memory| memory.address()),
             links: links
-                .map(|link| link.address(&mut **node, keys.rkey(link.rail())))
+                .map(|link| {
+                    let rail = link.rail();
+                    link.address(&mut **node, &rails[rail], keys.rkey(rail))
+                })
                 .collect::<Result<_>>()?,
         };
         let message = HandshakeMessage::Hello(Box::new(hello));
@@ -199,22 +217,50 @@ impl Rdma {
         self.go_on(from)
     }
 
-    /// Connects the queue pairs of this end to the peer's, or begins to.
+    /// Pairs the links of this end with the peer's, connects their queue pairs, or begins to, and
+    /// gives up links without a partner.
     fn connect_links(&mut self, to: usize, hello: &Hello) -> Result<()> {
         let Rdma {
-            endpoints, node, ..
+            endpoints,
+            node,
+            config,
+            rails,
+            ..
         } = self;
         let endpoint = endpoints.of(to);
-        let theirs: Vec<usize> = hello.links.iter().map(|link| link.rail).collect();
-        let ours: Vec<usize> = endpoint.rails().collect();
-        if theirs != ours {
-            let what = format!(
-                "it connects on rails {theirs:?}, we on rails {ours:?}: give all ranks the same devices"
-            );
-            return Err(broken(to, what));
+        let ours: Vec<Network> = endpoint.links().iter().map(Link::network).collect();
+        let theirs: Vec<Network> = hello.links.iter().map(|link| link.network).collect();
+        let pairs = pairs(&ours, &theirs);
+        if pairs.is_empty() {
+            return Err(unreachable(to, &ours, &theirs));
         }
-        for (link, address) in endpoint.links_mut().iter_mut().zip(&hello.links) {
-            link.connect(&mut **node, address)?;
+        for &(ours, theirs) in &pairs {
+            endpoint.links_mut()[ours].connect(&mut **node, &hello.links[theirs])?;
+        }
+        let is_paired = |link: &Link| pairs.iter().any(|(ours, _)| *ours == link.index());
+        let lost = endpoint.settle_links(is_paired, |links| {
+            let partner = |link: &Link| {
+                let mut all = hello.links.iter();
+                all.find(|theirs| theirs.rail == link.peer_rail())
+            };
+            let traits = links.iter().zip(links.iter().filter_map(partner));
+            let traits = traits.map(|(link, theirs)| rails[link.rail()].to(theirs));
+            Schedule::new(&config.rails, &traits.collect::<Vec<_>>())
+        });
+        for link in lost {
+            let rail = &mut rails[link.rail()];
+            rail.forget(link.control.qp());
+            rail.forget(link.bulk.qp());
+            link.close(&mut **node);
+        }
+        // One queue pair for packets and transfers needs rings, because there nothing else consumes
+        // receives.
+        let by_rings = hello.rings && endpoint.receiver.has_memory();
+        for link in endpoint.links_mut() {
+            let can_share = by_rings && !link.by_completion() && !link.peer_by_completion();
+            if can_share && config.rails.queue_pairs == QueuePairs::Shared && hello.shared {
+                link.share_control();
+            }
         }
         let grant = endpoint.credits.grant(0, hello.credits);
         let grant = grant.ok_or_else(|| {
@@ -273,7 +319,6 @@ impl Rdma {
             ..
         } = self;
         let endpoint = endpoints.of(to);
-        let rail = endpoint.link().rail();
         if !endpoint.receiver.has_memory() {
             return Ok(());
         }
@@ -281,13 +326,15 @@ impl Rdma {
             srq_path.activate();
             return endpoint.adopt_memory(&mut **node, layout, to);
         }
-        let rails = RailSet::only(rail);
+        let rails = endpoint.rails();
         let staging = Registered::new(&mut **node, rails, layout.bytes, Access::default())?;
         endpoint.sender.begin_ring(staging);
         endpoints.has_rings_now(to);
-        for _ in 0..self.receives(rail) {
-            let link = self.endpoints.of(to).link();
-            link.control.post_receive(&mut *self.node)?;
+        for rail in rails.iter() {
+            for _ in 0..self.receives(rail) {
+                let link = self.endpoints.of(to).link_on(rail);
+                link.control.post_receive(&mut *self.node)?;
+            }
         }
         Ok(())
     }
@@ -337,11 +384,35 @@ impl Rdma {
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
         let idle = endpoint.links().iter().all(|link| link.is_idle());
-        if idle || !endpoint.link().control.has_unreported() {
-            return Ok(idle && endpoint.sender.is_clear());
+        if idle {
+            return Ok(endpoint.sender.is_clear());
         }
         // A completion reports every earlier request too.
-        endpoint.write_tail(&mut *self.node, true)?;
+        if endpoint.home().control.has_unreported() {
+            endpoint.write_tail(&mut *self.node, true)?;
+        }
+        endpoint.ask_for_reports(&mut *self.node)?;
         Ok(false)
     }
+}
+
+/// The error of a peer that no rail of this rank reaches.
+#[cold]
+fn unreachable(peer: usize, ours: &[Network], theirs: &[Network]) -> Error {
+    let words = |networks: &[Network]| {
+        let words = networks.iter().map(|network| {
+            let layer = match network.link_layer {
+                LinkLayer::InfiniBand => "InfiniBand",
+                LinkLayer::Ethernet => "Ethernet",
+            };
+            format!("{layer} subnet {:#x}", network.subnet)
+        });
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let why = device::Error::Invalid(format!(
+        "no rail of the two hosts is in one network: ours are {}; those of rank {peer} are {}",
+        words(ours),
+        words(theirs)
+    ));
+    Fault::Unreachable { peer, why }.into()
 }

@@ -4,34 +4,38 @@
 //! rings, [`Credits`] count the messages of a peer without rings, and each [`Link`] keeps the queue
 //! pairs on one rail.
 
-use device::Node;
+use device::{Node, Operation};
 
-use super::bulk::TransferQueue;
+use super::bulk::{Reserved, TransferQueue};
 use super::connection::Connection;
 use super::credit::Credits;
 use super::link::Link;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
-use super::rail_set::RailKeys;
+use super::rail_set::{RailKeys, RailSet};
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
+use super::schedule::Schedule;
 use crate::{Head, Result};
 
 /// The connection to one peer.
 pub(super) struct Endpoint {
     pub connection: Connection,
-    /// One link for each rail of the connection.
+    /// One link for each pair of rails.
     links: Box<[Link]>,
-    /// The link that packets and transfers use.
-    active: usize,
+    /// The choice of links. None: there is one link.
+    pub schedule: Option<Box<Schedule>>,
+    /// The position of the link that control messages use.
+    home: usize,
+    /// The link that was chosen for the next packet, which had no room.
+    chosen: Option<usize>,
+    /// The rank's count of polls in vain at the last packet to this peer.
+    pub idle_polls: u32,
     pub sender: RingSender,
     pub receiver: RingReceiver,
     pub credits: Credits,
     /// Zero-copy transfers that wait for room in the send queue.
     pub transfers: TransferQueue,
-    /// The number of the pool, on the link's rail, that receives the peer's messages if this end
-    /// has no memory for rings.
-    pub pool: usize,
 }
 
 /// A link in use, and the node that carries out its requests.
@@ -46,29 +50,35 @@ impl Endpoint {
         sender: RingSender,
         receiver: RingReceiver,
         credits: Credits,
-        pool: usize,
     ) -> Endpoint {
         Endpoint {
             connection: Connection::Opening,
             links,
-            active: 0,
+            schedule: None,
+            home: 0,
+            chosen: None,
+            idle_polls: 0,
             sender,
             receiver,
             credits,
             transfers: TransferQueue::default(),
-            pool,
         }
     }
 
-    /// The link that packets and transfers use.
+    /// The link that control messages use.
     #[inline(always)]
-    pub(super) fn link(&self) -> &Link {
-        &self.links[self.active]
+    pub(super) fn home(&self) -> &Link {
+        &self.links[self.home]
     }
 
     #[inline(always)]
-    pub(super) fn link_mut(&mut self) -> &mut Link {
-        &mut self.links[self.active]
+    pub(super) fn home_mut(&mut self) -> &mut Link {
+        &mut self.links[self.home]
+    }
+
+    #[inline(always)]
+    pub(super) fn link(&self, index: usize) -> &Link {
+        &self.links[index]
     }
 
     /// The link on `rail`, whose device has reported something about it.
@@ -77,9 +87,69 @@ impl Endpoint {
         link.expect("a rail reports only on endpoints with a link on it")
     }
 
-    /// The link for transfers, and the transfers that wait for it.
-    pub(super) fn bulk_parts(&mut self) -> (&mut Link, &mut TransferQueue) {
-        (&mut self.links[self.active], &mut self.transfers)
+    /// The notices of the peer come to the queue pairs of packets.
+    pub(super) fn notices_in_control(&self) -> bool {
+        self.home().shared_notices.is_some()
+    }
+
+    /// Reserves a receive for a notice in the receive queue for packets of each link. None: one of
+    /// them has none.
+    pub(super) fn reserve_shared_notices(
+        &mut self,
+        node: &mut dyn Node,
+    ) -> Result<Option<Reserved>> {
+        let mut reserved = RailSet::default();
+        for at in 0..self.links.len() {
+            if !self.links[at].reserve_shared_notice(node)? {
+                for link in reserved.iter() {
+                    self.links[link].release_shared_notice();
+                }
+                return Ok(None);
+            }
+            reserved = reserved.with(at);
+        }
+        Ok(Some(Reserved::Links(reserved)))
+    }
+
+    /// The links for transfers, their schedule, and the transfers that wait for them.
+    pub(super) fn bulk_parts(
+        &mut self,
+    ) -> (&mut [Link], Option<&mut Schedule>, &mut TransferQueue) {
+        let schedule = self.schedule.as_deref_mut();
+        (&mut self.links, schedule, &mut self.transfers)
+    }
+
+    /// Keeps, of the links of this end, those for which `keep` says so, and starts the schedule.
+    /// Returns the others.
+    pub(super) fn settle_links(
+        &mut self,
+        keep: impl Fn(&Link) -> bool,
+        schedule: impl FnOnce(&[Link]) -> Schedule,
+    ) -> Vec<Link> {
+        let all = std::mem::take(&mut self.links).into_vec();
+        let (mut kept, lost): (Vec<Link>, Vec<Link>) = all.into_iter().partition(keep);
+        for (index, link) in kept.iter_mut().enumerate() {
+            link.renumber(index);
+        }
+        self.links = kept.into();
+        if self.links.len() > 1 {
+            let schedule = schedule(&self.links);
+            self.home = schedule.home();
+            self.schedule = Some(Box::new(schedule));
+        }
+        lost
+    }
+
+    /// The position of the link for the next packet, of `len` bytes. It stays chosen until a packet
+    /// has been posted.
+    #[inline(always)]
+    pub(super) fn choose(&mut self, node: &mut dyn Node, len: usize) -> usize {
+        match &mut self.schedule {
+            None => 0,
+            Some(schedule) => *self
+                .chosen
+                .get_or_insert_with(|| schedule.packet(len, || node.now())),
+        }
     }
 
     pub(super) fn links(&self) -> &[Link] {
@@ -91,8 +161,9 @@ impl Endpoint {
     }
 
     /// The rails of the links.
-    pub(super) fn rails(&self) -> impl Iterator<Item = usize> {
-        self.links.iter().map(|link| link.rail())
+    pub(super) fn rails(&self) -> RailSet {
+        let links = self.links.iter();
+        links.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
     /// The keys of the memory that the peer writes to, if this end has any.
@@ -106,26 +177,27 @@ impl Endpoint {
         self.sender.has_ring()
     }
 
-    /// A free slot for a body of `len` bytes, if the send queue has room for its write. One place
-    /// in the queue stays free for the tail.
+    /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its write.
+    /// One place in the queue stays free for the tail.
     #[inline(always)]
-    pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
-        let has_room = self.link().control.held() + 1 < DEPTH;
+    pub(super) fn find(&self, on: usize, len: usize) -> Option<SlotPlace> {
+        let has_room = self.links[on].control.held() + 1 < DEPTH;
         self.sender.find(len).filter(|_| has_room)
     }
 
-    /// Writes a packet to a free slot of the peer's ring.
+    /// Writes a packet to a free slot of the peer's ring, over link `on`.
     #[inline(always)]
     pub(super) fn write_packet(
         &mut self,
         node: &mut dyn Node,
-        place: SlotPlace,
+        (on, place): (usize, SlotPlace),
         head: Head,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<PostedSlot> {
+        self.chosen = None;
         let tail = self.receiver.report_tail() as u32;
-        let link = &mut self.links[self.active];
+        let link = &mut self.links[on];
         self.sender
             .write_packet(Wire { node, link }, tail, place, head, len, fill)
     }
@@ -133,10 +205,15 @@ impl Endpoint {
     /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send
     /// queue has no room.
     pub(super) fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
-        let link = &mut self.links[self.active];
-        if link.control.held() + 1 >= DEPTH || !self.sender.is_coalescing() {
+        let Some(len) = self.sender.coalesced() else {
+            return Ok(None);
+        };
+        let on = self.choose(node, len);
+        let link = &mut self.links[on];
+        if link.control.held() + 1 >= DEPTH {
             return Ok(None);
         }
+        self.chosen = None;
         let tail = self.receiver.report_tail() as u32;
         self.sender
             .write_coalesced(Wire { node, link }, tail)
@@ -145,18 +222,18 @@ impl Endpoint {
 
     /// Writes the head pointer of a packet whose data has been written. False: none is due.
     pub(super) fn write_head_pointer(&mut self, node: &mut dyn Node) -> Result<bool> {
-        let link = &mut self.links[self.active];
+        let link = &mut self.links[self.home];
         self.sender.write_head_pointer(Wire { node, link })
     }
 
     /// Writes the tail to the peer, unless the send queue has no room for it now or the connection
     /// does not allow it.
     pub(super) fn write_tail(&mut self, node: &mut dyn Node, signaled: bool) -> Result<()> {
-        let has_room = self.link().control.has_room();
+        let has_room = self.home().control.has_room();
         if !self.connection.may_write() || !has_room || !self.has_rings() {
             return Ok(());
         }
-        let link = &mut self.links[self.active];
+        let link = &mut self.links[self.home];
         let to = self.sender.remote_tail(link);
         let note = Note::Ring(self.sender.last());
         self.receiver
@@ -165,8 +242,29 @@ impl Endpoint {
 
     /// Reads the tail that the peer has written to memory. False: it is impossible.
     pub(super) fn read_tail(&mut self) -> bool {
-        // Where bytes are placed in any order the tail comes as an immediate.
-        self.link().by_completion() || self.sender.heard_tail(self.receiver.tail_in_memory())
+        match self.receiver.tail_in_memory() {
+            Some(tail) => self.sender.heard_tail(tail),
+            None => true,
+        }
+    }
+
+    /// Asks each link for a completion whose requests no expected completion reports: the schedule
+    /// may have left the link, and a slot of the ring waits for its writes.
+    #[cold]
+    pub(super) fn ask_for_reports(&mut self, node: &mut dyn Node) -> Result<()> {
+        let note = Note::Ring(self.sender.last());
+        for link in &mut self.links {
+            let control = &link.control;
+            if control.has_unreported() && !control.awaits() && control.has_room() {
+                let to = self.sender.remote_memory(link);
+                let nothing = Operation::Write {
+                    to,
+                    immediate: None,
+                };
+                link.control.post(node, nothing, &[], false, true, note)?;
+            }
+        }
+        Ok(())
     }
 
     /// Destroys the queue pairs and deregisters the memory.

@@ -1,16 +1,22 @@
 //! The messages of the handshake, which ranks exchange out of band.
 
-use device::Address;
+use device::{Address, LinkLayer};
 
 use super::config::Config;
+use super::pairing::Network;
 use super::rail_set::RailSet;
 
 /// The version of the ring's layout and of these messages.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// Bits of the flags of a hello.
 const READY: u8 = 1;
 const RINGS: u8 = 2;
+const SHARED: u8 = 4;
+
+/// Bits of the flags of one rail in a hello.
+const ETHERNET: u8 = 1;
+const BY_COMPLETION: u8 = 2;
 
 /// A message of the handshake.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,11 +37,13 @@ pub(super) struct Hello {
     pub ready: bool,
     /// This end has memory for rings. Unless both ends have it, packets travel as messages.
     pub rings: bool,
+    /// This end sends transfers through the queue pairs of packets, where that is possible.
+    pub shared: bool,
     /// Messages that may come to this end before it grants more.
     pub credits: u32,
     /// The address of the memory that the peer writes to: the same on every rail.
     pub address: u64,
-    /// One entry for each rail of the connection, in ascending order of rails.
+    /// One entry for each rail of this end, in ascending order of rails.
     pub links: Vec<LinkAddress>,
 }
 
@@ -43,6 +51,13 @@ pub(super) struct Hello {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LinkAddress {
     pub rail: usize,
+    pub network: Network,
+    /// Only a completion tells that a write to this end is whole.
+    pub by_completion: bool,
+    /// Bytes per second, an estimate.
+    pub bandwidth: u64,
+    /// Nanoseconds, an estimate.
+    pub latency_ns: u32,
     /// The key of the memory that the peer writes to.
     pub rkey: u32,
     pub control: Address,
@@ -51,7 +66,9 @@ pub(super) struct LinkAddress {
 
 impl Hello {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        let flags = (u8::from(self.ready) * READY) | (u8::from(self.rings) * RINGS);
+        let flags = (u8::from(self.ready) * READY)
+            | (u8::from(self.rings) * RINGS)
+            | (u8::from(self.shared) * SHARED);
         let rails = self.links.iter();
         let rails = rails.fold(RailSet::default(), |set, link| set.with(link.rail));
         bytes.extend([self.config.design.number(), flags, rails.mask()]);
@@ -61,6 +78,12 @@ impl Hello {
         bytes.extend(self.address.to_le_bytes());
         bytes.extend(self.credits.to_le_bytes());
         for link in &self.links {
+            let ethernet = link.network.link_layer == LinkLayer::Ethernet;
+            let by_completion = u8::from(link.by_completion) * BY_COMPLETION;
+            bytes.push(u8::from(ethernet) * ETHERNET | by_completion);
+            bytes.extend(link.network.subnet.to_le_bytes());
+            bytes.extend(link.bandwidth.to_le_bytes());
+            bytes.extend(link.latency_ns.to_le_bytes());
             bytes.extend(link.rkey.to_le_bytes());
             for address in [link.control, link.bulk] {
                 bytes.extend(address.port.to_le_bytes());
@@ -92,8 +115,19 @@ impl Hello {
         let address = u64::from_le_bytes(take(bytes)?);
         let credits = u32::from_le_bytes(take(bytes)?);
         let mut link = |rail| -> Result<LinkAddress, String> {
+            let flags = u8::from_le_bytes(take(bytes)?);
             Ok(LinkAddress {
                 rail,
+                network: Network {
+                    link_layer: match flags & ETHERNET {
+                        0 => LinkLayer::InfiniBand,
+                        _ => LinkLayer::Ethernet,
+                    },
+                    subnet: u64::from_le_bytes(take(bytes)?),
+                },
+                by_completion: flags & BY_COMPLETION != 0,
+                bandwidth: u64::from_le_bytes(take(bytes)?),
+                latency_ns: u32::from_le_bytes(take(bytes)?),
                 rkey: u32::from_le_bytes(take(bytes)?),
                 control: queue_pair(bytes)?,
                 bulk: queue_pair(bytes)?,
@@ -103,6 +137,7 @@ impl Hello {
             config: *ours,
             ready: flags & READY != 0,
             rings: flags & RINGS != 0,
+            shared: flags & SHARED != 0,
             credits,
             address,
             links: rails.iter().map(&mut link).collect::<Result<_, _>>()?,
@@ -111,7 +146,7 @@ impl Hello {
 }
 
 impl HandshakeMessage {
-    /// The bytes that travel. A hello over one rail has 77.
+    /// The bytes that travel. A hello over one rail has 98.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {
@@ -175,6 +210,13 @@ mod tests {
         let address = |port, qp| Address { port, qp };
         let link = |&rail: &usize| LinkAddress {
             rail,
+            network: Network {
+                link_layer: [LinkLayer::InfiniBand, LinkLayer::Ethernet][rail % 2],
+                subnet: u64::MAX - rail as u64,
+            },
+            by_completion: rail == 3,
+            bandwidth: 1 << 40,
+            latency_ns: 1000,
             rkey: u32::MAX - rail as u32,
             control: address(u128::MAX - 3, 17),
             bulk: address(rail as u128, u32::MAX),
@@ -183,6 +225,7 @@ mod tests {
             config: Config::default(),
             ready: true,
             rings: false,
+            shared: true,
             credits: 5,
             address: 1 << 60,
             links: rails.iter().map(link).collect(),
@@ -226,6 +269,6 @@ mod tests {
     #[test]
     fn a_hello_over_one_rail_has_the_length_that_figures_were_taken_with() {
         let hello = HandshakeMessage::Hello(Box::new(hello(&[0])));
-        assert_eq!(hello.encode().len(), 77);
+        assert_eq!(hello.encode().len(), 98);
     }
 }

@@ -1,5 +1,6 @@
 //! The receiver's account of the slots of a ring: where the next packet will be.
 
+use super::known::Known;
 use super::layout::{
     Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, padded, subpacket,
 };
@@ -20,9 +21,9 @@ pub(super) struct Inbound {
     /// The tail is due when one part in `credit` of a size class has been consumed.
     credit: u32,
     tail_due: bool,
-    /// The number of packets that completions have reported, where only completions tell that a
+    /// The packets that completions have reported, where only completions of some rail tell that a
     /// packet is whole.
-    reported: Option<u64>,
+    known: Option<Known>,
     /// The packet to read next, if it is not the first of its slot.
     within: Option<Coalesced>,
 }
@@ -52,6 +53,8 @@ pub(super) struct Arrived {
 pub(super) type Nonsense = String;
 
 impl Inbound {
+    /// The slots of a ring at offset `base` of its block. `by_completion`: of packets of some rail
+    /// only a completion tells that they are whole.
     pub(super) fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
         Inbound {
             layout,
@@ -61,7 +64,7 @@ impl Inbound {
             since: [0; SIZE_CLASSES],
             credit: credit.max(1) as u32,
             tail_due: false,
-            reported: by_completion.then_some(0),
+            known: by_completion.then(|| Known::new(layout.slots())),
             within: None,
         }
     }
@@ -71,10 +74,19 @@ impl Inbound {
         self.consumed
     }
 
-    /// A completion reports that one more packet is whole.
-    pub(super) fn completion(&mut self) {
-        if let Some(reported) = &mut self.reported {
-            *reported += 1;
+    /// A completion reports that the packet with this number, of which `lower` has the lower bits,
+    /// is whole.
+    pub(super) fn completion(&mut self, lower: u32) -> Result<(), Nonsense> {
+        let consumed = self.consumed;
+        let Some(known) = &mut self.known else {
+            return Err("a completion for a packet that needs none".into());
+        };
+        match known.insert(lower, consumed) {
+            true => Ok(()),
+            false => Err(format!(
+                "a completion for packet {lower} (its lower bits) where {} is the next",
+                consumed + 1
+            )),
         }
     }
 
@@ -103,9 +115,6 @@ impl Inbound {
         if self.within.is_some() {
             return self.next_within(block);
         }
-        if self.reported == Some(self.consumed) {
-            return Ok(None);
-        }
         let expected = self.consumed + 1;
         for (number, class) in self.layout.classes().iter().enumerate() {
             let slot = self.next[number];
@@ -118,12 +127,29 @@ impl Inbound {
                 return self.open(block, place).map(Some);
             }
         }
-        match self.reported {
+        match &self.known {
             None => self.check_nothing(block, expected),
-            Some(reported) => Err(format!(
-                "completions report {reported} packets, but packet {expected} is not there"
-            )),
+            Some(known) if known.contains(expected) => self.poll_reported(block, expected),
+            Some(_) => Ok(None),
         }
+    }
+
+    /// The packet `expected`, which a completion has reported as whole. Its flag is inverted.
+    fn poll_reported(&mut self, block: &Block, expected: u64) -> Result<Option<Arrived>, Nonsense> {
+        for (number, class) in self.layout.classes().iter().enumerate() {
+            let slot = self.next[number];
+            let end = self.base + class.end(slot);
+            if block.load(end - WORD) == !expected {
+                let place = SlotPlace {
+                    class: number,
+                    slot,
+                };
+                return self.open(block, place).map(Some);
+            }
+        }
+        Err(format!(
+            "a completion reports packet {expected}, but the packet is not there"
+        ))
     }
 
     /// Checks that no flag is further ahead than the ring is long.
@@ -213,6 +239,9 @@ impl Inbound {
         if let Some(place) = arrived.slot {
             let class = &self.layout.classes()[place.class];
             self.consumed += 1;
+            if let Some(known) = &mut self.known {
+                known.remove(self.consumed);
+            }
             self.next[place.class] = class.after(place.slot);
             self.since[place.class] += 1;
             self.tail_due |= self.since[place.class] * self.credit >= class.count;
@@ -225,9 +254,9 @@ mod tests {
     use super::super::config::Config;
     use super::*;
 
-    /// Writes packet `sequence`, without a body, where the ring of `layout` has slot `slot` of the
+    /// Writes a packet with this flag, without a body, where the ring of `layout` has slot `slot` of the
     /// small class.
-    fn write(block: &Block, layout: &Layout, slot: u32, sequence: u64) {
+    fn write(block: &Block, layout: &Layout, slot: u32, flag: u64) {
         let info = SlotInfo {
             content: SlotContent::Packet,
             len: 0,
@@ -235,7 +264,7 @@ mod tests {
         };
         let end = layout.classes()[0].end(slot);
         block.store(end - 2 * WORD, info.encode());
-        block.store(end - WORD, sequence);
+        block.store(end - WORD, flag);
     }
 
     #[test]
@@ -260,12 +289,33 @@ mod tests {
         let layout = Layout::of(&Config::default());
         let block = Block::new(layout.bytes);
         let mut inbound = Inbound::new(layout, 0, 4, true);
-        write(&block, &layout, 0, 1);
+        write(&block, &layout, 0, !1);
         assert!(inbound.poll(&block).unwrap().is_none());
-        inbound.completion();
+        inbound.completion(1).unwrap();
+        inbound.completion(1).unwrap();
         let arrived = inbound.poll(&block).unwrap().unwrap();
         inbound.consume(arrived);
-        inbound.completion();
+        inbound.completion(1).unwrap();
+        assert!(inbound.poll(&block).unwrap().is_none(), "consumed already");
+        inbound.completion(2).unwrap();
         assert!(inbound.poll(&block).is_err(), "the second is not there");
+        let far = layout.slots() as u32 + 2;
+        assert!(inbound.completion(far).is_err(), "beyond the ring");
+    }
+
+    #[test]
+    fn packets_of_ordered_and_unordered_rails_are_consumed_in_their_order() {
+        let layout = Layout::of(&Config::default());
+        let block = Block::new(layout.bytes);
+        let mut inbound = Inbound::new(layout, 0, 4, true);
+        write(&block, &layout, 1, 2);
+        write(&block, &layout, 0, !1);
+        assert!(inbound.poll(&block).unwrap().is_none());
+        inbound.completion(1).unwrap();
+        for _ in 0..2 {
+            let arrived = inbound.poll(&block).unwrap().unwrap();
+            inbound.consume(arrived);
+        }
+        assert_eq!(inbound.consumed(), 2);
     }
 }

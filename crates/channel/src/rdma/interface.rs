@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::bulk::Direction;
+use super::transfer::Direction;
 use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
@@ -36,7 +36,7 @@ impl Transport for Rdma {
             zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
-            rails: self.rails_in_use().iter().count(),
+            rails: self.in_use.len(),
             cost: CostHints {
                 latency_ns: 1500,
                 read_answer_ns: if by_processor { INTERRUPT_NS } else { 0 },
@@ -69,8 +69,11 @@ impl Transport for Rdma {
         }
         if packets > 0 {
             self.probes.rest();
-        } else if self.attention.receives_due > 0 {
-            self.post_due()?;
+        } else {
+            self.attention.idle_polls = self.attention.idle_polls.wrapping_add(1);
+            if self.attention.receives_due > 0 {
+                self.post_due()?;
+            }
         }
         let attention = &mut self.attention;
         attention.polls = attention.polls.wrapping_add(1);

@@ -1,22 +1,38 @@
-//! A link: the queue pairs of an endpoint on one rail.
+//! A link: the queue pairs of an endpoint on one rail of each end.
 
 use device::{Cq, Node, Operation, Remote, Srq};
 
 use super::handshake::LinkAddress;
+use super::pairing::Network;
 use super::qp_link::{Note, QpLink, QpRole, Queues};
 use super::rail::Rail;
 use crate::Result;
 
-/// The connection to one peer over one rail.
+/// Notices of one peer that are expected at once, at most, in the receive queue for packets.
+pub(super) const SHARED_NOTICES: usize = 256;
+
+/// The connection to one peer over one rail of each end.
 pub(super) struct Link {
+    /// The position of the link in its endpoint.
+    index: usize,
     rail: usize,
+    network: Network,
+    /// Only a completion tells that a write to this rank is whole.
     by_completion: bool,
     /// For packets, tails and grants.
     pub control: QpLink,
     /// For zero-copy transfers, so that a short packet never waits behind one.
     pub bulk: QpLink,
-    /// The key, on this rail, of the peer's memory for this rank.
-    remote_key: u32,
+    /// Both ends post their transfers to `control`.
+    shares_control: bool,
+    /// The receives without memory for the notices of a peer that posts its transfers to the queue
+    /// pair of packets. None: notices come to the bulk queue pair.
+    pub shared_notices: Option<SharedNotices>,
+    /// The number of the pool, on this rail, that receives the peer's messages if this end has no
+    /// memory for rings.
+    pub pool: usize,
+    /// The peer's end of the link.
+    peer: PeerEnd,
     /// Receives without memory that writes of the peer have used up.
     pub receives_due: u32,
     /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the
@@ -24,27 +40,44 @@ pub(super) struct Link {
     pub probed: Option<u64>,
 }
 
+/// The peer's end of a link, known from its hello.
+#[derive(Default)]
+struct PeerEnd {
+    rail: usize,
+    /// The key, on the peer's rail, of the peer's memory for this rank.
+    key: u32,
+    by_completion: bool,
+}
+
+/// Receives for notices in the receive queue of a queue pair for packets.
+#[derive(Default)]
+pub(super) struct SharedNotices {
+    posted: usize,
+    expected: usize,
+}
+
 /// The queues of a link.
 pub(super) struct LinkQueues {
     pub cq: Cq,
     /// The receive queue for packets: a pool, or a private queue of `receives`.
-    pub pool: Option<Srq>,
+    pub pool: Option<(usize, Srq)>,
     pub receives: usize,
     /// The receive queue for notices.
     pub notices: Srq,
 }
 
 impl Link {
-    /// Creates the queue pairs to `peer` on `rail`.
+    /// Creates the queue pairs to `peer` on `rail`, as link `index` of the endpoint.
     pub(super) fn open(
         node: &mut dyn Node,
         rail: &Rail,
         peer: usize,
+        index: usize,
         queues: &LinkQueues,
     ) -> Result<Link> {
         let packets = Queues {
             cq: queues.cq,
-            srq: queues.pool,
+            srq: queues.pool.map(|(_, srq)| srq),
             receives: queues.receives,
         };
         let notices = Queues {
@@ -52,27 +85,98 @@ impl Link {
             srq: Some(queues.notices),
             receives: 0,
         };
-        let index = rail.index();
+        let mut open = |role, queues| QpLink::open(node, rail, peer, role, queues);
         Ok(Link {
-            rail: index,
+            index,
+            rail: rail.index(),
+            network: rail.network(),
             by_completion: rail.by_completion(),
-            control: QpLink::open(node, index, peer, QpRole::Control, packets)?,
-            bulk: QpLink::open(node, index, peer, QpRole::Bulk, notices)?,
-            remote_key: 0,
+            control: open(QpRole::Control, packets)?,
+            bulk: open(QpRole::Bulk, notices)?,
+            shares_control: false,
+            shared_notices: None,
+            pool: queues.pool.map_or(0, |(pool, _)| pool),
+            peer: PeerEnd::default(),
             receives_due: 0,
             probed: None,
         })
     }
 
+    /// The position of the link in its endpoint.
+    #[inline(always)]
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Gives the link another position, before anything is posted.
+    pub(super) fn renumber(&mut self, index: usize) {
+        self.index = index;
+    }
+
+    /// The number of this rank's rail.
     #[inline(always)]
     pub(super) fn rail(&self) -> usize {
         self.rail
     }
 
-    /// Only a completion tells that a write over this link is whole.
+    /// The number of the peer's rail, as the peer counts.
+    #[inline(always)]
+    pub(super) fn peer_rail(&self) -> usize {
+        self.peer.rail
+    }
+
+    pub(super) fn network(&self) -> Network {
+        self.network
+    }
+
+    /// Only a completion tells that a write to this rank over this link is whole.
     #[inline(always)]
     pub(super) fn by_completion(&self) -> bool {
         self.by_completion
+    }
+
+    /// Only a completion tells the peer that a write over this link is whole.
+    #[inline(always)]
+    pub(super) fn peer_by_completion(&self) -> bool {
+        self.peer.by_completion
+    }
+
+    /// From now on both ends post their transfers to the queue pair of packets.
+    pub(super) fn share_control(&mut self) {
+        self.shares_control = true;
+        self.shared_notices = Some(SharedNotices::default());
+    }
+
+    /// The queue pair for transfers.
+    #[inline(always)]
+    pub(super) fn transfers(&mut self) -> &mut QpLink {
+        match self.shares_control {
+            true => &mut self.control,
+            false => &mut self.bulk,
+        }
+    }
+
+    /// Reserves a posted receive for a notice of a peer that posts its transfers to the queue pair
+    /// of packets. False: no more are possible.
+    pub(super) fn reserve_shared_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
+        let Some(notices) = &mut self.shared_notices else {
+            unreachable!("notices of this peer come to the bulk queue pair");
+        };
+        if notices.expected == SHARED_NOTICES {
+            return Ok(false);
+        }
+        notices.expected += 1;
+        if notices.expected > notices.posted {
+            notices.posted += 1;
+            self.control.post_receive(node)?;
+        }
+        Ok(true)
+    }
+
+    /// A shared notice is no longer expected. Its receive stays for the next one.
+    pub(super) fn release_shared_notice(&mut self) {
+        let notices = self.shared_notices.as_mut();
+        notices.expect("a shared notice was reserved").expected -= 1;
     }
 
     pub(super) fn queue_pair_mut(&mut self, role: QpRole) -> &mut QpLink {
@@ -83,9 +187,19 @@ impl Link {
     }
 
     /// This link's part of a hello. `rkey` is the key of this rank's memory for the peer.
-    pub(super) fn address(&self, node: &mut dyn Node, rkey: u32) -> Result<LinkAddress> {
+    pub(super) fn address(
+        &self,
+        node: &mut dyn Node,
+        rail: &Rail,
+        rkey: u32,
+    ) -> Result<LinkAddress> {
+        let traits = rail.traits();
         Ok(LinkAddress {
             rail: self.rail,
+            network: self.network,
+            by_completion: self.by_completion,
+            bandwidth: traits.bandwidth,
+            latency_ns: traits.latency_ns.try_into().unwrap_or(u32::MAX),
             rkey,
             control: self.control.address(node)?,
             bulk: self.bulk.address(node)?,
@@ -97,7 +211,11 @@ impl Link {
         let device = node.rail(self.rail);
         device.connect(self.control.qp(), Some(peer.control))?;
         device.connect(self.bulk.qp(), Some(peer.bulk))?;
-        self.remote_key = peer.rkey;
+        self.peer = PeerEnd {
+            rail: peer.rail,
+            key: peer.rkey,
+            by_completion: peer.by_completion,
+        };
         Ok(())
     }
 
@@ -117,7 +235,7 @@ impl Link {
     pub(super) fn remote(&self, address: u64) -> Remote {
         Remote {
             address,
-            rkey: self.remote_key,
+            rkey: self.peer.key,
         }
     }
 
@@ -136,7 +254,8 @@ impl Link {
             immediate: Some(grant),
         };
         self.control
-            .post(node, operation, &[], false, true, Note::Grant)
+            .post(node, operation, &[], false, true, Note::Grant)?;
+        Ok(())
     }
 
     /// Every posted request is known to be complete.

@@ -20,7 +20,7 @@ impl Rdma {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
-        let in_use = self.rails_in_use();
+        let in_use = self.in_use;
         let node = &mut *self.node;
         let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
         if buffers.is_exhausted() || !self.endpoints.of(to).may_send_message() {
@@ -51,7 +51,7 @@ impl Rdma {
         for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
             buffers.memory.block.store(at, word);
         }
-        let link = endpoint.link_mut();
+        let link = endpoint.home_mut();
         let local: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
         let operation = Operation::Send { immediate: None };
         let inline = link.control.takes_inline(end - start);
@@ -124,9 +124,10 @@ impl Rdma {
         charges.charge(&mut **node, Effort::Receive);
         endpoint.credits.accept(grant);
         endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
+        let pool = endpoint.link_on(rail).pool;
         let window = &mut endpoint.credits.window;
         if let MessagePlace::Pool(_) = place {
-            let pool = rails[rail].pool_mut(endpoint.pool);
+            let pool = rails[rail].pool_mut(pool);
             window.resize(pool.resize(window.size()));
         }
         endpoint.receiver.consume_message();
@@ -154,14 +155,14 @@ impl Rdma {
             let endpoint = endpoints.of(to);
             let owes = endpoint.credits.window.owes() && !endpoint.connection.has_said_bye();
             let may_write = endpoint.connection.may_write();
-            if owes && !(may_write && endpoint.link().control.has_room()) {
+            if owes && !(may_write && endpoint.home().control.has_room()) {
                 return true;
             }
             endpoint.credits.window.listed = false;
             if owes && result.is_ok() {
                 charges.charge(&mut **node, Effort::Control);
                 let grant = endpoint.credits.window.tell_alone();
-                result = endpoint.link_mut().send_grant(&mut **node, grant);
+                result = endpoint.home_mut().send_grant(&mut **node, grant);
             }
             false
         });

@@ -12,7 +12,8 @@
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
 //! [`Rdma`] is a composition of machines with private state:
-//! - `rail`: a device port with its queues and registrations; `rails`: the choice of rails;
+//! - `rail`: a device port with its queues and registrations; `pairing`: the links between the
+//!   rails of two hosts; `schedule`: the choice of links for packets and transfers;
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `bulk`: the account of zero-copy transfers;
@@ -38,24 +39,29 @@ mod connection;
 mod credit;
 mod endpoint;
 mod handshake;
+mod in_flight;
 mod inbound;
 mod interface;
+mod known;
 mod layout;
 mod link;
 mod messages;
+mod notice;
 mod outbound;
 mod packet_write;
+mod pairing;
 mod pool;
 mod probe;
 mod put;
 mod qp_link;
 mod rail;
 mod rail_set;
-mod rails;
 mod registered;
 mod ring_receiver;
 mod ring_sender;
+mod schedule;
 mod srq_path;
+mod transfer;
 mod transfers;
 mod wr_id;
 
@@ -69,10 +75,9 @@ use endpoint::{Endpoint, Endpoints};
 use layout::Layout;
 pub use packet_write::PacketWrite;
 use probe::Probes;
-use put::{PACKET, TAILS, TOO_MANY};
+use put::{TAILS, TOO_MANY};
 use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
-use rails::RailAssignment;
 use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -97,7 +102,8 @@ pub struct Rdma {
     config: Config,
     layout: Layout,
     rails: Box<[Rail]>,
-    policy: RailAssignment,
+    /// The rails that endpoints use.
+    in_use: RailSet,
     /// Packets may arrive that only completions report.
     by_completion: bool,
     endpoints: Endpoints,
@@ -125,21 +131,18 @@ struct Attention {
     receives_due: u32,
     /// The next poll covers everything.
     all: bool,
+    /// Polls of the rings that found nothing.
+    idle_polls: u32,
+    /// The time of the last poll of completions while transfers over several rails are under way,
+    /// in nanoseconds.
+    polled_at: u64,
+    /// Completions are polled continuously, so that they are found soon after they come.
+    is_fresh: bool,
 }
 
 impl Rdma {
     /// The transport of rank `rank` of `ranks` ranks, over the rails of `node`.
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        Rdma::attach_with(node, rank, ranks, config, RailAssignment::First)
-    }
-
-    fn attach_with(
-        node: Box<dyn Node>,
-        rank: usize,
-        ranks: usize,
-        config: Config,
-        policy: RailAssignment,
-    ) -> Result<Rdma> {
         let mut node = device::with_immediates(node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
@@ -148,7 +151,11 @@ impl Rdma {
             .into());
         }
         let count = node.rails().min(MAX_RAILS);
-        let in_use = policy.in_use(count);
+        let in_use = RailSet::below(match config.design {
+            Design::ZeroCopy => count.min(config.rails.most.max(1)),
+            // The other designs are those of one rail.
+            _ => 1,
+        });
         let rails: Box<[Rail]> = (0..count)
             .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
             .collect::<Result<_>>()?;
@@ -157,7 +164,7 @@ impl Rdma {
             layout: Layout::of(&config),
             by_completion: in_use.iter().any(|rail| rails[rail].by_completion()),
             rails,
-            policy,
+            in_use,
             endpoints: Endpoints::new(ranks),
             rings: 0,
             bulk: BulkEngine::default(),
@@ -186,16 +193,6 @@ impl Rdma {
         &mut *self.node
     }
 
-    /// The rail of the endpoint to `peer`.
-    fn rail_for(&self, peer: usize) -> usize {
-        self.policy.rail_for(self.rank, peer, self.rails.len())
-    }
-
-    /// The rails that endpoints of this rank may use.
-    fn rails_in_use(&self) -> RailSet {
-        self.policy.in_use(self.rails.len())
-    }
-
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
     /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
@@ -209,7 +206,7 @@ impl Rdma {
 
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
     pub fn needs_processors(&self) -> bool {
-        let mut in_use = self.rails_in_use().iter();
+        let mut in_use = self.in_use.iter();
         in_use.any(|rail| self.rails[rail].by_processor())
     }
 
@@ -268,7 +265,7 @@ impl Rdma {
     fn attend_to_all(&mut self) -> Result<()> {
         self.attention.all = false;
         self.listen()?;
-        self.poll()
+        self.poll_all()
     }
 
     /// Takes packets of one peer out of its ring.

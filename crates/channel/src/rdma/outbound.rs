@@ -1,13 +1,12 @@
 //! The sender's account of the slots of a ring.
 //!
-//! Invariant: a slot is written again only once the receiver has consumed its last
-//! packet *and* the write of that packet has completed. Until then the device may still read the
-//! slot.
+//! Invariant: a slot is written again only once the receiver has consumed its last packet *and*
+//! every posted write of that packet has completed. Until then a device may still read the slot.
+//! Writes complete in order on one link, but in any order on several: `in_flight` keeps them apart.
 
+use super::in_flight::InFlight;
 use super::layout::{Layout, SIZE_CLASSES};
-
-/// The bits of a tail that travel.
-pub(super) const TAIL_BITS: u32 = u32::MAX >> 1;
+use super::put::NUMBER_BITS;
 
 /// A slot of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +24,7 @@ pub(super) struct Outbound {
     last: u64,
     /// The receiver has consumed every packet up to this one.
     tail: u64,
-    /// The writes of every packet up to this one have completed.
-    completed: u64,
+    in_flight: InFlight,
     classes: [ClassSlots; SIZE_CLASSES],
 }
 
@@ -37,6 +35,8 @@ struct ClassSlots {
     next: u32,
     /// The sequence number of the last packet in each slot.
     packets: Box<[u64]>,
+    /// The link that carried the packet in each slot.
+    links: Box<[u8]>,
     since_signal: u32,
 }
 
@@ -56,12 +56,13 @@ impl Outbound {
         let mut classes: [ClassSlots; SIZE_CLASSES] = Default::default();
         for (slots, class) in classes.iter_mut().zip(layout.classes()) {
             slots.packets = vec![0; class.count as usize].into();
+            slots.links = vec![0; class.count as usize].into();
         }
         Outbound {
             layout,
             last: 0,
             tail: 0,
-            completed: 0,
+            in_flight: InFlight::default(),
             classes,
         }
     }
@@ -81,7 +82,7 @@ impl Outbound {
     /// The smallest free slot that takes a body of `len` bytes. The slot stays free.
     #[inline(always)]
     pub(super) fn find(&self, len: usize) -> Option<SlotPlace> {
-        let free = self.tail.min(self.completed);
+        let free = self.tail.min(self.in_flight.completed());
         let classes = self.layout.classes().iter().zip(&self.classes).enumerate();
         for (number, (class, slots)) in classes {
             if len <= class.body() && slots.packets[slots.next as usize] <= free {
@@ -99,18 +100,20 @@ impl Outbound {
     pub(super) fn fits_well(&self, len: usize) -> bool {
         let classes = self.layout.classes().iter().zip(&self.classes);
         let mut fits = classes.filter(|(class, _)| len <= class.body());
-        let free = self.tail.min(self.completed);
+        let free = self.tail.min(self.in_flight.completed());
         fits.next()
             .is_some_and(|(_, slots)| slots.packets[slots.next as usize] <= free)
     }
 
-    /// Claims a free slot, which `find` has returned, for the next packet.
+    /// Claims a free slot, which `find` has returned, for the next packet, which `link` carries.
     #[inline(always)]
-    pub(super) fn claim(&mut self, place: SlotPlace) -> ClaimedSlot {
+    pub(super) fn claim(&mut self, place: SlotPlace, link: usize) -> ClaimedSlot {
         let class = &self.layout.classes()[place.class];
         let slots = &mut self.classes[place.class];
         self.last += 1;
         slots.packets[place.slot as usize] = self.last;
+        slots.links[place.slot as usize] = link as u8;
+        self.in_flight.posted(link, self.last);
         slots.next = class.after(place.slot);
         slots.since_signal += 1;
         let signaled = slots.since_signal * 4 >= class.count;
@@ -128,20 +131,25 @@ impl Outbound {
     /// False: that is impossible.
     #[inline(always)]
     pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
-        let ahead = lower.wrapping_sub(self.tail as u32) & TAIL_BITS;
+        let ahead = lower.wrapping_sub(self.tail as u32) & NUMBER_BITS;
         let consumed = self.tail + u64::from(ahead);
         // The tail in memory may be older than one that came with a packet.
-        let old = ahead > TAIL_BITS / 2;
+        let old = ahead > NUMBER_BITS / 2;
         if !old && consumed <= self.last {
             self.tail = consumed;
         }
         old || consumed <= self.last
     }
 
-    /// The writes of every packet up to `sequence` have completed.
+    /// The writes that `link` carried of every packet up to `sequence` have completed.
     #[inline(always)]
-    pub(super) fn heard_completed(&mut self, sequence: u64) {
-        self.completed = self.completed.max(sequence);
+    pub(super) fn heard_completed(&mut self, link: usize, sequence: u64) {
+        self.in_flight.completed_on(link, sequence);
+    }
+
+    /// The receiver has consumed every packet up to this one, as far as is known.
+    pub(super) fn tail(&self) -> u64 {
+        self.tail
     }
 }
 
@@ -158,16 +166,16 @@ mod tests {
         let large = layout.classes()[2].count as u64;
         for sequence in 1..=large {
             let place = out.find(most).unwrap();
-            assert_eq!(out.claim(place).sequence, sequence);
+            assert_eq!(out.claim(place, 0).sequence, sequence);
         }
         assert_eq!(out.find(most), None);
         // A short packet still finds room in the small class.
         assert_eq!(out.find(10), Some(SlotPlace { class: 0, slot: 0 }));
         assert!(out.heard_tail(1));
         assert_eq!(out.find(most), None);
-        out.heard_completed(4);
+        out.heard_completed(0, 4);
         assert_eq!(out.find(most), Some(SlotPlace { class: 2, slot: 0 }));
-        out.claim(out.find(most).unwrap());
+        out.claim(out.find(most).unwrap(), 0);
         assert_eq!(out.find(most), None);
         assert!(out.heard_tail(0), "an old tail");
         assert!(!out.heard_tail(1000), "an impossible tail");

@@ -58,23 +58,23 @@ impl Rdma {
             return Ok(());
         };
         let to = self.endpoints.known()[turn];
-        let probed = self.endpoints.of(to).link().probed;
+        let probed = self.endpoints.of(to).home().probed;
         if probed.is_some_and(|probed| now > probed + ANSWER) {
             // After a long time of computing the answer may be here already.
             self.poll()?;
             let endpoint = self.endpoints.of(to);
-            let link = endpoint.link();
+            let link = endpoint.home();
             if link.probed.is_some() && !endpoint.connection.has_said_bye() {
                 let rail = link.rail();
                 return Err(self.lost(to, rail, Status::RetryExceeded));
             }
         }
         let endpoint = self.endpoints.of(to);
-        let answered = self.rails[endpoint.link().rail()].answered();
-        let memory = endpoint.sender.remote_memory(endpoint.link());
+        let answered = self.rails[endpoint.home().rail()].answered();
+        let memory = endpoint.sender.remote_memory(endpoint.home());
         let note = Note::Ring(endpoint.sender.last());
         let may_write = endpoint.connection.may_write();
-        let link = endpoint.link_mut();
+        let link = endpoint.home_mut();
         // An expected completion would report the loss of the path.
         let is_quiet = match answered {
             true => !link.control.awaits() && !link.bulk.awaits(),
@@ -92,7 +92,8 @@ impl Rdma {
         };
         link.probed = (!answered).then_some(now);
         link.control
-            .post(&mut *self.node, operation, &[], false, true, note)
+            .post(&mut *self.node, operation, &[], false, true, note)?;
+        Ok(())
     }
 }
 

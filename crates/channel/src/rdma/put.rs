@@ -4,10 +4,15 @@ use super::outbound::SlotPlace;
 use super::{Rdma, broken};
 use crate::{Head, Put, Result};
 
-/// Immediates, where completions report writes. Clear: a packet is whole. Set: the other bits are
-/// the tail. A tail in memory would not do there: the bytes of two successive tails could be mixed.
-pub(super) const PACKET: u32 = 0;
-pub(super) const TAILS: u32 = !super::outbound::TAIL_BITS;
+/// The bits of a packet's number that travel in immediates and tails.
+pub(super) const NUMBER_BITS: u32 = u32::MAX >> 1;
+/// The bit of an immediate, where completions report writes, that tells a tail from the number of a
+/// packet that is whole. A tail in memory would not do there: the bytes of two successive tails
+/// could be mixed.
+pub(super) const TAILS: u32 = !NUMBER_BITS;
+
+/// Polls in vain after which earlier packets to a peer are no longer on their way.
+const IDLE: u32 = 8;
 
 pub(super) const TOO_MANY: &str = "it says that it has consumed packets that were not sent";
 
@@ -39,11 +44,12 @@ impl Rdma {
         if !self.is_clear(to)? {
             return Ok(Put::Full);
         }
-        let Some(place) = self.find(to, len)? else {
+        let on = self.choose(to, len);
+        let Some(place) = self.find(to, on, len)? else {
             return Ok(Put::Full);
         };
         let endpoint = self.endpoints.of(to);
-        let posted = endpoint.write_packet(&mut *self.node, place, head, len, fill)?;
+        let posted = endpoint.write_packet(&mut *self.node, (on, place), head, len, fill)?;
         self.attention.deferred += usize::from(posted.head_pointer_due);
         if self.attention.receives_due > 0 {
             self.post_due()?;
@@ -65,21 +71,39 @@ impl Rdma {
         Ok(self.endpoints.of(to).sender.is_clear())
     }
 
-    /// A free slot for a body of `len` bytes, and room for its write.
+    /// The position of the link for the next packet to `to`, of `len` bytes.
     #[inline(always)]
-    pub(super) fn find(&mut self, to: usize, len: usize) -> Result<Option<SlotPlace>> {
-        match self.endpoints.of(to).find(len) {
+    fn choose(&mut self, to: usize, len: usize) -> usize {
+        let endpoint = self.endpoints.of(to);
+        if let Some(schedule) = &mut endpoint.schedule {
+            if self.attention.idle_polls.wrapping_sub(endpoint.idle_polls) >= IDLE {
+                schedule.idle();
+            }
+            endpoint.idle_polls = self.attention.idle_polls;
+        }
+        endpoint.choose(&mut *self.node, len)
+    }
+
+    /// A free slot for a body of `len` bytes, and room for its write on link `on`.
+    #[inline(always)]
+    pub(super) fn find(&mut self, to: usize, on: usize, len: usize) -> Result<Option<SlotPlace>> {
+        match self.endpoints.of(to).find(on, len) {
             Some(place) => Ok(Some(place)),
-            None => self.find_again(to, len),
+            None => self.find_again(to, on, len),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn find_again(&mut self, to: usize, len: usize) -> Result<Option<SlotPlace>> {
+    fn find_again(&mut self, to: usize, on: usize, len: usize) -> Result<Option<SlotPlace>> {
         self.poll()?;
         self.read_tail(to)?;
-        Ok(self.endpoints.of(to).find(len))
+        let endpoint = self.endpoints.of(to);
+        let place = endpoint.find(on, len);
+        if place.is_none() && endpoint.schedule.is_some() {
+            endpoint.ask_for_reports(&mut *self.node)?;
+        }
+        Ok(place)
     }
 
     /// Reads the tail that a peer has written to memory.

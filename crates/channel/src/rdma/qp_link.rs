@@ -11,6 +11,7 @@ use device::{
     Address, Cq, Node, Operation, Qp, QpWanted, ReceiveQueue, Slice, Srq, Transport, Work,
 };
 
+use super::rail::{Rail, Reports};
 use super::wr_id::{Subject, WrId};
 use crate::Result;
 
@@ -47,14 +48,17 @@ pub(super) enum Note {
     Piece(PieceId),
 }
 
-/// The name of a posted piece of a bulk transfer.
+/// A posted piece of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PieceId {
-    /// The rail that carries the piece.
-    pub rail: usize,
+    /// The share of the transfer that the piece is part of.
+    pub share: usize,
     /// The number of the transfer.
     pub transfer: usize,
-    /// No piece of the transfer follows.
+    /// The first byte, and the number of bytes.
+    pub from: u64,
+    pub len: u32,
+    /// The last piece of its share: it carries the share's notice, if there is one.
     pub last: bool,
 }
 
@@ -68,6 +72,8 @@ pub(super) struct QpLink {
     since_signal: u32,
     /// For each expected completion: the number of requests that it reports, and its meaning.
     signals: VecDeque<(u32, Note)>,
+    /// The completions that the rail's devices will report.
+    reports: Reports,
 }
 
 /// The queues that a queue pair uses.
@@ -93,11 +99,12 @@ impl QpLink {
     /// Creates the queue pair of `role` to `peer` on `rail`.
     pub(super) fn open(
         node: &mut dyn Node,
-        rail: usize,
+        on: &Rail,
         peer: usize,
         role: QpRole,
         queues: Queues,
     ) -> Result<QpLink> {
+        let rail = on.index();
         let device = node.rail(rail);
         let inline = device.attributes().inline.min(INLINE);
         let wanted = QpWanted {
@@ -118,6 +125,7 @@ impl QpLink {
             held: 0,
             since_signal: 0,
             signals: VecDeque::new(),
+            reports: on.reports(),
         })
     }
 
@@ -173,10 +181,12 @@ impl QpLink {
             len <= self.inline,
             write.signaled,
             write.note,
-        )
+        )?;
+        Ok(())
     }
 
-    /// Posts a request. Its local memory must stay registered until the request completes.
+    /// Posts a request. Its local memory must stay registered until the request completes. True: a
+    /// completion reports the request.
     pub(super) fn post(
         &mut self,
         node: &mut dyn Node,
@@ -185,7 +195,7 @@ impl QpLink {
         inline: bool,
         signaled: bool,
         note: Note,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         assert!(self.has_room());
         let signaled = signaled || self.since_signal + 1 >= SIGNAL;
         let work = Work {
@@ -204,8 +214,9 @@ impl QpLink {
         if signaled {
             self.signals.push_back((self.since_signal, note));
             self.since_signal = 0;
+            self.reports.expect();
         }
-        Ok(())
+        Ok(signaled)
     }
 
     /// Takes account of a completion of the send queue. Returns its meaning.
@@ -214,6 +225,7 @@ impl QpLink {
         let (requests, note) =
             signal.expect("a device reports only completions that it was asked for");
         self.held -= requests;
+        self.reports.come(1);
         note
     }
 

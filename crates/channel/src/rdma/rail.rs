@@ -10,13 +10,18 @@
 //! - a queue pair's number means something on its own rail only.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use device::{Access, Cq, Device, Node, Placement, Qp, ReceiveQueue, Region, Srq};
 
+use super::handshake::LinkAddress;
 use super::layout::Layout;
+use super::pairing::Network;
 use super::pool::Pool;
 use super::qp_link::QpRole;
 use super::rail_set::KeyPair;
+use super::schedule::LinkTraits;
 use super::wr_id::{Subject, WrId};
 use crate::{Exposed, Result};
 
@@ -45,9 +50,49 @@ struct NoticeQueue {
     expected: usize,
 }
 
+/// The number of completions that the send queues of one rail will report. A rail that will report
+/// nothing need not be polled.
+///
+/// Every queue pair of the rail counts here. The rank that owns them runs in one thread at a time:
+/// no access is a read-modify-write.
+#[derive(Clone, Default)]
+pub(super) struct Reports(Arc<AtomicU32>);
+
+impl Reports {
+    /// One more completion is expected.
+    #[inline(always)]
+    pub(super) fn expect(&self) {
+        self.0.store(self.due() + 1, Ordering::Relaxed);
+    }
+
+    /// `count` expected completions have come, or will not come any more.
+    #[inline(always)]
+    pub(super) fn come(&self, count: u32) {
+        self.0.store(self.due() - count, Ordering::Relaxed);
+    }
+
+    /// The number of completions that are expected.
+    #[inline(always)]
+    fn due(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The properties of a rail that schedules depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RailTraits {
+    /// Bytes per second.
+    pub bandwidth: u64,
+    pub latency_ns: u64,
+    pub card: usize,
+}
+
 /// One rail of a rank.
 pub(super) struct Rail {
     index: usize,
+    network: Network,
+    traits: RailTraits,
+    reports: Reports,
     by_completion: bool,
     answered: bool,
     by_processor: bool,
@@ -78,6 +123,16 @@ impl Rail {
         let attributes = device.attributes();
         Ok(Rail {
             index,
+            network: Network {
+                link_layer: attributes.link_layer,
+                subnet: attributes.subnet,
+            },
+            traits: RailTraits {
+                bandwidth: attributes.bandwidth,
+                latency_ns: attributes.latency_ns,
+                card: attributes.card,
+            },
+            reports: Reports::default(),
             by_completion: attributes.placement == Placement::Completion,
             answered: attributes.answered,
             by_processor: attributes.by_processor,
@@ -94,6 +149,45 @@ impl Rail {
     /// The rail's number in its node.
     pub(super) fn index(&self) -> usize {
         self.index
+    }
+
+    /// The network of the port.
+    pub(super) fn network(&self) -> Network {
+        self.network
+    }
+
+    pub(super) fn traits(&self) -> RailTraits {
+        self.traits
+    }
+
+    /// The traits of a link from this rail to a peer's.
+    pub(super) fn to(&self, theirs: &LinkAddress) -> LinkTraits {
+        let bandwidth = match (self.traits.bandwidth, theirs.bandwidth) {
+            (0, known) | (known, 0) => known,
+            (ours, theirs) => ours.min(theirs),
+        };
+        LinkTraits {
+            bandwidth,
+            latency_ns: self.traits.latency_ns.max(theirs.latency_ns.into()),
+            card: self.traits.card,
+        }
+    }
+
+    /// The count of the completions that the rail will report.
+    pub(super) fn reports(&self) -> Reports {
+        self.reports.clone()
+    }
+
+    /// The rail's completion queues may contain something that this rank waits for.
+    #[inline(always)]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.by_completion
+            || self.reports.due() > 0
+            || !self.pools.is_empty()
+            || self
+                .notices
+                .as_ref()
+                .is_some_and(|notices| notices.expected > 0)
     }
 
     /// Only a completion tells that a write to this rank is whole.
@@ -140,6 +234,11 @@ impl Rail {
     pub(super) fn belongs(&mut self, qp: Qp, peer: usize, role: QpRole) {
         let before = self.queue_pairs.insert(qp, (peer, role));
         debug_assert!(before.is_none(), "queue pair {qp:?} is known");
+    }
+
+    /// Queue pair `qp` of this rail is gone.
+    pub(super) fn forget(&mut self, qp: Qp) {
+        self.queue_pairs.remove(&qp);
     }
 
     /// The peer at the other end of a queue pair of this rail, which must have this role.

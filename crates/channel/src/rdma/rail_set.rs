@@ -15,7 +15,6 @@ impl RailSet {
     }
 
     /// Every rail below `rails`.
-    #[cfg(test)]
     pub(super) fn below(rails: usize) -> RailSet {
         (0..rails).fold(RailSet::default(), |set, rail| set.with(rail))
     }
@@ -23,6 +22,15 @@ impl RailSet {
     /// This set and `rail`.
     pub(super) fn with(self, rail: usize) -> RailSet {
         RailSet(self.0 | RailSet::only(rail).0)
+    }
+
+    /// The number of rails in the set.
+    pub(super) fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     pub(super) fn contains(self, rail: usize) -> bool {

@@ -1,5 +1,5 @@
-//! Several rails: endpoints are spread over them, and no number of one rail is taken for that of
-//! another.
+//! Several rails: every policy keeps the promises of a transport, and no number of one rail is taken
+//! for that of another.
 
 use testdevice::strict::{self, Setup};
 
@@ -7,38 +7,79 @@ use super::tests::{put, setups};
 use super::*;
 use crate::{Put, Transport, suite};
 
-const RAILS: usize = 2;
+const POLICIES: [RailPolicy; 5] = [
+    RailPolicy::Single,
+    RailPolicy::Stripe,
+    RailPolicy::RoundRobin,
+    RailPolicy::Fixed,
+    RailPolicy::Adaptive,
+];
 
-/// Ranks whose endpoints are spread over two rails.
-fn spread(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
+/// A configuration with this policy, whose long transfers are cut.
+fn config_of(policy: RailPolicy) -> Config {
+    Config {
+        rails: RailSettings {
+            policy,
+            stripe_above: 8 << 10,
+            ..RailSettings::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// Ranks with several rails each.
+fn over(rails: usize, ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
     let setup = Setup {
-        rails: RAILS,
+        rails,
         patient: false,
         ..setup.clone()
     };
     let nodes = strict::nodes(ranks, &setup).into_iter().enumerate();
-    let policy = RailAssignment::Spread;
-    nodes
-        .map(|(rank, node)| Rdma::attach_with(node, rank, ranks, config, policy).unwrap())
-        .collect()
+    let attach = |(rank, node): (usize, Box<dyn Node + Send>)| {
+        let mut config = config;
+        config.rails.local_rank = rank;
+        Rdma::attach(node, rank, ranks, config).unwrap()
+    };
+    nodes.map(attach).collect()
 }
 
 #[test]
-fn it_keeps_the_promises_of_a_channel_on_two_rails() {
+fn it_keeps_the_promises_of_a_channel_on_several_rails() {
     for setup in setups() {
-        for (design, rings) in [
-            (Design::Basic, 64),
-            (Design::ZeroCopy, 64),
-            (Design::ZeroCopy, 2),
-            (Design::ZeroCopy, 0),
-        ] {
-            let config = Config {
-                design,
-                rings,
-                ..Config::default()
-            };
-            println!("{config:?} {setup:?}");
-            suite::promises(|ranks| spread(ranks, config, &setup));
+        for policy in POLICIES {
+            for (rails, ring_bytes, rings, queue_pairs) in [
+                (2, 256 << 10, 64, QueuePairs::Separate),
+                (2, 16 << 10, 2, QueuePairs::Shared),
+                (3, 16 << 10, 64, QueuePairs::Separate),
+                (3, 16 << 10, 0, QueuePairs::Separate),
+            ] {
+                let mut config = Config {
+                    ring_bytes,
+                    rings,
+                    ..config_of(policy)
+                };
+                config.rails.queue_pairs = queue_pairs;
+                println!("{rails} rails {config:?} {setup:?}");
+                suite::promises(|ranks| over(rails, ranks, config, &setup));
+            }
+        }
+    }
+}
+
+#[test]
+fn zero_copy_keeps_its_promises_on_several_rails() {
+    for setup in setups() {
+        for policy in POLICIES {
+            for (rails, queue_pairs) in [(2, QueuePairs::Shared), (3, QueuePairs::Separate)] {
+                let mut config = config_of(policy);
+                config.rails.queue_pairs = queue_pairs;
+                println!("{rails} rails {config:?} {setup:?}");
+                let mut both = over(rails, 2, config, &setup).into_iter();
+                let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());
+                put(&mut a, &mut b, [1, 0, 0]);
+                put(&mut b, &mut a, [2, 0, 0]);
+                suite::zero_copy_promises(a, b);
+            }
         }
     }
 }
@@ -48,9 +89,9 @@ fn it_keeps_the_promises_of_a_channel_on_two_rails() {
 fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
     let config = Config {
         rings: 0,
-        ..Config::default()
+        ..config_of(RailPolicy::Fixed)
     };
-    let mut all = spread(3, config, &Setup::default());
+    let mut all = over(2, 3, config, &Setup::default());
     let (first, others) = all.split_at_mut(1);
     let hub = &mut first[0];
     for (number, other) in others.iter_mut().enumerate() {
@@ -66,90 +107,93 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
             assert!(put == Put::Full || put == Put::Accepted || put == Put::AcceptedPollNow);
         }
     }
-    let numbers = |peer: usize| {
+    for peer in [1, 2] {
         let endpoint = hub.endpoints.get(peer).unwrap();
-        let link = endpoint.link();
-        let control = (link.control.qp(), qp_link::QpRole::Control);
-        let bulk = (link.bulk.qp(), qp_link::QpRole::Bulk);
-        (link.rail(), [control, bulk])
-    };
-    let (one, other) = (numbers(1), numbers(2));
-    assert_eq!((one.0, other.0), (1, 0), "each on a rail of its own");
-    assert_eq!(one.1, other.1, "with equal numbers");
-    for (qp, role) in one.1 {
-        assert_eq!(hub.rails[1].peer_of(qp, role), 1);
-        assert_eq!(hub.rails[0].peer_of(qp, role), 2);
+        assert_eq!(endpoint.links().len(), 2);
+        let numbers = |link: &link::Link| (link.control.qp(), link.bulk.qp());
+        let [one, other] = endpoint.links() else {
+            panic!("a link on each rail");
+        };
+        assert_eq!(numbers(one), numbers(other), "equal numbers");
+        for link in endpoint.links() {
+            let rail = &hub.rails[link.rail()];
+            assert_eq!(
+                rail.peer_of(link.control.qp(), qp_link::QpRole::Control),
+                peer
+            );
+            assert_eq!(rail.peer_of(link.bulk.qp(), qp_link::QpRole::Bulk), peer);
+        }
     }
 }
 
 #[test]
-fn ranks_that_choose_other_rails_are_told_apart() {
-    let setup = Setup {
-        rails: RAILS,
-        ..Setup::default()
-    };
-    let mut nodes = strict::nodes(2, &setup).into_iter();
-    let mut attach = |rank, policy| {
-        let node = nodes.next().unwrap();
-        Rdma::attach_with(node, rank, 2, Config::default(), policy).unwrap()
-    };
-    let mut a = attach(0, RailAssignment::First);
-    let mut b = attach(1, RailAssignment::Spread);
-    assert_eq!(a.put(1, [0; 3], 0, |_| ()).unwrap(), Put::Full);
-    let error = (0..100).find_map(|_| suite::take(&mut b, |_, _, _| ()).err());
-    let words = error.unwrap().to_string();
-    assert!(
-        words.contains("rails [0]") && words.contains("rails [1]"),
-        "{words}"
-    );
+fn ranks_with_unequal_numbers_of_rails_use_those_that_pair() {
+    for setup in setups() {
+        let mut nodes = Vec::new();
+        let setup = Setup {
+            rails: 2,
+            ..setup.clone()
+        };
+        nodes.extend(strict::nodes(2, &setup));
+        let mut nodes = nodes.into_iter();
+        let mut attach = |rank, most| {
+            let mut config = config_of(RailPolicy::Adaptive);
+            config.rails.most = most;
+            Rdma::attach(nodes.next().unwrap(), rank, 2, config).unwrap()
+        };
+        let (mut a, mut b) = (attach(0, 2), attach(1, 1));
+        put(&mut a, &mut b, [1, 0, 0]);
+        put(&mut b, &mut a, [2, 0, 0]);
+        for end in [&a, &b] {
+            let peer = 1 - end.rank();
+            assert_eq!(end.endpoints.get(peer).unwrap().links().len(), 1);
+        }
+        suite::zero_copy_promises(a, b);
+    }
 }
 
+/// A rank keeps two transfers over three rails under way; the notices of both come once.
 #[test]
-fn exposed_memory_and_notices_belong_to_the_rail_of_their_peer() {
-    use crate::Exposed;
-    let config = Config::default();
-    let mut all = spread(2, config, &Setup::default());
-    let mut b = all.pop().unwrap();
-    let mut a = all.pop().unwrap();
-    put(&mut a, &mut b, [1, 0, 0]);
-    let (ours, mut theirs) = ([7u8; 4096], [0u8; 4096]);
-    let from = (ours.as_ptr() as u64, ours.len(), Exposed::ToRead);
-    let to = (theirs.as_mut_ptr() as u64, theirs.len(), Exposed::ToWrite);
-    let (from_keys, to_keys) = (a.expose_range(from).unwrap(), b.expose_range(to).unwrap());
-    assert_eq!(from_keys.rails(), RailSet::below(RAILS));
-    let notice = b.expect_notice(0, [5; 3]).unwrap().unwrap();
-    let rail = a.endpoints.get(1).unwrap().link().rail();
-    assert_eq!(rail, 1);
-    let transfer = bulk::BulkTransfer {
-        peer: 1,
-        rail,
-        direction: bulk::Direction::Write {
-            notice: Some(notice),
-        },
-        local: bulk::LocalMemory {
-            address: from.0,
-            lkey: from_keys.on(rail).lkey,
-        },
-        remote: device::Remote {
-            address: to.0,
-            rkey: to_keys.on(rail).rkey,
-        },
-        len: ours.len(),
-        token: [6; 3],
-    };
-    let queue = &mut a.endpoints.of(1).transfers;
-    a.bulk.start(queue, transfer);
-    a.post_transfers(1).unwrap();
-    let mut done = Vec::new();
-    for _ in 0..1000 {
-        suite::take(&mut a, |_, _, _| ()).unwrap();
-        suite::take(&mut b, |_, _, _| ()).unwrap();
-        let both = [&mut a, &mut b].map(|end| end.bulk.next_done());
-        done.extend(both.into_iter().flatten().map(|done| done.token[0]));
+fn a_notice_comes_when_all_rails_have_carried_their_part() {
+    use crate::{Exposed, NotifiedWrite, ZeroCopy};
+    for setup in setups() {
+        for policy in POLICIES {
+            let mut both = over(3, 2, config_of(policy), &setup).into_iter();
+            let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());
+            put(&mut a, &mut b, [1, 0, 0]);
+            put(&mut b, &mut a, [2, 0, 0]);
+            let ours: Vec<u8> = (0..100_001).map(|at| (at % 250) as u8).collect();
+            let mut theirs = vec![0u8; ours.len()];
+            let from = a
+                .expose(1, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+                .unwrap()
+                .unwrap();
+            let to = b
+                .expose(0, &suite::room(&mut theirs), ours.len(), Exposed::ToWrite)
+                .unwrap()
+                .unwrap();
+            for len in [0, 1, 8192, 8193, ours.len()] {
+                let notice = b.expect(0, [len as u64, 1, 1]).unwrap().unwrap();
+                let _ = a
+                    .write_notified(1, &from, &to.key(), len, notice, [5; 3])
+                    .unwrap();
+                let (mut sent, mut heard) = (0, 0);
+                for _ in 0..100_000 {
+                    suite::take(&mut a, |_, _, _| ()).unwrap();
+                    suite::take(&mut b, |_, _, _| ()).unwrap();
+                    sent += a.done().iter().count();
+                    heard += b.done().iter().count();
+                    if (sent, heard) == (1, 1) {
+                        break;
+                    }
+                }
+                assert_eq!((sent, heard), (1, 1), "{len} bytes, {policy:?}");
+                // SAFETY: the transfer has ended.
+                let arrived = unsafe { std::slice::from_raw_parts(theirs.as_ptr(), len) };
+                assert_eq!(arrived, &ours[..len]);
+            }
+            a.retract(from).unwrap();
+            b.retract(to).unwrap();
+        }
     }
-    done.sort_unstable();
-    assert_eq!(done, [5, 6]);
-    assert_eq!(ours, theirs);
-    a.retract_range(from).unwrap();
-    b.retract_range(to).unwrap();
 }

@@ -6,7 +6,7 @@ use device::{Charges, Effort, Node, Remote};
 use super::endpoint::Wire;
 use super::inbound::{Inbound, Nonsense};
 use super::layout::WORD;
-use super::outbound::TAIL_BITS;
+use super::put::NUMBER_BITS;
 use super::qp_link::{Note, RingWrite};
 use super::registered::{Block, Registered};
 use super::ring_sender::RingSender;
@@ -20,6 +20,8 @@ pub(super) struct RingReceiver {
     /// it if the peer has no memory for rings. None: this end has no memory for rings with this
     /// peer.
     memory: Option<Registered>,
+    /// The peer's tail in memory, as it was read last.
+    tail_before: u64,
     /// The tail is due after every packet.
     basic: bool,
     charges: Charges,
@@ -35,6 +37,7 @@ impl RingReceiver {
         RingReceiver {
             inbound,
             memory,
+            tail_before: 0,
             basic,
             charges,
         }
@@ -63,9 +66,10 @@ impl RingReceiver {
         self.inbound.consumed()
     }
 
-    /// A completion reports that one more packet is whole.
-    pub(super) fn completion(&mut self) {
-        self.inbound.completion();
+    /// A completion reports that the packet with this number, of which `lower` has the lower bits,
+    /// is whole. An error: no such packet can come.
+    pub(super) fn completion(&mut self, lower: u32) -> std::result::Result<(), Nonsense> {
+        self.inbound.completion(lower)
     }
 
     /// Checks the number of a packet that has come as a message.
@@ -93,9 +97,11 @@ impl RingReceiver {
         self.inbound.report_tail()
     }
 
-    /// The tail that the peer has written, its lower bits.
-    pub(super) fn tail_in_memory(&self) -> u32 {
-        self.block().load(TAIL) as u32
+    /// The tail that the peer has written to memory since the last call, its lower bits.
+    pub(super) fn tail_in_memory(&mut self) -> Option<u32> {
+        let tail = self.block().load(TAIL);
+        let before = std::mem::replace(&mut self.tail_before, tail);
+        (tail != before).then_some(tail as u32)
     }
 
     /// Hands packets to `handler`, `BATCH` at most. The tails that come with them go to `sender`.
@@ -151,12 +157,15 @@ impl RingReceiver {
         self.charges.charge(node, Effort::Control);
         let tail = self.inbound.report_tail();
         memory.block.store(OWN, tail);
+        // Where bytes are placed in any order, the tail travels in the immediate alone.
+        let by_completion = link.peer_by_completion();
         let write = RingWrite {
-            from: &[own],
+            from: match by_completion {
+                true => &[],
+                false => &[own],
+            },
             to,
-            immediate: link
-                .by_completion()
-                .then_some(TAILS | (tail as u32 & TAIL_BITS)),
+            immediate: by_completion.then_some(TAILS | (tail as u32 & NUMBER_BITS)),
             signaled,
             note,
         };

@@ -15,9 +15,10 @@ use super::endpoint::Wire;
 use super::layout::{Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, padded, subhead};
 use super::link::Link;
 use super::outbound::{ClaimedSlot, Outbound, SlotPlace};
+use super::put::NUMBER_BITS;
 use super::qp_link::{Note, RingWrite};
 use super::registered::Registered;
-use super::{PACKET, RING, TAIL};
+use super::{RING, TAIL};
 use crate::{Head, Result};
 
 /// The sender's end of the ring to one peer. Where the peer has no ring it only numbers the
@@ -121,8 +122,8 @@ impl RingSender {
         self.slots.heard_tail(lower)
     }
 
-    pub(super) fn heard_completed(&mut self, sequence: u64) {
-        self.slots.heard_completed(sequence);
+    pub(super) fn heard_completed(&mut self, link: usize, sequence: u64) {
+        self.slots.heard_completed(link, sequence);
     }
 
     /// Nothing that was put earlier waits to be posted.
@@ -134,6 +135,11 @@ impl RingSender {
     #[inline(always)]
     pub(super) fn is_coalescing(&self) -> bool {
         self.coalescing.is_some()
+    }
+
+    /// The bytes of the coalesced packets, if there are any.
+    pub(super) fn coalesced(&self) -> Option<usize> {
+        self.coalescing.map(|coalescing| coalescing.len)
     }
 
     /// The slot of coalesced packets has room for a further body of `len` bytes.
@@ -183,14 +189,15 @@ impl RingSender {
         let Coalescing { place, len } = coalescing.expect("a slot of coalesced packets is open");
         let class = &self.layout.classes()[place.class];
         let (start, end) = (class.start(place.slot), class.end(place.slot));
-        let claimed = self.slots.claim(place);
+        let claimed = self.slots.claim(place, wire.link.index());
         self.lap_untold |= claimed.lap;
         let info = SlotInfo {
             content: SlotContent::Coalesced,
             len: len as u32,
             tail,
         };
-        self.write_trailer(end, [0; 3], info, claimed);
+        let flag = flag(claimed.sequence, wire.link);
+        self.write_trailer(end, [0; 3], info, flag);
         self.post(wire, start..start + len, end, claimed)
     }
 
@@ -205,7 +212,7 @@ impl RingSender {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<PostedSlot> {
-        let claimed = self.slots.claim(place);
+        let claimed = self.slots.claim(place, wire.link.index());
         let end = self.layout.classes()[place.class].end(place.slot);
         let body = end - TRAILER - padded(len);
         fill(staging(&mut self.staging).block.bytes_mut(body, len));
@@ -218,15 +225,16 @@ impl RingSender {
             len: len as u32,
             tail,
         };
-        self.write_trailer(end, head, info, claimed);
+        let flag = flag(claimed.sequence, wire.link);
+        self.write_trailer(end, head, info, flag);
         self.post(wire, body..end - TRAILER, end, claimed)
     }
 
     /// Writes the trailer of the slot that ends at `end`.
     #[inline(always)]
-    fn write_trailer(&mut self, end: usize, head: Head, info: SlotInfo, claimed: ClaimedSlot) {
+    fn write_trailer(&mut self, end: usize, head: Head, info: SlotInfo, flag: u64) {
         let block = &staging(&mut self.staging).block;
-        let words = [head[0], head[1], head[2], info.encode(), claimed.sequence];
+        let words = [head[0], head[1], head[2], info.encode(), flag];
         for (number, word) in words.into_iter().enumerate() {
             block.store(end - TRAILER + number * WORD, word);
         }
@@ -257,7 +265,10 @@ impl RingSender {
         };
         let write = RingWrite {
             to,
-            immediate: (link.by_completion() && !basic).then_some(PACKET),
+            immediate: match basic {
+                true => None,
+                false => immediate(claimed.sequence, link),
+            },
             signaled: claimed.signaled || basic,
             note: match basic {
                 true => Note::RingData(claimed.sequence - 1),
@@ -302,7 +313,7 @@ impl RingSender {
         let write = RingWrite {
             from: &from,
             to: link.remote(self.remote + (RING + at) as u64),
-            immediate: link.by_completion().then_some(PACKET),
+            immediate: immediate(sequence, link),
             signaled: true,
             note: Note::Ring(sequence),
         };
@@ -332,6 +343,24 @@ impl RingSender {
             staging.end(node);
         }
     }
+}
+
+/// The flag of packet `sequence` on this link. Its bits are inverted where bytes become visible in
+/// any order: such a flag, even half of it, never equals the number that the receiver expects, so
+/// the receiver waits for the completion.
+#[inline(always)]
+fn flag(sequence: u64, link: &Link) -> u64 {
+    match link.peer_by_completion() {
+        true => !sequence,
+        false => sequence,
+    }
+}
+
+/// The immediate of the write that makes packet `sequence` whole, where the peer needs one.
+#[inline(always)]
+fn immediate(sequence: u64, link: &Link) -> Option<u32> {
+    let needed = link.peer_by_completion();
+    needed.then_some(sequence as u32 & NUMBER_BITS)
 }
 
 /// The staging memory of a sender with a ring.

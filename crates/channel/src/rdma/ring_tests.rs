@@ -32,7 +32,7 @@ impl End {
             receives: 0,
             notices: rail.notice_srq(),
         };
-        let link = Link::open(&mut *node, &rail, peer, &queues).unwrap();
+        let link = Link::open(&mut *node, &rail, peer, 0, &queues).unwrap();
         let access = Access {
             remote_write: true,
             local_write: true,
@@ -50,7 +50,7 @@ impl End {
         let inbound = Inbound::new(layout, RING, 4, false);
         let receiver = RingReceiver::new(inbound, Some(memory), basic, charges);
         let links = Box::new([link]);
-        let endpoint = Endpoint::new(links, sender, receiver, Credits::new(0), 0);
+        let endpoint = Endpoint::new(links, sender, receiver, Credits::new(0));
         End {
             node,
             rail,
@@ -61,12 +61,15 @@ impl End {
     fn address(&mut self) -> (u64, LinkAddress) {
         let memory = self.endpoint.receiver.memory().unwrap();
         let rkey = memory.keys.rkey(0);
-        let link = self.endpoint.link().address(&mut *self.node, rkey);
+        let link = self
+            .endpoint
+            .home()
+            .address(&mut *self.node, &self.rail, rkey);
         (memory.address(), link.unwrap())
     }
 
     fn connect(&mut self, (memory, link): &(u64, LinkAddress)) {
-        let own = self.endpoint.link_mut();
+        let own = self.endpoint.home_mut();
         own.connect(&mut *self.node, link).unwrap();
         self.endpoint.sender.learn_remote(*memory);
         let announced = Announced {
@@ -80,12 +83,12 @@ impl End {
 
     /// Sends a packet, if a slot is free.
     fn send(&mut self, number: u64, len: usize) -> bool {
-        let Some(place) = self.endpoint.find(len) else {
+        let Some(place) = self.endpoint.find(0, len) else {
             return false;
         };
         let fill = |body: &mut [u8]| body.fill(number as u8);
         self.endpoint
-            .write_packet(&mut *self.node, place, [number; 3], len, fill)
+            .write_packet(&mut *self.node, (0, place), [number; 3], len, fill)
             .unwrap();
         true
     }
@@ -103,7 +106,7 @@ impl End {
                     panic!("{note:?} in a ring");
                 };
                 data |= matches!(note, Note::RingData(_));
-                self.endpoint.sender.heard_completed(sequence);
+                self.endpoint.sender.heard_completed(0, sequence);
             }
         }
         data
@@ -160,9 +163,9 @@ fn packets_arrive_in_order_until_the_ring_is_full_and_the_tail_frees_it() {
         assert_eq!(heard, sent);
         assert!(b.endpoint.receiver.tail_due());
         let next = sent as usize % 300;
-        assert_eq!(a.endpoint.find(next), None);
+        assert_eq!(a.endpoint.find(0, next), None);
         b.endpoint.write_tail(&mut *b.node, false).unwrap();
-        assert!(a.endpoint.read_tail() && a.endpoint.find(next).is_some());
+        assert!(a.endpoint.read_tail() && a.endpoint.find(0, next).is_some());
     }
 }
 
@@ -170,7 +173,7 @@ fn packets_arrive_in_order_until_the_ring_is_full_and_the_tail_frees_it() {
 fn coalesced_packets_take_one_slot_and_one_write() {
     let (mut a, mut b) = ends(Design::ZeroCopy);
     let most = Layout::of(&Config::default()).max_body();
-    let place = a.endpoint.find(most).unwrap();
+    let place = a.endpoint.find(0, most).unwrap();
     a.endpoint.sender.begin_coalescing(place);
     for number in 0..3u64 {
         assert!(a.endpoint.sender.coalescing_has_room(100));
@@ -184,7 +187,7 @@ fn coalesced_packets_take_one_slot_and_one_write() {
     assert!(!a.endpoint.sender.coalescing_has_room(most));
     assert!(b.receive().is_empty());
     assert!(a.endpoint.write_coalesced(&mut *a.node).unwrap().is_some());
-    assert_eq!(a.endpoint.link().control.held(), 1);
+    assert_eq!(a.endpoint.home().control.held(), 1);
     assert_eq!(b.receive(), [0, 1, 2]);
     assert_eq!(a.endpoint.sender.last(), 1);
     assert_eq!(b.endpoint.receiver.consumed(), 1);

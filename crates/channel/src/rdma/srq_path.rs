@@ -179,7 +179,14 @@ impl Endpoint {
     pub(super) fn may_send_message(&self) -> bool {
         // One place in the queue stays free for a grant-only message, and other peers need buffers
         // too.
-        self.sender.last() < self.credits.allowed() && self.link().control.held() < 2 * MOST
+        self.sender.last() < self.credits.allowed() && self.home().control.held() < 2 * MOST
+    }
+
+    /// The number of the pool, on a rail, that receives the peer's messages.
+    fn pool_on(&self, rail: &Rail) -> usize {
+        let mut links = self.links().iter();
+        let link = links.find(|link| link.rail() == rail.index());
+        link.map_or(0, |link| link.pool)
     }
 
     /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
@@ -206,7 +213,7 @@ impl Endpoint {
     ) -> Result<()> {
         let memory = self.receiver.memory();
         let memory = memory.expect("messages come into memory for a ring only where there is some");
-        let link = self.link();
+        let link = self.home();
         let into = memory.slice(link.rail(), memory_buffer(layout, buffer));
         link.control.post_buffer(node, peer, buffer, into)
     }
@@ -219,7 +226,7 @@ impl Endpoint {
         place: MessagePlace,
     ) -> (&'a Registered, Range<usize>) {
         match place {
-            MessagePlace::Pool(buffer) => rail.pool(self.pool).buffer(buffer),
+            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).buffer(buffer),
             MessagePlace::Endpoint(buffer) => {
                 let memory = self.receiver.memory();
                 let memory = memory.expect("a message came into memory that is there");
@@ -238,7 +245,7 @@ impl Endpoint {
         place: MessagePlace,
     ) -> Result<()> {
         match place {
-            MessagePlace::Pool(buffer) => rail.pool(self.pool).post(node, buffer),
+            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).post(node, buffer),
             MessagePlace::Endpoint(buffer) => self.post_in_memory(node, layout, peer, buffer),
         }
     }

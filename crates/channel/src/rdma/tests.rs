@@ -82,7 +82,7 @@ pub(super) fn two(config: Config, setup: &Setup) -> (Rdma, Rdma) {
 /// Polls both ends until the first has put a packet with this head.
 pub(super) fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
     for _ in 0..10_000 {
-        if a.put(1, head, 0, |_| ()).unwrap() != Put::Full {
+        if a.put(b.rank(), head, 0, |_| ()).unwrap() != Put::Full {
             return;
         }
         suite::take(b, |_, _, _| ()).unwrap();

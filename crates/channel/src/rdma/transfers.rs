@@ -9,13 +9,17 @@
 //! this write uses up is posted again before the number is forgotten. So no notice waits for this
 //! rank to poll.
 
-use device::Remote;
+use device::Node;
 
-use super::bulk::{BulkTransfer, Direction, LocalMemory};
+use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
+use super::link::Link;
+use super::notice::NoticeWord;
 use super::qp_link::{Note, PieceId};
-use super::rail::ExposedRange;
-use super::rail_set::RailKeys;
-use super::{Rdma, broken};
+use super::rail::{ExposedRange, Rail};
+use super::rail_set::{RailKeys, RailSet};
+use super::schedule::{Assignment, Schedule};
+use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
+use super::{Attention, QueuePairs, Rdma, broken};
 use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
 
 impl Rdma {
@@ -25,7 +29,7 @@ impl Rdma {
     /// The caller keeps the memory until it has called `retract_range` as often.
     pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
         let mut keys = RailKeys::default();
-        for rail in self.rails_in_use().iter() {
+        for rail in self.in_use.iter() {
             match self.rails[rail].expose(self.node.rail(rail), range) {
                 Ok(pair) => keys.insert(rail, pair),
                 Err(error) => {
@@ -43,15 +47,23 @@ impl Rdma {
     /// Ends one use of exposed memory. The last one deregisters it on every rail.
     pub(super) fn retract_range(&mut self, range: ExposedRange) -> Result<()> {
         let mut result = Ok(());
-        for rail in self.rails_in_use().iter() {
+        for rail in self.in_use.iter() {
             let retracted = self.rails[rail].retract(self.node.rail(rail), range);
             result = result.and(retracted);
         }
         result
     }
 
-    /// Starts a transfer between exposed memory of this rank and of a peer, over the rail of the
-    /// endpoint.
+    /// The keys of exposed memory on every rail in use.
+    fn keys_of(&self, range: ExposedRange) -> RailKeys {
+        let mut keys = RailKeys::default();
+        for rail in self.in_use.iter() {
+            keys.insert(rail, self.rails[rail].keys(range));
+        }
+        keys
+    }
+
+    /// Starts a transfer between exposed memory of this rank and of a peer.
     pub(super) fn start(
         &mut self,
         peer: usize,
@@ -64,28 +76,23 @@ impl Rdma {
         if self.endpoints.get(peer).is_none() {
             return Err(broken(peer, "a transfer without a connection"));
         }
+        let keys = self.keys_of((local.key.address, local.len, local.exposed));
         let endpoint = self.endpoints.of(peer);
-        let rail = endpoint.link().rail();
-        let Some(rkey) = remote.rail(rail) else {
-            return Err(broken(
-                peer,
-                format!("a key that opens no memory to rail {rail}"),
-            ));
-        };
-        let keys = self.rails[rail].keys((local.key.address, local.len, local.exposed));
+        let closed = |link: &&Link| remote.rail(link.peer_rail()).is_none();
+        if let Some(link) = endpoint.links().iter().find(closed) {
+            let rail = link.peer_rail();
+            let what = format!("a key that opens no memory to its rail {rail}");
+            return Err(broken(peer, what));
+        }
         let transfer = BulkTransfer {
             peer,
-            rail,
             direction,
             local: LocalMemory {
                 address: local.key.address,
-                lkey: keys.lkey,
+                keys,
             },
-            remote: Remote {
-                address: remote.address,
-                rkey,
-            },
-            len,
+            remote: *remote,
+            len: len as u64,
             token,
         };
         self.bulk.start(&mut endpoint.transfers, transfer);
@@ -93,7 +100,7 @@ impl Rdma {
         Ok(Started::Started)
     }
 
-    /// Posts the pieces of a peer's transfers for which its queue pair has room.
+    /// Posts the pieces of a peer's transfers for which its queue pairs have room.
     pub(super) fn post_transfers(&mut self, peer: usize) -> Result<()> {
         let Rdma {
             endpoints,
@@ -106,49 +113,105 @@ impl Rdma {
         if !endpoint.connection.is_ready() {
             return Ok(());
         }
-        let (link, queue) = endpoint.bulk_parts();
-        let longest = rails[link.rail()].longest();
-        while link.bulk.has_room()
-            && let Some(piece) = bulk.next_piece(queue, longest)
-        {
-            debug_assert_eq!(piece.id.rail, link.rail());
-            let note = Note::Piece(piece.id);
-            let local = [piece.local];
-            let operation = piece.operation;
-            link.bulk
-                .post(&mut **node, operation, &local, false, piece.id.last, note)?;
-            bulk.posted(queue, &piece);
+        let (links, schedule, queue) = endpoint.bulk_parts();
+        let queue: &mut TransferQueue = queue;
+        if queue.first().is_none() {
+            return Ok(());
+        }
+        let mut posting = Posting {
+            now: schedule.as_ref().map_or(0, |_| node.now()),
+            node: &mut **node,
+            rails,
+            links,
+            schedule,
+        };
+        while let Some(number) = queue.first() {
+            posting.post(bulk, number)?;
+            if !bulk.unfinished(number).is_posted() {
+                break;
+            }
+            queue.advance();
         }
         Ok(())
     }
 
-    /// A piece of a transfer is complete.
-    pub(super) fn transferred(&mut self, peer: usize, piece: PieceId) -> Result<()> {
+    /// A piece of a transfer that link `link` has carried is complete.
+    pub(super) fn transferred(&mut self, peer: usize, link: usize, piece: &PieceId) -> Result<()> {
         self.bulk.completed(peer, piece);
+        let endpoint = self.endpoints.of(peer);
+        if let Some(schedule) = &mut endpoint.schedule {
+            let Attention {
+                polled_at,
+                is_fresh,
+                ..
+            } = self.attention;
+            schedule.completed(link, piece.len.into(), polled_at, is_fresh);
+        }
         self.post_transfers(peer)
     }
 
     /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
     /// receives for.
     pub(super) fn expect_notice(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
-        let rail = match self.endpoints.get(peer) {
-            Some(endpoint) => endpoint.link().rail(),
-            None => self.rail_for(peer),
+        let is_shared = self.config.rails.queue_pairs == QueuePairs::Shared;
+        let reserved = match self.endpoints.get(peer) {
+            // The queue pair of the notice is known once the peer's hello is.
+            Some(endpoint) if is_shared && !endpoint.connection.is_ready() => None,
+            None if is_shared => None,
+            Some(endpoint) if endpoint.notices_in_control() => {
+                let endpoint = self.endpoints.of(peer);
+                endpoint.reserve_shared_notices(&mut *self.node)?
+            }
+            Some(endpoint) => {
+                let links = endpoint.links().iter();
+                let rails = links.fold(RailSet::default(), |set, link| set.with(link.rail()));
+                self.reserve_notices(rails)?
+            }
+            None => self.reserve_notices(self.in_use)?,
         };
-        match self.rails[rail].reserve_notice(&mut *self.node)? {
-            true => Ok(Some(self.bulk.expect(rail, peer, token))),
-            false => Ok(None),
+        Ok(reserved.map(|reserved| self.bulk.expect(peer, reserved, token)))
+    }
+
+    /// Reserves a receive for a notice on each of `rails`. None: one of them has none.
+    fn reserve_notices(&mut self, rails: RailSet) -> Result<Option<Reserved>> {
+        let mut reserved = RailSet::default();
+        for rail in rails.iter() {
+            if !self.rails[rail].reserve_notice(&mut *self.node)? {
+                for rail in reserved.iter() {
+                    self.rails[rail].release_notice();
+                }
+                return Ok(None);
+            }
+            reserved = reserved.with(rail);
+        }
+        Ok(Some(Reserved::Rails(reserved)))
+    }
+
+    /// Frees the receives of a notice of `peer`.
+    fn release_notices(&mut self, peer: usize, reserved: Reserved) {
+        match reserved {
+            Reserved::Rails(rails) => {
+                for rail in rails.iter() {
+                    self.rails[rail].release_notice();
+                }
+            }
+            Reserved::Links(links) => {
+                let endpoint = self.endpoints.of(peer);
+                for link in links.iter() {
+                    endpoint.links_mut()[link].release_shared_notice();
+                }
+            }
         }
     }
 
     /// Stops expecting a notice.
     pub(super) fn forget_notice(&mut self, notice: u32) {
-        if let Some(rail) = self.bulk.forget(notice) {
-            self.rails[rail].release_notice();
+        if let Some((peer, reserved)) = self.bulk.forget(notice) {
+            self.release_notices(peer, reserved);
         }
     }
 
-    /// A peer's write with a notice is whole.
+    /// A peer's write with a notice is whole, on `rail`.
     pub(super) fn notice(
         &mut self,
         peer: usize,
@@ -156,19 +219,126 @@ impl Rdma {
         immediate: Option<u32>,
     ) -> Result<()> {
         self.rails[rail].post_notice_receive(&mut *self.node)?;
-        match immediate {
-            Some(notice) if self.bulk.notice(rail, peer, notice) => {
-                self.rails[rail].release_notice();
-                Ok(())
-            }
-            Some(notice) => {
-                let what = format!("it has written with notice {notice}, which it was not given");
-                Err(broken(peer, what))
-            }
-            None => Err(broken(
+        self.noticed(peer, immediate)
+    }
+
+    /// A notice of a peer has arrived. The receive that it used up is posted again.
+    pub(super) fn noticed(&mut self, peer: usize, immediate: Option<u32>) -> Result<()> {
+        let Some(word) = immediate.map(NoticeWord::decode) else {
+            return Err(broken(
                 peer,
                 "it has written with a notice without a number",
-            )),
+            ));
+        };
+        match self.bulk.notice(peer, word) {
+            Noticed::Part => (),
+            Noticed::Whole(reserved) => self.release_notices(peer, reserved),
+            Noticed::Unexpected => {
+                let what = format!("it has written with {word:?}, which it was not given");
+                return Err(broken(peer, what));
+            }
         }
+        Ok(())
+    }
+}
+
+/// The means to post pieces of transfers to one peer.
+struct Posting<'a> {
+    node: &'a mut dyn Node,
+    rails: &'a [Rail],
+    links: &'a mut [Link],
+    /// None: there is one link.
+    schedule: Option<&'a mut Schedule>,
+    now: u64,
+}
+
+impl Posting<'_> {
+    /// Posts as much as there is room for of a transfer.
+    fn post(&mut self, bulk: &mut BulkEngine, number: usize) -> Result<()> {
+        let transfer = bulk.unfinished(number);
+        loop {
+            while transfer.is_undecided() && self.assign(transfer) {}
+            let mut posted = false;
+            for share in 0..self.links.len() {
+                posted |= self.post_share(transfer, share)?;
+            }
+            if !posted || transfer.is_posted() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Assigns further bytes. False: no more can be assigned now.
+    fn assign(&mut self, transfer: &mut Unfinished) -> bool {
+        let left = transfer.unassigned();
+        let Some(schedule) = &mut self.schedule else {
+            transfer.assign(0, left);
+            transfer.decide(0);
+            return false;
+        };
+        if left == 0 {
+            transfer.decide(schedule.home());
+            return false;
+        }
+        match schedule.assign(left, self.now) {
+            Assignment::Wait => false,
+            Assignment::Piece { link, len } => {
+                if transfer.has_share(link) {
+                    return false;
+                }
+                transfer.assign(link, len);
+                // The link takes the piece before another is assigned.
+                false
+            }
+            Assignment::Final(shares) => {
+                for (link, bytes) in shares.into_iter().enumerate() {
+                    if bytes > 0 && transfer.has_share(link) {
+                        return false;
+                    }
+                }
+                for (link, bytes) in shares.into_iter().enumerate() {
+                    if bytes > 0 {
+                        transfer.assign(link, bytes);
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// Posts the pieces of a share for which its link has room. True: some were posted.
+    fn post_share(&mut self, transfer: &mut Unfinished, share: usize) -> Result<bool> {
+        let carrier = transfer.carrier(share);
+        let link = &mut self.links[carrier];
+        let rails = RailPair {
+            ours: link.rail(),
+            theirs: link.peer_rail(),
+        };
+        let longest = self.rails[rails.ours].longest() as u64;
+        let mut posted = false;
+        while link.transfers().has_room() {
+            let left = transfer.left_of(share);
+            let room = match &self.schedule {
+                None => longest,
+                Some(schedule) => schedule.piece(carrier, left).min(longest),
+            };
+            if room == 0 && left > 0 {
+                break;
+            }
+            let Some(piece) = transfer.next_piece(share, rails, room) else {
+                break;
+            };
+            let (note, local) = (Note::Piece(piece.id), [piece.local]);
+            let signaled = piece.id.last || self.schedule.is_some();
+            let queue_pair = link.transfers();
+            let reported =
+                queue_pair.post(self.node, piece.operation, &local, false, signaled, note)?;
+            transfer.posted(&piece.id, reported);
+            if let Some(schedule) = &mut self.schedule {
+                schedule.posted(carrier, piece.id.len.into(), self.now);
+            }
+            posted = true;
+        }
+        Ok(posted)
     }
 }

@@ -1,0 +1,114 @@
+//! The ring writes of an endpoint that are posted and not known to be complete, by link.
+//!
+//! Invariant: [`InFlight::completed`] never exceeds the number before the first packet with a write
+//! in flight, on any link.
+
+use super::rail_set::MAX_RAILS;
+
+/// No packet is in flight.
+const NONE: u64 = u64::MAX;
+
+/// The writes in flight to one peer.
+pub(super) struct InFlight {
+    /// For each link: the first packet whose write may be in flight, and the last one posted.
+    links: [(u64, u64); MAX_RAILS],
+    /// Every packet below the first that may be in flight on any link.
+    completed: u64,
+}
+
+impl Default for InFlight {
+    fn default() -> InFlight {
+        InFlight {
+            links: [(NONE, 0); MAX_RAILS],
+            completed: NONE - 1,
+        }
+    }
+}
+
+impl InFlight {
+    /// The writes of every packet up to this one have completed.
+    #[inline(always)]
+    pub(super) fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// The write of packet `sequence` has been posted on `link`.
+    #[inline(always)]
+    pub(super) fn posted(&mut self, link: usize, sequence: u64) {
+        let (first, last) = &mut self.links[link];
+        *last = (*last).max(sequence);
+        if sequence < *first {
+            *first = sequence;
+            self.completed = self.completed.min(sequence - 1);
+        }
+    }
+
+    /// The writes on `link` of every packet up to `sequence` have completed.
+    pub(super) fn completed_on(&mut self, link: usize, sequence: u64) {
+        let (first, last) = &mut self.links[link];
+        match sequence >= *last {
+            true => *first = NONE,
+            false if *first != NONE => *first = (*first).max(sequence + 1),
+            false => (),
+        }
+        let firsts = self.links.iter().map(|(first, _)| *first);
+        self.completed = firsts.fold(NONE, u64::min) - 1;
+    }
+
+    /// A write of a packet up to `sequence` may be in flight on `link`.
+    pub(super) fn blocks(&self, link: usize, sequence: u64) -> bool {
+        self.links[link].0 <= sequence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_slowest_link_decides() {
+        let mut flight = InFlight::default();
+        for (link, sequence) in [(0, 1), (1, 2), (0, 3), (1, 4)] {
+            flight.posted(link, sequence);
+        }
+        assert_eq!(flight.completed(), 0);
+        flight.completed_on(0, 3);
+        assert_eq!(flight.completed(), 1, "packet 2 is in flight");
+        assert!(flight.blocks(1, 2) && !flight.blocks(0, 4));
+        flight.completed_on(1, 2);
+        assert_eq!(flight.completed(), 2);
+        flight.completed_on(1, 4);
+        assert!(flight.completed() >= 4);
+    }
+
+    proptest! {
+        /// Each packet is posted on one of three links; completions report a prefix of a link.
+        #[test]
+        fn no_packet_in_flight_is_taken_for_complete(
+            steps in prop::collection::vec((0usize..3, any::<bool>()), 1..200),
+        ) {
+            let mut flight = InFlight::default();
+            let mut open: [Vec<u64>; 3] = Default::default();
+            let mut last = 0;
+            for (link, post) in steps {
+                if post {
+                    last += 1;
+                    open[link].push(last);
+                    flight.posted(link, last);
+                } else if !open[link].is_empty() {
+                    let some = open[link].len().div_ceil(2);
+                    let sequence = open[link][some - 1];
+                    open[link].drain(..some);
+                    flight.completed_on(link, sequence);
+                }
+                let first = open.iter().flatten().min();
+                prop_assert!(first.is_none_or(|first| flight.completed() < *first));
+                if first.is_none() {
+                    prop_assert!(flight.completed() >= last);
+                }
+            }
+        }
+    }
+}
