@@ -55,6 +55,8 @@ mod rails;
 mod registered;
 mod ring_receiver;
 mod ring_sender;
+#[allow(dead_code, unused_imports)]
+mod schedule;
 mod srq_path;
 mod transfers;
 mod wr_id;

@@ -1,0 +1,193 @@
+//! The policy that chooses by predicted arrival.
+
+use super::estimate::duration;
+use super::link_state::Links;
+use super::split::{self, NEXT_LINK, Split};
+use super::{Assignment, SHORTEST_PIECE};
+use crate::rdma::config::QueuePairs;
+
+/// Shorter packets always take the home link: their arrival is all latency.
+const SHORT: usize = 1 << 10;
+/// Processor time to post on another queue pair than the last one, in nanoseconds.
+const SWITCH: u64 = 30;
+/// Longer transfers are split even where links have work posted.
+const WHOLE: u64 = 32 << 10;
+/// The least length of a piece, on a link whose horizon holds two of them.
+const PIECE: u64 = 16 << 10;
+/// The pieces of a horizon.
+const PIECES: u64 = 8;
+/// The time without use after which a link is probed, in nanoseconds.
+const PROBE_AFTER: u64 = 10_000_000;
+/// The inverse of the part of a transfer's time that the post of a probe may take.
+const PROBE_COST: f64 = 100.0;
+
+/// The state of the policy beside that of its links.
+pub(super) struct Adaptive {
+    queue_pairs: QueuePairs,
+    /// The link of the last packet, and that packet's predicted arrival.
+    last: usize,
+    arrival: u64,
+    /// A packet or piece has been posted since the rank waited.
+    is_busy: bool,
+    /// Bytes of packets on the home link that were posted without reading the clock.
+    untimed: u64,
+}
+
+impl Adaptive {
+    pub(super) fn new(queue_pairs: QueuePairs) -> Adaptive {
+        Adaptive {
+            queue_pairs,
+            last: 0,
+            arrival: 0,
+            is_busy: false,
+            untimed: 0,
+        }
+    }
+
+    /// The link of the next packet. The clock is not read for short packets, nor for the first one
+    /// after a wait: the latency of a single message is that of one link.
+    #[inline]
+    pub(super) fn packet(
+        &mut self,
+        links: &mut Links,
+        len: usize,
+        now: impl FnOnce() -> u64,
+    ) -> usize {
+        let is_alone = !self.is_busy && links.all.iter().all(|link| link.outstanding() == 0);
+        if len < SHORT || is_alone || links.live() < 2 {
+            self.is_busy |= len >= SHORT;
+            self.untimed = self.untimed.saturating_add(len as u64);
+            self.last = links.home();
+            return self.last;
+        }
+        self.backlogged(links, len as u64, now())
+    }
+
+    /// The link of a packet behind others.
+    fn backlogged(&mut self, links: &mut Links, len: u64, now: u64) -> usize {
+        self.account_untimed(links, now);
+        let mut best = (u64::MAX, u64::MAX, links.home());
+        for link in links.alive.iter() {
+            let own = self.predict(links, link, len, now);
+            // Packets are consumed in order: none arrives before its predecessor.
+            let arrival = own.max(self.arrival);
+            let preferred = match link == self.last {
+                true => arrival.saturating_sub(SWITCH),
+                false => arrival,
+            };
+            best = best.min((preferred, own, link));
+        }
+        let (_, own, link) = best;
+        let state = &mut links.all[link];
+        let until = own.saturating_sub(state.latency);
+        state.packets_until = state.packets_until.max(until);
+        self.arrival = own.max(self.arrival);
+        self.last = link;
+        link
+    }
+
+    /// Adds the packets that were posted without reading the clock, as if posted now.
+    fn account_untimed(&mut self, links: &mut Links, now: u64) {
+        let home = links.home();
+        let state = &mut links.all[home];
+        let time = duration(self.untimed, state.estimate.bandwidth());
+        if self.untimed > 0 {
+            state.packets_until = state.packets_until.max(now).saturating_add(time);
+            let arrival = state.packets_until.saturating_add(state.latency);
+            self.arrival = self.arrival.max(arrival);
+        }
+        self.untimed = 0;
+    }
+
+    /// The arrival of a packet on `link`. Behind bulk work in one queue pair it waits. In a queue
+    /// pair of its own it shares the wire with that work, packet by packet.
+    fn predict(&self, links: &Links, link: usize, len: u64, now: u64) -> u64 {
+        let state = &links.all[link];
+        let packets = state.packets_until.max(now);
+        let bulk = state.bulk_ready(now);
+        let time = duration(len, state.estimate.bandwidth());
+        let until = match self.queue_pairs {
+            QueuePairs::Shared => packets.saturating_add(bulk - now).saturating_add(time),
+            QueuePairs::Separate if bulk > packets => packets.saturating_add(2 * time),
+            QueuePairs::Separate => packets.saturating_add(time),
+        };
+        until.saturating_add(state.latency)
+    }
+
+    pub(super) fn idle(&mut self) {
+        self.is_busy = false;
+        self.untimed = 0;
+    }
+
+    pub(super) fn links_changed(&mut self, links: &Links) {
+        self.last = links.home();
+        // Packets of a dead link are posted again: their arrival is unknown.
+        self.arrival = 0;
+        self.untimed = 0;
+    }
+
+    /// The links of the next bytes of a transfer.
+    pub(super) fn assign(&mut self, links: &Links, left: u64, now: u64) -> Assignment {
+        self.is_busy = true;
+        if links.live() < 2 {
+            return Assignment::Final(split::single(links.home(), left));
+        }
+        let is_backlogged = || links.alive.iter().any(|link| links.ready(link, now) > now);
+        let whole = left <= WHOLE && is_backlogged();
+        let split = split::best(links, left, now, whole);
+        if let Some(link) = to_probe(links, &split, left, now) {
+            let len = SHORTEST_PIECE;
+            return Assignment::Piece { link, len };
+        }
+        let fits = |link: usize| split.shares[link] <= links.all[link].room();
+        match split.used.iter().all(fits) {
+            true => Assignment::Final(split.shares),
+            false => next_piece(links, &split, left, now),
+        }
+    }
+}
+
+/// The next piece of a transfer that is longer than the horizons: on the link where it ends first.
+fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
+    let mut best: Option<(u64, u64, usize, u64)> = None;
+    for link in split.used.iter() {
+        let state = &links.all[link];
+        let len = piece_len(state.horizon()).min(left);
+        if state.outstanding() > 0 && state.room() < len {
+            continue;
+        }
+        let time = duration(len, state.estimate.bandwidth());
+        let end = links.ready(link, now).saturating_add(time);
+        // Links of one slot are ready at one time: they take pieces in turn.
+        let choice = (end, state.outstanding(), link, len);
+        best = Some(best.map_or(choice, |best| best.min(choice)));
+    }
+    match best {
+        Some((_, _, link, len)) => Assignment::Piece { link, len },
+        None => Assignment::Wait,
+    }
+}
+
+/// The length of a piece on a link whose horizon is `horizon` bytes.
+fn piece_len(horizon: u64) -> u64 {
+    let len = (horizon / PIECES).max(PIECE).min(horizon / 2);
+    (len / SHORTEST_PIECE * SHORTEST_PIECE).max(SHORTEST_PIECE)
+}
+
+/// An unused link to be probed: the transfer takes at least twice as long as the probe, and so long
+/// that the post of the probe does not count.
+fn to_probe(links: &Links, split: &Split, left: u64, now: u64) -> Option<usize> {
+    if split.end < PROBE_COST * NEXT_LINK || left < 8 * SHORTEST_PIECE {
+        return None;
+    }
+    let is_due = |link: &usize| {
+        let state = &links.all[*link];
+        let time = duration(SHORTEST_PIECE, state.estimate.bandwidth());
+        let until = links.ready(*link, now) - now + state.latency + time;
+        !split.used.contains(*link)
+            && state.outstanding() == 0
+            && now.saturating_sub(state.last_used) >= PROBE_AFTER
+            && 2.0 * until as f64 <= split.end
+    };
+    links.alive.iter().find(is_due)
+}

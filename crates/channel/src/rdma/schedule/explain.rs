@@ -1,0 +1,76 @@
+//! Predictions for the user: the choice of a policy, and the choices not taken.
+
+use super::link_state::Links;
+use super::static_policy::equal_shares;
+use super::{MAX_RAILS, Policy, RailSet, Schedule, Shares, split};
+
+/// A choice of links for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::rdma) enum Choice {
+    /// The whole message on one link.
+    Link(usize),
+    /// Equal parts over all links.
+    EvenStripe,
+    /// Parts that end together.
+    Split,
+}
+
+/// A choice with the arrival that it leads to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::rdma) struct Prediction {
+    pub choice: Choice,
+    /// The bytes of each link.
+    pub shares: Shares,
+    /// The time from the post to the arrival of the last byte, in nanoseconds.
+    pub arrival_ns: u64,
+    /// The policy takes this choice.
+    pub is_taken: bool,
+}
+
+/// The predictions for a message of `len` bytes on an idle endpoint, the choice of the policy
+/// first.
+pub(super) fn predictions(schedule: &Schedule, len: u64) -> Vec<Prediction> {
+    let links = schedule.links.idle();
+    let split = split::best(&links, len, 0, false);
+    let taken = match &schedule.policy {
+        Policy::Static(policy) => policy.clone().shares(&links, len),
+        Policy::Adaptive(_) => split.shares,
+    };
+    let mut choices: Vec<Shares> = vec![taken];
+    let singles = links.alive.iter().map(|link| split::single(link, len));
+    for shares in singles.chain([equal_shares(&links, len), split.shares]) {
+        if !choices.contains(&shares) {
+            choices.push(shares);
+        }
+    }
+    let prediction = |shares: Shares| Prediction {
+        choice: name(&links, &shares, len),
+        shares,
+        arrival_ns: arrival(&links, &shares),
+        is_taken: shares == taken,
+    };
+    choices.into_iter().map(prediction).collect()
+}
+
+fn name(links: &Links, shares: &Shares, len: u64) -> Choice {
+    let mut used = (0..MAX_RAILS).filter(|&link| shares[link] > 0);
+    match (used.next(), used.next()) {
+        (None, _) => Choice::Link(links.home()),
+        (Some(link), None) => Choice::Link(link),
+        _ if *shares == equal_shares(links, len) => Choice::EvenStripe,
+        _ => Choice::Split,
+    }
+}
+
+/// The time until the last of `shares` arrives, posted one after the other.
+fn arrival(links: &Links, shares: &Shares) -> u64 {
+    let used = links.alive.iter().filter(|&link| shares[link] > 0);
+    let used = used.fold(RailSet::default(), RailSet::with);
+    let bandwidths = links.bandwidths(used);
+    let arrives = |(position, link): (usize, usize)| {
+        let time = shares[link] as f64 / bandwidths[link] * 1e9;
+        (position as f64 * split::NEXT_LINK + time) as u64 + links.all[link].latency
+    };
+    let last = used.iter().enumerate().map(arrives).max();
+    last.unwrap_or(links.all[links.home()].latency)
+}

@@ -1,0 +1,362 @@
+//! The work posted on a link, and the links of an endpoint.
+
+use super::estimate::{Estimate, capacity, duration, rate};
+use super::slot::Slot;
+use super::{HORIZON, LinkTraits, MAX_RAILS, RailSet, SHORTEST_PIECE};
+use std::array::from_fn;
+
+/// The latency of a link whose device states none, in nanoseconds.
+const USUAL_LATENCY: u64 = 1_000;
+/// The longest latency that is believed, in nanoseconds.
+const MOST_LATENCY: u64 = 1_000_000_000;
+/// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls come
+/// late by some hundred.
+const RUN: u64 = 10_000;
+/// Posts with a time of their own. Later ones share the last place.
+const POSTS: usize = 16;
+
+/// Bulk work posted at about one time.
+#[derive(Clone, Copy, Default)]
+struct Posts {
+    first: u64,
+    last: u64,
+    bytes: u64,
+}
+
+/// A link, as the policies see it.
+#[derive(Clone)]
+pub(super) struct LinkState {
+    pub estimate: Estimate,
+    pub latency: u64,
+    /// The slot that the link shares with others, by position.
+    pub slot: Option<usize>,
+    /// The predicted end of the packets posted.
+    pub packets_until: u64,
+    /// The predicted end of the bulk work posted.
+    bulk_until: u64,
+    /// Bulk bytes posted and not complete.
+    outstanding: u64,
+    /// The time of the latest bulk post.
+    pub last_used: u64,
+    posts: [Posts; POSTS],
+    /// The oldest place of `posts`, and the places in use.
+    oldest: usize,
+    used: usize,
+    /// The time of the last completion, if that was fresh and more work was posted.
+    previous: Option<u64>,
+    run: Run,
+}
+
+/// Completions of a link or slot that never idled, from `start` on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Run {
+    start: Option<u64>,
+    bytes: u64,
+}
+
+impl Run {
+    pub(super) fn restart(&mut self, start: Option<u64>) {
+        *self = Run { start, bytes: 0 };
+    }
+
+    /// Adds a completion. Returns the bandwidth since the start, once that is long enough ago.
+    pub(super) fn add(&mut self, bytes: u64, now: u64) -> Option<u64> {
+        let start = *self.start.get_or_insert(now);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let elapsed = now.saturating_sub(start);
+        if elapsed < RUN {
+            return None;
+        }
+        let sample = rate(self.bytes, elapsed);
+        self.restart(Some(now));
+        Some(sample)
+    }
+}
+
+/// Knowledge of a bandwidth from one completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sample {
+    Exactly(u64),
+    AtLeast(u64),
+}
+
+impl LinkState {
+    fn new(traits: &LinkTraits, bandwidth: u64) -> LinkState {
+        let latency = match traits.latency_ns {
+            0 => USUAL_LATENCY,
+            stated => stated.min(MOST_LATENCY),
+        };
+        LinkState {
+            estimate: Estimate::new(bandwidth),
+            latency,
+            slot: None,
+            packets_until: 0,
+            bulk_until: 0,
+            outstanding: 0,
+            last_used: 0,
+            posts: [Posts::default(); POSTS],
+            oldest: 0,
+            used: 0,
+            previous: None,
+            run: Run::default(),
+        }
+    }
+
+    /// Time from the post of a short write to its completion.
+    fn round_trip(&self) -> u64 {
+        2 * self.latency
+    }
+
+    /// Bulk bytes posted and not complete.
+    pub(super) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// The bytes of the horizon. Counted in bytes posted, not in time passed, so that a link
+    /// without completions gets no more.
+    pub(super) fn horizon(&self) -> u64 {
+        capacity(self.estimate.pessimistic(), HORIZON).max(SHORTEST_PIECE)
+    }
+
+    /// The bulk bytes that the link may be given now.
+    pub(super) fn room(&self) -> u64 {
+        self.horizon().saturating_sub(self.outstanding)
+    }
+
+    /// The time at which the bulk work posted will have left. Work that is overdue is predicted to
+    /// take as long again.
+    pub(super) fn bulk_ready(&self, now: u64) -> u64 {
+        if self.outstanding == 0 {
+            return now;
+        }
+        let overdue = now.saturating_sub(self.bulk_until);
+        let late = match overdue > self.round_trip() {
+            true => overdue.min(HORIZON),
+            false => 0,
+        };
+        self.bulk_until.max(now.saturating_add(late))
+    }
+
+    /// The time at which everything posted will have left.
+    pub(super) fn ready(&self, now: u64) -> u64 {
+        let packets = self.packets_until.saturating_sub(now);
+        self.bulk_ready(now).saturating_add(packets)
+    }
+
+    pub(super) fn posted(&mut self, bytes: u64, now: u64) {
+        let start = match self.outstanding {
+            0 => now,
+            _ => self.bulk_until.max(now),
+        };
+        self.bulk_until = start.saturating_add(duration(bytes, self.estimate.pessimistic()));
+        self.outstanding = self.outstanding.saturating_add(bytes);
+        self.last_used = now;
+        if self.used < POSTS {
+            let place = (self.oldest + self.used) % POSTS;
+            let (first, last) = (now, now);
+            self.posts[place] = Posts { first, last, bytes };
+            self.used += 1;
+        } else {
+            let newest = &mut self.posts[(self.oldest + POSTS - 1) % POSTS];
+            newest.last = now;
+            newest.bytes = newest.bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Accounts a completion. Returns what it teaches about the bandwidth.
+    pub(super) fn completed(&mut self, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
+        let posts = self.take(bytes);
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        let left = duration(self.outstanding, self.estimate.pessimistic());
+        let until = now.saturating_add(left).saturating_sub(self.latency);
+        self.bulk_until = until.max(now);
+        let sample = self.learned(posts?, bytes, now, fresh);
+        self.previous = (fresh && self.outstanding > 0).then_some(now);
+        if self.previous.is_none() {
+            self.run.restart(None);
+        }
+        sample
+    }
+
+    /// A completion of `bytes` posted at `posts` ends at `now`. The bandwidth follows from the time
+    /// between two completions if the later work was posted before the earlier completion had been
+    /// under way. Otherwise the time also contains a round trip.
+    fn learned(&mut self, posts: Posts, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
+        let start = self.previous.unwrap_or(0).max(posts.first);
+        let elapsed = now.saturating_sub(start);
+        if bytes == 0 || elapsed == 0 && self.run.start.is_none() {
+            return None;
+        }
+        if !fresh {
+            return Some(Sample::AtLeast(rate(bytes, elapsed)));
+        }
+        let streamed = posts.last.saturating_add(self.round_trip());
+        if self.previous.is_some_and(|previous| streamed <= previous) {
+            self.run.start = self.run.start.or(self.previous);
+            return self.run.add(bytes, now).map(Sample::Exactly);
+        }
+        self.run.restart(Some(now));
+        if elapsed < 8 * self.round_trip() {
+            return (elapsed > 0).then(|| Sample::AtLeast(rate(bytes, elapsed)));
+        }
+        // An acknowledgement returns faster than a write arrives: between half a round trip and a
+        // whole one of the write's latency.
+        let known = posts.first.saturating_add(self.round_trip() * 3 / 4);
+        let overhead = known.saturating_sub(start);
+        Some(Sample::Exactly(rate(bytes, elapsed - overhead)))
+    }
+
+    /// Takes `bytes` off the oldest posts. Returns the times of those posts.
+    fn take(&mut self, bytes: u64) -> Option<Posts> {
+        let mut taken: Option<Posts> = None;
+        let mut left = bytes;
+        while self.used > 0 && (left > 0 || taken.is_none()) {
+            let oldest = &mut self.posts[self.oldest];
+            let first = taken.map_or(oldest.first, |taken| taken.first);
+            let last = oldest.last;
+            taken = Some(Posts { first, last, bytes });
+            let part = left.min(oldest.bytes);
+            oldest.bytes -= part;
+            left -= part;
+            if oldest.bytes == 0 {
+                self.oldest = (self.oldest + 1) % POSTS;
+                self.used -= 1;
+            }
+        }
+        taken
+    }
+
+    /// Forgets the work posted.
+    fn forget(&mut self) {
+        self.outstanding = 0;
+        self.packets_until = 0;
+        self.used = 0;
+        self.previous = None;
+        self.run.restart(None);
+    }
+}
+
+/// The links of an endpoint.
+#[derive(Clone)]
+pub(super) struct Links {
+    pub all: Vec<LinkState>,
+    /// The slots of cards with two links or more.
+    pub slots: Vec<Slot>,
+    pub alive: RailSet,
+    home: usize,
+}
+
+impl Links {
+    pub(super) fn new(traits: &[LinkTraits]) -> Links {
+        assert!(
+            (1..=MAX_RAILS).contains(&traits.len()),
+            "an endpoint has 1 to {MAX_RAILS} links"
+        );
+        let usual = usual_bandwidth(traits);
+        let bandwidth = |link: &LinkTraits| match link.bandwidth {
+            0 => usual,
+            stated => stated,
+        };
+        let mut all: Vec<LinkState> = (traits.iter())
+            .map(|link| LinkState::new(link, bandwidth(link)))
+            .collect();
+        let slots = Slot::of_cards(traits, &mut all);
+        let alive = (0..all.len()).fold(RailSet::default(), RailSet::with);
+        let home = 0;
+        Links {
+            all,
+            slots,
+            alive,
+            home,
+        }
+    }
+
+    #[inline]
+    pub(super) fn home(&self) -> usize {
+        self.home
+    }
+
+    /// The links with all their work done.
+    pub(super) fn idle(&self) -> Links {
+        let mut links = self.clone();
+        links.all.iter_mut().for_each(LinkState::forget);
+        links
+    }
+
+    /// The number of live links.
+    pub(super) fn live(&self) -> usize {
+        self.alive.mask().count_ones() as usize
+    }
+
+    pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
+        let only = RailSet::only(link).mask();
+        self.alive = match alive {
+            true => self.alive.with(link),
+            false => RailSet::of_mask(self.alive.mask() & !only),
+        };
+        self.all[link].forget();
+        self.home = self.alive.iter().next().unwrap_or(0);
+    }
+
+    /// Accounts a completion, and learns from it.
+    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, fresh: bool) {
+        let state = &mut self.all[link];
+        let sample = state.completed(bytes, now, fresh);
+        let slot = state.slot;
+        let fair = slot.and_then(|slot| {
+            let sharers = self.slots[slot].sharers(&self.all, link);
+            self.slots[slot].completed(sharers, bytes, now, fresh)
+        });
+        let estimate = &mut self.all[link].estimate;
+        match (sample, fair) {
+            (None, _) => {}
+            // The slot limits the link.
+            (Some(Sample::Exactly(sample)), Some(fair)) if sample > fair / 2 => {
+                estimate.at_least(sample);
+            }
+            (Some(Sample::Exactly(sample)), _) => estimate.sample(sample),
+            (Some(Sample::AtLeast(sample)), _) => estimate.at_least(sample),
+        }
+    }
+
+    /// Moves the estimates of all links towards what has been learned.
+    pub(super) fn learn(&mut self) {
+        for link in &mut self.all {
+            link.estimate.follow();
+        }
+        for slot in &mut self.slots {
+            slot.estimate.follow();
+        }
+    }
+
+    /// The time at which everything posted on `link`, and on its slot, will have left.
+    pub(super) fn ready(&self, link: usize, now: u64) -> u64 {
+        let ready = self.all[link].ready(now);
+        match self.all[link].slot {
+            Some(slot) => ready.max(self.slots[slot].ready(&self.all, now)),
+            None => ready,
+        }
+    }
+
+    /// The bandwidth of each link of `used` while all of them carry data, and 0 for others.
+    pub(super) fn bandwidths(&self, used: RailSet) -> [f64; MAX_RAILS] {
+        let mut bandwidths = from_fn(|link| match used.contains(link) {
+            true => self.all[link].estimate.bandwidth() as f64,
+            false => 0.0,
+        });
+        for slot in &self.slots {
+            slot.limit(&mut bandwidths);
+        }
+        bandwidths
+    }
+}
+
+/// The bandwidth of links whose devices state none: the mean of the others.
+fn usual_bandwidth(traits: &[LinkTraits]) -> u64 {
+    let known = || traits.iter().filter(|link| link.bandwidth > 0);
+    let sum: u128 = known().map(|link| u128::from(link.bandwidth)).sum();
+    match known().count() {
+        0 => 1_000_000_000,
+        count => (sum / count as u128) as u64,
+    }
+}

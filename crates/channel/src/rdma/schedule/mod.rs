@@ -1,0 +1,157 @@
+//! The choice of links for the packets and bulk transfers of an endpoint with several links.
+//!
+//! [`Schedule`] is pure: it knows no device, and time is an argument. The same calls give the same
+//! choices.
+//! - `static_policy`: `single`, `stripe`, `round-robin` and `fixed`, which never read the clock;
+//! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
+//! - `link_state`: the work posted on a link; `estimate`: the bandwidth learned from completions;
+//!   `slot`: the total of links that share a card;
+//! - `explain`: predictions for the user.
+//!
+//! Invariants:
+//! - shares sum to the bytes to be assigned, and only live links get any;
+//! - a link is given at most [`HORIZON`] of predicted work beyond one shortest piece, so that a
+//!   slow link can be left;
+//! - [`Assignment::Wait`] is given only while a live link has bulk work, whose completion ends the
+//!   wait.
+
+mod adaptive;
+mod estimate;
+mod explain;
+mod link_state;
+mod slot;
+mod split;
+mod static_policy;
+#[cfg(test)]
+mod tests;
+
+pub(super) use explain::{Choice, Prediction};
+
+use super::config::{RailPolicy, RailSettings};
+use super::rail_set::{MAX_RAILS, RailSet};
+use adaptive::Adaptive;
+use link_state::Links;
+use static_policy::StaticPolicy;
+
+/// The most predicted work that a link holds, in nanoseconds.
+const HORIZON: u64 = 100_000;
+/// The shortest piece that is worth a request of its own, in bytes.
+const SHORTEST_PIECE: u64 = 4 << 10;
+
+/// The bytes of a transfer for each link.
+pub(super) type Shares = [u64; MAX_RAILS];
+
+/// The attributes of a link from which predictions start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkTraits {
+    /// Payload in one direction, in bytes per second. 0: unknown.
+    pub bandwidth: u64,
+    /// Time from the post of a short write to its arrival, in nanoseconds.
+    pub latency_ns: u64,
+    /// The number of the local card. Links of one card share its slot.
+    pub card: usize,
+}
+
+/// The links of the next bytes of a bulk transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Assignment {
+    /// All bytes that are left.
+    Final(Shares),
+    /// The next `len` bytes.
+    Piece { link: usize, len: u64 },
+    /// Every useful link holds its horizon of work.
+    Wait,
+}
+
+/// The schedule of one endpoint.
+pub(super) struct Schedule {
+    links: Links,
+    policy: Policy,
+}
+
+/// A policy with its state.
+enum Policy {
+    Static(StaticPolicy),
+    Adaptive(Adaptive),
+}
+
+impl Schedule {
+    /// The schedule over `links`, of which the first is the home link: the link of control
+    /// messages.
+    pub(super) fn new(settings: &RailSettings, links: &[LinkTraits]) -> Schedule {
+        let links = Links::new(links);
+        let policy = match settings.policy {
+            RailPolicy::Adaptive => Policy::Adaptive(Adaptive::new(settings.queue_pairs)),
+            _ => Policy::Static(StaticPolicy::new(settings)),
+        };
+        Schedule { links, policy }
+    }
+
+    /// The link of the next packet, of `len` bytes. `now` is called only if the policy needs the
+    /// time, in nanoseconds.
+    #[inline]
+    pub(super) fn packet(&mut self, len: usize, now: impl FnOnce() -> u64) -> usize {
+        match &mut self.policy {
+            Policy::Static(policy) => policy.packet(&self.links),
+            Policy::Adaptive(policy) => policy.packet(&mut self.links, len, now),
+        }
+    }
+
+    /// The rank has waited, or has polled in vain: packets posted earlier are no backlog.
+    #[inline]
+    pub(super) fn idle(&mut self) {
+        if let Policy::Adaptive(policy) = &mut self.policy {
+            policy.idle();
+        }
+    }
+
+    /// The links of the next bytes of a bulk transfer of which `left` bytes are not assigned yet.
+    pub(super) fn assign(&mut self, left: u64, now: u64) -> Assignment {
+        match &mut self.policy {
+            Policy::Static(policy) => Assignment::Final(policy.shares(&self.links, left)),
+            Policy::Adaptive(policy) => policy.assign(&self.links, left, now),
+        }
+    }
+
+    /// `bytes` of bulk work have been posted on `link`.
+    pub(super) fn posted(&mut self, link: usize, bytes: u64, now: u64) {
+        self.links.all[link].posted(bytes, now);
+    }
+
+    /// `bytes` of bulk work on `link` have completed. `fresh`: the completion queue was polled
+    /// continuously, so that `now` is close to the time of the completion.
+    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, fresh: bool) {
+        self.links.completed(link, bytes, now, fresh);
+        if let Policy::Adaptive(_) = self.policy {
+            self.links.learn();
+        }
+    }
+
+    /// The bytes of bulk work that `link` may be given now.
+    pub(super) fn room(&self, link: usize) -> u64 {
+        match self.links.all.len() {
+            1 => u64::MAX,
+            _ => self.links.all[link].room(),
+        }
+    }
+
+    /// Takes a link into use, or out of it together with all work posted on it.
+    pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
+        self.links.set_alive(link, alive);
+        if let Policy::Adaptive(policy) = &mut self.policy {
+            policy.links_changed(&self.links);
+        }
+    }
+
+    /// The link of control messages: the first live one.
+    #[inline]
+    pub(super) fn home(&self) -> usize {
+        self.links.home()
+    }
+
+    /// Predictions for a message of `len` bytes on an idle endpoint. The choice of the policy comes
+    /// first.
+    pub(super) fn explain(&self, len: u64) -> Vec<Prediction> {
+        explain::predictions(self, len)
+    }
+}

@@ -1,0 +1,84 @@
+//! The slot of a card that several links share.
+
+use super::estimate::{Estimate, duration};
+use super::link_state::{LinkState, Run};
+use super::{LinkTraits, MAX_RAILS, RailSet};
+
+/// A slot with two links or more.
+#[derive(Clone)]
+pub(super) struct Slot {
+    links: RailSet,
+    /// The total of the links. It starts from the fastest of them, for the slot carries at least
+    /// that much, and is learned while several are busy.
+    pub estimate: Estimate,
+    run: Run,
+}
+
+impl Slot {
+    /// The slots of the cards with several links. Each of these links is given its slot.
+    pub(super) fn of_cards(traits: &[LinkTraits], all: &mut [LinkState]) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for (position, first) in traits.iter().enumerate() {
+            let of_card = |link: &usize| traits[*link].card == first.card;
+            let links = (0..traits.len()).filter(of_card);
+            let links = links.fold(RailSet::default(), RailSet::with);
+            if links.iter().next() != Some(position) || links.iter().count() < 2 {
+                continue;
+            }
+            let fastest = links.iter().map(|link| all[link].estimate.bandwidth());
+            let estimate = Estimate::new(fastest.max().unwrap_or(0));
+            for link in links.iter() {
+                all[link].slot = Some(slots.len());
+            }
+            let run = Run::default();
+            slots.push(Slot {
+                links,
+                estimate,
+                run,
+            });
+        }
+        slots
+    }
+
+    /// The number of links with bulk work, `link` among them.
+    pub(super) fn sharers(&self, all: &[LinkState], link: usize) -> u64 {
+        let busy = |other: &usize| *other == link || all[*other].outstanding() > 0;
+        self.links.iter().filter(busy).count() as u64
+    }
+
+    /// Accounts a completion of a link while `sharers` links had work. Returns the fair part of
+    /// each. None: the link had the slot for itself.
+    pub(super) fn completed(
+        &mut self,
+        sharers: u64,
+        bytes: u64,
+        now: u64,
+        fresh: bool,
+    ) -> Option<u64> {
+        if sharers < 2 || !fresh {
+            self.run.restart(None);
+        } else if let Some(sample) = self.run.add(bytes, now) {
+            self.estimate.sample(sample);
+        }
+        (sharers >= 2).then(|| self.estimate.bandwidth() / sharers)
+    }
+
+    /// The time at which the bulk work of all its links will have left.
+    pub(super) fn ready(&self, all: &[LinkState], now: u64) -> u64 {
+        let outstanding = |link: usize| all[link].outstanding();
+        let links = self.links.iter();
+        let bytes = links.fold(0u64, |sum, link| sum.saturating_add(outstanding(link)));
+        now.saturating_add(duration(bytes, self.estimate.bandwidth()))
+    }
+
+    /// Scales the bandwidths of the links down to the total.
+    pub(super) fn limit(&self, bandwidths: &mut [f64; MAX_RAILS]) {
+        let sum: f64 = self.links.iter().map(|link| bandwidths[link]).sum();
+        let total = self.estimate.bandwidth() as f64;
+        if sum > total {
+            for link in self.links.iter() {
+                bandwidths[link] *= total / sum;
+            }
+        }
+    }
+}
