@@ -118,8 +118,8 @@ impl LinkState {
         capacity(self.estimate.pessimistic(), HORIZON).max(SHORTEST_PIECE)
     }
 
-    /// The bulk bytes that the link may be given now.
-    pub(super) fn room(&self) -> u64 {
+    /// The bulk bytes that the link may be given now, if it shares no slot.
+    fn room(&self) -> u64 {
         self.horizon().saturating_sub(self.outstanding)
     }
 
@@ -326,6 +326,23 @@ impl Links {
         }
         for slot in &mut self.slots {
             slot.estimate.follow();
+        }
+    }
+
+    /// Neither `link` nor a link of its slot has bulk work.
+    pub(super) fn is_idle(&self, link: usize) -> bool {
+        match self.all[link].slot {
+            Some(slot) => self.slots[slot].is_idle(&self.all),
+            None => self.all[link].outstanding == 0,
+        }
+    }
+
+    /// The bulk bytes that `link` may be given now.
+    pub(super) fn room(&self, link: usize) -> u64 {
+        let room = self.all[link].room();
+        match self.all[link].slot {
+            Some(slot) => room.min(self.slots[slot].room(&self.all)),
+            None => room,
         }
     }
 

@@ -131,7 +131,7 @@ impl Schedule {
     pub(super) fn room(&self, link: usize) -> u64 {
         match self.links.all.len() {
             1 => u64::MAX,
-            _ => self.links.all[link].room(),
+            _ => self.links.room(link),
         }
     }
 
