@@ -21,6 +21,8 @@ struct Posts {
     first: u64,
     last: u64,
     bytes: u64,
+    /// Earlier work had not completed.
+    is_behind: bool,
 }
 
 /// A link, as the policies see it.
@@ -144,6 +146,7 @@ impl LinkState {
     }
 
     pub(super) fn posted(&mut self, bytes: u64, now: u64) {
+        let is_behind = self.outstanding > 0;
         let start = match self.outstanding {
             0 => now,
             _ => self.bulk_until.max(now),
@@ -154,7 +157,12 @@ impl LinkState {
         if self.used < POSTS {
             let place = (self.oldest + self.used) % POSTS;
             let (first, last) = (now, now);
-            self.posts[place] = Posts { first, last, bytes };
+            self.posts[place] = Posts {
+                first,
+                last,
+                bytes,
+                is_behind,
+            };
             self.used += 1;
         } else {
             let newest = &mut self.posts[(self.oldest + POSTS - 1) % POSTS];
@@ -187,7 +195,9 @@ impl LinkState {
         if bytes == 0 || elapsed == 0 && self.run.start.is_none() {
             return None;
         }
-        if !fresh {
+        // Behind work whose end is not known, the time contains part of that work's.
+        if !fresh || posts.is_behind && self.previous.is_none() {
+            self.run.restart(None);
             return Some(Sample::AtLeast(rate(bytes, elapsed)));
         }
         let streamed = posts.last.saturating_add(self.round_trip());
@@ -212,9 +222,11 @@ impl LinkState {
         let mut left = bytes;
         while self.used > 0 && (left > 0 || taken.is_none()) {
             let oldest = &mut self.posts[self.oldest];
-            let first = taken.map_or(oldest.first, |taken| taken.first);
-            let last = oldest.last;
-            taken = Some(Posts { first, last, bytes });
+            let earliest = taken.unwrap_or(*oldest);
+            taken = Some(Posts {
+                last: oldest.last,
+                ..earliest
+            });
             let part = left.min(oldest.bytes);
             oldest.bytes -= part;
             left -= part;

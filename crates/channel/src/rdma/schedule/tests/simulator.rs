@@ -2,7 +2,7 @@
 //! through a schedule and polls without pause.
 
 use super::{LATENCY, Schedule};
-use crate::rdma::schedule::Assignment;
+use crate::rdma::schedule::{Assignment, Shares};
 use std::collections::VecDeque;
 
 /// Processor time of a request, in nanoseconds.
@@ -219,7 +219,7 @@ impl Simulator {
     }
 
     /// Posts shares in pieces, as the links have room for them.
-    fn post_shares(&mut self, number: usize, mut shares: super::super::Shares) {
+    fn post_shares(&mut self, number: usize, mut shares: Shares) {
         while shares.iter().any(|&share| share > 0) {
             let mut posted = false;
             for link in 0..self.wires.len() {
