@@ -192,13 +192,16 @@ impl LinkState {
     fn learned(&mut self, posts: Posts, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
         let start = self.previous.unwrap_or(0).max(posts.first);
         let elapsed = now.saturating_sub(start);
-        if bytes == 0 || elapsed == 0 && self.run.start.is_none() {
+        // Since the post at the latest: a bound that no late poll of an earlier completion breaks.
+        let waited = now.saturating_sub(posts.first);
+        if bytes == 0 || waited == 0 {
             return None;
         }
+        let at_least = Sample::AtLeast(rate(bytes, waited));
         // Behind work whose end is not known, the time contains part of that work's.
         if !fresh || posts.is_behind && self.previous.is_none() {
             self.run.restart(None);
-            return Some(Sample::AtLeast(rate(bytes, elapsed)));
+            return Some(at_least);
         }
         let streamed = posts.last.saturating_add(self.round_trip());
         if self.previous.is_some_and(|previous| streamed <= previous) {
@@ -207,7 +210,7 @@ impl LinkState {
         }
         self.run.restart(Some(now));
         if elapsed < 8 * self.round_trip() {
-            return (elapsed > 0).then(|| Sample::AtLeast(rate(bytes, elapsed)));
+            return Some(at_least);
         }
         // An acknowledgement returns faster than a write arrives: between half a round trip and a
         // whole one of the write's latency.

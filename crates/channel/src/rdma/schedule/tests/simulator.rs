@@ -222,11 +222,11 @@ impl Simulator {
     fn post_shares(&mut self, number: usize, mut shares: Shares) {
         while shares.iter().any(|&share| share > 0) {
             let mut posted = false;
-            for link in 0..self.wires.len() {
-                let len = shares[link].min(self.schedule.room(link));
-                if len > 0 && (len == shares[link] || len >= 4096) {
+            for (link, share) in shares.iter_mut().enumerate().take(self.wires.len()) {
+                let len = self.schedule.room(link).min(*share);
+                if len > 0 && (len == *share || len >= 4096) {
                     self.post(link, number, len);
-                    shares[link] -= len;
+                    *share -= len;
                     posted = true;
                 }
             }
