@@ -59,6 +59,7 @@ mod rail_set;
 mod registered;
 mod ring_receiver;
 mod ring_sender;
+#[allow(dead_code, unused_imports)]
 mod schedule;
 mod srq_path;
 mod transfer;

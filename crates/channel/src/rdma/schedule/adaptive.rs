@@ -3,7 +3,7 @@
 use super::estimate::duration;
 use super::link_state::Links;
 use super::split::{self, NEXT_LINK, Split};
-use super::{Assignment, SHORTEST_PIECE};
+use super::{Assignment, RailSet, SHORTEST_PIECE};
 use crate::rdma::config::QueuePairs;
 
 /// Shorter packets always take the home link: their arrival is all latency.
@@ -108,7 +108,9 @@ impl Adaptive {
         let time = duration(len, state.estimate.bandwidth());
         let until = match self.queue_pairs {
             QueuePairs::Shared => packets.saturating_add(bulk - now).saturating_add(time),
-            QueuePairs::Separate if bulk > packets => packets.saturating_add(2 * time),
+            QueuePairs::Separate if bulk > packets => {
+                packets.saturating_add(time.saturating_mul(2))
+            }
             QueuePairs::Separate => packets.saturating_add(time),
         };
         until.saturating_add(state.latency)
@@ -139,7 +141,7 @@ impl Adaptive {
             let len = SHORTEST_PIECE;
             return Assignment::Piece { link, len };
         }
-        let fits = |link: usize| split.shares[link] <= links.all[link].room();
+        let fits = |link: usize| split.shares[link] <= links.room(link);
         match split.used.iter().all(fits) {
             true => Assignment::Final(split.shares),
             false => next_piece(links, &split, left, now),
@@ -150,10 +152,11 @@ impl Adaptive {
 /// The next piece of a transfer that is longer than the horizons: on the link where it ends first.
 fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
     let mut best: Option<(u64, u64, usize, u64)> = None;
-    for link in split.used.iter() {
+    for link in with_slot_mates(links, split.used).iter() {
         let state = &links.all[link];
         let len = piece_len(state.horizon()).min(left);
-        if state.outstanding() > 0 && state.room() < len {
+        let is_first = links.is_idle(link);
+        if !is_first && links.room(link) < len {
             continue;
         }
         let time = duration(len, state.estimate.bandwidth());
@@ -166,6 +169,21 @@ fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
         Some((_, _, link, len)) => Assignment::Piece { link, len },
         None => Assignment::Wait,
     }
+}
+
+/// The links of `used`, and those that share a slot with one of them and are no slower than half of
+/// it. They cost a long transfer nothing, and only their use shows the total of the slot.
+fn with_slot_mates(links: &Links, used: RailSet) -> RailSet {
+    let bandwidth = |link: usize| links.all[link].estimate.bandwidth();
+    used.iter().fold(used, |all, link| {
+        let Some(slot) = links.all[link].slot else {
+            return all;
+        };
+        let mates = links.slots[slot].links().iter();
+        let is_useful =
+            |mate: &usize| links.alive.contains(*mate) && bandwidth(*mate) >= bandwidth(link) / 2;
+        mates.filter(is_useful).fold(all, RailSet::with)
+    })
 }
 
 /// The length of a piece on a link whose horizon is `horizon` bytes.
@@ -183,7 +201,8 @@ fn to_probe(links: &Links, split: &Split, left: u64, now: u64) -> Option<usize> 
     let is_due = |link: &usize| {
         let state = &links.all[*link];
         let time = duration(SHORTEST_PIECE, state.estimate.bandwidth());
-        let until = links.ready(*link, now) - now + state.latency + time;
+        let ready = links.ready(*link, now) - now;
+        let until = ready.saturating_add(state.latency).saturating_add(time);
         !split.used.contains(*link)
             && state.outstanding() == 0
             && now.saturating_sub(state.last_used) >= PROBE_AFTER

@@ -69,7 +69,8 @@ fn arrival(links: &Links, shares: &Shares) -> u64 {
     let bandwidths = links.bandwidths(used);
     let arrives = |(position, link): (usize, usize)| {
         let time = shares[link] as f64 / bandwidths[link] * 1e9;
-        (position as f64 * split::NEXT_LINK + time) as u64 + links.all[link].latency
+        let sent = position as f64 * split::NEXT_LINK + time;
+        (sent as u64).saturating_add(links.all[link].latency)
     };
     let last = used.iter().enumerate().map(arrives).max();
     last.unwrap_or(links.all[links.home()].latency)

@@ -21,6 +21,8 @@ struct Posts {
     first: u64,
     last: u64,
     bytes: u64,
+    /// Earlier work had not completed.
+    is_behind: bool,
 }
 
 /// A link, as the policies see it.
@@ -118,8 +120,8 @@ impl LinkState {
         capacity(self.estimate.pessimistic(), HORIZON).max(SHORTEST_PIECE)
     }
 
-    /// The bulk bytes that the link may be given now.
-    pub(super) fn room(&self) -> u64 {
+    /// The bulk bytes that the link may be given now, if it shares no slot.
+    fn room(&self) -> u64 {
         self.horizon().saturating_sub(self.outstanding)
     }
 
@@ -144,6 +146,7 @@ impl LinkState {
     }
 
     pub(super) fn posted(&mut self, bytes: u64, now: u64) {
+        let is_behind = self.outstanding > 0;
         let start = match self.outstanding {
             0 => now,
             _ => self.bulk_until.max(now),
@@ -154,7 +157,12 @@ impl LinkState {
         if self.used < POSTS {
             let place = (self.oldest + self.used) % POSTS;
             let (first, last) = (now, now);
-            self.posts[place] = Posts { first, last, bytes };
+            self.posts[place] = Posts {
+                first,
+                last,
+                bytes,
+                is_behind,
+            };
             self.used += 1;
         } else {
             let newest = &mut self.posts[(self.oldest + POSTS - 1) % POSTS];
@@ -184,11 +192,16 @@ impl LinkState {
     fn learned(&mut self, posts: Posts, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
         let start = self.previous.unwrap_or(0).max(posts.first);
         let elapsed = now.saturating_sub(start);
-        if bytes == 0 || elapsed == 0 && self.run.start.is_none() {
+        // Since the post at the latest: a bound that no late poll of an earlier completion breaks.
+        let waited = now.saturating_sub(posts.first);
+        if bytes == 0 || waited == 0 {
             return None;
         }
-        if !fresh {
-            return Some(Sample::AtLeast(rate(bytes, elapsed)));
+        let at_least = Sample::AtLeast(rate(bytes, waited));
+        // Behind work whose end is not known, the time contains part of that work's.
+        if !fresh || posts.is_behind && self.previous.is_none() {
+            self.run.restart(None);
+            return Some(at_least);
         }
         let streamed = posts.last.saturating_add(self.round_trip());
         if self.previous.is_some_and(|previous| streamed <= previous) {
@@ -197,7 +210,7 @@ impl LinkState {
         }
         self.run.restart(Some(now));
         if elapsed < 8 * self.round_trip() {
-            return (elapsed > 0).then(|| Sample::AtLeast(rate(bytes, elapsed)));
+            return Some(at_least);
         }
         // An acknowledgement returns faster than a write arrives: between half a round trip and a
         // whole one of the write's latency.
@@ -212,9 +225,11 @@ impl LinkState {
         let mut left = bytes;
         while self.used > 0 && (left > 0 || taken.is_none()) {
             let oldest = &mut self.posts[self.oldest];
-            let first = taken.map_or(oldest.first, |taken| taken.first);
-            let last = oldest.last;
-            taken = Some(Posts { first, last, bytes });
+            let earliest = taken.unwrap_or(*oldest);
+            taken = Some(Posts {
+                last: oldest.last,
+                ..earliest
+            });
             let part = left.min(oldest.bytes);
             oldest.bytes -= part;
             left -= part;
@@ -326,6 +341,23 @@ impl Links {
         }
         for slot in &mut self.slots {
             slot.estimate.follow();
+        }
+    }
+
+    /// Neither `link` nor a link of its slot has bulk work.
+    pub(super) fn is_idle(&self, link: usize) -> bool {
+        match self.all[link].slot {
+            Some(slot) => self.slots[slot].is_idle(&self.all),
+            None => self.all[link].outstanding == 0,
+        }
+    }
+
+    /// The bulk bytes that `link` may be given now.
+    pub(super) fn room(&self, link: usize) -> u64 {
+        let room = self.all[link].room();
+        match self.all[link].slot {
+            Some(slot) => room.min(self.slots[slot].room(&self.all)),
+            None => room,
         }
     }
 

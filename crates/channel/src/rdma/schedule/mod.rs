@@ -25,7 +25,6 @@ mod static_policy;
 #[cfg(test)]
 mod tests;
 
-#[allow(unused_imports)]
 pub(super) use explain::{Choice, Prediction};
 
 use super::config::{RailPolicy, RailSettings};
@@ -132,21 +131,7 @@ impl Schedule {
     pub(super) fn room(&self, link: usize) -> u64 {
         match self.links.all.len() {
             1 => u64::MAX,
-            _ => self.links.all[link].room(),
-        }
-    }
-
-    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none. Bytes
-    /// that exceed the link's room are cut into several pieces, so that the link never idles between
-    /// two of them.
-    pub(super) fn piece(&self, link: usize, left: u64) -> u64 {
-        let room = self.room(link);
-        let state = &self.links.all[link];
-        let part = (state.horizon() / 4).max(SHORTEST_PIECE);
-        match left <= room {
-            true => left,
-            false if room >= part => part,
-            false => 0,
+            _ => self.links.room(link),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The slot of a card that several links share.
 
-use super::estimate::{Estimate, duration};
+use super::estimate::{Estimate, capacity, duration};
 use super::link_state::{LinkState, Run};
-use super::{LinkTraits, MAX_RAILS, RailSet};
+use super::{HORIZON, LinkTraits, MAX_RAILS, RailSet, SHORTEST_PIECE};
 
 /// A slot with two links or more.
 #[derive(Clone)]
@@ -63,12 +63,30 @@ impl Slot {
         (sharers >= 2).then(|| self.estimate.bandwidth() / sharers)
     }
 
+    /// The links of the slot.
+    pub(super) fn links(&self) -> RailSet {
+        self.links
+    }
+
+    /// The bulk bytes that its links may be given now.
+    pub(super) fn room(&self, all: &[LinkState]) -> u64 {
+        let horizon = capacity(self.estimate.bandwidth(), HORIZON).max(SHORTEST_PIECE);
+        horizon.saturating_sub(self.outstanding(all))
+    }
+
+    /// No link has bulk work.
+    pub(super) fn is_idle(&self, all: &[LinkState]) -> bool {
+        self.links.iter().all(|link| all[link].outstanding() == 0)
+    }
+
+    fn outstanding(&self, all: &[LinkState]) -> u64 {
+        let outstanding = self.links.iter().map(|link| all[link].outstanding());
+        outstanding.fold(0, u64::saturating_add)
+    }
+
     /// The time at which the bulk work of all its links will have left.
     pub(super) fn ready(&self, all: &[LinkState], now: u64) -> u64 {
-        let outstanding = |link: usize| all[link].outstanding();
-        let links = self.links.iter();
-        let bytes = links.fold(0u64, |sum, link| sum.saturating_add(outstanding(link)));
-        now.saturating_add(duration(bytes, self.estimate.bandwidth()))
+        now.saturating_add(duration(self.outstanding(all), self.estimate.bandwidth()))
     }
 
     /// Scales the bandwidths of the links down to the total.

@@ -1,1 +1,48 @@
 //! Tests of the schedule.
+
+mod packets;
+mod properties;
+mod simulator;
+mod transfers;
+
+use super::{LinkTraits, Schedule};
+use crate::rdma::config::{QueuePairs, RailPolicy, RailSettings};
+
+/// Bytes per second of a QDR link in a slot of the second generation.
+const FAST: u64 = 3_390_000_000;
+/// Nanoseconds.
+const LATENCY: u64 = 1_500;
+const MS: u64 = 1_000_000;
+const MIB: u64 = 1 << 20;
+
+/// A link on a card of its own.
+fn link(card: usize, bandwidth: u64) -> LinkTraits {
+    LinkTraits {
+        bandwidth,
+        latency_ns: LATENCY,
+        card,
+    }
+}
+
+/// Links on cards of their own.
+fn links(bandwidths: &[u64]) -> Vec<LinkTraits> {
+    let numbered = bandwidths.iter().enumerate();
+    numbered
+        .map(|(card, &bandwidth)| link(card, bandwidth))
+        .collect()
+}
+
+fn settings(policy: RailPolicy) -> RailSettings {
+    RailSettings {
+        policy,
+        ..RailSettings::default()
+    }
+}
+
+fn schedule(policy: RailPolicy, links: &[LinkTraits]) -> Schedule {
+    Schedule::new(&settings(policy), links)
+}
+
+fn adaptive(bandwidths: &[u64]) -> Schedule {
+    schedule(RailPolicy::Adaptive, &links(bandwidths))
+}

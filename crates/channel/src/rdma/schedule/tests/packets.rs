@@ -1,0 +1,122 @@
+//! Packets: the choice of the link and of when to read the clock.
+
+use super::{FAST, LATENCY, QueuePairs, RailPolicy, RailSettings, Schedule, adaptive, links};
+use std::cell::Cell;
+
+fn no_clock() -> u64 {
+    panic!("the clock is read")
+}
+
+#[test]
+fn a_single_packet_takes_the_home_link_without_a_clock() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    for len in [0, 1, 8, 1023, 1024, 8192, 16 << 10] {
+        assert_eq!(schedule.packet(len, no_clock), 0);
+        schedule.idle();
+    }
+    for _ in 0..100 {
+        assert_eq!(
+            schedule.packet(1023, no_clock),
+            0,
+            "short ones never read it"
+        );
+    }
+}
+
+#[test]
+fn the_clock_is_read_for_each_long_packet_behind_another() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    let reads = Cell::new(0);
+    let clock = || {
+        reads.set(reads.get() + 1);
+        5000
+    };
+    for _ in 0..4 {
+        schedule.packet(1024, clock);
+    }
+    assert_eq!(reads.get(), 3);
+}
+
+#[test]
+fn packets_behind_one_another_fill_equal_links() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    let dealt: Vec<usize> = (0..32).map(|_| schedule.packet(8192, || 1000)).collect();
+    let second = dealt.iter().filter(|&&link| link == 1).count();
+    assert!((15..=17).contains(&second), "{dealt:?}");
+}
+
+/// The arrival of the last of `count` packets posted every 100 ns, in order, over true links.
+fn arrival(bandwidths: &[u64], len: usize, count: u64) -> u64 {
+    let mut schedule = adaptive(bandwidths);
+    let mut free = vec![0; bandwidths.len()];
+    let mut last = 0;
+    for number in 0..count {
+        let now = number * 100;
+        let link = schedule.packet(len, || now);
+        free[link] = now.max(free[link]) + len as u64 * 1_000_000_000 / bandwidths[link];
+        last = last.max(free[link] + LATENCY);
+    }
+    last
+}
+
+#[test]
+fn a_slow_link_delays_no_packet() {
+    for ratio in [1, 2, 3, 5, 10, 100] {
+        for len in [1, 512, 1024, 1500, 2048, 4096, 8192, 12 << 10] {
+            for count in [1, 2, 3, 8, 64] {
+                let alone = arrival(&[FAST], len, count);
+                let with = arrival(&[FAST, FAST / ratio], len, count);
+                let context = format!("1:{ratio}, {count} of {len} B: {alone} {with}");
+                assert!(with as f64 <= alone as f64 * 1.01, "{context}");
+            }
+        }
+        let (alone, with) = (
+            arrival(&[FAST], 8192, 64),
+            arrival(&[FAST, FAST / ratio], 8192, 64),
+        );
+        let possible = alone as f64 / (1.0 + 1.0 / ratio as f64);
+        assert!(
+            with as f64 <= possible * 1.15,
+            "1:{ratio}: {with} of {possible}"
+        );
+    }
+}
+
+#[test]
+fn packets_avoid_links_with_bulk_work() {
+    for queue_pairs in [QueuePairs::Shared, QueuePairs::Separate] {
+        let settings = RailSettings {
+            queue_pairs,
+            ..super::settings(RailPolicy::Adaptive)
+        };
+        let mut schedule = Schedule::new(&settings, &links(&[FAST; 2]));
+        schedule.posted(0, 100_000, 1000);
+        assert_eq!(schedule.packet(4096, || 1000), 1);
+        assert_eq!(schedule.packet(100, no_clock), 0, "short ones stay");
+        // A second link of a tenth: the wire of the first is worth sharing, its queue is not worth
+        // waiting in.
+        let mut schedule = Schedule::new(&settings, &links(&[FAST, FAST / 10]));
+        schedule.posted(0, 100_000, 1000);
+        let expected = match queue_pairs {
+            QueuePairs::Separate => 0,
+            QueuePairs::Shared => 1,
+        };
+        assert_eq!(schedule.packet(8192, || 1000), expected);
+    }
+}
+
+#[test]
+fn packets_leave_a_dead_home_link() {
+    let mut schedule = adaptive(&[FAST; 3]);
+    schedule.packet(8192, no_clock);
+    schedule.set_alive(0, false);
+    for len in [8, 8192, 8192, 8192] {
+        assert_ne!(schedule.packet(len, || 2000), 0);
+    }
+    schedule.set_alive(2, false);
+    assert_eq!(
+        schedule.packet(8192, no_clock),
+        1,
+        "one link needs no clock"
+    );
+}
