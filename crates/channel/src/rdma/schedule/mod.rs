@@ -135,6 +135,19 @@ impl Schedule {
         }
     }
 
+    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none. Bytes
+    /// that exceed the link's room are cut into several pieces, so that the link never idles between
+    /// two of them.
+    pub(super) fn piece(&self, link: usize, left: u64) -> u64 {
+        let room = self.room(link);
+        let part = (self.links.all[link].horizon() / 4).max(SHORTEST_PIECE);
+        match left <= room {
+            true => left,
+            false if room >= part => part,
+            false => 0,
+        }
+    }
+
     /// Takes a link into use, or out of it together with all work posted on it.
     pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
         self.links.set_alive(link, alive);
