@@ -236,6 +236,8 @@ impl MachineModel {
         doing: Doing,
     ) -> Time {
         let time = self.timing(from).wire(doing.bytes.into());
+        let starts = self.adapters[from as usize].link.free.max(at);
+        let time = self.slowed(from, starts, time);
         let gone = self.adapters[from as usize].link.take(at, time);
         self.traffic.count(doing);
         self.note_rail(from, HcaPart::LinkOut, gone, time, doing);
@@ -245,6 +247,7 @@ impl MachineModel {
         // Cut-through: the first bit arrives before the last has left; but the last link carries
         // one packet at a time, at its own rate.
         let last = self.timing(to).wire(doing.bytes.into());
+        let last = self.slowed(to, gone - time + latency, last);
         let there = self.adapters[to as usize]
             .port
             .take(gone - time + latency, last);

@@ -142,6 +142,21 @@ impl Device for ModelDevice {
         })
     }
 
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        self.ordered(|net, rank, clock| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok(net.is_drained(q, clock.of(rank)))
+        })
+    }
+
+    fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
+        self.ordered(|net, rank, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            net.set_probing(q, probing);
+            Ok(())
+        })
+    }
+
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         let rank = self.turn.rank();
         let (q, within) = self.turn.with(|net, _| {
@@ -175,12 +190,12 @@ impl Device for ModelDevice {
 
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
         let rail = self.rail;
-        let time = self.ordered(|net, rank, _| {
-            let queue = match queue {
-                ReceiveQueue::Own(qp) => net.own_receives(rank, rail, qp)?,
-                ReceiveQueue::Shared(srq) => net.own_srq(rank, rail, srq)?,
+        let time = self.ordered(|net, rank, clock| {
+            let (queue, of) = match queue {
+                ReceiveQueue::Own(qp) => (net.own_receives(rank, rail, qp)?, Some(qp.0)),
+                ReceiveQueue::Shared(srq) => (net.own_srq(rank, rail, srq)?, None),
             };
-            net.receives.post(queue, id, into)?;
+            net.post_receive(queue, of, (id, into), clock)?;
             Ok(net.cpu(rank, net.timings[0].post))
         })?;
         keep_busy(&self.turn, time, Activity::PostReceive.alone(0));

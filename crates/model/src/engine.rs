@@ -42,7 +42,16 @@ impl MachineModel {
             return self.fetched(q, clock);
         }
         let latency = self.timing(adapter).read_latency;
-        clock.at(clock.now() + latency, Event::Fetch { qp: q, inlined });
+        let life = self.qps[q as usize].life;
+        self.schedule(
+            clock.now() + latency,
+            Event::Fetch {
+                qp: q,
+                life,
+                inlined,
+            },
+            clock,
+        );
     }
 
     /// Starts the fetch of a work request over the bus.
@@ -52,7 +61,8 @@ impl MachineModel {
         let end = self.down(adapter).take(clock.now(), time);
         let doing = Activity::WorkRequest.alone(inlined as usize);
         self.note_rail(adapter, HcaPart::BusDown, end, time, doing);
-        clock.at(end, Event::Fetched { qp: q });
+        let life = self.qps[q as usize].life;
+        self.schedule(end, Event::Fetched { qp: q, life }, clock);
     }
 
     pub(super) fn fetched(&mut self, q: u32, clock: &mut Clocked) {
@@ -68,7 +78,8 @@ impl MachineModel {
         let qp = &mut self.qps[q as usize];
         if qp.rung > 0 && !qp.begin_asked {
             qp.begin_asked = true;
-            clock.at(qp.engine, Event::Begin { qp: q });
+            let at = qp.engine;
+            self.schedule(at, Event::Begin { qp: q }, clock);
         }
     }
 
@@ -117,7 +128,8 @@ impl MachineModel {
         let (engine, latency) = (timing.engine, timing.read_latency);
         self.qps[q as usize].engine = now + engine;
         if is_fetched {
-            clock.at(now + latency, Event::Payload { qp: q });
+            let life = self.qps[q as usize].life;
+            self.schedule(now + latency, Event::Payload { qp: q, life }, clock);
         } else {
             self.messages[number].ready = true;
             self.go_on_sending(q, clock);
@@ -249,11 +261,15 @@ impl MachineModel {
         };
         let doing = Activity::Packet.packet(bytes, number, packet);
         let there = self.fly(adapter, target, now, latency, doing);
-        match self.fate(q, to, there, clock) {
+        match self.fate(q, to, there, false, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
-                let message = number;
-                clock.at(there, Event::Arrive { message, packet });
+                let event = Event::Arrive {
+                    message: number,
+                    packet,
+                    life: self.qps[to as usize].life,
+                };
+                self.schedule(there, event, clock);
             }
             None => self.lost(q, clock),
         }
@@ -290,10 +306,10 @@ impl MachineModel {
             qp.in_memory -= 1;
             let message = &self.messages[qp.to_begin];
             let inlined = if message.inline { message.len } else { 0 };
-            let adapter = qp.adapter;
+            let (adapter, life) = (qp.adapter, qp.life);
             match self.timing(adapter).blueflame {
                 // An event starts it, because its payload may be in another rank's process.
-                true => clock.at(clock.now(), Event::Fetched { qp: q }),
+                true => self.schedule(clock.now(), Event::Fetched { qp: q, life }, clock),
                 false => self.take_up(q, inlined, clock),
             }
         }

@@ -78,10 +78,14 @@ pub(super) struct QueuePair {
     pub progress: Time,
     /// A timeout is scheduled.
     pub timing: bool,
+    /// Its requests are probes.
+    pub probing: bool,
 
     // Responder.
-    /// The life of the peer whose packets it accepts.
+    /// The life of the peer whose packets it accepts, and the last one whose packets it drops:
+    /// they belong to a connection that has ended.
     pub peer_life: u32,
+    pub past_life: u32,
     /// The expected message, and its expected packet.
     pub expected: u32,
     pub expected_packet: u32,
@@ -180,7 +184,9 @@ impl MachineModel {
             rnr_retries: 0,
             progress: 0,
             timing: false,
+            probing: false,
             peer_life: 0,
+            past_life: 0,
             expected: 0,
             expected_packet: 0,
             complained: false,
@@ -316,14 +322,38 @@ impl MachineModel {
 
     pub(super) fn modify(&mut self, q: u32, to: Ending, clock: &mut Clocked) -> Result<()> {
         match to {
+            Ending::Error if self.qps[q as usize].state == State::Reset => {
+                self.qps[q as usize].state = State::Error;
+                self.flush_receives(q, clock.now(), clock);
+            }
             Ending::Error => self.break_qp(q, clock),
             Ending::Reset => self.reset_qp(q),
         }
         Ok(())
     }
 
+    /// Ends a connection for its responder: packets of the peer's life that it has accepted are
+    /// dropped from now on, also after a reset and a new connection.
+    pub(super) fn end_life(&mut self, q: u32) {
+        let qp = &mut self.qps[q as usize];
+        qp.past_life = qp.peer_life;
+    }
+
+    pub(super) fn set_probing(&mut self, q: u32, probing: bool) {
+        let before = std::mem::replace(&mut self.qps[q as usize].probing, probing);
+        self.probes = self.probes + u32::from(probing) - u32::from(before);
+    }
+
+    /// True if a queue pair in the state ERROR takes no receive any more, and all bytes that have
+    /// arrived for it are visible.
+    pub(super) fn is_drained(&self, q: u32, now: Time) -> bool {
+        let qp = &self.qps[q as usize];
+        qp.state == State::Reset || qp.state == State::Error && qp.visible <= now
+    }
+
     pub(super) fn destroy_qp(&mut self, q: u32) {
         self.reset_qp(q);
+        self.set_probing(q, false);
         let qp = &mut self.qps[q as usize];
         qp.alive = false;
         let (receives, shared) = (qp.receives, qp.shared);
@@ -334,6 +364,9 @@ impl MachineModel {
 
     /// Forgets posted requests; packets that have left still arrive.
     fn reset_qp(&mut self, q: u32) {
+        if self.qps[q as usize].state == State::Rts {
+            self.end_life(q);
+        }
         let receive = std::mem::replace(&mut self.qps[q as usize].receive, NONE);
         if receive != NONE {
             self.receives.free(receive);
@@ -357,6 +390,8 @@ impl MachineModel {
         (qp.occupied, qp.under_way, qp.in_memory) = (false, NONE, 0);
         (qp.ahead, qp.reads) = (0, 0);
         (qp.waits, qp.broken) = (false, false);
+        // The timer of this life means nothing to the next.
+        qp.timing = false;
         (qp.retries, qp.rnr_retries) = (0, 0);
         (qp.expected, qp.expected_packet) = (0, 0);
         (qp.complained, qp.dropping) = (false, false);

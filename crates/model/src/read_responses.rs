@@ -31,9 +31,10 @@ impl MachineModel {
         message.served = false;
         // One for the event, one for the list.
         message.uses += 2;
-        clock.at(
+        self.schedule(
             (clock.now() + latency).max(visible),
             Event::Serve { message: number },
+            clock,
         );
     }
 
@@ -179,15 +180,16 @@ impl MachineModel {
         );
         let doing = Activity::Answer.packet(bytes, number, packet);
         let there = self.fly(here, there, clock.now(), latency, doing);
-        match self.fate(q, from, there, clock) {
+        match self.fate(q, from, there, true, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
-                clock.at(
+                self.schedule(
                     there,
                     Event::Answered {
                         message: number,
                         packet,
                     },
+                    clock,
                 );
             }
             None => self.lost(from, clock),

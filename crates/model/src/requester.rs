@@ -84,7 +84,13 @@ impl MachineModel {
         let there = at + self.timing(adapter).mmio(inlined);
         let qp = &mut self.qps[q as usize];
         qp.last_doorbell = qp.last_doorbell.max(there);
-        clock.at(qp.last_doorbell, Event::Doorbell { qp: q, inlined });
+        let (at, life) = (qp.last_doorbell, qp.life);
+        let event = Event::Doorbell {
+            qp: q,
+            life,
+            inlined,
+        };
+        self.schedule(at, event, clock);
         Ok(number)
     }
 
@@ -159,8 +165,14 @@ impl MachineModel {
             return;
         }
         qp.state = State::Error;
+        let (rank, visible) = (qp.rank, qp.visible);
+        self.end_life(q);
         self.forget_answers(q);
         self.flush(q, clock.now(), clock);
+        if visible > clock.now() {
+            // Whoever waits until it is drained.
+            clock.at(visible, Event::Wake { rank });
+        }
     }
 
     fn flush(&mut self, q: u32, at: Time, clock: &mut Clocked) {
@@ -237,7 +249,11 @@ impl MachineModel {
                 let sequence = self.messages[number].sequence;
                 self.rewind(q, sequence, 0);
                 self.complete(q, clock);
-                clock.at(clock.now() + self.faults.rnr_wait, Event::Resume { qp: q });
+                let (at, life) = (
+                    clock.now() + self.faults.rnr_wait,
+                    self.qps[q as usize].life,
+                );
+                self.schedule(at, Event::Resume { qp: q, life }, clock);
             } else {
                 self.messages[number].status = status;
                 self.messages[number].done = true;
@@ -297,23 +313,27 @@ impl MachineModel {
         if qp.transport == Transport::Rc && !qp.timing {
             qp.timing = true;
             let (at, life) = (clock.now() + self.faults.timeout, qp.life);
-            clock.at(at, Event::Timeout { qp: q, life });
+            self.schedule(at, Event::Timeout { qp: q, life }, clock);
         }
     }
 
     /// Handles the timer after a loss: retransmits unless there was progress.
-    pub(super) fn timeout(&mut self, q: u32, life: u32, clock: &mut Clocked) {
+    pub(super) fn timeout(&mut self, q: u32, clock: &mut Clocked) {
         let (now, limit) = (clock.now(), self.faults.timeout);
         let qp = &mut self.qps[q as usize];
         qp.timing = false;
-        if qp.state != State::Rts || qp.life != life || qp.first == NONE {
+        if qp.state != State::Rts || qp.first == NONE {
             return;
         }
         let first = qp.first;
         if now < qp.progress + limit || qp.waits {
             qp.timing = true;
-            let at = (qp.progress + limit).max(now + 1);
-            return clock.at(at, Event::Timeout { qp: q, life });
+            let life = qp.life;
+            let at = match qp.waits {
+                true => now + limit,
+                false => qp.progress + limit,
+            };
+            return self.schedule(at, Event::Timeout { qp: q, life }, clock);
         }
         if !self.messages[first].begun {
             return;

@@ -21,8 +21,13 @@ pub(super) enum Destination {
 
 impl MachineModel {
     /// Handles a packet that has come through the chip.
-    pub(super) fn arrive(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
-        if self.is_next(number, packet, clock) {
+    pub(super) fn arrive(&mut self, number: u32, packet: u32, life: u32, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (from, now) = (message.from, self.qps[message.to as usize].life);
+        if life > 0 && life != now {
+            // It left for a connection that has ended meanwhile.
+            self.lost(from, clock);
+        } else if self.is_next(number, packet, clock) {
             self.take_packet(number, packet, clock);
         }
         self.messages.release(number);
@@ -57,6 +62,11 @@ impl MachineModel {
                 return next;
             }
             Transport::Rc => {}
+        }
+        if (life.wrapping_sub(to.past_life) as i32) <= 0 {
+            // A packet of a connection that has ended.
+            self.lost(from, clock);
+            return false;
         }
         if to.peer_life != life {
             // A packet of an earlier connection, or the first of a new one.
@@ -370,10 +380,10 @@ impl MachineModel {
         if !heard {
             return;
         }
-        match self.fate(to, from, there, clock) {
+        match self.fate(to, from, there, true, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
-                clock.at(there, Event::Acknowledged { message: number });
+                self.schedule(there, Event::Acknowledged { message: number }, clock);
             }
             None => self.lost(from, clock),
         }
@@ -383,12 +393,12 @@ impl MachineModel {
     fn send_back(&mut self, number: u32, event: Event, clock: &mut Clocked) {
         let (from, to) = (self.messages[number].from, self.messages[number].to);
         let there = self.fly_back(number, clock);
-        match self.fate(to, from, there, clock) {
+        match self.fate(to, from, there, true, clock) {
             Some(there) => {
                 if let Event::Refused { message, .. } = event {
                     self.messages[message].uses += 1;
                 }
-                clock.at(there, event);
+                self.schedule(there, event, clock);
             }
             None => self.lost(from, clock),
         }

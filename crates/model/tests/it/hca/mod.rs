@@ -2,6 +2,7 @@
 //! specification.
 
 mod faults;
+mod port_faults;
 mod processes;
 mod rails;
 mod shares;
