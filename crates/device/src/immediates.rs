@@ -417,6 +417,10 @@ impl Device for Immediates {
         self.both().0.is_drained(qp)
     }
 
+    fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
+        self.both().0.set_probing(qp, probing)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         let (device, rail) = self.both();
         device.modify(qp, to)?;
@@ -540,6 +544,10 @@ impl Node for Immediates {
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.node().wait(nanos)
+    }
+
+    fn wait_idle(&mut self, nanos: u64) -> Result<()> {
+        self.node().wait_idle(nanos)
     }
 
     crate::delegate_to_node!();

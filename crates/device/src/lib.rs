@@ -65,6 +65,14 @@ pub trait Node: Send {
     /// armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
+    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no progress:
+    /// for a rank that only tries a dead path again then. In virtual time, if all ranks wait and
+    /// nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and port events,
+    /// every wait ends with [`Error::Deadlock`].
+    fn wait_idle(&mut self, nanos: u64) -> Result<()> {
+        self.wait(nanos)
+    }
+
     /// Makes later completions and out-of-band messages raise an event. To sleep, a rank calls
     /// this, polls everything once more, and waits until [`events`](Node::events) is readable. A
     /// plain RDMA write of a peer raises no event.
@@ -167,6 +175,14 @@ pub trait Device {
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         let _ = qp;
         Ok(true)
+    }
+
+    /// Marks the requests of a queue pair as probes of a path that may be dead, or ends that. In
+    /// virtual time a probe is no progress: see [`Node::wait_idle`]. Elsewhere the mark means
+    /// nothing.
+    fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
+        let _ = (qp, probing);
+        Ok(())
     }
 
     /// Posts a work request to the send queue. An inline payload has been read when this returns.

@@ -35,6 +35,12 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "FILE", requires = "fabric")]
     faults: Option<String>,
 
+    /// A fault of one port of a modelled host, such as `host=1,rail=0,down=2ms..5ms`; the kinds are
+    /// down=SPAN (with port events), silent=SPAN, no-acks=SPAN, flap=PERIOD@SPAN and rate=SHARE@SPAN,
+    /// and a span without an end lasts for ever. May be repeated
+    #[arg(long, value_name = "FAULT", requires = "fabric", value_parser = crate::faults::port)]
+    fault: Vec<model::PortFault>,
+
     /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the
     /// measured time, times SCALE), `record FILE` (the measured time, which is also recorded),
     /// `replay FILE` (the recorded time)
@@ -136,6 +142,12 @@ impl ModelledArguments {
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
         }
+        for fault in &self.fault {
+            let added = scene.faults.ports.push(*fault);
+            added.map_err(|why| format!("--fault: {why}"))?;
+        }
+        let ports = scene.faults.ports.check(&scene.system);
+        ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
         scene.intra_host = self.intra_host.into();
         let words = std::iter::once(program).chain(arguments.iter().map(AsRef::as_ref));
         let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();

@@ -55,6 +55,7 @@ const WITH_VALUE: &[&str] = &[
     "--ppn",
     "--seed",
     "--faults",
+    "--fault",
     COMPUTE,
     "--trace",
     "--intra-host",

@@ -30,8 +30,10 @@ pub(super) struct CompletionQueue {
 #[derive(Clone, Copy)]
 struct Entry {
     completion: Completion,
-    /// The number of places in the send queue that its completion frees.
+    /// The number of places in the send queue that its completion frees, in this life of the queue
+    /// pair.
     frees: Option<u32>,
+    life: u32,
 }
 
 impl MachineModel {
@@ -76,6 +78,7 @@ impl MachineModel {
         clock: &mut Clocked,
     ) {
         let adapter = self.qps[completion.qp.0 as usize].adapter;
+        let life = self.qps[completion.qp.0 as usize].life;
         let timing = self.timing(adapter);
         let (time, latency) = (timing.completion, timing.write_latency);
         // No completion overtakes the data that it reports.
@@ -103,10 +106,18 @@ impl MachineModel {
             // Unused entries take no memory.
             own.entries.rotate_left(own.first as usize);
             own.first = 0;
-            own.entries.push(Entry { completion, frees });
+            own.entries.push(Entry {
+                completion,
+                frees,
+                life,
+            });
         } else {
             let at = (own.first + own.len) as usize % own.entries.len();
-            own.entries[at] = Entry { completion, frees };
+            own.entries[at] = Entry {
+                completion,
+                frees,
+                life,
+            };
         }
         own.len += 1;
         let rank = own.rank;
@@ -132,8 +143,9 @@ impl MachineModel {
             let entry = own.entries[own.first as usize];
             own.first = (own.first + 1) % own.entries.len() as u32;
             *place = entry.completion;
-            if let Some(freed) = entry.frees {
-                self.qps[entry.completion.qp.0 as usize].freed = freed;
+            let qp = &mut self.qps[entry.completion.qp.0 as usize];
+            if let Some(freed) = entry.frees.filter(|_| qp.life == entry.life) {
+                qp.freed = freed;
             }
         }
         own.len -= count as u32;

@@ -3,7 +3,7 @@
 
 use fabric::System;
 
-use crate::{Faults, IntraHost, Outage};
+use crate::{Faults, IntraHost, PortFault, PortFaultKind, PortFaults};
 
 /// The configuration that all ranks of a job in virtual time share.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl MachineConfig {
             self.traced.into(),
             self.compute.encode(),
         ];
-        let words = head.into_iter().chain(words(&self.faults));
+        let words = head.into_iter().chain(fault_words(&self.faults));
         let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         bytes.extend(self.hosts.iter().flat_map(|host| host.to_le_bytes()));
         bytes.extend(system);
@@ -117,10 +117,7 @@ impl MachineConfig {
         };
         let [seed, by_hca, ranks, system, traced, compute] =
             [word()?, word()?, word()?, word()?, word()?, word()?];
-        let mut planned = [0; FAULT_WORDS];
-        for place in &mut planned {
-            *place = word()?;
-        }
+        let faults = faults(&mut word)?;
         let placed = usize::try_from(ranks)
             .ok()
             .and_then(|ranks| ranks.checked_mul(4));
@@ -138,11 +135,14 @@ impl MachineConfig {
                 "a rank is on host {host} of {}",
                 system.nodes
             ))),
+            None if faults.ports.check(&system).is_err() => Err(Damaged(
+                "a fault is that of a port that does not exist".into(),
+            )),
             None => Ok(MachineConfig {
                 system,
                 hosts,
                 seed,
-                faults: faults(planned),
+                faults,
                 intra_host: match by_hca {
                     0 => IntraHost::Memory,
                     _ => IntraHost::Hca,
@@ -174,18 +174,14 @@ impl Compute {
     }
 }
 
-const FAULT_WORDS: usize = 20;
+/// The words of faults without those of ports.
+const FAULT_WORDS: usize = 15;
 
-/// Encodes faults as words; an optional one has an extra word for its presence.
-fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
-    let outage = faults.outage.unwrap_or(Outage {
-        host: 0,
-        rail: 0,
-        from: 0,
-        until: 0,
-    });
+/// Encodes faults as words; an optional one has an extra word for its presence. The faults of ports
+/// follow their number.
+fn fault_words(faults: &Faults) -> Vec<u64> {
     let (slow, percent) = faults.slow.unwrap_or_default();
-    [
+    let first: [u64; FAULT_WORDS] = [
         faults.loss.into(),
         faults.late.into(),
         faults.latest,
@@ -193,11 +189,6 @@ fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
         faults.scatter.unwrap_or_default(),
         faults.breaks.into(),
         faults.completions.into(),
-        faults.outage.is_some().into(),
-        outage.host.into(),
-        outage.rail.into(),
-        outage.from,
-        outage.until,
         faults.slow.is_some().into(),
         slow.into(),
         percent.into(),
@@ -206,32 +197,67 @@ fn words(faults: &Faults) -> [u64; FAULT_WORDS] {
         faults.rnr_wait,
         faults.rnr_retries.into(),
         faults.no_immediates.into(),
-    ]
+    ];
+    let ports = faults.ports.as_slice();
+    let mut words = first.to_vec();
+    words.push(ports.len() as u64);
+    for fault in ports {
+        let (kind, value) = match fault.kind {
+            PortFaultKind::Down => (0, 0),
+            PortFaultKind::Silent => (1, 0),
+            PortFaultKind::Flapping(period) => (2, period),
+            PortFaultKind::LostAcknowledgements => (3, 0),
+            PortFaultKind::Rate(share) => (4, share.into()),
+        };
+        words.extend([u64::from(fault.host), u64::from(fault.rail)]);
+        words.extend([fault.from, fault.until, kind, value]);
+    }
+    words
 }
 
 /// Decodes faults. Numbers that are too large for their type lose their upper half.
-fn faults(words: [u64; FAULT_WORDS]) -> Faults {
+fn faults(word: &mut impl FnMut() -> Result<u64, Damaged>) -> Result<Faults, Damaged> {
+    let mut words = [0; FAULT_WORDS];
+    for place in &mut words {
+        *place = word()?;
+    }
+    let mut ports = PortFaults::default();
+    for _ in 0..word()? {
+        let [host, rail] = [word()? as u32, word()? as u32];
+        let [from, until, kind, value] = [word()?, word()?, word()?, word()?];
+        let kind = match kind {
+            0 => PortFaultKind::Down,
+            1 => PortFaultKind::Silent,
+            2 => PortFaultKind::Flapping(value),
+            3 => PortFaultKind::LostAcknowledgements,
+            4 => PortFaultKind::Rate(value as u32),
+            _ => return Err(Damaged(format!("no fault of a port has the kind {kind}"))),
+        };
+        let fault = PortFault {
+            host,
+            rail,
+            from,
+            until,
+            kind,
+        };
+        ports.push(fault).map_err(Damaged)?;
+    }
     let short = |at: usize| words[at] as u32;
-    Faults {
+    Ok(Faults {
         loss: short(0),
         late: short(1),
         latest: words[2],
         scatter: (words[3] != 0).then_some(words[4]),
         breaks: short(5),
         completions: short(6),
-        outage: (words[7] != 0).then_some(Outage {
-            host: short(8),
-            rail: short(9),
-            from: words[10],
-            until: words[11],
-        }),
-        slow: (words[12] != 0).then_some((short(13), short(14))),
-        timeout: words[15],
-        retries: short(16),
-        rnr_wait: words[17],
-        rnr_retries: short(18),
-        no_immediates: words[19] != 0,
-    }
+        ports,
+        slow: (words[7] != 0).then_some((short(8), short(9))),
+        timeout: words[10],
+        retries: short(11),
+        rnr_wait: words[12],
+        rnr_retries: short(13),
+        no_immediates: words[14] != 0,
+    })
 }
 
 #[cfg(test)]
@@ -249,12 +275,23 @@ mod tests {
         config.faults.no_immediates = true;
         config.traced = true;
         config.compute = Compute::Measured(1500);
-        config.faults.outage = Some(Outage {
-            host: 1,
-            rail: 2,
-            from: 3,
-            until: 4,
-        });
+        let kinds = [
+            PortFaultKind::Down,
+            PortFaultKind::Silent,
+            PortFaultKind::Flapping(7_000),
+            PortFaultKind::LostAcknowledgements,
+            PortFaultKind::Rate(100),
+        ];
+        for (at, kind) in kinds.into_iter().enumerate() {
+            let fault = PortFault {
+                host: at as u32,
+                rail: 0,
+                from: 3,
+                until: 4 + at as u64,
+                kind,
+            };
+            config.faults.ports.push(fault).unwrap();
+        }
         assert_eq!(config.hosts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
         let bytes = config.encode();
         assert_eq!(MachineConfig::decode(&bytes), Ok(config));

@@ -22,22 +22,30 @@ pub struct ModelDevice {
 
 impl ModelDevice {
     pub(super) fn new(turn: Rc<Turn<MachineModel>>, rail: u32) -> ModelDevice {
-        let attributes = turn.with(|net, _| Attributes {
-            name: format!("modelled rail {rail}"),
-            mtu: net.mtu as usize,
-            inline: net.system.hca.inline.0 as usize,
-            longest: LONGEST,
-            placement: net.faults.placement(),
-            immediates: !net.faults.no_immediates,
-            datagrams: true,
-            answered: true,
-            by_processor: false,
-            link_layer: LinkLayer::InfiniBand,
-            subnet: 0,
-            bandwidth: 3_000_000_000,
-            latency_ns: 1000,
-            card: rail as usize,
-            domain: rail as usize,
+        let attributes = turn.with(|net, _| {
+            let host = net.ranks[turn.rank() as usize].host;
+            let adapter = net.adapter(host, rail);
+            let (card, domain) = (net.card(adapter), net.adapters[adapter as usize].domain);
+            let timing = net.timing(adapter);
+            let (bandwidth, latency, own) =
+                (timing.bandwidth, timing.latency, *timing.costs.rail());
+            Attributes {
+                name: format!("modelled rail {rail}"),
+                mtu: own.hca.mtu.0 as usize,
+                inline: own.hca.inline.0 as usize,
+                longest: LONGEST,
+                placement: net.faults.placement(),
+                immediates: !net.faults.no_immediates,
+                datagrams: true,
+                answered: true,
+                by_processor: false,
+                link_layer: LinkLayer::InfiniBand,
+                subnet: own.subnet.into(),
+                bandwidth,
+                latency_ns: latency.div_ceil(1000),
+                card,
+                domain: domain as usize,
+            }
         });
         ModelDevice {
             turn,
@@ -63,8 +71,8 @@ impl Device for ModelDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        let place = (self.turn.rank(), self.rail);
-        let (region, time) = self.ordered(|net, _, _| {
+        let (region, time) = self.ordered(|net, rank, _| {
+            let place = (rank, net.domain(rank, self.rail));
             let region = net
                 .regions
                 .register(place, address as u64, len as u64, access)?;
@@ -77,8 +85,8 @@ impl Device for ModelDevice {
     }
 
     fn deregister(&mut self, region: Region) -> Result<()> {
-        let place = (self.turn.rank(), self.rail);
-        self.ordered(|net, _, _| {
+        self.ordered(|net, rank, _| {
+            let place = (rank, net.domain(rank, self.rail));
             let len = net.regions.deregister(place, region.lkey)?;
             net.unpin(place, len);
             Ok(())
@@ -134,6 +142,21 @@ impl Device for ModelDevice {
         })
     }
 
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        self.ordered(|net, rank, clock| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            Ok(net.is_drained(q, clock.of(rank)))
+        })
+    }
+
+    fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
+        self.ordered(|net, rank, _| {
+            let q = net.own_qp(rank, self.rail, qp)?;
+            net.set_probing(q, probing);
+            Ok(())
+        })
+    }
+
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         let rank = self.turn.rank();
         let (q, within) = self.turn.with(|net, _| {
@@ -167,12 +190,12 @@ impl Device for ModelDevice {
 
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
         let rail = self.rail;
-        let time = self.ordered(|net, rank, _| {
-            let queue = match queue {
-                ReceiveQueue::Own(qp) => net.own_receives(rank, rail, qp)?,
-                ReceiveQueue::Shared(srq) => net.own_srq(rank, rail, srq)?,
+        let time = self.ordered(|net, rank, clock| {
+            let (queue, of) = match queue {
+                ReceiveQueue::Own(qp) => (net.own_receives(rank, rail, qp)?, Some(qp.0)),
+                ReceiveQueue::Shared(srq) => (net.own_srq(rank, rail, srq)?, None),
             };
-            net.receives.post(queue, id, into)?;
+            net.post_receive(queue, of, (id, into), clock)?;
             Ok(net.cpu(rank, net.timings[0].post))
         })?;
         keep_busy(&self.turn, time, Activity::PostReceive.alone(0));

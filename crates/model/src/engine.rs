@@ -23,7 +23,8 @@ const ATOMIC: u64 = 28;
 impl MachineModel {
     /// Handles the arrival of the processor's store.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        if self.system.hca.one_by_one && !self.is_within(q) {
+        let adapter = self.qps[q as usize].adapter;
+        if self.timing(adapter).one_by_one {
             let qp = &mut self.qps[q as usize];
             if qp.occupied {
                 qp.in_memory += 1;
@@ -36,12 +37,21 @@ impl MachineModel {
 
     /// Takes up a request, which the processor has pushed or which the HCA fetches.
     fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        if self.system.hca.blueflame || self.is_within(q) {
+        let adapter = self.qps[q as usize].adapter;
+        if self.timing(adapter).blueflame {
             return self.fetched(q, clock);
         }
-        let adapter = self.qps[q as usize].adapter;
         let latency = self.timing(adapter).read_latency;
-        clock.at(clock.now() + latency, Event::Fetch { qp: q, inlined });
+        let life = self.qps[q as usize].life;
+        self.schedule(
+            clock.now() + latency,
+            Event::Fetch {
+                qp: q,
+                life,
+                inlined,
+            },
+            clock,
+        );
     }
 
     /// Starts the fetch of a work request over the bus.
@@ -51,7 +61,8 @@ impl MachineModel {
         let end = self.down(adapter).take(clock.now(), time);
         let doing = Activity::WorkRequest.alone(inlined as usize);
         self.note_rail(adapter, HcaPart::BusDown, end, time, doing);
-        clock.at(end, Event::Fetched { qp: q });
+        let life = self.qps[q as usize].life;
+        self.schedule(end, Event::Fetched { qp: q, life }, clock);
     }
 
     pub(super) fn fetched(&mut self, q: u32, clock: &mut Clocked) {
@@ -67,7 +78,8 @@ impl MachineModel {
         let qp = &mut self.qps[q as usize];
         if qp.rung > 0 && !qp.begin_asked {
             qp.begin_asked = true;
-            clock.at(qp.engine, Event::Begin { qp: q });
+            let at = qp.engine;
+            self.schedule(at, Event::Begin { qp: q }, clock);
         }
     }
 
@@ -92,7 +104,7 @@ impl MachineModel {
         }
         let message = &mut self.messages[number];
         let is_fetched = message.is_fetched();
-        let most_reads = self.system.hca.reads;
+        let most_reads = self.timings[self.adapters[qp.adapter as usize].timing as usize].reads;
         if message.kind.is_answered() && qp.reads >= most_reads || is_fetched && qp.ahead >= AHEAD {
             // The event that ends the obstacle schedules this again.
             return;
@@ -116,7 +128,8 @@ impl MachineModel {
         let (engine, latency) = (timing.engine, timing.read_latency);
         self.qps[q as usize].engine = now + engine;
         if is_fetched {
-            clock.at(now + latency, Event::Payload { qp: q });
+            let life = self.qps[q as usize].life;
+            self.schedule(now + latency, Event::Payload { qp: q, life }, clock);
         } else {
             self.messages[number].ready = true;
             self.go_on_sending(q, clock);
@@ -127,7 +140,7 @@ impl MachineModel {
     /// Reads the payload. False: a local key does not allow it.
     pub(super) fn capture(&mut self, q: u32, number: u32) -> bool {
         let qp = &self.qps[q as usize];
-        let place = (qp.rank, self.adapters[qp.adapter as usize].rail);
+        let place = (qp.rank, self.adapters[qp.adapter as usize].domain);
         let message = &mut self.messages[number];
         for at in 0..message.slices.len() {
             let slice = message.slices[at];
@@ -188,7 +201,6 @@ impl MachineModel {
     /// The length of the packet that a stream reads next.
     pub(super) fn next_packet(&mut self, stream: u32) -> Option<u32> {
         let qp = &self.qps[stream as usize / 2];
-        let mtu = self.mtu;
         if qp.state != State::Rts {
             return None;
         }
@@ -200,7 +212,7 @@ impl MachineModel {
         }
         let message = &self.messages[qp.to_send];
         let can = message.ready && message.is_fetched() && message.status == Status::Success;
-        can.then(|| message.piece(message.sent, mtu).1)
+        can.then(|| message.piece(message.sent).1)
     }
 
     /// Handles a packet of the first request that has been read. True if it has another packet to
@@ -216,15 +228,15 @@ impl MachineModel {
 
     /// Puts the next packet of the first message on the link.
     fn send_packet(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let (mtu, now) = (self.mtu, clock.now());
+        let now = clock.now();
         let qp = &mut self.qps[q as usize];
         let (adapter, transport) = (qp.adapter, qp.transport);
         qp.progress = now;
         let message = &mut self.messages[number];
-        let (packet, packets) = (message.sent, message.packets(mtu));
+        let (packet, packets) = (message.sent, message.packets());
         message.sent += 1;
         let (first, last) = (packet == 0, packet + 1 == packets);
-        let len = u64::from(message.piece(packet, mtu).1).next_multiple_of(4);
+        let len = u64::from(message.piece(packet).1).next_multiple_of(4);
         let immediate = match message.immediate {
             Some(_) if last => IMMEDIATE,
             _ => 0,
@@ -249,11 +261,15 @@ impl MachineModel {
         };
         let doing = Activity::Packet.packet(bytes, number, packet);
         let there = self.fly(adapter, target, now, latency, doing);
-        match self.fate(q, to, there, clock) {
+        match self.fate(q, to, there, false, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
-                let message = number;
-                clock.at(there, Event::Arrive { message, packet });
+                let event = Event::Arrive {
+                    message: number,
+                    packet,
+                    life: self.qps[to as usize].life,
+                };
+                self.schedule(there, event, clock);
             }
             None => self.lost(q, clock),
         }
@@ -290,9 +306,10 @@ impl MachineModel {
             qp.in_memory -= 1;
             let message = &self.messages[qp.to_begin];
             let inlined = if message.inline { message.len } else { 0 };
-            match self.system.hca.blueflame {
+            let (adapter, life) = (qp.adapter, qp.life);
+            match self.timing(adapter).blueflame {
                 // An event starts it, because its payload may be in another rank's process.
-                true => clock.at(clock.now(), Event::Fetched { qp: q }),
+                true => self.schedule(clock.now(), Event::Fetched { qp: q, life }, clock),
                 false => self.take_up(q, inlined, clock),
             }
         }

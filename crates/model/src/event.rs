@@ -5,19 +5,23 @@
 pub enum Event {
     /// The processor's store has reached the HCA: a queue pair has one more request.
     #[allow(missing_docs)]
-    Doorbell { qp: u32, inlined: u32 },
+    Doorbell { qp: u32, life: u32, inlined: u32 },
     /// A work request that the processor did not push begins to arrive from memory.
-    Fetch { qp: u32, inlined: u32 },
+    Fetch { qp: u32, life: u32, inlined: u32 },
     /// A work request has arrived in the HCA.
-    Fetched { qp: u32 },
+    Fetched { qp: u32, life: u32 },
     /// The engine can take a queue pair's next request.
     Begin { qp: u32 },
     /// A request's payload begins to arrive from memory.
-    Payload { qp: u32 },
+    Payload { qp: u32, life: u32 },
     /// An adapter has read a packet from memory, or may read the next.
     Pump { adapter: u32 },
-    /// A packet of a request has reached the peer.
-    Arrive { message: u32, packet: u32 },
+    /// A packet of a request has reached the peer, whose queue pair was in this life when it left.
+    Arrive {
+        message: u32,
+        packet: u32,
+        life: u32,
+    },
     /// A peer's memory is read for a message, or changed by an atomic.
     Serve { message: u32 },
     /// A packet of a response has reached the requester.
@@ -29,11 +33,13 @@ pub enum Event {
     /// The peer reports a missing packet.
     Missing { qp: u32, sequence: u32, packet: u32 },
     /// A queue pair resumes after a receiver-not-ready wait.
-    Resume { qp: u32 },
+    Resume { qp: u32, life: u32 },
     /// The acknowledgement timer of a queue pair has expired.
     Timeout { qp: u32, life: u32 },
     /// Data becomes visible to a waiting rank.
     Wake { rank: u32 },
+    /// A fault takes a port of a rank's host down, or its end brings the port up.
+    Port { rank: u32, fault: u32 },
 }
 
 /// The reason why a responder refuses a message.

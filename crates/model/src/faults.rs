@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use super::port_faults::{PortFaultKind, PortFaults};
 use super::rank::Arrival;
 use super::{Clocked, MachineModel, NONE};
 use device::Placement;
@@ -25,8 +26,8 @@ pub struct Faults {
     pub breaks: u32,
     /// The real capacity of every completion queue.
     pub completions: u32,
-    /// A port that is down for some time.
-    pub outage: Option<Outage>,
+    /// The faults of ports.
+    pub ports: PortFaults,
     /// A slow host: its number, and the time that its processor takes, in percent of the others'.
     pub slow: Option<(u32, u32)>,
     /// The acknowledgement timeout of a requester.
@@ -41,19 +42,6 @@ pub struct Faults {
     pub no_immediates: bool,
 }
 
-/// A time in which every packet from and to one port is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
-    /// The number of the host.
-    pub host: u32,
-    /// The rail of the port.
-    pub rail: u32,
-    /// Its start.
-    pub from: Time,
-    /// Its end.
-    pub until: Time,
-}
-
 impl Default for Faults {
     /// No faults. Timers are those that MPI libraries set: 4.096 us x 2^14 for an acknowledgement,
     /// 7 retries, 0.64 ms for a receiver that is not ready, without limit.
@@ -65,7 +53,7 @@ impl Default for Faults {
             scatter: None,
             breaks: 0,
             completions: u32::MAX,
-            outage: None,
+            ports: PortFaults::default(),
             slow: None,
             timeout: (4_096 * MICRO / 1000) << 14,
             retries: 7,
@@ -79,7 +67,8 @@ impl Default for Faults {
 impl Faults {
     /// True if packets can be lost, so that acknowledgements matter beyond completions.
     pub(super) fn lose_packets(&self) -> bool {
-        self.loss > 0 || self.outage.is_some()
+        let mut ports = self.ports.as_slice().iter();
+        self.loss > 0 || ports.any(|fault| !matches!(fault.kind, PortFaultKind::Rate(_)))
     }
 
     pub(super) fn slowness(&self, host: u32) -> u32 {
@@ -98,13 +87,15 @@ impl Faults {
 }
 
 impl MachineModel {
-    /// The arrival of a packet that would arrive at `there`. None: it is lost.
+    /// The arrival of a packet that would arrive at `there`. None: it is lost. An `answer` is an
+    /// acknowledgement or a response.
     #[inline]
     pub(super) fn fate(
         &mut self,
         from: u32,
         to: u32,
         there: Time,
+        answer: bool,
         clock: &mut Clocked,
     ) -> Option<Time> {
         if to == NONE {
@@ -113,31 +104,31 @@ impl MachineModel {
         if self.is_within(from) {
             return Some(there);
         }
-        let calm = self.faults.loss == 0 && self.faults.late == 0 && self.faults.outage.is_none();
-        if calm {
+        let calm = self.faults.loss == 0 && self.faults.late == 0;
+        if calm && self.faults.ports.as_slice().is_empty() {
             return Some(there);
         }
-        self.rough_fate(from, to, there, clock)
+        self.rough_fate((from, to), there, answer, clock)
     }
 
     #[cold]
-    fn rough_fate(&mut self, from: u32, to: u32, there: Time, clock: &mut Clocked) -> Option<Time> {
+    fn rough_fate(
+        &mut self,
+        (from, to): (u32, u32),
+        there: Time,
+        answer: bool,
+        clock: &mut Clocked,
+    ) -> Option<Time> {
         let Faults {
-            loss,
-            late,
-            latest,
-            outage,
-            ..
+            loss, late, latest, ..
         } = self.faults;
-        let now = clock.now();
-        let down = |q: u32| {
+        let loses = |q: u32, at: Time, out: bool| {
             let adapter = &self.adapters[self.qps[q as usize].adapter as usize];
-            outage.is_some_and(|outage| {
-                (outage.host, outage.rail) == (adapter.host, adapter.rail)
-                    && (outage.from..outage.until).contains(&now)
-            })
+            let mut faults = self.faults.ports.of_port(adapter.host, adapter.rail);
+            faults.any(|fault| fault.loses(at, out && answer))
         };
-        if down(from) || down(to) || clock.random.happens(loss) {
+        let lost = loses(from, clock.now(), true) || loses(to, there, false);
+        if lost || clock.random.happens(loss) {
             return None;
         }
         let delay = match clock.random.happens(late) && latest > 0 {

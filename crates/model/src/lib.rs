@@ -26,6 +26,7 @@ mod faults;
 mod message;
 mod node;
 mod pinned;
+mod port_faults;
 mod queue_pair;
 mod rank;
 mod read_responses;
@@ -41,10 +42,10 @@ mod traffic;
 
 use fabric::System;
 use sim::memory::{Vec, WorldMemory};
-use sim::{Clock, Model};
+use sim::{Clock, Model, Time};
 
 use crate::config::{Compute, MachineConfig};
-use adapter::{Adapter, Host};
+use adapter::{Adapter, Host, Slot};
 use completions::CompletionQueue;
 use event::{Event, Refusal};
 use message::Messages;
@@ -55,8 +56,9 @@ use regions::Regions;
 use timing::Timing;
 
 pub use self::device::ModelDevice;
-pub use faults::{Faults, Outage};
+pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
+pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};
 pub use traffic::Traffic;
 
 /// The clock of a world with a `MachineModel`.
@@ -70,14 +72,16 @@ pub struct MachineModel {
     memory: WorldMemory,
     system: System,
     faults: Faults,
+    /// The faults make links slow.
+    has_slow: bool,
+    /// The greatest number of rails of a host.
     rails: u32,
-    mtu: u32,
-    /// Both directions share the bus.
-    half_duplex: bool,
-    /// Timings of the first rail, of the other rails, and of messages within a host.
+    /// Timings of the rails in the system's list, and of messages within a host.
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
+    /// The slots of all adapters.
+    slots: Vec<Slot>,
     /// Adapters by host and rail; then, in the same order, those for messages within a host.
     adapters: Vec<Adapter>,
     ranks: Vec<Rank>,
@@ -88,6 +92,8 @@ pub struct MachineModel {
     messages: Messages,
     record: record::Record,
     traffic: Traffic,
+    /// The number of queue pairs whose requests are probes.
+    probes: u32,
 }
 
 /// The path between ranks of one host.
@@ -114,12 +120,12 @@ impl MachineModel {
             memory,
             system: *system,
             faults,
-            rails: system.rails,
-            mtu: system.hca.mtu.0 as u32,
-            half_duplex: system.bus().half_duplex,
+            has_slow: faults.ports.has_slow(),
+            rails: system.rails.count(),
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
+            slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),
             regions: Regions::new(memory),
@@ -129,17 +135,10 @@ impl MachineModel {
             messages: Messages::new(memory),
             record: record::Record::new(memory),
             traffic: Traffic::default(),
+            probes: 0,
         };
-        net.timings
-            .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));
-        net.timings.push(Timing::within(memory, system));
         net.hosts.extend((0..system.nodes).map(|_| Host::default()));
-        for within in [false, true] {
-            let places =
-                (0..system.nodes).flat_map(|host| (0..system.rails).map(move |rail| (host, rail)));
-            net.adapters
-                .extend(places.map(|(host, rail)| Adapter::new(host, rail, within)));
-        }
+        net.build_adapters();
         for &host in placement {
             assert!(
                 host < system.nodes,
@@ -173,12 +172,43 @@ impl MachineModel {
         &self.system
     }
 
-    fn timing(&mut self, adapter: u32) -> &mut Timing {
-        let adapter = &self.adapters[adapter as usize];
-        match adapter.within {
-            true => &mut self.timings[2],
-            false => &mut self.timings[usize::from(adapter.rail > 0)],
+    /// Schedules an event. Those of probes are idle.
+    #[inline]
+    fn schedule(&self, at: Time, event: Event, clock: &mut Clocked) {
+        match self.probes > 0 && self.is_probe(&event) {
+            true => clock.at_idle(at, event),
+            false => clock.at(at, event),
         }
+    }
+
+    #[cold]
+    fn is_probe(&self, event: &Event) -> bool {
+        let q = match *event {
+            Event::Doorbell { qp, .. }
+            | Event::Fetch { qp, .. }
+            | Event::Fetched { qp, .. }
+            | Event::Begin { qp }
+            | Event::Payload { qp, .. }
+            | Event::Missing { qp, .. }
+            | Event::Resume { qp, .. }
+            | Event::Timeout { qp, .. } => qp,
+            Event::Arrive { message, .. }
+            | Event::Serve { message }
+            | Event::Answered { message, .. }
+            | Event::Acknowledged { message }
+            | Event::Refused { message, .. } => self.messages[message].from,
+            Event::Pump { .. } | Event::Wake { .. } | Event::Port { .. } => return false,
+        };
+        self.qps[q as usize].probing
+    }
+
+    fn timing(&mut self, adapter: u32) -> &mut Timing {
+        &mut self.timings[self.adapters[adapter as usize].timing as usize]
+    }
+
+    /// The timing of messages within a host.
+    fn timing_within(&self) -> &Timing {
+        &self.timings[self.timings.len() - 1]
     }
 }
 
@@ -187,16 +217,28 @@ impl Model for MachineModel {
 
     fn handle(&mut self, event: Event, clock: &mut Clock<Event>) {
         match event {
-            Event::Doorbell { qp, inlined } => self.doorbell(qp, inlined, clock),
-            Event::Fetch { qp, inlined } => self.fetch(qp, inlined, clock),
-            Event::Fetched { qp } => self.fetched(qp, clock),
+            // An event of an earlier life of its queue pair means nothing.
+            Event::Doorbell { qp, life, .. }
+            | Event::Fetch { qp, life, .. }
+            | Event::Fetched { qp, life }
+            | Event::Payload { qp, life }
+            | Event::Resume { qp, life }
+            | Event::Timeout { qp, life }
+                if self.qps[qp as usize].life != life => {}
+            Event::Doorbell { qp, inlined, .. } => self.doorbell(qp, inlined, clock),
+            Event::Fetch { qp, inlined, .. } => self.fetch(qp, inlined, clock),
+            Event::Fetched { qp, .. } => self.fetched(qp, clock),
             Event::Begin { qp } => {
                 self.qps[qp as usize].begin_asked = false;
                 self.begin(qp, clock);
             }
-            Event::Payload { qp } => self.payload_comes(qp, clock),
+            Event::Payload { qp, .. } => self.payload_comes(qp, clock),
             Event::Pump { adapter } => self.pump(adapter, clock),
-            Event::Arrive { message, packet } => self.arrive(message, packet, clock),
+            Event::Arrive {
+                message,
+                packet,
+                life,
+            } => self.arrive(message, packet, life, clock),
             Event::Serve { message } => self.serve(message, clock),
             Event::Answered { message, packet } => self.answered(message, packet, clock),
             Event::Acknowledged { message } => self.acknowledged(message, clock),
@@ -206,15 +248,16 @@ impl Model for MachineModel {
                 sequence,
                 packet,
             } => self.missing(qp, sequence, packet, clock),
-            Event::Resume { qp } => self.resume_sending(qp, clock),
-            Event::Timeout { qp, life } => self.timeout(qp, life, clock),
+            Event::Resume { qp, .. } => self.resume_sending(qp, clock),
+            Event::Timeout { qp, .. } => self.timeout(qp, clock),
             Event::Wake { rank } => clock.wake(rank),
+            Event::Port { rank, fault } => self.port_changes(rank, fault, clock),
         }
     }
 
     fn owner(&self, event: &Event) -> Option<u32> {
         match *event {
-            Event::Doorbell { qp, .. } | Event::Fetched { qp } | Event::Begin { qp } => {
+            Event::Doorbell { qp, .. } | Event::Fetched { qp, .. } | Event::Begin { qp } => {
                 self.captures(qp)
             }
             Event::Serve { message } => self.server(message),

@@ -7,7 +7,7 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, Result};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -57,7 +57,10 @@ impl ModelNode {
     /// The place of the rank that has this turn.
     pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
-        let rails = turn.with(|net, _| net.rails);
+        let rails = turn.with(|net, clock| {
+            net.watch_ports(turn.rank(), clock);
+            net.rails_of(turn.rank())
+        });
         let rails = (0..rails)
             .map(|rail| ModelDevice::new(turn.clone(), rail))
             .collect();
@@ -71,6 +74,40 @@ impl ModelNode {
     /// The rank's turn.
     pub fn turn(&self) -> &Turn<MachineModel> {
         &self.turn
+    }
+
+    /// Waits until something has changed, at most `nanos`.
+    fn wait_for(&mut self, nanos: u64, idle: bool) -> Result<()> {
+        let turn = &self.turn;
+        let until = nanos
+            .checked_mul(1000)
+            .and_then(|time| time.checked_add(turn.now()));
+        turn.settle().map_err(deadlock)?;
+        let rank = turn.rank() as usize;
+        let (fresh, next) = turn.with(|net, _| {
+            let own = &mut net.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.next_news())
+        });
+        if fresh {
+            return Ok(());
+        }
+        let since = turn.now();
+        let answer = match (until, next) {
+            (Some(until), None) if idle => turn.wait_idle(until),
+            (Some(until), Some(next)) => turn.wait(Some(until.min(next))),
+            (until, next) => turn.wait(until.or(next)),
+        };
+        let answer = answer.map_err(deadlock);
+        turn.with(|net, clock| {
+            net.ranks[rank].fresh = false;
+            let rank = turn.rank();
+            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+        });
+        if answer.is_err() {
+            // The program will not return from this call.
+            self.leave();
+        }
+        answer
     }
 }
 
@@ -159,35 +196,20 @@ impl Node for ModelNode {
     }
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
-        let turn = &self.turn;
-        let until = nanos
-            .checked_mul(1000)
-            .and_then(|time| time.checked_add(turn.now()));
-        turn.settle().map_err(deadlock)?;
-        let rank = turn.rank() as usize;
-        let (fresh, next) = turn.with(|net, _| {
-            let own = &mut net.ranks[rank];
-            (std::mem::take(&mut own.fresh), own.next_news())
-        });
-        if fresh {
-            return Ok(());
+        self.wait_for(nanos, false)
+    }
+
+    fn wait_idle(&mut self, nanos: u64) -> Result<()> {
+        self.wait_for(nanos, true)
+    }
+
+    fn port_events(&mut self) -> Vec<PortEvent> {
+        // One rail has no other to use instead.
+        if self.rails.len() < 2 {
+            return Vec::new();
         }
-        let until = match (until, next) {
-            (Some(until), Some(next)) => Some(until.min(next)),
-            (until, next) => until.or(next),
-        };
-        let since = turn.now();
-        let answer = turn.wait(until).map_err(deadlock);
-        turn.with(|net, clock| {
-            net.ranks[rank].fresh = false;
-            let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
-        });
-        if answer.is_err() {
-            // The program will not return from this call.
-            self.leave();
-        }
-        answer
+        let rank = self.turn.rank();
+        self.turn.with(|net, _| net.take_port_events(rank))
     }
 
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {

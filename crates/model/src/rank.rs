@@ -6,7 +6,7 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::pinned::Pinned;
 use super::{Clocked, Event, MachineModel};
-use device::{Error, Result};
+use device::{Error, PortChange, Result};
 
 pub(super) struct Rank {
     pub host: u32,
@@ -24,6 +24,9 @@ pub(super) struct Rank {
     pub qps: Vec<u32>,
     pub rail: u32,
     pub pinned: Pinned,
+    /// The rails whose ports are down, one bit each, and the changes that it has not taken.
+    pub down: u32,
+    pub changes: Vec<(u32, PortChange)>,
     words: Vec<(u32, Vec<u8>)>,
     /// The number of out-of-band messages that have arrived.
     heard: usize,
@@ -66,6 +69,8 @@ impl Rank {
             qps: Vec::new_in(memory),
             rail: 0,
             pinned: Pinned::new(memory),
+            down: 0,
+            changes: Vec::new_in(memory),
             words: Vec::new_in(memory),
             heard: 0,
         }
@@ -81,6 +86,11 @@ impl Rank {
 }
 
 impl MachineModel {
+    /// The number of rails of a rank's host.
+    pub(super) fn rails_of(&self, rank: u32) -> u32 {
+        self.system.rails_of(self.ranks[rank as usize].host).len() as u32
+    }
+
     /// Adds an entry that becomes visible to a rank.
     #[inline]
     pub(super) fn announce(

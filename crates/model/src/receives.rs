@@ -2,8 +2,8 @@
 
 use sim::memory::{Vec, WorldMemory};
 
-use super::{MachineModel, NONE};
-use device::{Error, Result, Slice, Srq};
+use super::{Clocked, MachineModel, NONE};
+use device::{Error, Result, Slice, Srq, State};
 
 pub(super) struct Receives {
     memory: WorldMemory,
@@ -128,6 +128,21 @@ impl Receives {
 }
 
 impl MachineModel {
+    /// Posts a receive. On the own queue of a queue pair in the state ERROR it is flushed at once.
+    pub(super) fn post_receive(
+        &mut self,
+        queue: u32,
+        of: Option<u32>,
+        (id, into): (u64, &[Slice]),
+        clock: &mut Clocked,
+    ) -> Result<()> {
+        self.receives.post(queue, id, into)?;
+        if let Some(q) = of.filter(|q| self.qps[*q as usize].state == State::Error) {
+            self.flush_receives(q, clock.now(), clock);
+        }
+        Ok(())
+    }
+
     pub(super) fn create_srq(&mut self, rank: u32, rail: u32, depth: usize) -> Result<Srq> {
         if !(1..=super::queue_pair::DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(

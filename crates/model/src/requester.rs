@@ -26,7 +26,7 @@ impl MachineModel {
         let len = self.check(q, work)?;
         let (mut to, mut latency) = (self.qps[q as usize].peer, self.qps[q as usize].latency);
         if let Some(address) = work.to {
-            (to, latency) = match self.number(address) {
+            (to, latency) = match self.reach(q, address) {
                 Some(number) => (number, self.latency(q, number)),
                 None => (NONE, 0),
             };
@@ -46,7 +46,7 @@ impl MachineModel {
         self.record.posted += 1;
         message.number = self.record.posted;
         message.immediate = None;
-        message.len = len;
+        (message.len, message.mtu) = (len, qp.mtu);
         (message.sent, message.answers_sent, message.answers) = (0, 0, 0);
         (message.served, message.executed) = (false, false);
         message.set_operation(&work.operation);
@@ -84,7 +84,13 @@ impl MachineModel {
         let there = at + self.timing(adapter).mmio(inlined);
         let qp = &mut self.qps[q as usize];
         qp.last_doorbell = qp.last_doorbell.max(there);
-        clock.at(qp.last_doorbell, Event::Doorbell { qp: q, inlined });
+        let (at, life) = (qp.last_doorbell, qp.life);
+        let event = Event::Doorbell {
+            qp: q,
+            life,
+            inlined,
+        };
+        self.schedule(at, event, clock);
         Ok(number)
     }
 
@@ -98,7 +104,7 @@ impl MachineModel {
             transport: qp.transport,
             state: qp.state,
             inline: qp.inline.into(),
-            mtu: self.mtu.into(),
+            mtu: qp.mtu.into(),
             longest: LONGEST,
             immediates: !self.faults.no_immediates,
         };
@@ -159,8 +165,14 @@ impl MachineModel {
             return;
         }
         qp.state = State::Error;
+        let (rank, visible) = (qp.rank, qp.visible);
+        self.end_life(q);
         self.forget_answers(q);
         self.flush(q, clock.now(), clock);
+        if visible > clock.now() {
+            // Whoever waits until it is drained.
+            clock.at(visible, Event::Wake { rank });
+        }
     }
 
     fn flush(&mut self, q: u32, at: Time, clock: &mut Clocked) {
@@ -237,7 +249,11 @@ impl MachineModel {
                 let sequence = self.messages[number].sequence;
                 self.rewind(q, sequence, 0);
                 self.complete(q, clock);
-                clock.at(clock.now() + self.faults.rnr_wait, Event::Resume { qp: q });
+                let (at, life) = (
+                    clock.now() + self.faults.rnr_wait,
+                    self.qps[q as usize].life,
+                );
+                self.schedule(at, Event::Resume { qp: q, life }, clock);
             } else {
                 self.messages[number].status = status;
                 self.messages[number].done = true;
@@ -266,7 +282,7 @@ impl MachineModel {
         if at == NONE || !self.messages[at].begun {
             return;
         }
-        let packets = self.messages[at].packets(self.mtu);
+        let packets = self.messages[at].packets();
         let from = match self.messages[at].sequence == sequence {
             true => packet.min(packets - 1),
             false => 0,
@@ -297,23 +313,27 @@ impl MachineModel {
         if qp.transport == Transport::Rc && !qp.timing {
             qp.timing = true;
             let (at, life) = (clock.now() + self.faults.timeout, qp.life);
-            clock.at(at, Event::Timeout { qp: q, life });
+            self.schedule(at, Event::Timeout { qp: q, life }, clock);
         }
     }
 
     /// Handles the timer after a loss: retransmits unless there was progress.
-    pub(super) fn timeout(&mut self, q: u32, life: u32, clock: &mut Clocked) {
+    pub(super) fn timeout(&mut self, q: u32, clock: &mut Clocked) {
         let (now, limit) = (clock.now(), self.faults.timeout);
         let qp = &mut self.qps[q as usize];
         qp.timing = false;
-        if qp.state != State::Rts || qp.life != life || qp.first == NONE {
+        if qp.state != State::Rts || qp.first == NONE {
             return;
         }
         let first = qp.first;
         if now < qp.progress + limit || qp.waits {
             qp.timing = true;
-            let at = (qp.progress + limit).max(now + 1);
-            return clock.at(at, Event::Timeout { qp: q, life });
+            let life = qp.life;
+            let at = match qp.waits {
+                true => now + limit,
+                false => qp.progress + limit,
+            };
+            return self.schedule(at, Event::Timeout { qp: q, life }, clock);
         }
         if !self.messages[first].begun {
             return;

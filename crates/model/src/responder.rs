@@ -21,8 +21,13 @@ pub(super) enum Destination {
 
 impl MachineModel {
     /// Handles a packet that has come through the chip.
-    pub(super) fn arrive(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
-        if self.is_next(number, packet, clock) {
+    pub(super) fn arrive(&mut self, number: u32, packet: u32, life: u32, clock: &mut Clocked) {
+        let message = &self.messages[number];
+        let (from, now) = (message.from, self.qps[message.to as usize].life);
+        if life > 0 && life != now {
+            // It left for a connection that has ended meanwhile.
+            self.lost(from, clock);
+        } else if self.is_next(number, packet, clock) {
             self.take_packet(number, packet, clock);
         }
         self.messages.release(number);
@@ -33,7 +38,7 @@ impl MachineModel {
         let message = &self.messages[number];
         let (from, life, sequence) = (message.from, message.life, message.sequence);
         let kind = message.kind;
-        let last = packet + 1 == message.packets(self.mtu);
+        let last = packet + 1 == message.packets();
         let transport = self.qps[from as usize].transport;
         let to = &mut self.qps[message.to as usize];
         let connected = to.transport == Transport::Ud || to.peer == from;
@@ -57,6 +62,11 @@ impl MachineModel {
                 return next;
             }
             Transport::Rc => {}
+        }
+        if (life.wrapping_sub(to.past_life) as i32) <= 0 {
+            // A packet of a connection that has ended.
+            self.lost(from, clock);
+            return false;
         }
         if to.peer_life != life {
             // A packet of an earlier connection, or the first of a new one.
@@ -98,7 +108,7 @@ impl MachineModel {
 
     /// Places a packet, and ends the message if it is the last.
     fn take_packet(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
-        let (now, mtu) = (clock.now(), self.mtu);
+        let now = clock.now();
         let message = &self.messages[number];
         let (q, kind) = (message.to, message.kind);
         if packet == 0 && !self.open(number, clock) {
@@ -110,8 +120,8 @@ impl MachineModel {
             return self.ask_memory(number, clock);
         }
         let message = &self.messages[number];
-        let last = packet + 1 == message.packets(mtu);
-        let (from, len) = message.piece(packet, mtu);
+        let last = packet + 1 == message.packets();
+        let (from, len) = message.piece(packet);
         let into = match kind {
             RequestKind::Write => Destination::Region {
                 address: message.address,
@@ -161,7 +171,7 @@ impl MachineModel {
         let message = &self.messages[number];
         let q = message.to;
         let to = &self.qps[q as usize];
-        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let place = (to.rank, self.adapters[to.adapter as usize].domain);
         let to_do = match message.kind {
             RequestKind::Write => Some(AccessKind::RemoteWrite),
             RequestKind::Read => Some(AccessKind::RemoteRead),
@@ -203,7 +213,7 @@ impl MachineModel {
     fn fits(&mut self, number: u32, receive: u32, clock: &mut Clocked) -> bool {
         let q = self.messages[number].to;
         let to = &self.qps[q as usize];
-        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let place = (to.rank, self.adapters[to.adapter as usize].domain);
         let need = u64::from(self.messages[number].len);
         let slices = &self.receives.get(receive).slices;
         let room: u64 = slices.iter().map(|slice| u64::from(slice.len)).sum();
@@ -370,10 +380,10 @@ impl MachineModel {
         if !heard {
             return;
         }
-        match self.fate(to, from, there, clock) {
+        match self.fate(to, from, there, true, clock) {
             Some(there) => {
                 self.messages[number].uses += 1;
-                clock.at(there, Event::Acknowledged { message: number });
+                self.schedule(there, Event::Acknowledged { message: number }, clock);
             }
             None => self.lost(from, clock),
         }
@@ -383,12 +393,12 @@ impl MachineModel {
     fn send_back(&mut self, number: u32, event: Event, clock: &mut Clocked) {
         let (from, to) = (self.messages[number].from, self.messages[number].to);
         let there = self.fly_back(number, clock);
-        match self.fate(to, from, there, clock) {
+        match self.fate(to, from, there, true, clock) {
             Some(there) => {
                 if let Event::Refused { message, .. } = event {
                     self.messages[message].uses += 1;
                 }
-                clock.at(there, event);
+                self.schedule(there, event, clock);
             }
             None => self.lost(from, clock),
         }

@@ -140,6 +140,48 @@ fn a_deadline_ends_a_wait() {
 }
 
 #[test]
+fn idle_waits_and_idle_events_are_no_progress() {
+    // Rank 1 rings itself for ever; that alone keeps nothing going.
+    let ring = |turn: &Turn<Post>, idle: bool| {
+        turn.with(|_, clock| {
+            let (at, to) = (clock.of(turn.rank()) + 700, turn.rank());
+            match idle {
+                true => clock.at_idle(at, Letter { to, text: 1 }),
+                false => clock.at(at, Letter { to, text: 1 }),
+            }
+        });
+    };
+    let (ends, _) = run(PLAN, post(2), move |turn| {
+        if turn.rank() == 1 {
+            loop {
+                ring(&turn, true);
+                if turn.wait_idle(turn.now() + 1000).is_err() {
+                    return turn.now();
+                }
+            }
+        }
+        // As long as rank 0 waits for a time, rank 1 goes on ringing.
+        turn.wait(Some(5_000)).unwrap();
+        ring(&turn, false);
+        turn.wait(None).unwrap();
+        assert_eq!(turn.wait(None), Err(Deadlock));
+        turn.now()
+    })
+    .unwrap();
+    // The last letter comes at 5,700, which is no later than the deadlock.
+    assert_eq!(ends, [5_700, 5_700]);
+}
+
+#[test]
+fn an_idle_event_that_is_left_does_not_keep_the_world() {
+    let (_, events) = run(PLAN, post(2), |turn| {
+        turn.with(|_, clock| clock.at_idle(1 << 40, Letter { to: 0, text: 0 }));
+    })
+    .unwrap();
+    assert_eq!(events, 0);
+}
+
+#[test]
 fn processes_see_what_coroutines_see() {
     let file: OwnedFd = Memory::create().unwrap();
     let place = |rank| crate::process::Participant {

@@ -15,7 +15,7 @@ pub trait Baton {
     fn is_private(&self) -> bool;
 }
 
-/// The error of a wait that cannot end: all ranks wait, and no event is pending.
+/// The error of a wait that cannot end: all ranks wait, and nothing is due that is progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock;
 
@@ -92,7 +92,14 @@ impl<M: Model> Turn<M> {
 
     /// Waits until an event wakes this rank, or until the time `until`.
     pub fn wait(&self, until: Option<Time>) -> Result<(), Deadlock> {
-        self.world().clock.suspend(self.rank, until);
+        self.world().clock.suspend(self.rank, until, false);
+        self.go_on()
+    }
+
+    /// Waits like [`wait`](Turn::wait), but the end of the wait is no progress: if all ranks wait and
+    /// nothing else is due, it is a deadlock.
+    pub fn wait_idle(&self, until: Time) -> Result<(), Deadlock> {
+        self.world().clock.suspend(self.rank, Some(until), true);
         self.go_on()
     }
 

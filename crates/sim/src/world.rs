@@ -56,6 +56,10 @@ pub struct Clock<E> {
     asked: u64,
     ready: Heap<Ready>,
     ranks: Vec<Rank>,
+    /// The numbers of pending events and of ranks that are progress: without them all that can still
+    /// happen is idle.
+    busy_events: u64,
+    busy_ranks: u32,
     /// The number of ranks that have not left.
     present: u32,
     deadlock: bool,
@@ -68,6 +72,7 @@ pub struct Clock<E> {
 #[derive(Clone, Copy)]
 struct Due<E> {
     at: Time,
+    /// The number of the event, and in the lowest bit whether it is idle.
     order: u64,
     event: E,
 }
@@ -103,6 +108,8 @@ struct Ready {
 #[derive(Clone, Copy)]
 struct Rank {
     at: Time,
+    /// It runs, can run, or waits until a time that is progress.
+    busy: bool,
     /// The number of the valid entry among the ready; other entries of this rank are stale.
     ticket: u32,
     state: State,
@@ -124,7 +131,7 @@ pub(crate) enum Next<E> {
     /// An event that only this rank's process can handle.
     Owned(u32),
     Rank(u32),
-    /// No event is pending, and all ranks wait.
+    /// All ranks wait, and nothing is due but idle events and idle waits.
     Deadlock,
     /// All ranks have left.
     Over,
@@ -139,6 +146,8 @@ impl<E: Copy> Clock<E> {
             asked: 0,
             ready: Heap::new(memory),
             ranks: Vec::new_in(memory),
+            busy_events: 0,
+            busy_ranks: ranks,
             present: ranks,
             deadlock: false,
             random: Random::new(seed),
@@ -147,6 +156,7 @@ impl<E: Copy> Clock<E> {
         for rank in 0..ranks {
             clock.ranks.push(Rank {
                 at: 0,
+                busy: true,
                 ticket: 0,
                 state: State::Ready,
             });
@@ -168,10 +178,22 @@ impl<E: Copy> Clock<E> {
     /// Schedules an event. An event in the past happens now.
     #[inline]
     pub fn at(&mut self, at: Time, event: E) {
+        self.busy_events += 1;
+        self.push(at, event, 0);
+    }
+
+    /// Schedules an idle event: one that is no progress, such as a probe of a dead path. If all ranks
+    /// wait and only idle events and idle waits are due, the world is in a deadlock.
+    pub fn at_idle(&mut self, at: Time, event: E) {
+        self.push(at, event, 1);
+    }
+
+    #[inline]
+    fn push(&mut self, at: Time, event: E, idle: u64) {
         self.asked += 1;
         self.events.push(Due {
             at: at.max(self.now),
-            order: self.asked,
+            order: self.asked << 1 | idle,
             event,
         });
     }
@@ -209,6 +231,7 @@ impl<E: Copy> Clock<E> {
         entry.ticket = entry.ticket.wrapping_add(1);
         entry.at = entry.at.max(at);
         entry.state = State::Ready;
+        self.busy_ranks += u32::from(!std::mem::replace(&mut entry.busy, true));
         self.ready.push(Ready {
             at: entry.at,
             rank,
@@ -221,9 +244,12 @@ impl<E: Copy> Clock<E> {
         self.enqueue(rank, self.of(rank));
     }
 
-    /// Ends a rank's turn until it is woken, or until a time.
-    pub(crate) fn suspend(&mut self, rank: u32, until: Option<Time>) {
+    /// Ends a rank's turn until it is woken, or until a time. An `idle` wait is no progress.
+    pub(crate) fn suspend(&mut self, rank: u32, until: Option<Time>, idle: bool) {
         let entry = &mut self.ranks[rank as usize];
+        if idle || until.is_none() {
+            self.busy_ranks -= u32::from(std::mem::take(&mut entry.busy));
+        }
         entry.ticket = entry.ticket.wrapping_add(1);
         entry.state = State::Waiting;
         if let Some(until) = until {
@@ -236,7 +262,9 @@ impl<E: Copy> Clock<E> {
     }
 
     pub(crate) fn leave(&mut self, rank: u32) {
-        self.ranks[rank as usize].state = State::Gone;
+        let entry = &mut self.ranks[rank as usize];
+        entry.state = State::Gone;
+        self.busy_ranks -= u32::from(std::mem::take(&mut entry.busy));
         self.present -= 1;
     }
 
@@ -261,6 +289,12 @@ impl<E: Copy> Clock<E> {
         here: Option<u32>,
         owner: impl FnOnce(&E) -> Option<u32>,
     ) -> Next<E> {
+        if self.busy_events == 0 && self.busy_ranks == 0 {
+            return match self.present {
+                0 => Next::Over,
+                _ => Next::Deadlock,
+            };
+        }
         let rank = loop {
             match self.ready.peek() {
                 Some(ready) if self.ranks[ready.rank as usize].ticket != ready.ticket => {
@@ -279,6 +313,7 @@ impl<E: Copy> Clock<E> {
                 }
                 let due = *due;
                 self.events.pop();
+                self.busy_events -= u64::from(due.order & 1 == 0);
                 self.now = due.at;
                 self.handled += 1;
                 Next::Event(due.event)
@@ -288,8 +323,7 @@ impl<E: Copy> Clock<E> {
                 entry.at = ready.at;
                 Next::Rank(ready.rank)
             }
-            (_, None) if self.present == 0 => Next::Over,
-            (_, None) => Next::Deadlock,
+            (_, None) => unreachable!("a busy rank is ready"),
         }
     }
 
@@ -298,6 +332,7 @@ impl<E: Copy> Clock<E> {
         self.ready.pop();
         let entry = &mut self.ranks[rank as usize];
         entry.state = State::Ready;
+        self.busy_ranks += u32::from(!std::mem::replace(&mut entry.busy, true));
         self.now = entry.at;
     }
 

@@ -196,6 +196,16 @@ impl Node for Counted {
         Ok(())
     }
 
+    fn wait_idle(&mut self, nanos: u64) -> Result<()> {
+        match &mut self.waking {
+            Waking::ByNode(waited) => {
+                *waited = true;
+                self.node().wait_idle(nanos)
+            }
+            _ => self.wait(nanos),
+        }
+    }
+
     device::delegate_to_node!();
 }
 
@@ -244,6 +254,10 @@ impl Device for Counted {
 
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         self.device().is_drained(qp)
+    }
+
+    fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
+        self.device().set_probing(qp, probing)
     }
 
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {

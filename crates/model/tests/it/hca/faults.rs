@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use device::*;
-use model::{Faults, Outage};
+use model::{Faults, PortFault, PortFaultKind, PortFaults};
 use sim::Random;
 
 const MILLI: u64 = 1_000_000_000;
@@ -247,12 +247,14 @@ fn losses_take_time() {
 #[test]
 fn a_link_comes_back_or_is_given_up() {
     let outage = |until| Faults {
-        outage: Some(Outage {
+        ports: PortFaults::of(&[PortFault {
             host: 1,
             rail: 0,
             from: 2 * MILLI,
             until: until * MILLI,
-        }),
+            kind: PortFaultKind::Down,
+        }])
+        .unwrap(),
         ..Faults::default()
     };
     let statuses = |faults| {

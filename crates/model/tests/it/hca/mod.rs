@@ -2,7 +2,9 @@
 //! specification.
 
 mod faults;
+mod port_faults;
 mod processes;
+mod rails;
 mod shares;
 mod times;
 mod verbs;

@@ -1,0 +1,304 @@
+//! Faults of ports: what happens to one port of a host, and when.
+
+use fabric::System;
+use sim::Time;
+
+use super::{Clocked, Event, MachineModel};
+use device::{PortChange, PortEvent};
+
+/// The most faults of ports in a plan.
+pub const MOST_PORT_FAULTS: usize = 16;
+
+/// A fault of one port for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortFault {
+    /// The number of the host.
+    pub host: u32,
+    /// The rail of the port, in the host's numbering.
+    pub rail: u32,
+    /// Its start.
+    pub from: Time,
+    /// Its end; `Time::MAX`: it never ends.
+    pub until: Time,
+    /// Its kind.
+    pub kind: PortFaultKind,
+}
+
+/// The kind of a port's fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortFaultKind {
+    /// The link is down: every packet from and to the port is lost, and the host's ranks get the port
+    /// events of the change and of its end.
+    #[default]
+    Down,
+    /// Every packet from and to the port is lost, and no event tells of it: a fault behind the port.
+    Silent,
+    /// The link is down for the first half of each period of this length, and up for the second.
+    Flapping(Time),
+    /// Messages arrive, but acknowledgements and responses that the port sends are lost.
+    LostAcknowledgements,
+    /// The link carries, in both directions, this many thousandths of its rate.
+    Rate(u32),
+}
+
+impl PortFault {
+    fn is_on(&self, at: Time) -> bool {
+        (self.from..self.until).contains(&at)
+    }
+
+    /// True if the fault takes the link down at this time.
+    fn is_down(&self, at: Time) -> bool {
+        match self.kind {
+            PortFaultKind::Down => self.is_on(at),
+            PortFaultKind::Flapping(period) => {
+                self.is_on(at) && (at - self.from) % period < period.div_ceil(2)
+            }
+            _ => false,
+        }
+    }
+
+    /// True if a packet at the port is lost. `answer`: an acknowledgement or response that the port
+    /// sends.
+    pub(super) fn loses(&self, at: Time, answer: bool) -> bool {
+        match self.kind {
+            PortFaultKind::Silent => self.is_on(at),
+            PortFaultKind::LostAcknowledgements => answer && self.is_on(at),
+            PortFaultKind::Rate(_) => false,
+            PortFaultKind::Down | PortFaultKind::Flapping(_) => self.is_down(at),
+        }
+    }
+
+    /// The first time after `after` at which the fault may take the link down or up.
+    fn next_change(&self, after: Time) -> Option<Time> {
+        let next = match self.kind {
+            _ if after < self.from => Some(self.from),
+            PortFaultKind::Flapping(period) => {
+                let passed = (after - self.from) % period;
+                let half = period.div_ceil(2);
+                let next = if passed < half { half } else { period };
+                Some((after - passed).saturating_add(next).min(self.until))
+            }
+            _ => Some(self.until),
+        };
+        next.filter(|&next| after < next && next < Time::MAX)
+    }
+
+    fn takes_down(&self) -> bool {
+        matches!(self.kind, PortFaultKind::Down | PortFaultKind::Flapping(_))
+    }
+}
+
+/// The faults of a machine's ports: at most [`MOST_PORT_FAULTS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortFaults {
+    len: usize,
+    faults: [PortFault; MOST_PORT_FAULTS],
+}
+
+impl PortFaults {
+    /// These faults. An error names the first one that is not possible.
+    pub fn of(faults: &[PortFault]) -> Result<PortFaults, String> {
+        let mut all = PortFaults::default();
+        for fault in faults {
+            all.push(*fault)?;
+        }
+        Ok(all)
+    }
+
+    /// Adds a fault. An error says why it is not possible.
+    pub fn push(&mut self, fault: PortFault) -> Result<(), String> {
+        if fault.from >= fault.until {
+            return Err("the fault ends before it begins".into());
+        }
+        match fault.kind {
+            PortFaultKind::Flapping(0..1000) => {
+                return Err("a period is shorter than 1 ns".into());
+            }
+            PortFaultKind::Rate(0) => {
+                return Err("a rate of 0 carries nothing: use a link that is down".into());
+            }
+            PortFaultKind::Rate(1001..) => {
+                return Err("a rate is a share of the link's own, at most 1".into());
+            }
+            _ => {}
+        }
+        let place = self.faults.get_mut(self.len);
+        *place.ok_or_else(|| format!("more than {MOST_PORT_FAULTS} faults of ports"))? = fault;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The faults, in the order in which they were added.
+    pub fn as_slice(&self) -> &[PortFault] {
+        &self.faults[..self.len]
+    }
+
+    /// Refuses faults of ports that the system does not have.
+    pub fn check(&self, system: &System) -> Result<(), String> {
+        for fault in self.as_slice() {
+            let (host, rail) = (fault.host, fault.rail);
+            if host >= system.nodes {
+                return Err(format!(
+                    "there is no host {host}: the system has {} hosts, counted from 0",
+                    system.nodes
+                ));
+            }
+            let rails = system.rails_of(host).len();
+            if rail as usize >= rails {
+                let plural = if rails == 1 { "" } else { "s" };
+                return Err(format!(
+                    "host {host} has no rail {rail}: it has {rails} rail{plural}, counted from 0"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn of_port(&self, host: u32, rail: u32) -> impl Iterator<Item = &PortFault> {
+        let of = move |fault: &&PortFault| (fault.host, fault.rail) == (host, rail);
+        self.as_slice().iter().filter(of)
+    }
+
+    /// True if a link is ever slow.
+    pub(super) fn has_slow(&self) -> bool {
+        let mut all = self.as_slice().iter();
+        all.any(|fault| matches!(fault.kind, PortFaultKind::Rate(_)))
+    }
+}
+
+impl MachineModel {
+    /// The time on the link of a port for a packet that takes `time` at the link's own rate.
+    #[inline]
+    pub(super) fn slowed(&self, adapter: u32, at: Time, time: Time) -> Time {
+        match self.has_slow {
+            false => time,
+            true => self.slowed_by_fault(adapter, at, time),
+        }
+    }
+
+    #[cold]
+    fn slowed_by_fault(&self, adapter: u32, at: Time, time: Time) -> Time {
+        let own = &self.adapters[adapter as usize];
+        let faults = self.faults.ports.of_port(own.host, own.rail);
+        let shares = faults.filter_map(|fault| match fault.kind {
+            PortFaultKind::Rate(share) if fault.is_on(at) => Some(share),
+            _ => None,
+        });
+        // Of several, the slowest.
+        let share = shares.min().unwrap_or(1000);
+        time * 1000 / u64::from(share)
+    }
+
+    /// Schedules the port events of a rank. A rank with one rail has no use for them and pays
+    /// nothing.
+    pub(super) fn watch_ports(&mut self, rank: u32, clock: &mut Clocked) {
+        if self.rails_of(rank) < 2 {
+            return;
+        }
+        for fault in 0..self.faults.ports.as_slice().len() as u32 {
+            let plan = &self.faults.ports.as_slice()[fault as usize];
+            if plan.takes_down() && self.sees(rank, plan) {
+                clock.at_idle(plan.from, Event::Port { rank, fault });
+            }
+        }
+    }
+
+    /// True if a fault takes down a port of this rank's host. Two hosts back to back share the link.
+    fn sees(&self, rank: u32, fault: &PortFault) -> bool {
+        let host = self.ranks[rank as usize].host;
+        let numbers = self.system.rails_of(fault.host);
+        let number = numbers.get(fault.rail as usize);
+        let direct = number.is_some_and(|&number| self.system.rail(number).switch.ports == 0);
+        fault.host == host || direct && fault.rail < self.rails_of(rank)
+    }
+
+    /// Handles a time at which a fault may take a port of a rank's host down or up.
+    pub(super) fn port_changes(&mut self, rank: u32, fault: u32, clock: &mut Clocked) {
+        if self.ranks[rank as usize].gone {
+            return;
+        }
+        let now = clock.now();
+        let plan = self.faults.ports.as_slice()[fault as usize];
+        let mut faults = self.faults.ports.as_slice().iter();
+        let is_down = faults
+            .any(|other| other.rail == plan.rail && self.sees(rank, other) && other.is_down(now));
+        let own = &mut self.ranks[rank as usize];
+        let bit = 1 << plan.rail;
+        if is_down != (own.down & bit != 0) {
+            own.down ^= bit;
+            let change = match is_down {
+                true => PortChange::Down,
+                false => PortChange::Up,
+            };
+            own.changes.push((plan.rail, change));
+            own.fresh = true;
+            clock.wake(rank);
+        }
+        if let Some(next) = plan.next_change(now) {
+            clock.at_idle(next, Event::Port { rank, fault });
+        }
+    }
+
+    /// Takes the changes of a rank's ports.
+    pub(super) fn take_port_events(&mut self, rank: u32) -> Vec<PortEvent> {
+        let changes = self.ranks[rank as usize].changes.drain(..);
+        let event = |(rail, change)| PortEvent {
+            rail: rail as usize,
+            change,
+        };
+        changes.map(event).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flapping_port_changes_at_each_half_period() {
+        let fault = PortFault {
+            from: 5_000,
+            until: 12_000,
+            kind: PortFaultKind::Flapping(2_000),
+            ..PortFault::default()
+        };
+        let mut at = 0;
+        let mut changes = Vec::new();
+        while let Some(next) = fault.next_change(at) {
+            at = next;
+            changes.push((at, fault.is_down(at)));
+        }
+        let times = [5_000, 6_000, 7_000, 8_000, 9_000, 10_000, 11_000, 12_000];
+        assert_eq!(
+            changes,
+            times.map(|time| (time, time % 2_000 == 1_000 && time < 12_000))
+        );
+        assert!(!fault.is_down(4_999) && !fault.is_down(6_999) && fault.is_down(11_999));
+        let ever = PortFault {
+            until: Time::MAX,
+            kind: PortFaultKind::Down,
+            ..fault
+        };
+        assert_eq!(ever.next_change(0), Some(5_000));
+        assert_eq!(ever.next_change(5_000), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let fault = |from, until, kind| PortFault {
+            from,
+            until,
+            kind,
+            ..PortFault::default()
+        };
+        let why = |fault| PortFaults::of(&[fault]).unwrap_err();
+        assert!(why(fault(5, 5, PortFaultKind::Down)).contains("ends before it begins"));
+        assert!(why(fault(0, 5, PortFaultKind::Rate(0))).contains("carries nothing"));
+        assert!(why(fault(0, 5, PortFaultKind::Rate(1001))).contains("at most 1"));
+        assert!(why(fault(0, 5, PortFaultKind::Flapping(9))).contains("shorter than 1 ns"));
+        let many = [fault(0, 5, PortFaultKind::Down); MOST_PORT_FAULTS + 1];
+        assert!(PortFaults::of(&many).unwrap_err().contains("more than 16"));
+        let good = PortFaults::of(&many[1..]).unwrap();
+        assert_eq!(good.as_slice(), &many[1..]);
+    }
+}
