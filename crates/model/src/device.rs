@@ -32,6 +32,7 @@ impl ModelDevice {
             datagrams: true,
             answered: true,
             by_processor: false,
+            resets: true,
             link_layer: LinkLayer::InfiniBand,
             subnet: 0,
             bandwidth: 3_000_000_000,

@@ -132,6 +132,7 @@ impl VerbsDevice {
             datagrams: !context.is_iwarp(),
             answered: !context.is_iwarp(),
             by_processor: listed.surroundings.driver.is_none(),
+            resets: !context.is_iwarp(),
             link_layer: match ethernet {
                 true => LinkLayer::Ethernet,
                 false => LinkLayer::InfiniBand,
