@@ -25,6 +25,7 @@ import iwarp  # noqa: E402
 import iwarp_foreign  # noqa: E402
 import launching  # noqa: E402
 import programs  # noqa: E402
+import rails  # noqa: E402
 import shown  # noqa: E402
 import suites  # noqa: E402
 import waiting  # noqa: E402
@@ -58,7 +59,7 @@ class World:
 
 
 # By the kind of machine, as scripts/verbs-vm has them.
-MODULES = {"roce": (devices, info, suites, launching, programs, waiting, benches, counts, foreign, shown), "iwarp": (iwarp, iwarp_foreign)}
+MODULES = {"roce": (devices, info, suites, launching, programs, rails, waiting, benches, counts, foreign, shown), "iwarp": (iwarp, iwarp_foreign)}
 # Files of the work folder: by module, why its tests cannot run; the results of a kind.
 ABSENT = "absent.json"
 RESULTS = "results-{kind}.json"

@@ -30,7 +30,7 @@ def is_used_by_jobs(world) -> None:
     done = info.info(world, 0, "--json")
     found = json.loads(done.out)["rdma"]
     seen = [(one["name"], one["used"], one["interface"], one["gid"]["kind"], one["gid"]["value"]) for one in found["devices"]]
-    expected = [(f"siw{rail}", rail == 0, f"r{rail}h0", "iWARP", f"::ffff:10.77.{rail}.1") for rail in (0, 1)]
+    expected = [(f"siw{rail}", True, f"r{rail}h0", "iWARP", f"::ffff:10.77.{rail}.1") for rail in (0, 1)]
     if seen != expected or found["problem"]:
         raise Problem(done.out)
 

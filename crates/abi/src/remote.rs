@@ -8,7 +8,7 @@ use device::{Error, Node, Result};
 use pmi::{Bootstrap, hex, unhex};
 use verbs::{Directory, VerbsNode};
 
-/// Opens the device by which this rank reaches those on other hosts: the first of those that
+/// Opens the devices by which this rank reaches those on other hosts, a rail for each: those that
 /// `wanted` names, or that would be used.
 pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
@@ -24,8 +24,7 @@ pub(crate) fn node(
 }
 
 fn open(job: &Arc<dyn Bootstrap>, wanted: &str) -> Result<VerbsNode> {
-    let mut devices = verbs::open(wanted)?;
-    devices.truncate(1);
+    let devices = verbs::open(wanted)?;
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),

@@ -7,9 +7,6 @@ use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
 use crate::settings::wrap;
 
-/// The number of ports that a job uses on each host.
-const RAILS: usize = 1;
-
 /// Width of the reasons, in columns.
 const WIDTH: usize = 100;
 
@@ -59,19 +56,6 @@ impl PortChoice {
         };
         let port = |listed: Listed| {
             let chosen = choice.used.iter().position(|one| same(one, &listed));
-            if chosen.is_some_and(|at| at >= RAILS) {
-                let first = choice.used[..RAILS].iter().map(Listed::words);
-                let first: Vec<String> = first.collect();
-                let why = format!(
-                    "it could be, but a job uses one port of each host, and {} comes first; FISHPLATE_DEVICE={} takes this one",
-                    first.join(", "),
-                    listed.words()
-                );
-                return Port {
-                    listed,
-                    used: Err(why),
-                };
-            }
             let left = choice.left.iter().find(|(one, _)| same(one, &listed));
             let why = left.map(|(_, why)| why.clone());
             let used = chosen.ok_or(why.unwrap_or_default());
@@ -108,7 +92,7 @@ impl PortChoice {
             return problem.clone();
         }
         let why = match self.wanted.is_empty() {
-            true => "the first of the fastest ports whose links are up",
+            true => "the ports that can be used, except slow ones and doubles",
             false => "selected by FISHPLATE_DEVICE",
         };
         format!("{} would be used: {why}", self.used().join(", "))
@@ -339,25 +323,26 @@ mod tests {
     }
 
     #[test]
-    fn one_is_used_and_the_rest_has_reasons() {
+    fn all_that_can_be_are_used_and_the_rest_has_reasons() {
         let found = found("");
         let uses: Vec<String> = found
             .ports
             .iter()
             .map(|port| found.row(port)[1].clone())
             .collect();
-        assert_eq!(uses, ["yes", "no", "no", "no"]);
+        assert_eq!(uses, ["yes", "no", "yes", "yes"]);
         assert_eq!(found.object()["devices"][1]["why_not"], "its link is down");
-        let why = found.object()["devices"][3]["why_not"].to_string();
-        let named = why.contains("FISHPLATE_DEVICE=mlx5_3");
-        assert!(why.contains("mlx5_0 comes first") && named, "{why}");
-        assert!(found.line().starts_with("mlx5_0 would be used"));
+        let line = found.line();
+        assert!(
+            line.starts_with("mlx5_0, mlx5_2, mlx5_3 would be used"),
+            "{line}"
+        );
     }
 
     #[test]
-    fn the_first_of_the_names_that_are_given_is_used() {
+    fn the_names_that_are_given_are_used_in_their_order() {
         let found = found("mlx5_3,mlx5_0");
-        assert_eq!(found.object()["used"], json!(["mlx5_3"]));
+        assert_eq!(found.object()["used"], json!(["mlx5_3", "mlx5_0"]));
         assert!(found.line().contains("FISHPLATE_DEVICE"));
     }
 
