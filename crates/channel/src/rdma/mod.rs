@@ -12,7 +12,9 @@
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
 //! [`Rdma`] is a composition of machines with private state:
-//! - `rail`: a device port with its queues and registrations; `rails`: the choice of rails;
+//! - `rail`: a device port with its queues; `rails`: the choice of rails;
+//! - `registrations`: exposed memory, registered once for all rails of a protection domain, and the
+//!   cache of it;
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `bulk`: the account of zero-copy transfers;
@@ -53,6 +55,7 @@ mod rail;
 mod rail_set;
 mod rails;
 mod registered;
+mod registrations;
 mod ring_receiver;
 mod ring_sender;
 mod srq_path;
@@ -73,6 +76,8 @@ use put::{PACKET, TAILS, TOO_MANY};
 use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
 use rails::RailAssignment;
+pub use registrations::RegistrationCounts;
+use registrations::Registrations;
 use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -104,6 +109,7 @@ pub struct Rdma {
     /// Peers for which this rank has memory for rings.
     rings: usize,
     bulk: BulkEngine,
+    registrations: Registrations,
     srq_path: SrqPath,
     polled: PolledCompletions,
     attention: Attention,
@@ -161,6 +167,7 @@ impl Rdma {
             endpoints: Endpoints::new(ranks),
             rings: 0,
             bulk: BulkEngine::default(),
+            registrations: Registrations::new(&mut *node, in_use, config.keep_registrations),
             srq_path: SrqPath::default(),
             polled: no_completions(),
             attention: Attention::default(),
@@ -194,6 +201,11 @@ impl Rdma {
     /// The rails that endpoints of this rank may use.
     fn rails_in_use(&self) -> RailSet {
         self.policy.in_use(self.rails.len())
+    }
+
+    /// The work of the registration cache so far.
+    pub fn registration_counts(&self) -> RegistrationCounts {
+        self.registrations.counts()
     }
 
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
@@ -312,6 +324,7 @@ impl Drop for Rdma {
         for endpoint in self.endpoints.drain() {
             endpoint.end(node);
         }
+        self.registrations.end(node);
         for rail in &mut self.rails {
             rail.end(node);
         }

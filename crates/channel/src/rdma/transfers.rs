@@ -13,41 +13,22 @@ use device::Remote;
 
 use super::bulk::{BulkTransfer, Direction, LocalMemory};
 use super::qp_link::{Note, PieceId};
-use super::rail::ExposedRange;
 use super::rail_set::RailKeys;
+use super::registrations::ExposedRange;
 use super::{Rdma, broken};
 use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
 
 impl Rdma {
-    /// Registers memory on every rail in use. Memory that is exposed already for the same use is
-    /// not registered again.
+    /// Registers memory on every rail in use, unless it is registered.
     ///
     /// The caller keeps the memory until it has called `retract_range` as often.
     pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
-        let mut keys = RailKeys::default();
-        for rail in self.rails_in_use().iter() {
-            match self.rails[rail].expose(self.node.rail(rail), range) {
-                Ok(pair) => keys.insert(rail, pair),
-                Err(error) => {
-                    for rail in keys.rails().iter() {
-                        // The first error is the one to report.
-                        let _ = self.rails[rail].retract(self.node.rail(rail), range);
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        Ok(keys)
+        self.registrations.expose(&mut *self.node, range)
     }
 
-    /// Ends one use of exposed memory. The last one deregisters it on every rail.
+    /// Ends one use of exposed memory.
     pub(super) fn retract_range(&mut self, range: ExposedRange) -> Result<()> {
-        let mut result = Ok(());
-        for rail in self.rails_in_use().iter() {
-            let retracted = self.rails[rail].retract(self.node.rail(rail), range);
-            result = result.and(retracted);
-        }
-        result
+        self.registrations.retract(&mut *self.node, range)
     }
 
     /// Starts a transfer between exposed memory of this rank and of a peer, over the rail of the
@@ -72,7 +53,8 @@ impl Rdma {
                 format!("a key that opens no memory to rail {rail}"),
             ));
         };
-        let keys = self.rails[rail].keys((local.key.address, local.len, local.exposed));
+        let range = (local.key.address, local.len, local.exposed);
+        let keys = self.registrations.keys(range).on(rail);
         let transfer = BulkTransfer {
             peer,
             rail,
