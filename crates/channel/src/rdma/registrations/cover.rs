@@ -55,7 +55,11 @@ mod tests {
         assert_eq!(cover.find(100, 50), Some(1));
         assert_eq!(cover.find(119, 31), Some(1));
         assert_eq!(cover.find(120, 31), Some(2));
-        assert_eq!(cover.find(110, 60), None, "it begins in one and ends in the other");
+        assert_eq!(
+            cover.find(110, 60),
+            None,
+            "it begins in one and ends in the other"
+        );
         assert_eq!(cover.find(99, 1), None);
         assert_eq!(cover.take_within(100, 100), [1, 2]);
         assert_eq!(cover.find(120, 1), None);

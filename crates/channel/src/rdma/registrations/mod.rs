@@ -104,11 +104,15 @@ struct Registration {
     used: u64,
 }
 
-/// The use of a registration by the exposures of one range.
-#[derive(Clone, Copy)]
+/// The exposures of one range.
 struct RangeUse {
-    registration: usize,
+    /// Their number.
     exposures: usize,
+    /// The registration for further exposures. None: its memory has changed.
+    current: Option<usize>,
+    /// Earlier ones, whose memory has changed. A transfer may use them until no exposure is left:
+    /// the change may lie outside the range.
+    earlier: Vec<usize>,
 }
 
 /// All registrations of exposed memory of a rank.
@@ -119,8 +123,6 @@ pub(super) struct Registrations {
     bounds: Bounds,
     watching: Watching,
     exposed: HashMap<ExposedRange, RangeUse>,
-    /// Exposures whose memory the program has unmapped meanwhile.
-    lost: Vec<(ExposedRange, RangeUse)>,
     all: Vec<Option<Registration>>,
     free: Vec<usize>,
     /// The registrations that may be found, for reading and for writing.
@@ -159,7 +161,6 @@ impl Registrations {
             bounds: Bounds::of_process(),
             watching,
             exposed: HashMap::new(),
-            lost: Vec::new(),
             all: Vec::new(),
             free: Vec::new(),
             covers: Default::default(),
@@ -178,10 +179,11 @@ impl Registrations {
     /// The caller keeps the memory until it has called `retract` as often.
     pub(super) fn expose(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<RailKeys> {
         self.drop_changed(node);
-        if let Some(used) = self.exposed.get_mut(&range) {
+        if let Some(used) = self.exposed.get_mut(&range)
+            && let Some(number) = used.current
+        {
             used.exposures += 1;
             self.counts.hits += 1;
-            let number = used.registration;
             return Ok(self.at(number).keys);
         }
         let number = match self.find(range) {
@@ -199,46 +201,38 @@ impl Registrations {
         registration.users += 1;
         let (used, keys) = (registration.used, registration.keys);
         self.idle.remove(&used);
-        let users = RangeUse {
-            registration: number,
-            exposures: 1,
-        };
-        self.exposed.insert(range, users);
+        let used = self.exposed.entry(range).or_insert(RangeUse {
+            exposures: 0,
+            current: None,
+            earlier: Vec::new(),
+        });
+        used.exposures += 1;
+        used.current = Some(number);
         Ok(keys)
     }
 
     /// The keys of exposed memory.
     pub(super) fn keys(&self, range: ExposedRange) -> &RailKeys {
-        let used = self.exposed.get(&range).or_else(|| {
-            let mut lost = self.lost.iter();
-            lost.find(|(of, _)| *of == range).map(|(_, used)| used)
-        });
-        let used = used.expect("the memory is exposed");
-        &self.at(used.registration).keys
+        let used = &self.exposed[&range];
+        let number = used.current.or(used.earlier.last().copied());
+        &self.at(number.expect("a registration for each range")).keys
     }
 
     /// Ends one exposure of memory.
     pub(super) fn retract(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<()> {
-        // Where the program has unmapped the memory and exposes other memory at its address, the
-        // earlier exposures end first.
-        let lost = self.lost.iter().position(|(of, _)| *of == range);
-        let used = match lost {
-            Some(at) => &mut self.lost[at].1,
-            None => {
-                let used = self.exposed.get_mut(&range);
-                used.expect("memory is retracted once for each time it is exposed")
-            }
-        };
+        let used = self.exposed.get_mut(&range);
+        let used = used.expect("memory is retracted once for each time it is exposed");
         used.exposures -= 1;
         if used.exposures > 0 {
             return Ok(());
         }
-        let number = used.registration;
-        match lost {
-            Some(at) => drop(self.lost.swap_remove(at)),
-            None => drop(self.exposed.remove(&range)),
+        let mut result = Ok(());
+        if let Some(used) = self.exposed.remove(&range) {
+            for number in used.earlier.into_iter().chain(used.current) {
+                result = result.and(self.release(node, number));
+            }
         }
-        self.release(node, number)
+        result
     }
 
     /// The work of the cache so far.
@@ -252,7 +246,6 @@ impl Registrations {
     /// Deregisters everything. No request that needs it is posted.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         self.exposed.clear();
-        self.lost.clear();
         for number in 0..self.all.len() {
             if self.all[number].is_some() {
                 // A device's error no longer matters.
@@ -494,9 +487,8 @@ impl Registrations {
     #[cold]
     fn invalidate(&mut self, node: &mut dyn Node, changes: &Changes) {
         for number in 0..self.all.len() {
-            let is_changed = |one: &Registration| {
-                one.watched && changes.touch(&pages(one.address, one.len))
-            };
+            let is_changed =
+                |one: &Registration| one.watched && changes.touch(&pages(one.address, one.len));
             let Some(registration) = self.all[number].as_mut().filter(|one| is_changed(one)) else {
                 continue;
             };
@@ -515,8 +507,10 @@ impl Registrations {
                 let _ = self.deregister(node, number);
                 continue;
             }
-            let lost = self.exposed.extract_if(|_, used| used.registration == number);
-            self.lost.extend(lost);
+            for used in self.exposed.values_mut() {
+                let was_current = used.current.take_if(|current| *current == number);
+                used.earlier.extend(was_current);
+            }
         }
     }
 
@@ -578,5 +572,9 @@ fn is_shortage(error: &crate::Error) -> bool {
     matches!(error.fault(), Fault::Device(device::Error::Shortage(_)))
 }
 
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod mapped_tests;
 #[cfg(test)]
 mod tests;
