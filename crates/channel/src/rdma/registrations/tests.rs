@@ -333,8 +333,8 @@ pub(super) fn random_program(
     let mut draw = Draw(seed);
     let mut held: Vec<(ExposedRange, RailKeys)> = Vec::new();
     for _ in 0..400 {
-        match draw.below(10) {
-            0..5 => {
+        match draw.below(12) {
+            0..4 => {
                 let start = draw.below(ARENA * PAGE - 1);
                 // Some ranges come again, as the buffers of a program do.
                 let start = if draw.below(2) == 0 {
@@ -352,7 +352,7 @@ pub(super) fn random_program(
                 let range = (base + start, len, exposed);
                 held.push((range, exposed_as_it_must_be(bench, range, &held)));
             }
-            5..9 if !held.is_empty() => {
+            4..9 if !held.is_empty() => {
                 let (range, _) = held.swap_remove(draw.below(held.len() as u64) as usize);
                 bench.retract(range);
             }
