@@ -391,9 +391,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::Invalid(what) | Error::System(what) | Error::Shortage(what) => {
-                f.write_str(what)
-            },
+            Error::Invalid(what) | Error::System(what) | Error::Shortage(what) => f.write_str(what),
             Error::Full => f.write_str("the queue is full"),
             Error::Deadlock => f.write_str(
                 "deadlock: every rank waits, and nothing is under way that could wake one",
