@@ -387,12 +387,14 @@ pub enum Error {
     Deadlock,
     /// The operating system or a library refused.
     System(String),
+    /// The operating system refused because too much memory is registered, or locked otherwise.
+    Shortage(String),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::Invalid(what) | Error::System(what) => f.write_str(what),
+            Error::Invalid(what) | Error::System(what) | Error::Shortage(what) => f.write_str(what),
             Error::Full => f.write_str("the queue is full"),
             Error::Deadlock => f.write_str(
                 "deadlock: every rank waits, and nothing is under way that could wake one",

@@ -70,6 +70,7 @@ pub(crate) fn transports(knobs: &Knobs) -> Settings {
             credit: knobs.rdma_credit,
             rings: knobs.rdma_rings,
             gather: knobs.rdma_gather,
+            keep_registrations: knobs.registration_cache,
             rails: RailSettings::default(),
         },
         wait: WaitSettings {

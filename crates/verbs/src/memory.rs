@@ -11,7 +11,11 @@ pub(crate) fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
         Some(libc::ENOMEM | libc::EAGAIN | libc::EPERM)
     );
     let limit = short.then(memlock).flatten();
-    Error::System(words(device, bytes, &error.to_string(), limit))
+    let words = words(device, bytes, &error.to_string(), limit);
+    match short {
+        true => Error::Shortage(words),
+        false => Error::System(words),
+    }
 }
 
 /// This process's limit on locked memory, in bytes. None: unlimited.

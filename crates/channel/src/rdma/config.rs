@@ -96,6 +96,9 @@ pub struct Config {
     pub rings: usize,
     /// Short packets are coalesced while the queue pair is busy.
     pub gather: bool,
+    /// Registrations of users' memory are kept after their use, where the system reports that
+    /// memory is unmapped.
+    pub keep_registrations: bool,
     /// Settings of several rails. Ranks may have different ones.
     pub rails: RailSettings,
 }
@@ -109,6 +112,7 @@ impl Default for Config {
             credit: 4,
             rings: 64,
             gather: true,
+            keep_registrations: true,
             rails: RailSettings::default(),
         }
     }

@@ -12,8 +12,10 @@
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
 //! [`Rdma`] is a composition of machines with private state:
-//! - `rail`: a device port with its queues and registrations; `pairing`: the links between the
-//!   rails of two hosts; `schedule`: the choice of links for packets and transfers;
+//! - `rail`: a device port with its queues; `pairing`: the links between the rails of two hosts;
+//!   `schedule`: the choice of links for packets and transfers;
+//! - `registrations`: exposed memory, registered once for all rails of a protection domain, and the
+//!   cache of it;
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `bulk`: the account of zero-copy transfers;
@@ -57,6 +59,7 @@ mod qp_link;
 mod rail;
 mod rail_set;
 mod registered;
+mod registrations;
 mod ring_receiver;
 mod ring_sender;
 #[allow(dead_code, unused_imports)]
@@ -79,6 +82,8 @@ use probe::Probes;
 use put::{TAILS, TOO_MANY};
 use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
+pub use registrations::RegistrationCounts;
+use registrations::Registrations;
 use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -111,6 +116,7 @@ pub struct Rdma {
     /// Peers for which this rank has memory for rings.
     rings: usize,
     bulk: BulkEngine,
+    registrations: Registrations,
     srq_path: SrqPath,
     polled: PolledCompletions,
     attention: Attention,
@@ -169,6 +175,7 @@ impl Rdma {
             endpoints: Endpoints::new(ranks),
             rings: 0,
             bulk: BulkEngine::default(),
+            registrations: Registrations::new(&mut *node, in_use, config.keep_registrations),
             srq_path: SrqPath::default(),
             polled: no_completions(),
             attention: Attention::default(),
@@ -192,6 +199,11 @@ impl Rdma {
     /// The rank's place in its machine.
     pub fn node(&mut self) -> &mut dyn Node {
         &mut *self.node
+    }
+
+    /// The work of the registration cache so far.
+    pub fn registration_counts(&self) -> RegistrationCounts {
+        self.registrations.counts()
     }
 
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
@@ -310,6 +322,7 @@ impl Drop for Rdma {
         for endpoint in self.endpoints.drain() {
             endpoint.end(node);
         }
+        self.registrations.end(node);
         for rail in &mut self.rails {
             rail.end(node);
         }

@@ -1,4 +1,4 @@
-//! A rail: one device port with its completion queues, receive queues and registrations.
+//! A rail: one device port with its completion queues and receive queues.
 //!
 //! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request
 //! id of the rail carries.
@@ -6,24 +6,22 @@
 //! Invariants:
 //! - no completion queue can overflow: each queue pair reserves room for every completion that it
 //!   may cause;
-//! - memory is registered once for all its users, and deregistered when the last one retracts it;
 //! - a queue pair's number means something on its own rail only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use device::{Access, Cq, Device, Node, Placement, Qp, ReceiveQueue, Region, Srq};
+use device::{Cq, Node, Placement, Qp, ReceiveQueue, Srq};
 
 use super::handshake::LinkAddress;
 use super::layout::Layout;
 use super::pairing::Network;
 use super::pool::Pool;
 use super::qp_link::QpRole;
-use super::rail_set::KeyPair;
 use super::schedule::LinkTraits;
 use super::wr_id::{Subject, WrId};
-use crate::{Exposed, Result};
+use crate::Result;
 
 /// Completions that one completion queue holds.
 const CQ_DEPTH: usize = 1 << 14;
@@ -31,15 +29,6 @@ const CQ_DEPTH: usize = 1 << 14;
 pub(super) const NOTICES: usize = 1024;
 /// The longest request, whatever the device allows.
 const LONGEST: u64 = 1 << 30;
-
-/// A range of memory that is exposed, and the use that it is exposed for.
-pub(super) type ExposedRange = (u64, usize, Exposed);
-
-/// A registration of exposed memory, with the number of its users.
-struct Registration {
-    region: Region,
-    users: usize,
-}
 
 /// The shared receive queue for notices.
 struct NoticeQueue {
@@ -103,7 +92,6 @@ pub(super) struct Rail {
     /// None: no endpoint uses this rail.
     notices: Option<NoticeQueue>,
     pools: Vec<Pool>,
-    exposed: HashMap<ExposedRange, Registration>,
     /// The peer and the role of each queue pair.
     queue_pairs: HashMap<Qp, (usize, QpRole)>,
 }
@@ -141,7 +129,6 @@ impl Rail {
             reserved: 0,
             notices,
             pools: Vec::new(),
-            exposed: HashMap::new(),
             queue_pairs: HashMap::new(),
         })
     }
@@ -324,64 +311,6 @@ impl Rail {
         &mut self.pools[number]
     }
 
-    /// Registers exposed memory, or counts one more user of its registration.
-    pub(super) fn expose(
-        &mut self,
-        device: &mut dyn Device,
-        range: ExposedRange,
-    ) -> Result<KeyPair> {
-        let keys = |region: Region| KeyPair {
-            lkey: region.lkey,
-            rkey: region.rkey,
-        };
-        if let Some(registration) = self.exposed.get_mut(&range) {
-            registration.users += 1;
-            return Ok(keys(registration.region));
-        }
-        let (address, len, exposed) = range;
-        let access = match exposed {
-            Exposed::ToRead => Access {
-                remote_read: true,
-                ..Access::default()
-            },
-            Exposed::ToWrite => Access {
-                local_write: true,
-                remote_write: true,
-                ..Access::default()
-            },
-        };
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its
-        // owner expects it to change.
-        let region = unsafe { device.register(base, len, access)? };
-        let registration = Registration { region, users: 1 };
-        self.exposed.insert(range, registration);
-        Ok(keys(region))
-    }
-
-    /// The keys of exposed memory.
-    pub(super) fn keys(&self, range: ExposedRange) -> KeyPair {
-        let region = self.exposed[&range].region;
-        KeyPair {
-            lkey: region.lkey,
-            rkey: region.rkey,
-        }
-    }
-
-    /// Ends one use of exposed memory. The last one deregisters it.
-    pub(super) fn retract(&mut self, device: &mut dyn Device, range: ExposedRange) -> Result<()> {
-        let registration = self.exposed.get_mut(&range);
-        let registration =
-            registration.expect("memory is retracted once for each time it is exposed");
-        registration.users -= 1;
-        if registration.users > 0 {
-            return Ok(());
-        }
-        let region = registration.region;
-        self.exposed.remove(&range);
-        Ok(device.deregister(region)?)
-    }
-
     /// Deregisters the pools. The queue pairs that used them are gone.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         for pool in self.pools.drain(..) {
@@ -423,25 +352,5 @@ mod tests {
         // The strict device would refuse a further receive.
         assert!(rail.reserve_notice(&mut *node).unwrap());
         assert_eq!(rail.notices().receives, NOTICES);
-    }
-
-    #[test]
-    fn memory_is_registered_until_its_last_user_retracts_it() {
-        let setup = Setup {
-            rails: 2,
-            ..Setup::default()
-        };
-        let mut node = strict::nodes(1, &setup).remove(0);
-        let mut rail = Rail::open(&mut *node, 1, true).unwrap();
-        let memory = [0u8; 64];
-        let range = (memory.as_ptr() as u64, memory.len(), Exposed::ToRead);
-        let first = rail.expose(node.rail(1), range).unwrap();
-        let second = rail.expose(node.rail(1), range).unwrap();
-        assert_eq!(first, second);
-        rail.retract(node.rail(1), range).unwrap();
-        assert_eq!(rail.expose(node.rail(1), range).unwrap(), first);
-        rail.retract(node.rail(1), range).unwrap();
-        rail.retract(node.rail(1), range).unwrap();
-        assert_ne!(rail.expose(node.rail(1), range).unwrap(), first);
     }
 }

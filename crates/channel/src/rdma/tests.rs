@@ -258,7 +258,11 @@ fn it_keeps_the_promises_of_zero_copy() {
 fn memory_is_registered_once_for_all_that_need_it_now() {
     use crate::{Exposed, ZeroCopy};
     for setup in setups() {
-        let (mut a, mut b) = two(Config::default(), &setup);
+        let config = Config {
+            keep_registrations: false,
+            ..Config::default()
+        };
+        let (mut a, mut b) = two(config, &setup);
         put(&mut a, &mut b, [1, 0, 0]);
         let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
         let expose = |b: &mut Rdma| {

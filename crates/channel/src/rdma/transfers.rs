@@ -15,52 +15,25 @@ use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
 use super::link::Link;
 use super::notice::NoticeWord;
 use super::qp_link::{Note, PieceId};
-use super::rail::{ExposedRange, Rail};
+use super::rail::Rail;
 use super::rail_set::{RailKeys, RailSet};
+use super::registrations::ExposedRange;
 use super::schedule::{Assignment, Schedule};
 use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
 use super::{Attention, QueuePairs, Rdma, broken};
 use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
 
 impl Rdma {
-    /// Registers memory on every rail in use. Memory that is exposed already for the same use is
-    /// not registered again.
+    /// Registers memory on every rail in use, unless it is registered.
     ///
     /// The caller keeps the memory until it has called `retract_range` as often.
     pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
-        let mut keys = RailKeys::default();
-        for rail in self.in_use.iter() {
-            match self.rails[rail].expose(self.node.rail(rail), range) {
-                Ok(pair) => keys.insert(rail, pair),
-                Err(error) => {
-                    for rail in keys.rails().iter() {
-                        // The first error is the one to report.
-                        let _ = self.rails[rail].retract(self.node.rail(rail), range);
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        Ok(keys)
+        self.registrations.expose(&mut *self.node, range)
     }
 
-    /// Ends one use of exposed memory. The last one deregisters it on every rail.
+    /// Ends one use of exposed memory.
     pub(super) fn retract_range(&mut self, range: ExposedRange) -> Result<()> {
-        let mut result = Ok(());
-        for rail in self.in_use.iter() {
-            let retracted = self.rails[rail].retract(self.node.rail(rail), range);
-            result = result.and(retracted);
-        }
-        result
-    }
-
-    /// The keys of exposed memory on every rail in use.
-    fn keys_of(&self, range: ExposedRange) -> RailKeys {
-        let mut keys = RailKeys::default();
-        for rail in self.in_use.iter() {
-            keys.insert(rail, self.rails[rail].keys(range));
-        }
-        keys
+        self.registrations.retract(&mut *self.node, range)
     }
 
     /// Starts a transfer between exposed memory of this rank and of a peer.
@@ -76,7 +49,8 @@ impl Rdma {
         if self.endpoints.get(peer).is_none() {
             return Err(broken(peer, "a transfer without a connection"));
         }
-        let keys = self.keys_of((local.key.address, local.len, local.exposed));
+        let range = (local.key.address, local.len, local.exposed);
+        let keys = *self.registrations.keys(range);
         let endpoint = self.endpoints.of(peer);
         let closed = |link: &&Link| remote.rail(link.peer_rail()).is_none();
         if let Some(link) = endpoint.links().iter().find(closed) {

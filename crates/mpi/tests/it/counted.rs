@@ -178,6 +178,14 @@ fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
     (seen[0][0], seen[0][1])
 }
 
+/// Without the registration cache, whose hits depend on the addresses that an allocator returns.
+fn settings(rendezvous: &'static str) -> Settings {
+    vec![
+        ("FISHPLATE_RENDEZVOUS", rendezvous),
+        ("FISHPLATE_REGISTRATION_CACHE", "off"),
+    ]
+}
+
 type Settings = Vec<(&'static str, &'static str)>;
 type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
 /// Runs two ranks on a kind of device, with settings, and returns the result of each.
@@ -188,7 +196,7 @@ fn table(play: Play) -> String {
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let settings = settings(rendezvous);
             let [a, b] = play(settings, Waits::AsItLikes, ping_pong, size);
             let sum = |of: fn(&Counts) -> u64| of(&a[0]) + of(&b[0]);
             lines += &format!(
@@ -213,7 +221,7 @@ fn woken(play: Play) -> String {
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let settings = vec![("FISHPLATE_RENDEZVOUS", rendezvous)];
+            let settings = settings(rendezvous);
             let (receiver, sender) = wakings(play(settings, Waits::Asleep, one_by_one, size));
             lines += &format!("{rendezvous:5} {size:8} {receiver:9} {sender:7}\n");
         }

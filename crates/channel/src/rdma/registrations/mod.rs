@@ -1,0 +1,580 @@
+//! The registrations of exposed memory, and the cache that keeps them for the next exposure.
+//!
+//! Memory is registered once for each protection domain, and the keys are handed to every rail of
+//! the domain. A registration without users is kept, within [`Bounds`], least recently used first
+//! out: registering again would cost more than the transfer of a message of many kilobytes.
+//!
+//! A device pins pages, so a kept registration is stale once the program has unmapped its memory.
+//! The cache keeps only what a [`Watch`] reports on, and takes the reports before each exposure.
+//! Where nothing can be watched, and in virtual time, memory is deregistered when its last user
+//! retracts it. The model charges as a library with a cache would, and its device accesses memory
+//! by address at the time of the transfer: there is neither a cost to save nor a page to go stale.
+//!
+//! Invariants:
+//! - an exposure never gets a registration whose pages have changed since it was made;
+//! - a registration with users is not deregistered, whatever happens to its memory;
+//! - a registration covers the exposed bytes and no others: a peer that errs cannot reach the bytes
+//!   beside a buffer.
+
+mod cover;
+mod userfault;
+mod watch;
+
+use std::collections::{BTreeMap, HashMap};
+
+use device::{Access, Node, Region};
+
+use super::rail_set::{KeyPair, MAX_RAILS, RailKeys, RailSet};
+use crate::{Exposed, Fault, Result};
+use cover::Cover;
+use userfault::UserfaultWatch;
+use watch::{Changes, Watch, pages, without};
+
+/// A range of memory that is exposed, and the use that it is exposed for.
+pub(super) type ExposedRange = (u64, usize, Exposed);
+
+/// Limits of what the cache keeps.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Registrations, in use or not.
+    count: usize,
+    /// Their bytes, in all protection domains together.
+    bytes: u64,
+}
+
+impl Bounds {
+    /// 1,024 registrations of 1 GiB, but at most a quarter of the memory that this process may
+    /// lock: the rest is for rings and for what is in use.
+    fn of_process() -> Bounds {
+        let mut limit = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: memory for the answer. If there is none, no limit is known.
+        unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
+        let bytes = match limit.rlim_cur {
+            libc::RLIM_INFINITY => 1 << 30,
+            limit => (limit / 4).min(1 << 30),
+        };
+        Bounds { count: 1024, bytes }
+    }
+}
+
+/// The work of a registration cache so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegistrationCounts {
+    /// Exposures that found their memory registered.
+    pub hits: u64,
+    /// Exposures that registered their memory.
+    pub misses: u64,
+    /// Registrations that made room for others.
+    pub evicted: u64,
+    /// Registrations whose memory the program has unmapped.
+    pub invalidated: u64,
+    /// Registrations at present, in use or not.
+    pub present: usize,
+    /// The reason why registrations are not kept after their use. None: they are, or none has been
+    /// made yet.
+    pub off: Option<String>,
+}
+
+/// The watch over the memory of kept registrations.
+enum Watching {
+    /// It starts with the first registration.
+    NotStarted,
+    On(Box<dyn Watch>),
+    /// Nothing is kept.
+    Off,
+}
+
+/// Memory that is registered in every protection domain.
+struct Registration {
+    address: u64,
+    len: usize,
+    allows: Exposed,
+    /// On every rail.
+    keys: RailKeys,
+    /// Exposed ranges that use it.
+    users: usize,
+    /// Its pages are watched.
+    watched: bool,
+    /// Later exposures may find it.
+    found: bool,
+    /// The time at which it was last used, by the cache's own clock.
+    used: u64,
+}
+
+/// The exposures of one range.
+struct RangeUse {
+    /// Their number.
+    exposures: usize,
+    /// The registration for further exposures. None: its memory has changed.
+    current: Option<usize>,
+    /// Earlier ones, whose memory has changed. A transfer may use them until no exposure is left:
+    /// the change may lie outside the range.
+    earlier: Vec<usize>,
+}
+
+/// All registrations of exposed memory of a rank.
+pub(super) struct Registrations {
+    rails: RailSet,
+    /// The rail of the same domain that registers for each rail.
+    registrar: [usize; MAX_RAILS],
+    bounds: Bounds,
+    watching: Watching,
+    exposed: HashMap<ExposedRange, RangeUse>,
+    all: Vec<Option<Registration>>,
+    free: Vec<usize>,
+    /// The registrations that may be found, for reading and for writing.
+    covers: [Cover; 2],
+    /// Those without users, by the time of their last use.
+    idle: BTreeMap<u64, usize>,
+    clock: u64,
+    bytes: u64,
+    counts: RegistrationCounts,
+}
+
+impl Registrations {
+    /// The registrations on `rails` of a node. `keep`: they may be kept after their use.
+    pub(super) fn new(node: &mut dyn Node, rails: RailSet, keep: bool) -> Registrations {
+        let domain = |node: &mut dyn Node, rail| node.rail(rail).attributes().domain;
+        let mut registrar = [0; MAX_RAILS];
+        for rail in rails.iter() {
+            let own = domain(node, rail);
+            let mut all = rails.iter();
+            registrar[rail] = all
+                .find(|&first| domain(node, first) == own)
+                .expect("a rail is in its own domain");
+        }
+        let off = match (node.is_virtual(), keep) {
+            (true, _) => Some("in virtual time the model charges as if they were kept".into()),
+            (false, false) => Some("FISHPLATE_REGISTRATION_CACHE is off".into()),
+            (false, true) => None,
+        };
+        let watching = match off.is_some() {
+            true => Watching::Off,
+            false => Watching::NotStarted,
+        };
+        Registrations {
+            rails,
+            registrar,
+            bounds: Bounds::of_process(),
+            watching,
+            exposed: HashMap::new(),
+            all: Vec::new(),
+            free: Vec::new(),
+            covers: Default::default(),
+            idle: BTreeMap::new(),
+            clock: 0,
+            bytes: 0,
+            counts: RegistrationCounts {
+                off,
+                ..RegistrationCounts::default()
+            },
+        }
+    }
+
+    /// Keys of memory on every rail. Memory that is registered is not registered again.
+    ///
+    /// The caller keeps the memory until it has called `retract` as often.
+    pub(super) fn expose(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<RailKeys> {
+        self.drop_changed(node);
+        if let Some(used) = self.exposed.get_mut(&range)
+            && let Some(number) = used.current
+        {
+            used.exposures += 1;
+            self.counts.hits += 1;
+            return Ok(self.at(number).keys);
+        }
+        let number = match self.find(range) {
+            Some(number) => {
+                self.counts.hits += 1;
+                number
+            }
+            None => {
+                let number = self.make(node, range)?;
+                self.counts.misses += 1;
+                number
+            }
+        };
+        let registration = self.at_mut(number);
+        registration.users += 1;
+        let (used, keys) = (registration.used, registration.keys);
+        self.idle.remove(&used);
+        let used = self.exposed.entry(range).or_insert(RangeUse {
+            exposures: 0,
+            current: None,
+            earlier: Vec::new(),
+        });
+        used.exposures += 1;
+        used.current = Some(number);
+        Ok(keys)
+    }
+
+    /// The keys of exposed memory.
+    pub(super) fn keys(&self, range: ExposedRange) -> &RailKeys {
+        let used = &self.exposed[&range];
+        let number = used.current.or(used.earlier.last().copied());
+        &self.at(number.expect("a registration for each range")).keys
+    }
+
+    /// Ends one exposure of memory.
+    pub(super) fn retract(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<()> {
+        let used = self.exposed.get_mut(&range);
+        let used = used.expect("memory is retracted once for each time it is exposed");
+        used.exposures -= 1;
+        if used.exposures > 0 {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        if let Some(used) = self.exposed.remove(&range) {
+            for number in used.earlier.into_iter().chain(used.current) {
+                result = result.and(self.release(node, number));
+            }
+        }
+        result
+    }
+
+    /// The work of the cache so far.
+    pub(super) fn counts(&self) -> RegistrationCounts {
+        RegistrationCounts {
+            present: self.all.len() - self.free.len(),
+            ..self.counts.clone()
+        }
+    }
+
+    /// Deregisters everything. No request that needs it is posted.
+    pub(super) fn end(&mut self, node: &mut dyn Node) {
+        self.exposed.clear();
+        for number in 0..self.all.len() {
+            if self.all[number].is_some() {
+                // A device's error no longer matters.
+                let _ = self.deregister(node, number);
+            }
+        }
+    }
+
+    fn at(&self, number: usize) -> &Registration {
+        self.all[number].as_ref().expect("a registration in use")
+    }
+
+    fn at_mut(&mut self, number: usize) -> &mut Registration {
+        self.all[number].as_mut().expect("a registration in use")
+    }
+
+    /// A registration that covers the range and allows its use.
+    fn find(&self, (address, len, exposed): ExposedRange) -> Option<usize> {
+        let [reads, writes] = &self.covers;
+        let for_writing = || writes.find(address, len);
+        match exposed {
+            Exposed::ToRead => reads.find(address, len).or_else(for_writing),
+            Exposed::ToWrite => for_writing(),
+        }
+    }
+
+    /// Registers a range that no registration covers.
+    fn make(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<usize> {
+        let (address, len, allows) = range;
+        let bytes = self.cost(len);
+        let may_be_kept = bytes <= self.bounds.bytes && self.start_watch();
+        if may_be_kept {
+            self.make_room(node, 1, bytes);
+        }
+        let keys = self.register(node, range, may_be_kept)?;
+        // After the evictions, which end the watch over pages that nothing else needs.
+        let watched = may_be_kept && self.watch(address, len);
+        let registration = Registration {
+            address,
+            len,
+            allows,
+            keys,
+            users: 0,
+            watched,
+            found: watched,
+            used: self.tick(),
+        };
+        self.bytes += bytes;
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => {
+                self.all.push(None);
+                self.all.len() - 1
+            }
+        };
+        self.all[number] = Some(registration);
+        if watched {
+            self.enter(node, number, range);
+        }
+        Ok(number)
+    }
+
+    /// Lets later exposures find a registration, instead of those that lie within it.
+    fn enter(&mut self, node: &mut dyn Node, number: usize, (address, len, exposed): ExposedRange) {
+        let narrower = match exposed {
+            Exposed::ToRead => 0..1,
+            Exposed::ToWrite => 0..2,
+        };
+        let mut within = Vec::new();
+        for cover in &mut self.covers[narrower] {
+            within.extend(cover.take_within(address, len));
+        }
+        self.covers[exposed as usize].insert(address, len, number);
+        for other in within {
+            let registration = self.at_mut(other);
+            registration.found = false;
+            if registration.users == 0 {
+                // The memory is registered all the same, by the wider registration.
+                let _ = self.deregister(node, other);
+            }
+        }
+    }
+
+    /// Registers a range in every domain. Where too much memory is locked, kept registrations make
+    /// room. The error is that of the first attempt.
+    fn register(
+        &mut self,
+        node: &mut dyn Node,
+        range: ExposedRange,
+        kept: bool,
+    ) -> Result<RailKeys> {
+        let first = match self.register_once(node, range, kept) {
+            Err(error) if is_shortage(&error) => error,
+            answer => return answer,
+        };
+        let needed = self.cost(range.1);
+        while !self.idle.is_empty() {
+            let kept_bytes = self.bytes;
+            while kept_bytes - self.bytes < needed && self.evict(node) {}
+            match self.register_once(node, range, kept) {
+                Err(error) if is_shortage(&error) => {}
+                answer => return answer,
+            }
+        }
+        Err(first)
+    }
+
+    fn register_once(
+        &self,
+        node: &mut dyn Node,
+        (address, len, exposed): ExposedRange,
+        kept: bool,
+    ) -> Result<RailKeys> {
+        let access = access(exposed, kept);
+        let base = std::ptr::with_exposed_provenance_mut(address as usize);
+        let mut keys = RailKeys::default();
+        for rail in self.rails.iter() {
+            let registrar = self.registrar[rail];
+            if registrar != rail {
+                keys.insert(rail, keys.on(registrar));
+                continue;
+            }
+            // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its
+            // owner expects it to change. A kept registration is used by later exposures only,
+            // whose memory is the registered memory, as the watch says.
+            match unsafe { node.rail(rail).register(base, len, access) } {
+                Ok(Region { lkey, rkey, .. }) => keys.insert(rail, KeyPair { lkey, rkey }),
+                Err(error) => {
+                    // The first error is the one to report.
+                    let _ = self.deregister_keys(node, (address, len), &keys);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Deregisters a range in every domain of its keys.
+    fn deregister_keys(
+        &self,
+        node: &mut dyn Node,
+        (address, len): (u64, usize),
+        keys: &RailKeys,
+    ) -> Result<()> {
+        let mut result = Ok(());
+        for rail in keys.rails().iter() {
+            if self.registrar[rail] != rail {
+                continue;
+            }
+            let KeyPair { lkey, rkey } = keys.on(rail);
+            let region = Region {
+                address,
+                len: len as u64,
+                lkey,
+                rkey,
+            };
+            result = result.and(node.rail(rail).deregister(region));
+        }
+        Ok(result?)
+    }
+
+    /// A range no longer uses a registration.
+    fn release(&mut self, node: &mut dyn Node, number: usize) -> Result<()> {
+        let clock = self.tick();
+        let registration = self.at_mut(number);
+        registration.users -= 1;
+        registration.used = clock;
+        match (registration.users, registration.found) {
+            (0, true) => {
+                self.idle.insert(clock, number);
+                self.make_room(node, 0, 0);
+                Ok(())
+            }
+            (0, false) => self.deregister(node, number),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deregisters a registration without users.
+    fn deregister(&mut self, node: &mut dyn Node, number: usize) -> Result<()> {
+        let gone = self.all[number].take().expect("a registration");
+        self.free.push(number);
+        self.idle.remove(&gone.used);
+        self.bytes -= self.cost(gone.len);
+        if gone.found {
+            self.covers[gone.allows as usize].remove(gone.address);
+        }
+        if gone.watched {
+            self.unwatch(gone.address, gone.len);
+        }
+        self.deregister_keys(node, (gone.address, gone.len), &gone.keys)
+    }
+
+    /// A time that no registration was used at.
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// The bytes that a registration locks.
+    fn cost(&self, len: usize) -> u64 {
+        let rails = self.rails.iter();
+        let domains = rails.filter(|&rail| self.registrar[rail] == rail).count();
+        len as u64 * domains as u64
+    }
+
+    /// Makes room within the bounds.
+    fn make_room(&mut self, node: &mut dyn Node, count: usize, bytes: u64) {
+        let is_full = |all: &Registrations| {
+            all.all.len() - all.free.len() + count > all.bounds.count
+                || all.bytes + bytes > all.bounds.bytes
+        };
+        while is_full(self) && self.evict(node) {}
+    }
+
+    /// Deregisters the registration that has not been used for longest. False: all are in use.
+    fn evict(&mut self, node: &mut dyn Node) -> bool {
+        let Some((_, &number)) = self.idle.first_key_value() else {
+            return false;
+        };
+        self.counts.evicted += 1;
+        // Its key is not handed out again, whatever the device says.
+        let _ = self.deregister(node, number);
+        true
+    }
+
+    /// Takes the reports of the watch.
+    #[inline]
+    fn drop_changed(&mut self, node: &mut dyn Node) {
+        if let Watching::On(watch) = &mut self.watching
+            && let Some(changes) = watch.take_changes()
+        {
+            self.invalidate(node, &changes);
+        }
+    }
+
+    /// Drops every registration of changed memory. Those in use go with their last user: the
+    /// program has unmapped memory under a transfer.
+    #[cold]
+    fn invalidate(&mut self, node: &mut dyn Node, changes: &Changes) {
+        for number in 0..self.all.len() {
+            let is_changed =
+                |one: &Registration| one.watched && changes.touch(&pages(one.address, one.len));
+            let Some(registration) = self.all[number].as_mut().filter(|one| is_changed(one)) else {
+                continue;
+            };
+            self.counts.invalidated += 1;
+            let (was_found, users) = (registration.found, registration.users);
+            registration.found = false;
+            registration.watched = false;
+            let (address, len, allows) =
+                (registration.address, registration.len, registration.allows);
+            if was_found {
+                self.covers[allows as usize].remove(address);
+            }
+            self.unwatch(address, len);
+            if users == 0 {
+                // Its key is not handed out again, whatever the device says.
+                let _ = self.deregister(node, number);
+                continue;
+            }
+            for used in self.exposed.values_mut() {
+                let was_current = used.current.take_if(|current| *current == number);
+                used.earlier.extend(was_current);
+            }
+        }
+    }
+
+    /// Starts the watch, if it has not been started. False: nothing can be watched.
+    fn start_watch(&mut self) -> bool {
+        if matches!(self.watching, Watching::NotStarted) {
+            self.watching = match UserfaultWatch::start() {
+                Ok(watch) => Watching::On(Box::new(watch)),
+                Err(why) => {
+                    self.counts.off = Some(why);
+                    Watching::Off
+                }
+            };
+        }
+        matches!(self.watching, Watching::On(_))
+    }
+
+    /// Watches the pages of a range. False: these pages cannot be watched.
+    fn watch(&mut self, address: u64, len: usize) -> bool {
+        match &mut self.watching {
+            Watching::On(watch) => watch.watch(pages(address, len)),
+            _ => false,
+        }
+    }
+
+    /// Stops watching the pages of a range, except those of other registrations.
+    fn unwatch(&mut self, address: u64, len: usize) {
+        let Watching::On(watch) = &mut self.watching else {
+            return;
+        };
+        let range = pages(address, len);
+        let others = self.all.iter().flatten().filter(|other| other.watched);
+        let others = others.map(|other| pages(other.address, other.len));
+        let others = others.filter(|other| other.start < range.end && range.start < other.end);
+        for part in without(range.clone(), others.collect()) {
+            watch.unwatch(part);
+        }
+    }
+}
+
+/// The rights of a registration. One that is kept for writing serves later exposures for reading.
+fn access(exposed: Exposed, kept: bool) -> Access {
+    match exposed {
+        Exposed::ToRead => Access {
+            remote_read: true,
+            ..Access::default()
+        },
+        Exposed::ToWrite => Access {
+            local_write: true,
+            remote_write: true,
+            remote_read: kept,
+            ..Access::default()
+        },
+    }
+}
+
+/// Deregistering other memory may help.
+fn is_shortage(error: &crate::Error) -> bool {
+    matches!(error.fault(), Fault::Device(device::Error::Shortage(_)))
+}
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod mapped_tests;
+#[cfg(test)]
+mod tests;
