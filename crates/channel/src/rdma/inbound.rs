@@ -71,6 +71,11 @@ impl Inbound {
         self.consumed
     }
 
+    /// Some packets of a slot have been consumed, and some not.
+    pub(super) fn is_amid_slot(&self) -> bool {
+        self.within.is_some()
+    }
+
     /// A completion reports that one more packet is whole.
     pub(super) fn completion(&mut self) {
         if let Some(reported) = &mut self.reported {

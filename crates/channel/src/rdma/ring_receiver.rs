@@ -63,6 +63,11 @@ impl RingReceiver {
         self.inbound.consumed()
     }
 
+    /// Some packets of a slot have been consumed, and some not.
+    pub(super) fn is_amid_slot(&self) -> bool {
+        self.inbound.is_amid_slot()
+    }
+
     /// A completion reports that one more packet is whole.
     pub(super) fn completion(&mut self) {
         self.inbound.completion();

@@ -18,6 +18,7 @@ fn messages() -> Messages {
         cooperative: 128 << 10,
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
+        announces: true,
     };
     Messages::new(&Router::alone(), 2, limits)
 }

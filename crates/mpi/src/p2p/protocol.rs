@@ -58,6 +58,8 @@ pub struct Limits {
     pub unexpected: usize,
     /// The choice between read and write rendezvous.
     pub rendezvous: Rendezvous,
+    /// Receives may be announced before their message.
+    pub announces: bool,
 }
 
 impl Limits {
@@ -293,6 +295,7 @@ mod tests {
         cooperative: 256 << 10,
         unexpected: 16 << 20,
         rendezvous: Rendezvous::Auto,
+        announces: true,
     };
 
     const SHM: Capabilities = Capabilities {
