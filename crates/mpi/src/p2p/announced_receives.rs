@@ -150,3 +150,182 @@ impl AnnouncedReceives {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use channel::RemoteKey;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: Key = Key {
+        context: 1,
+        source: 2,
+        tag: 3,
+    };
+    const PEER: usize = 1;
+
+    fn run(behind: usize, receives: impl IntoIterator<Item = u32>) -> Run {
+        let target = |receive| Target {
+            len: 1 << 20,
+            notice: receive,
+            receive,
+            key: RemoteKey::NONE,
+        };
+        Run {
+            key: KEY,
+            behind,
+            targets: receives.into_iter().map(target).collect(),
+        }
+    }
+
+    fn seen(seen: u64) -> Progress {
+        Progress { seen, amid: false }
+    }
+
+    fn left(sent: u64) -> Departures {
+        let waits = false;
+        Departures { sent, waits }
+    }
+
+    fn next(announced: &mut AnnouncedReceives) -> Option<u32> {
+        announced.consume(PEER, &KEY).map(|target| target.receive)
+    }
+
+    #[test]
+    fn messages_consume_the_oldest_rtr_of_their_key() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(10), &run(0, [5, 6, 7]), left(10));
+        assert!(announced.consume(0, &KEY).is_none(), "another peer");
+        assert_eq!(next(&mut announced), Some(5));
+        announced.revoke(PEER, &KEY, 7);
+        assert_eq!(next(&mut announced), Some(6));
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn messages_that_left_before_an_announcement_was_heard_take_its_first_receives() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(10), &run(0, []), left(10));
+        for sent in 11..14 {
+            assert_eq!(next(&mut announced), None);
+            announced.departed(PEER, &KEY, sent);
+        }
+        assert_eq!(next(&mut announced), None, "and one is queued");
+        // The receiver had seen the first of them.
+        announced.hear(PEER, seen(11), &run(0, 20..25), left(13));
+        assert_eq!(next(&mut announced), Some(23));
+        announced.hear(PEER, seen(11), &run(5, [25]), left(13));
+        assert_eq!(next(&mut announced), Some(24));
+        assert_eq!(next(&mut announced), Some(25));
+    }
+
+    #[test]
+    fn an_announcement_whose_message_is_not_known_is_dropped() {
+        let mut announced = AnnouncedReceives::default();
+        // Twelve packets have left, of which the receiver had seen ten.
+        announced.hear(PEER, seen(10), &run(0, [1]), left(12));
+        assert_eq!(next(&mut announced), None);
+        announced.departed(PEER, &KEY, 13);
+        // It has seen part of the packet with that message.
+        let amid = Progress {
+            seen: 12,
+            amid: true,
+        };
+        announced.hear(PEER, amid, &run(1, [2]), left(13));
+        assert_eq!(next(&mut announced), None);
+        announced.departed(PEER, &KEY, 14);
+        announced.hear(PEER, seen(13), &run(2, [3, 4]), left(14));
+        assert_eq!(next(&mut announced), None, "receives 1 and 2 come first");
+        assert_eq!(next(&mut announced), Some(3));
+        // The first message is not among the counted ones.
+        let mut announced = AnnouncedReceives::default();
+        let waits = Departures {
+            sent: 3,
+            waits: true,
+        };
+        announced.hear(PEER, seen(3), &run(0, [1]), waits);
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn a_message_that_does_not_leave_ends_the_count() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(3), &run(0, [1, 2]), left(3));
+        assert_eq!(next(&mut announced), Some(1));
+        announced.forget(PEER, &KEY);
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_a_peer_announces() {
+        let mut announced = AnnouncedReceives::default();
+        for tag in 0..2 * KEYS as i32 {
+            let key = Key { tag, ..KEY };
+            let run = Run {
+                key,
+                ..run(7, 0..2 * OPEN as u32)
+            };
+            announced.hear(PEER, seen(9), &run, left(9));
+        }
+        let keys = &announced.peers[&PEER];
+        assert_eq!(keys.len(), KEYS);
+        assert!(keys.values().all(|track| track.targets.len() == OPEN));
+        for _ in 0..2 * UNSEEN {
+            let _ = next(&mut announced);
+        }
+        let track = announced.track(PEER, &KEY);
+        assert!(track.is_none_or(|track| track.unseen.len() <= UNSEEN));
+    }
+
+    proptest! {
+        /// A receiver posts and announces receives, a sender sends messages, each at any time; both
+        /// hear of it late. Each message that is given a buffer meets the receive of that buffer.
+        #[test]
+        fn a_message_is_given_the_buffer_that_it_would_meet(
+            steps in prop::collection::vec(0u8..5, 1..200),
+        ) {
+            let mut announced = AnnouncedReceives::default();
+            // Messages in flight, by the buffer that they were given; announcements in flight.
+            let mut messages: VecDeque<Option<u32>> = VecDeque::new();
+            let mut announcements: VecDeque<(u64, Run)> = VecDeque::new();
+            // The receiver: posted receives, and those among them that have not been announced.
+            let (mut posted, mut fresh) = (VecDeque::new(), Vec::new());
+            let (mut unexpected, mut taken, mut sent, mut number) = (0, 0u64, 0u64, 0u32);
+            for step in steps {
+                match step {
+                    0 if unexpected > 0 => unexpected -= 1,
+                    0 => {
+                        posted.push_back(number);
+                        fresh.push(number);
+                        number += 1;
+                    }
+                    1 => {
+                        fresh.retain(|receive| posted.contains(receive));
+                        let behind = posted.len() - fresh.len();
+                        announcements.push_back((taken, run(behind, fresh.drain(..))));
+                    }
+                    2 => {
+                        let given = next(&mut announced);
+                        sent += 1;
+                        announced.departed(PEER, &KEY, sent);
+                        messages.push_back(given);
+                    }
+                    3 => if let Some((taken, run)) = announcements.pop_front() {
+                        announced.hear(PEER, seen(taken), &run, left(sent));
+                    },
+                    _ => if let Some(given) = messages.pop_front() {
+                        taken += 1;
+                        match posted.pop_front() {
+                            Some(met) => prop_assert!(given.is_none_or(|given| given == met)),
+                            None => {
+                                prop_assert_eq!(given, None);
+                                unexpected += 1;
+                            }
+                        }
+                    },
+                }
+            }
+        }
+    }
+}

@@ -94,3 +94,70 @@ impl Batches {
         gathering.map(|(peer, _)| *peer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announced(number: u32) -> Announced {
+        Announced {
+            receive: RequestId(number),
+            key: Key {
+                context: 1,
+                source: 0,
+                tag: 0,
+            },
+            notice: number,
+        }
+    }
+
+    /// The sizes of the batches in which a burst of receives leaves, the last one when the rank
+    /// waits.
+    fn sizes(batches: &mut Batches, receives: u32, completed: u64) -> Vec<usize> {
+        let mut sizes = Vec::new();
+        for number in 0..receives {
+            if batches.add(3, announced(number), completed) {
+                sizes.push(batches.take(3).len());
+            }
+        }
+        let rest = batches.take(3).len();
+        sizes.extend((rest > 0).then_some(rest));
+        assert!(!batches.is_gathering() && batches.next_peer().is_none());
+        sizes
+    }
+
+    #[test]
+    fn a_burst_leaves_in_as_few_packets_as_the_last_one_lets_expect() {
+        let mut batches = Batches::default();
+        assert_eq!(sizes(&mut batches, 1, 0), [1]);
+        assert_eq!(sizes(&mut batches, 1, 1), [1]);
+        assert_eq!(sizes(&mut batches, 40, 2), [1, 1, 2, 4, 8, 16, 8]);
+        assert_eq!(sizes(&mut batches, 40, 3), [16, 16, 8]);
+        assert_eq!(sizes(&mut batches, 3, 4), [3]);
+        assert_eq!(sizes(&mut batches, 5, 5), [3, 2]);
+    }
+
+    #[test]
+    fn the_last_receive_of_a_known_burst_waits_for_nothing() {
+        let mut batches = Batches::default();
+        sizes(&mut batches, 2, 0);
+        assert!(!batches.add(3, announced(0), 1));
+        assert!(batches.add(3, announced(1), 1));
+    }
+
+    #[test]
+    fn peers_have_batches_of_their_own_in_the_order_of_posting() {
+        let mut batches = Batches::default();
+        sizes(&mut batches, 9, 0);
+        for number in 0..4 {
+            batches.add(3, announced(number), 1);
+        }
+        assert!(batches.add(5, announced(9), 1));
+        assert_eq!(batches.next_peer(), Some(3));
+        let numbers = batches.take(3).into_iter().map(|one| one.notice);
+        assert!(numbers.eq(0..4));
+        assert_eq!(batches.next_peer(), Some(5));
+        assert_eq!((batches.take(5).len(), batches.take(7).len()), (1, 0));
+        assert!(!batches.is_gathering());
+    }
+}

@@ -7,7 +7,7 @@ use channel::Router;
 use super::Messages;
 use super::protocol::Limits;
 use crate::matching::Key;
-use crate::packet::{Control, Cooperative, Eager, Envelope, Kind};
+use crate::packet::{Control, Cooperative, Eager, Envelope, Kind, ReadyToReceive};
 
 const PEER: usize = 1;
 
@@ -66,6 +66,18 @@ fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
         (
             &[(Kind::Cooperative(Cooperative::Invite), 0, &[0; 32])],
             "an invitation that cannot be read",
+        ),
+        (
+            &[(Kind::ReadyToReceive(ReadyToReceive::Announce), 1 << 16, &[0; 30])],
+            "announcements of receives that cannot be read",
+        ),
+        (
+            &[(Kind::ReadyToReceive(ReadyToReceive::Announce), 0, &[0; 8])],
+            "announcements of receives that cannot be read",
+        ),
+        (
+            &[(Kind::ReadyToReceive(ReadyToReceive::Start), 7, &[0; 8])],
+            "a receive that was not announced to it",
         ),
     ] {
         let said = after(packets);
