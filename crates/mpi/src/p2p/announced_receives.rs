@@ -20,6 +20,8 @@ use crate::packet::{Progress, Run, Target};
 const KEYS: usize = 1024;
 /// Most buffers with one key.
 const OPEN: usize = 64;
+/// Vain polls for announcements after one that came too late, and after one that was of use.
+const POLLS: [u32; 2] = [8, 64];
 /// Most messages with one key that the peer has not reported as seen.
 const UNSEEN: usize = 1024;
 
@@ -49,6 +51,8 @@ struct Track {
     unseen: VecDeque<Option<u64>>,
     /// Buffers for further messages, by the numbers of these.
     targets: VecDeque<(u64, Target)>,
+    /// Further messages before which a poll for announcements is worth its time.
+    polls: u32,
 }
 
 impl Track {
@@ -58,6 +62,7 @@ impl Track {
             count: 0,
             unseen: VecDeque::new(),
             targets: VecDeque::new(),
+            polls: 0,
         }
     }
 
@@ -74,6 +79,9 @@ impl Track {
             return;
         }
         let first = self.count - self.unseen.len() as u64 + run.behind as u64;
+        if first < self.count {
+            self.polls = self.polls.max(POLLS[0]);
+        }
         for (number, target) in (first..).zip(&run.targets) {
             let last = self.targets.back().map(|(last, _)| *last);
             let is_next = number >= self.count && last.is_none_or(|last| last < number);
@@ -120,6 +128,18 @@ impl AnnouncedReceives {
         }
     }
 
+    /// True if an announcement for the next message with this key may have arrived, and usually is
+    /// of use: a poll before the message is worth its time.
+    pub(super) fn is_worth_hearing(&mut self, peer: usize, key: &Key) -> bool {
+        match self.track(peer, key) {
+            Some(track) if track.polls > 0 && track.targets.is_empty() => {
+                track.polls -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The next message with this key is sent. The result is the buffer of its receive.
     pub(super) fn consume(&mut self, peer: usize, key: &Key) -> Option<Target> {
         let track = self.track(peer, key)?;
@@ -131,6 +151,7 @@ impl AnnouncedReceives {
         track.count += 1;
         track.unseen.push_back(None);
         let (_, target) = track.targets.pop_front_if(|(first, _)| *first == number)?;
+        track.polls = POLLS[1];
         Some(target)
     }
 

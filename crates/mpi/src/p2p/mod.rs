@@ -82,7 +82,9 @@ fn token_of(id: RequestId) -> Head {
 
 impl Messages {
     /// The messages of a rank with these peers.
-    pub fn new(router: &Router, ranks: usize, limits: Limits) -> Messages {
+    pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
+        let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
+        let tries_short = limits.announces && rails > Some(1);
         let whole = |peer| limits.whole(router.piece(peer));
         Messages {
             requests: Requests::default(),
@@ -93,7 +95,7 @@ impl Messages {
             fetches: Fetches::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
-            announcer: Announcer::default(),
+            announcer: Announcer::new(tries_short),
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,

@@ -20,7 +20,7 @@ fn messages() -> Messages {
         rendezvous: knobs::Rendezvous::Auto,
         announces: true,
     };
-    Messages::new(&Router::alone(), 2, limits)
+    Messages::new(&mut Router::alone(), 1 + PEER, limits)
 }
 
 /// The error after these packets.
@@ -68,7 +68,11 @@ fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
             "an invitation that cannot be read",
         ),
         (
-            &[(Kind::ReadyToReceive(ReadyToReceive::Announce), 1 << 16, &[0; 30])],
+            &[(
+                Kind::ReadyToReceive(ReadyToReceive::Announce),
+                1 << 16,
+                &[0; 30],
+            )],
             "announcements of receives that cannot be read",
         ),
         (

@@ -70,6 +70,9 @@ impl Limits {
     }
 }
 
+/// Shortest message, in bytes, that is written to an announced buffer over several rails.
+pub(crate) const SHORTEST_RTR: usize = 2 << 10;
+
 /// One message to one peer, as far as the deciding rank knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
@@ -121,7 +124,8 @@ impl Case<'_> {
         self.end == End::Sender
     }
 
-    fn whole(&self) -> bool {
+    /// The message fits one packet.
+    pub(crate) fn whole(&self) -> bool {
         self.len <= self.limits.whole(self.peer.piece)
     }
 
@@ -162,8 +166,15 @@ pub(crate) struct Row {
 pub(crate) static TABLE: [Row; 7] = [
     Row {
         protocol: Protocol::ReadyToReceive,
-        applies: |case| case.is_sender() && case.has_rtr && !case.whole() && case.exposable,
-        cost: |case| case.latencies(1) + case.zero_copy(),
+        applies: |case| {
+            let several_rails = case.peer.rails > 1 && case.len >= SHORTEST_RTR;
+            case.is_sender() && case.has_rtr && case.exposable && (several_rails || !case.whole())
+        },
+        // The buffers of short messages are used again and again, so they stay registered.
+        cost: |case| match case.whole() {
+            true => case.latencies(1) + case.zero_copy() - case.peer.cost.expose_ns,
+            false => case.latencies(1) + case.zero_copy(),
+        },
     },
     Row {
         protocol: Protocol::Eager,

@@ -21,6 +21,7 @@ use datatype::Buffer;
 
 use super::announced_receives::Departures;
 use super::announcement_batch::Announced;
+use super::announcer::Topic;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use super::transfers::Stage;
@@ -45,19 +46,31 @@ impl Messages {
     /// True if long messages with this key usually arrive for receives that wait.
     #[inline(always)]
     pub(crate) fn expects_long(&self, key: &Key) -> bool {
-        self.announcer.has_habits() && self.announcer.expected_from(key).is_some()
+        self.announcer.is_active() && self.announcer.expects(key)
     }
 
     /// True if some receives may have to be announced.
     #[inline(always)]
     pub fn announces(&self) -> bool {
-        self.announcer.has_habits()
+        self.announcer.is_active()
     }
 
-    /// Announces a posted receive, if its message may be written to it.
+    /// True if short receives may have to be announced.
+    pub(crate) fn announces_short(&self) -> bool {
+        self.announcer.tries_short()
+    }
+
+    /// Announces a posted receive, if its message may be written to it. `sender`: the peer that the
+    /// receive names, where short receives may be announced.
     #[inline(never)]
-    pub(crate) fn announce(&mut self, router: &mut Router, id: RequestId, key: Key) -> Result<()> {
-        let expected = self.announcer.expected_from(&key);
+    pub(crate) fn announce(
+        &mut self,
+        router: &mut Router,
+        id: RequestId,
+        key: Key,
+        sender: Option<usize>,
+    ) -> Result<()> {
+        let expected = sender.or(self.announcer.expected_from(&key));
         let Some(peer) = expected.filter(|_| self.announcer.has_room()) else {
             return Ok(());
         };
@@ -75,6 +88,14 @@ impl Messages {
             ..Case::of_sender(len, &capabilities, &self.limits)
         };
         if !is_next || !can_write || choose(&case) != Protocol::ReadyToReceive {
+            return Ok(());
+        }
+        let short = case.whole();
+        let is_first = short && self.posted.behind(&key, id.0) == Some(0);
+        if !self
+            .announcer
+            .is_worth(Topic { key, short }, peer, is_first)
+        {
             return Ok(());
         }
         let Some(exposure) = router.expose(peer, &receive.buffer, len, Exposed::ToWrite)? else {
@@ -197,10 +218,20 @@ impl Messages {
         if !self.transfers.is_announced(id) {
             return;
         }
-        if let Some(receive) = self.requests.receive_mut(id) {
-            self.announcer.disappoint(&receive.key);
+        if let Some(topic) = self.topic(id) {
+            self.announcer.disappoint(&topic);
         }
         self.release(id);
+    }
+
+    /// The receives that share their experience with an announced one.
+    fn topic(&mut self, id: RequestId) -> Option<Topic> {
+        let peer = self.transfers.get(id)?.peer;
+        let receive = self.requests.receive_mut(id)?;
+        Some(Topic {
+            key: receive.key,
+            short: self.send_queue.takes_whole(peer, receive.buffer.len()),
+        })
     }
 
     /// The message of an announced receive is being written. The error says what is wrong with
@@ -226,7 +257,9 @@ impl Messages {
         if let Some(receive) = self.requests.receive_mut(id) {
             receive.announced = len as usize;
         }
-        self.announcer.confirm(&key);
+        if let Some(topic) = self.topic(id) {
+            self.announcer.confirm(&topic);
+        }
         if written {
             self.transferred(peer, id);
         }
@@ -314,9 +347,18 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<Option<RequestId>> {
-        let target = self.announced.consume(peer, &key);
         let len = buffer.len();
         let capabilities = router.capabilities(peer);
+        if self.announced.is_worth_hearing(peer, &key) {
+            let case = Case {
+                has_rtr: true,
+                ..Case::of_sender(len, &capabilities, &self.limits)
+            };
+            if choose(&case) == Protocol::ReadyToReceive {
+                self.listen(router)?;
+            }
+        }
+        let target = self.announced.consume(peer, &key);
         let case = Case {
             synchronous: mode == Mode::Synchronous,
             has_rtr: target.is_some(),

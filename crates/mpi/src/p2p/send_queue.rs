@@ -165,6 +165,11 @@ impl SendQueue {
         len < self.one_put[peer]
     }
 
+    /// A message of `len` bytes to this peer fits one packet.
+    pub(super) fn takes_whole(&self, peer: usize, len: usize) -> bool {
+        len <= self.peers[peer].whole
+    }
+
     /// No packet is queued for this peer, and it has room for unexpected bytes.
     pub(super) fn is_clear(&self, peer: usize) -> bool {
         let special = self.peers[peer].special.as_deref();
