@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 use crate::matching::Key;
 use crate::request::RequestId;
 
-/// Most announcements in a packet. On modelled machines, of 1 to 64, this gives the highest
-/// bandwidth of windows.
+/// Most announcements in a packet. On modelled QDR and NDR machines, in windows of 64 messages of
+/// 2 to 64 KiB, the bandwidth grows by up to half from 1 to 8, by up to 4 % from 8 to 16, and by less
+/// than 2 % beyond, where short messages lose 1 % in one direction. 16 announcements take 456 bytes
+/// over one rail and 904 over eight, less than the shortest chunk.
 const MOST: usize = 16;
 
 /// The announcements that have not left.
@@ -70,7 +72,8 @@ impl Batches {
     pub(super) fn add(&mut self, peer: usize, announced: Announced, completed: u64) -> bool {
         let batch = self.peers.entry(peer).or_default();
         if batch.completed != completed {
-            (batch.last_burst, batch.burst) = (batch.burst, 0);
+            // Those that have not left count among the new burst.
+            (batch.last_burst, batch.burst) = (batch.burst, batch.gathered.len());
             batch.completed = completed;
         }
         batch.burst += 1;
@@ -143,6 +146,18 @@ mod tests {
         sizes(&mut batches, 2, 0);
         assert!(!batches.add(3, announced(0), 1));
         assert!(batches.add(3, announced(1), 1));
+    }
+
+    #[test]
+    fn receives_that_have_not_left_join_the_next_burst() {
+        let mut batches = Batches::default();
+        sizes(&mut batches, 5, 0);
+        assert!(!batches.add(3, announced(0), 1) && !batches.add(3, announced(1), 1));
+        assert!(
+            batches.add(3, announced(2), 2),
+            "a burst of three, after one of two"
+        );
+        assert_eq!(batches.take(3).len(), 3);
     }
 
     #[test]

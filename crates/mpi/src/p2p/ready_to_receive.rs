@@ -349,7 +349,7 @@ impl Messages {
     ) -> Result<Option<RequestId>> {
         let len = buffer.len();
         let capabilities = router.capabilities(peer);
-        if self.announced.is_worth_hearing(peer, &key) {
+        if capabilities.rails > 1 && self.announced.is_worth_hearing(peer, &key) {
             let case = Case {
                 has_rtr: true,
                 ..Case::of_sender(len, &capabilities, &self.limits)
