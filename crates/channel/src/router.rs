@@ -361,4 +361,9 @@ impl NotifiedWrite for Router {
         let rdma = self.rdma.as_ref();
         rdma.map_or(0, |rdma| rdma.packets_received(peer))
     }
+
+    fn is_amid_packet(&self, peer: usize) -> bool {
+        let rdma = self.rdma.as_ref();
+        rdma.is_some_and(|rdma| rdma.is_amid_packet(peer))
+    }
 }

@@ -275,6 +275,9 @@ pub trait NotifiedWrite: ZeroCopy {
 
     /// Number of the peer's packets that have been handed on, as the peer counts them.
     fn packets_received(&self, peer: usize) -> u64;
+
+    /// The peer's next packet holds several, of which some have been handed on already.
+    fn is_amid_packet(&self, peer: usize) -> bool;
 }
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ pub use error::Error;
 pub use parse::decode;
 pub use table::{Knobs, TABLE};
 pub use value::{
-    Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, Wait,
+    Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
+    SingleCopyMode, Wait,
 };
 
 /// The prefix of all variables of this project.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::algorithms::AlgorithmChoices;
 use crate::value::{
-    Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, Wait,
+    Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
+    SingleCopyMode, Wait,
 };
 use crate::{Error, Knob};
 
@@ -166,6 +167,14 @@ knobs! {
     /// `auto` writes: the sending rank, which waits anyway, does the work of a write, whereas a
     /// read interrupts the rank that is read from.
     rendezvous: Rendezvous = Rendezvous::Auto, "FISHPLATE_RENDEZVOUS";
+
+    /// Announcements of receives that are posted before their message (ready to receive, RTR), over
+    /// RDMA with the design `zero-copy`: the sender writes the message straight to the announced
+    /// buffer. `auto` announces receives that name source and tag where that has usually been of
+    /// use, several in a packet: of messages that are too long for one packet, and with several
+    /// rails of those from 2 KiB up. It announces none where FISHPLATE_RENDEZVOUS names a
+    /// direction. `off` never announces a receive.
+    rtr: ReadyToReceive = ReadyToReceive::Auto, "FISHPLATE_RTR";
 
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of

@@ -245,6 +245,15 @@ words! {
 }
 
 words! {
+    /// Announcements of receives that are posted before their message.
+    ReadyToReceive, "off|auto", "off or auto", {
+        /// Announce none.
+        Off = "off",
+        /// Announce where it has been of use.
+        Auto = "auto"
+    }
+}
+words! {
     /// Mode of waiting for a message.
     Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
     {

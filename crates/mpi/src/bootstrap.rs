@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use channel::rdma::{Config, Design, RailSettings};
 use channel::{Peers, Settings, WaitMode, WaitSettings};
-use knobs::{Knobs, RdmaDesign, SingleCopyMode, Wait};
+use knobs::{Knobs, RdmaDesign, ReadyToReceive, Rendezvous, SingleCopyMode, Wait};
 use pmi::{Bootstrap, Standalone};
 
 use crate::p2p::protocol::Limits;
@@ -47,6 +47,7 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
         cooperative: knobs.together_limit.0,
         unexpected: knobs.unexpected_limit.0,
         rendezvous: knobs.rendezvous,
+        announces: knobs.rtr == ReadyToReceive::Auto && knobs.rendezvous == Rendezvous::Auto,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::errhandler;
 use crate::group::Comparison;
 use crate::handle::Slab;
 use crate::hints::Hints;
+use crate::matching::Key;
 use crate::topology::Cartesian;
 use crate::{Class, Error, PROC_NULL, Result};
 
@@ -179,6 +180,14 @@ impl Comms {
             .chain(others);
         all.find(|(_, comm)| comm.core.context == context)
             .map(|(handle, _)| handle)
+    }
+
+    /// The world rank that sends the messages with this key. `None`: the key names no source, or
+    /// its messages are not the user's.
+    pub(crate) fn sender_of(&self, key: &Key) -> Option<usize> {
+        let of_user = key.context == bare(key.context) && key.source >= 0;
+        let comm = of_user.then(|| self.handle_of(key.context)).flatten()?;
+        self.get(comm).ok()?.core.peer(key.source).ok()?
     }
 
     /// `MPI_Comm_compare`.

@@ -159,6 +159,19 @@ impl Posted {
         earlier.all(|posted| known(posted.what)) && !wild.any(|posted| posted.key.takes(key))
     }
 
+    /// The number of receives with this key that were posted before this one, which names source
+    /// and tag. `None`: it is not posted.
+    pub(crate) fn behind(&self, key: &Key, request: u32) -> Option<usize> {
+        let bin = &self.exact[key.bin()];
+        let at = bin.iter().position(|posted| posted.what == request)?;
+        Some(
+            bin.iter()
+                .take(at)
+                .filter(|posted| posted.key == *key)
+                .count(),
+        )
+    }
+
     /// Removes a receive. False: it has been matched.
     pub(crate) fn withdraw(&mut self, key: &Key, request: u32) -> bool {
         let list = if key.has_wildcard() {

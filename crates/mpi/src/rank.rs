@@ -128,7 +128,7 @@ impl Rank {
             others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
-            messages: Messages::new(&router, size, limits),
+            messages: Messages::new(&mut router, size, limits),
             router,
             tasks: Tasks::default(),
             comms,
@@ -407,11 +407,20 @@ impl State {
     fn receive_by_key(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
         let id = self.messages.receive(buffer, key)?;
         if self.messages.announces() {
-            self.messages.announce(&mut self.router, id, key)?;
+            self.announce(id, key)?;
         }
         // A synchronous sender waits for the report of the match.
         self.messages.flush(&mut self.router)?;
         Ok(id)
+    }
+
+    #[inline(never)]
+    fn announce(&mut self, id: RequestId, key: Key) -> Result<()> {
+        let sender = match self.messages.announces_short() {
+            true => self.comms.sender_of(&key),
+            false => None,
+        };
+        self.messages.announce(&mut self.router, id, key, sender)
     }
 
     /// Begins to cancel an operation, which then completes, cancelled or not.

@@ -74,6 +74,11 @@ impl Inbound {
         self.consumed
     }
 
+    /// Some packets of a slot have been consumed, and some not.
+    pub(super) fn is_amid_slot(&self) -> bool {
+        self.within.is_some()
+    }
+
     /// A completion reports that the packet with this number, of which `lower` has the lower bits,
     /// is whole.
     pub(super) fn completion(&mut self, lower: u32) -> Result<(), Nonsense> {

@@ -183,4 +183,8 @@ impl NotifiedWrite for Rdma {
     fn packets_received(&self, peer: usize) -> u64 {
         self.taken(peer)
     }
+
+    fn is_amid_packet(&self, peer: usize) -> bool {
+        self.is_amid(peer)
+    }
 }

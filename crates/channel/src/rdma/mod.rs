@@ -243,6 +243,12 @@ impl Rdma {
         endpoint.map_or(0, |endpoint| endpoint.receiver.consumed())
     }
 
+    /// Some of the packets that a peer coalesced in one slot have been handed on, and some not.
+    pub fn is_amid(&self, peer: usize) -> bool {
+        let endpoint = self.endpoints.get(peer);
+        endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
+    }
+
     /// Asks the devices for events. The next poll covers everything, and what comes after it raises
     /// an event. False: packets may come without one.
     pub fn arm(&mut self) -> Result<bool> {

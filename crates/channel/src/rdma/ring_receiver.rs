@@ -66,6 +66,11 @@ impl RingReceiver {
         self.inbound.consumed()
     }
 
+    /// Some packets of a slot have been consumed, and some not.
+    pub(super) fn is_amid_slot(&self) -> bool {
+        self.inbound.is_amid_slot()
+    }
+
     /// A completion reports that the packet with this number, of which `lower` has the lower bits,
     /// is whole. An error: no such packet can come.
     pub(super) fn completion(&mut self, lower: u32) -> std::result::Result<(), Nonsense> {

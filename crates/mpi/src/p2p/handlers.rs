@@ -10,8 +10,8 @@ use super::ready_to_receive::RtrMessage;
 use super::send_queue::PeerState;
 use crate::matching::Key;
 use crate::packet::{
-    Body as _, Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, ReadyToReceive,
-    Rendezvous, Rtr,
+    Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, ReadyToReceive, Rendezvous,
+    decode_runs,
 };
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
@@ -119,8 +119,10 @@ impl Messages {
     ) -> Handled {
         match kind {
             ReadyToReceive::Announce => {
-                let rtr = Rtr::decode(body).ok_or("an RTR that cannot be read")?;
-                let message = RtrMessage::Announced { key, rtr };
+                let announced = decode_runs(key, request.0, body);
+                let (progress, runs) =
+                    announced.ok_or("announcements of receives that cannot be read")?;
+                let message = RtrMessage::Announced { progress, runs };
                 self.deferred.push(Action::Rtr(peer, message));
             }
             ReadyToReceive::Start => self.started(peer, key, request, body)?,

@@ -5,6 +5,9 @@
 //! invariants and its own tests: the send queue, arrivals, transfers, rendezvous, announced
 //! receives, deferred actions. [`Messages`] connects them.
 
+mod announced_receives;
+mod announcement_batch;
+mod announcer;
 mod arrivals;
 mod cooperative_copy;
 mod deferred;
@@ -24,19 +27,21 @@ mod transfers;
 
 use channel::{Exposed, Head, Router, Transport, ZeroCopy};
 
+use announced_receives::AnnouncedReceives;
+use announcement_batch::Batches;
+use announcer::Announcer;
 use arrivals::Arrivals;
 use deferred::Deferred;
 pub use message::Body;
 pub(crate) use message::{Bytes, Message};
 pub use probe::Found;
 use protocol::{Case, Limits, Protocol, choose};
-use ready_to_receive::{AnnouncedReceives, Announcer};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
 use send_queue::{MessageSource, SendQueue};
 use transfers::{Stage, Transfers};
 
-use crate::matching::{Posted, Unexpected};
+use crate::matching::{Key, Posted, Unexpected};
 use crate::packet::{Offer, encode};
 use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
@@ -53,6 +58,7 @@ pub struct Messages {
     transfers: Transfers,
     deferred: Deferred,
     announcer: Announcer,
+    batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
@@ -65,6 +71,7 @@ struct Sources<'a> {
     transfers: &'a mut Transfers,
     deferred: &'a mut Deferred,
     announcer: &'a mut Announcer,
+    announced: &'a mut AnnouncedReceives,
     limits: &'a Limits,
 }
 
@@ -75,7 +82,9 @@ fn token_of(id: RequestId) -> Head {
 
 impl Messages {
     /// The messages of a rank with these peers.
-    pub fn new(router: &Router, ranks: usize, limits: Limits) -> Messages {
+    pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
+        let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
+        let tries_short = limits.announces && rails > Some(1);
         let whole = |peer| limits.whole(router.piece(peer));
         Messages {
             requests: Requests::default(),
@@ -86,7 +95,8 @@ impl Messages {
             fetches: Fetches::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
-            announcer: Announcer::default(),
+            announcer: Announcer::new(tries_short),
+            batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,
             broken: None,
@@ -96,7 +106,10 @@ impl Messages {
     /// True if this rank can move something without a packet from a peer.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
+        self.send_queue.is_waiting()
+            || self.batches.is_gathering()
+            || !self.fetches.is_empty()
+            || !self.deferred.is_empty()
     }
 
     /// Takes arrived packets, advances announced messages, and sends queued packets. True if
@@ -117,6 +130,9 @@ impl Messages {
         let moved = arrived > 0 || self.has_work();
         if moved {
             let fetched = self.advance(router)?;
+            if self.batches.is_gathering() {
+                self.send_batches(router);
+            }
             let flushed = self.flush(router)?;
             if arrived == 0 && router.waits_through_node() {
                 // A rank that waits for room must yield, so that time passes.
@@ -153,6 +169,7 @@ impl Messages {
             transfers: &mut self.transfers,
             deferred: &mut self.deferred,
             announcer: &mut self.announcer,
+            announced: &mut self.announced,
             limits: &self.limits,
         };
         (&mut self.send_queue, sources)
@@ -241,5 +258,9 @@ impl MessageSource for Sources<'_> {
 
     fn left(&mut self, request: RequestId) {
         self.requests.complete(request, Status::EMPTY);
+    }
+
+    fn departed(&mut self, peer: usize, key: &Key, sent: u64) {
+        self.announced.departed(peer, key, sent);
     }
 }

@@ -7,7 +7,7 @@ use channel::Router;
 use super::Messages;
 use super::protocol::Limits;
 use crate::matching::Key;
-use crate::packet::{Control, Cooperative, Eager, Envelope, Kind};
+use crate::packet::{Control, Cooperative, Eager, Envelope, Kind, ReadyToReceive};
 
 const PEER: usize = 1;
 
@@ -18,8 +18,9 @@ fn messages() -> Messages {
         cooperative: 128 << 10,
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
+        announces: true,
     };
-    Messages::new(&Router::alone(), 2, limits)
+    Messages::new(&mut Router::alone(), 1 + PEER, limits)
 }
 
 /// The error after these packets.
@@ -65,6 +66,22 @@ fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
         (
             &[(Kind::Cooperative(Cooperative::Invite), 0, &[0; 32])],
             "an invitation that cannot be read",
+        ),
+        (
+            &[(
+                Kind::ReadyToReceive(ReadyToReceive::Announce),
+                1 << 16,
+                &[0; 30],
+            )],
+            "announcements of receives that cannot be read",
+        ),
+        (
+            &[(Kind::ReadyToReceive(ReadyToReceive::Announce), 0, &[0; 8])],
+            "announcements of receives that cannot be read",
+        ),
+        (
+            &[(Kind::ReadyToReceive(ReadyToReceive::Start), 7, &[0; 8])],
+            "a receive that was not announced to it",
         ),
     ] {
         let said = after(packets);

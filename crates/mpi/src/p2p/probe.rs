@@ -49,6 +49,9 @@ impl Messages {
     /// Begins to cancel a send or a receive, which then completes, cancelled or not (MPI 5.0
     /// §3.8.4).
     pub(crate) fn cancel(&mut self, router: &mut Router, id: RequestId) -> Result<()> {
+        if self.batches.is_gathering() {
+            self.send_batches(router);
+        }
         let request = self.requests.valid(id)?;
         if request.status.is_some() {
             return Ok(());

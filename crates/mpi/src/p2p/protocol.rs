@@ -58,6 +58,8 @@ pub struct Limits {
     pub unexpected: usize,
     /// The choice between read and write rendezvous.
     pub rendezvous: Rendezvous,
+    /// Receives may be announced before their message.
+    pub announces: bool,
 }
 
 impl Limits {
@@ -67,6 +69,9 @@ impl Limits {
         self.eager.min(piece)
     }
 }
+
+/// Shortest message, in bytes, that is written to an announced buffer over several rails.
+pub(crate) const SHORTEST_RTR: usize = 2 << 10;
 
 /// One message to one peer, as far as the deciding rank knows it.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +124,8 @@ impl Case<'_> {
         self.end == End::Sender
     }
 
-    fn whole(&self) -> bool {
+    /// The message fits one packet.
+    pub(crate) fn whole(&self) -> bool {
         self.len <= self.limits.whole(self.peer.piece)
     }
 
@@ -160,8 +166,15 @@ pub(crate) struct Row {
 pub(crate) static TABLE: [Row; 7] = [
     Row {
         protocol: Protocol::ReadyToReceive,
-        applies: |case| case.is_sender() && case.has_rtr && !case.whole() && case.exposable,
-        cost: |case| case.latencies(1) + case.zero_copy(),
+        applies: |case| {
+            let several_rails = case.peer.rails > 1 && case.len >= SHORTEST_RTR;
+            case.is_sender() && case.has_rtr && case.exposable && (several_rails || !case.whole())
+        },
+        // The buffers of short messages are used again and again, so they stay registered.
+        cost: |case| match case.whole() {
+            true => case.latencies(1) + case.zero_copy() - case.peer.cost.expose_ns,
+            false => case.latencies(1) + case.zero_copy(),
+        },
     },
     Row {
         protocol: Protocol::Eager,
@@ -293,6 +306,7 @@ mod tests {
         cooperative: 256 << 10,
         unexpected: 16 << 20,
         rendezvous: Rendezvous::Auto,
+        announces: true,
     };
 
     const SHM: Capabilities = Capabilities {

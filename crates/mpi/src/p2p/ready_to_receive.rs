@@ -1,187 +1,43 @@
 //! Ready to receive (RTR): for a receive that is posted before its message, the receiver announces
-//! its buffer at once, and the sender writes the message there without asking. Two one-way
-//! latencies are saved.
+//! its buffer, and the sender writes the message there without asking. Two one-way latencies are
+//! saved. Announcements leave several in a packet (`announcement_batch`); `announcer` chooses the
+//! receives, and `announced_receives` finds the message of each at the sender.
 //!
 //! Invariants:
 //! - A receive is announced only if every earlier posted receive that could match the same message
-//!   has been announced too, so the next message with its key is its message.
-//! - An RTR carries the number of packets that the receiver had seen. If the sender has meanwhile
-//!   sent a message with this key that consumed no RTR, it discards this RTR: the receive may match
-//!   that message. A discard is always safe, because the message then takes its usual path.
-//! - Every message consumes the oldest RTR of its key, even a message that is sent whole.
+//!   has been announced too and is not being cancelled. So the messages with its key meet exactly
+//!   these receives, in order.
+//! - An announcement states the packets that the receiver had seen, and the receives before its
+//!   own, at one moment: when it leaves. It leaves only if no message has met the receive by then.
+//! - Every message takes the number of its place among the messages with its key, even a message
+//!   that is sent whole.
 //! - A written message is preceded, in the order of packets, by its start, so later messages find
 //!   its receive gone.
 //! - An announced receive is cancelled only after the sender has confirmed that it holds no RTR for
 //!   it.
-//!
-//! The posted size is not the size of the message, and a registration without a message is a loss:
-//! a receive is announced only where long messages with its key have usually met receives that
-//! waited for them.
-
-use std::collections::{HashMap, VecDeque};
 
 use channel::{Exposed, NotifiedWrite, Put, Router, Transport, ZeroCopy};
 use datatype::Buffer;
 
+use super::announced_receives::Departures;
+use super::announcement_batch::Announced;
+use super::announcer::Topic;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use super::transfers::Stage;
 use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
-use crate::packet::{Body as _, Envelope, Offer, ReadyToReceive, Rtr, Started, Target, encode};
+use crate::packet::{
+    AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, Run, Started, Target,
+    encode,
+};
 use crate::request::{Mode, Operation, RequestId, Send};
 use crate::{Result, Status};
 
-/// Most keys that either end remembers.
-const KEYS: usize = 1024;
-/// Most announced receives without a message.
-const OPEN: usize = 64;
-/// Bound of a habit's score, either way.
-const SURE: i8 = 4;
-/// Loss of score for a receive that was announced in vain.
-pub(super) const IN_VAIN: i8 = 2;
-
-/// The receiver's knowledge: which receives are worth an announcement.
-#[derive(Default)]
-pub(super) struct Announcer {
-    habits: HashMap<Key, Habit>,
-    /// Number of announced receives without a message.
-    open: usize,
-}
-
-/// Experience with one key: positive if its messages are long and meet receives that wait.
-struct Habit {
-    peer: usize,
-    score: i8,
-}
-
-impl Announcer {
-    /// True if some receives may have to be announced.
-    #[inline(always)]
-    pub(super) fn has_habits(&self) -> bool {
-        !self.habits.is_empty()
-    }
-
-    /// The peer that usually sends long messages with this key to receives that wait.
-    fn expected_from(&self, key: &Key) -> Option<usize> {
-        let habit = self.habits.get(key)?;
-        (habit.score > 0).then_some(habit.peer)
-    }
-
-    fn has_room(&self) -> bool {
-        self.open < OPEN
-    }
-
-    fn opened(&mut self) {
-        self.open += 1;
-    }
-
-    /// An announced receive has its message, or will have none.
-    pub(super) fn closed(&mut self) {
-        self.open -= 1;
-    }
-
-    /// A long message with this key met a receive that waited.
-    fn learn(&mut self, peer: usize, key: Key) {
-        if self.habits.len() < KEYS || self.habits.contains_key(&key) {
-            let habit = self.habits.entry(key).or_insert(Habit { peer, score: 0 });
-            habit.score = (habit.score + 1).min(SURE);
-        }
-    }
-
-    fn confirm(&mut self, key: &Key) {
-        if let Some(habit) = self.habits.get_mut(key) {
-            habit.score = (habit.score + 1).min(SURE);
-        }
-    }
-
-    fn disappoint(&mut self, key: &Key, cost: i8) {
-        if let Some(habit) = self.habits.get_mut(key) {
-            habit.score = (habit.score - cost).max(-SURE);
-        }
-    }
-}
-
-/// The sender's knowledge: the announced receives of each peer, by key.
-#[derive(Default)]
-pub(super) struct AnnouncedReceives {
-    peers: HashMap<usize, HashMap<Key, Track>>,
-}
-
-struct Track {
-    last: Last,
-    /// The oldest first.
-    targets: VecDeque<Target>,
-}
-
-/// The last message with a key that consumed no RTR.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
-    /// It was among the first packets, of this number.
-    Sent(u64),
-    /// It may not have left.
-    Queued,
-}
-
-impl AnnouncedReceives {
-    fn track(&mut self, peer: usize, key: &Key) -> Option<&mut Track> {
-        self.peers.get_mut(&peer)?.get_mut(key)
-    }
-
-    /// Notes an announcement, unless a message that left since may be the one for that receive.
-    /// `sent`: packets that have left for the peer; `waits`: packets for the peer are queued.
-    fn announced(&mut self, peer: usize, key: Key, rtr: &Rtr, sent: u64, waits: bool) {
-        let keys = self.peers.entry(peer).or_default();
-        if keys.len() >= KEYS && !keys.contains_key(&key) {
-            return;
-        }
-        let track = keys.entry(key).or_insert(Track {
-            last: Last::Queued,
-            targets: VecDeque::new(),
-        });
-        if track.last == Last::Queued && !waits {
-            track.last = Last::Sent(sent);
-        }
-        match track.last {
-            Last::Sent(last) if last <= rtr.seen && track.targets.len() < OPEN => {
-                track.targets.push_back(rtr.target);
-            }
-            _ => {}
-        }
-    }
-
-    fn revoked(&mut self, peer: usize, key: &Key, receive: u32) {
-        if let Some(track) = self.track(peer, key) {
-            track.targets.retain(|target| target.receive != receive);
-        }
-    }
-
-    /// The RTR that the next message with this key consumes.
-    fn consume(&mut self, peer: usize, key: &Key) -> Option<Target> {
-        let track = self.track(peer, key)?;
-        let target = track.targets.pop_front();
-        if target.is_none() {
-            // Until the message is known to have left.
-            track.last = Last::Queued;
-        }
-        target
-    }
-
-    /// The last message with this key that consumed no RTR has left, among the first `sent`
-    /// packets.
-    fn left(&mut self, peer: usize, key: &Key, sent: u64) {
-        if let Some(track) = self.track(peer, key)
-            && track.last == Last::Queued
-        {
-            track.last = Last::Sent(sent);
-        }
-    }
-}
-
 /// A message of the receiver about its announcements.
 pub(super) enum RtrMessage {
-    Announced { key: Key, rtr: Rtr },
+    Announced { progress: Progress, runs: Vec<Run> },
     Revoked { key: Key, receive: u32 },
 }
 
@@ -190,31 +46,56 @@ impl Messages {
     /// True if long messages with this key usually arrive for receives that wait.
     #[inline(always)]
     pub(crate) fn expects_long(&self, key: &Key) -> bool {
-        self.announcer.has_habits() && self.announcer.expected_from(key).is_some()
+        self.announcer.is_active() && self.announcer.expects(key)
     }
 
     /// True if some receives may have to be announced.
     #[inline(always)]
     pub fn announces(&self) -> bool {
-        self.announcer.has_habits()
+        self.announcer.is_active()
     }
 
-    /// Announces a posted receive, if its message may be written to it.
+    /// True if short receives may have to be announced.
+    pub(crate) fn announces_short(&self) -> bool {
+        self.announcer.tries_short()
+    }
+
+    /// Announces a posted receive, if its message may be written to it. `sender`: the peer that the
+    /// receive names, where short receives may be announced.
     #[inline(never)]
-    pub(crate) fn announce(&mut self, router: &mut Router, id: RequestId, key: Key) -> Result<()> {
-        let expected = self.announcer.expected_from(&key);
+    pub(crate) fn announce(
+        &mut self,
+        router: &mut Router,
+        id: RequestId,
+        key: Key,
+        sender: Option<usize>,
+    ) -> Result<()> {
+        let expected = sender.or(self.announcer.expected_from(&key));
         let Some(peer) = expected.filter(|_| self.announcer.has_room()) else {
             return Ok(());
         };
-        let is_announced = |receive: u32| self.transfers.is_announced(RequestId(receive));
+        let is_announced = |receive: u32| self.transfers.awaits_write(RequestId(receive));
         let is_next = self.posted.is_only_behind(&key, id.0, is_announced);
         let Some(receive) = self.requests.receive_mut(id) else {
             return Ok(());
         };
         let len = receive.buffer.len();
-        let can_write = router.capabilities(peer).zero_copy;
+        let capabilities = router.capabilities(peer);
+        let can_write = capabilities.zero_copy;
         let can_write = can_write.is_some_and(|zero_copy| zero_copy.notified_write);
-        if !is_next || !can_write || len <= self.send_queue.whole(peer) {
+        let case = Case {
+            has_rtr: true,
+            ..Case::of_sender(len, &capabilities, &self.limits)
+        };
+        if !is_next || !can_write || choose(&case) != Protocol::ReadyToReceive {
+            return Ok(());
+        }
+        let short = case.whole();
+        let is_first = short && self.posted.behind(&key, id.0) == Some(0);
+        if !self
+            .announcer
+            .is_worth(Topic { key, short }, peer, is_first)
+        {
             return Ok(());
         }
         let Some(exposure) = router.expose(peer, &receive.buffer, len, Exposed::ToWrite)? else {
@@ -224,15 +105,6 @@ impl Messages {
             router.retract(exposure)?;
             return Ok(());
         };
-        let rtr = Rtr {
-            seen: router.packets_received(peer),
-            target: Target {
-                len: len as u64,
-                notice,
-                receive: id.0,
-                key: exposure.key(),
-            },
-        };
         let stage = Stage::Announced {
             notice,
             written: false,
@@ -240,13 +112,78 @@ impl Messages {
         };
         self.transfers.begin(peer, id, exposure, stage);
         self.announcer.opened();
-        let envelope = Envelope {
-            kind: ReadyToReceive::Announce.into(),
+        let announced = Announced {
+            receive: id,
             key,
-            token: 0,
+            notice,
         };
-        self.send_queue.push(peer, envelope, encode(&rtr));
+        let completed = self.requests.completions;
+        match self.batches.add(peer, announced, completed) {
+            true => self.send_batch(router, peer),
+            false => self.send_queue.set(peer, PeerState::Gathers, true),
+        }
         Ok(())
+    }
+
+    /// Queues the batches of all peers: this rank is about to wait or to poll.
+    #[inline(never)]
+    pub(super) fn send_batches(&mut self, router: &Router) {
+        while let Some(peer) = self.batches.next_peer() {
+            self.send_batch(router, peer);
+        }
+    }
+
+    /// Queues the announcements that have been gathered for a peer, of receives that no message has
+    /// met.
+    pub(super) fn send_batch(&mut self, router: &Router, peer: usize) {
+        self.send_queue.set(peer, PeerState::Gathers, false);
+        let progress = Progress {
+            seen: router.packets_received(peer),
+            amid: router.is_amid_packet(peer),
+        };
+        let room = router.longest_packet(peer);
+        let mut packet = AnnouncementPacket::new(progress, room);
+        for announced in self.batches.take(peer) {
+            let Some((behind, target)) = self.announcement(&announced) else {
+                continue;
+            };
+            if packet.add(announced.key, behind, &target) {
+                continue;
+            }
+            let full = std::mem::replace(&mut packet, AnnouncementPacket::new(progress, room));
+            self.push_packet(peer, full);
+            // Where a packet has no room for one announcement, the message takes its usual path.
+            let _ = packet.add(announced.key, behind, &target);
+        }
+        self.push_packet(peer, packet);
+    }
+
+    fn push_packet(&mut self, peer: usize, packet: AnnouncementPacket) {
+        if let Some((envelope, body)) = packet.finish() {
+            self.send_queue.push(peer, envelope, body);
+        }
+    }
+
+    /// The buffer of an announced receive, and the number of posted receives with its key before
+    /// it. `None`: a message has met it.
+    fn announcement(&mut self, announced: &Announced) -> Option<(usize, Target)> {
+        let Announced {
+            receive: id,
+            key,
+            notice: expected,
+        } = *announced;
+        let transfer = self.transfers.get(id)?;
+        let Stage::Announced { notice, .. } = transfer.stage else {
+            return None;
+        };
+        let behind = self.posted.behind(&key, id.0)?;
+        let target = Target {
+            len: self.requests.receive_mut(id)?.buffer.len() as u64,
+            notice,
+            receive: id.0,
+            key: transfer.exposure.key(),
+        };
+        (notice == expected).then_some((behind, target))
     }
 
     /// A receive has waited, and its message is still unexpected.
@@ -262,8 +199,7 @@ impl Messages {
     /// An announced message, to be read by a device, has met a receive that waited.
     pub(super) fn was_early(&mut self, peer: usize, sent: Key, offer: &Offer) {
         let by_device = offer.key.opens_to_device();
-        let is_auto = self.limits.rendezvous == knobs::Rendezvous::Auto;
-        if is_auto && by_device && sent.context & (COLLECTIVE | AGREEMENT) == 0 {
+        if self.limits.announces && by_device && sent.context & (COLLECTIVE | AGREEMENT) == 0 {
             self.announcer.learn(peer, sent);
         }
     }
@@ -282,10 +218,20 @@ impl Messages {
         if !self.transfers.is_announced(id) {
             return;
         }
-        if let Some(receive) = self.requests.receive_mut(id) {
-            self.announcer.disappoint(&receive.key, IN_VAIN);
+        if let Some(topic) = self.topic(id) {
+            self.announcer.disappoint(&topic);
         }
         self.release(id);
+    }
+
+    /// The receives that share their experience with an announced one.
+    fn topic(&mut self, id: RequestId) -> Option<Topic> {
+        let peer = self.transfers.get(id)?.peer;
+        let receive = self.requests.receive_mut(id)?;
+        Some(Topic {
+            key: receive.key,
+            short: self.send_queue.takes_whole(peer, receive.buffer.len()),
+        })
     }
 
     /// The message of an announced receive is being written. The error says what is wrong with
@@ -311,7 +257,9 @@ impl Messages {
         if let Some(receive) = self.requests.receive_mut(id) {
             receive.announced = len as usize;
         }
-        self.announcer.confirm(&key);
+        if let Some(topic) = self.topic(id) {
+            self.announcer.confirm(&topic);
+        }
         if written {
             self.transferred(peer, id);
         }
@@ -371,17 +319,21 @@ impl Messages {
 impl Messages {
     /// Acts on a message about RTRs. It precedes everything that is sent from now on.
     pub(super) fn hear_rtr(&mut self, router: &mut Router, peer: usize, message: &RtrMessage) {
-        match *message {
-            RtrMessage::Announced { key, rtr } => {
-                let waits = !self.send_queue.is_clear(peer);
+        match message {
+            RtrMessage::Announced { progress, runs } => {
+                let departures = Departures {
+                    sent: router.packets_sent(peer),
+                    waits: !self.send_queue.is_clear(peer),
+                };
                 self.send_queue.set(peer, PeerState::HasRtrs, true);
-                let sent = router.packets_sent(peer);
-                self.announced.announced(peer, key, &rtr, sent, waits);
+                for run in runs {
+                    self.announced.hear(peer, *progress, run, departures);
+                }
             }
             RtrMessage::Revoked { key, receive } => {
-                self.announced.revoked(peer, &key, receive);
+                self.announced.revoke(peer, key, *receive);
                 let kind = ReadyToReceive::Revoked;
-                self.send_queue.push_control(peer, kind, receive);
+                self.send_queue.push_control(peer, kind, *receive);
             }
         }
     }
@@ -395,9 +347,18 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<Option<RequestId>> {
-        let target = self.announced.consume(peer, &key);
         let len = buffer.len();
         let capabilities = router.capabilities(peer);
+        if capabilities.rails > 1 && self.announced.is_worth_hearing(peer, &key) {
+            let case = Case {
+                has_rtr: true,
+                ..Case::of_sender(len, &capabilities, &self.limits)
+            };
+            if choose(&case) == Protocol::ReadyToReceive {
+                self.listen(router)?;
+            }
+        }
+        let target = self.announced.consume(peer, &key);
         let case = Case {
             synchronous: mode == Mode::Synchronous,
             has_rtr: target.is_some(),
@@ -412,20 +373,14 @@ impl Messages {
                 if put == Put::Full {
                     return Ok(None);
                 }
-                self.has_left(router, peer, &key);
+                let sent = router.packets_sent(peer);
+                self.announced.departed(peer, &key, sent);
                 if put == Put::AcceptedPollNow {
                     self.listen(router)?;
                 }
                 Ok(Some(self.requests.done()))
             }
             _ => Ok(None),
-        }
-    }
-
-    /// If nothing is queued, a message that consumed no RTR has left.
-    pub(super) fn has_left(&mut self, router: &mut Router, peer: usize, key: &Key) {
-        if self.send_queue.is_clear(peer) {
-            self.announced.left(peer, key, router.packets_sent(peer));
         }
     }
 
@@ -476,74 +431,5 @@ impl Messages {
         if !self.transfers.is_empty() {
             self.parts().1.release(id);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use channel::RemoteKey;
-
-    use super::*;
-
-    const KEY: Key = Key {
-        context: 1,
-        source: 2,
-        tag: 3,
-    };
-
-    fn rtr(receive: u32, seen: u64) -> Rtr {
-        let target = Target {
-            len: 1 << 20,
-            notice: receive,
-            receive,
-            key: RemoteKey::NONE,
-        };
-        Rtr { seen, target }
-    }
-
-    fn receive(target: Option<Target>) -> Option<u32> {
-        target.map(|target| target.receive)
-    }
-
-    #[test]
-    fn messages_consume_the_oldest_rtr_of_their_key() {
-        let mut announced = AnnouncedReceives::default();
-        for number in [5, 6] {
-            announced.announced(1, KEY, &rtr(number, 10), 10, false);
-        }
-        assert_eq!(receive(announced.consume(0, &KEY)), None, "another peer");
-        assert_eq!(receive(announced.consume(1, &KEY)), Some(5));
-        announced.revoked(1, &KEY, 6);
-        assert_eq!(receive(announced.consume(1, &KEY)), None);
-    }
-
-    #[test]
-    fn an_rtr_that_may_be_stale_is_discarded() {
-        let mut announced = AnnouncedReceives::default();
-        // Twelve packets have left, of which the receiver had seen ten.
-        announced.announced(1, KEY, &rtr(5, 10), 12, false);
-        assert_eq!(receive(announced.consume(1, &KEY)), None);
-        // A message without an RTR is on its way out.
-        announced.announced(1, KEY, &rtr(6, 12), 12, true);
-        assert_eq!(receive(announced.consume(1, &KEY)), None);
-        announced.left(1, &KEY, 13);
-        announced.announced(1, KEY, &rtr(7, 12), 13, false);
-        assert_eq!(receive(announced.consume(1, &KEY)), None);
-        announced.left(1, &KEY, 14);
-        announced.announced(1, KEY, &rtr(8, 14), 14, false);
-        assert_eq!(receive(announced.consume(1, &KEY)), Some(8));
-    }
-
-    #[test]
-    fn habits_decide_what_is_announced() {
-        let mut announcer = Announcer::default();
-        assert!(announcer.expected_from(&KEY).is_none());
-        announcer.learn(4, KEY);
-        assert_eq!(announcer.expected_from(&KEY), Some(4));
-        announcer.disappoint(&KEY, IN_VAIN);
-        assert!(announcer.expected_from(&KEY).is_none());
-        announcer.learn(4, KEY);
-        announcer.confirm(&KEY);
-        assert_eq!(announcer.expected_from(&KEY), Some(4));
     }
 }

@@ -89,7 +89,28 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
+        if self.send_queue.is(peer, PeerState::Gathers) {
+            self.send_batch(router, peer);
+            self.flush(router)?;
+        }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
+        let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
+        if is_tracked && sent.is_err() {
+            self.announced.forget(peer, &key);
+        }
+        sent
+    }
+
+    /// Starts a send by the protocol that the table chooses.
+    fn send_by_table(
+        &mut self,
+        router: &mut Router,
+        mode: Mode,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+        is_tracked: bool,
+    ) -> Result<RequestId> {
         if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
             return Ok(id);
         }
@@ -131,9 +152,6 @@ impl Messages {
             }
         }
         self.flush(router)?;
-        if is_tracked {
-            self.has_left(router, peer, &key);
-        }
         if !self.send_queue.is_clear(peer) {
             self.listen(router)?;
         }
@@ -152,6 +170,7 @@ impl Messages {
         send.cancelling = true;
         let (peer, envelope) = (send.peer, send.envelope);
         if self.send_queue.withdraw(peer, id) {
+            self.announced.forget(peer, &envelope.key);
             self.requests.complete(id, crate::Status::CANCELLED);
             return Ok(());
         }

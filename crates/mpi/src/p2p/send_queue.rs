@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
-use channel::{Head, Put, Router, Transport};
+use channel::{Head, NotifiedWrite, Put, Router, Transport};
 
 use crate::Result;
-use crate::packet::{Control, Eager, Envelope, Kind, Rendezvous};
+use crate::matching::Key;
+use crate::packet::{Control, Eager, Envelope, Kind, ReadyToReceive, Rendezvous};
 use crate::request::{RequestId, Send};
 
 /// The packets that wait, and the peers that need more than a `put`.
@@ -47,6 +48,8 @@ pub(super) enum PeerState {
     HeadersOnly = 1,
     /// The peer has announced buffers.
     HasRtrs = 2,
+    /// Announcements for the peer have been gathered and have not left.
+    Gathers = 4,
 }
 
 enum Outgoing {
@@ -78,6 +81,9 @@ pub(super) trait MessageSource {
     fn sent(&mut self, request: RequestId);
     /// The last packet of an operation of the library has left.
     fn left(&mut self, request: RequestId);
+    /// The first packet of a message to a peer that has announced buffers has left, among the first
+    /// `sent` packets for it.
+    fn departed(&mut self, peer: usize, key: &Key, sent: u64);
 }
 
 /// The progress of one queue.
@@ -97,6 +103,28 @@ impl Peer {
         match self.special.as_deref() {
             Some(special) if !special.queue.is_empty() || special.states != 0 => 0,
             _ => self.whole.saturating_add(1),
+        }
+    }
+}
+
+impl Outgoing {
+    /// The key of the message whose first packet this is.
+    fn begins(&self, source: &mut impl MessageSource) -> Option<Key> {
+        match self {
+            Outgoing::Packet { head, .. } => {
+                let envelope = Envelope::decode(*head)?;
+                let begins = matches!(
+                    envelope.kind,
+                    Kind::Rendezvous(Rendezvous::RequestToSend)
+                        | Kind::ReadyToReceive(ReadyToReceive::Start)
+                );
+                begins.then_some(envelope.key)
+            }
+            Outgoing::Message {
+                request,
+                position: 0,
+            } => source.send(*request).map(|send| send.envelope.key),
+            Outgoing::Message { .. } => None,
         }
     }
 }
@@ -137,9 +165,9 @@ impl SendQueue {
         len < self.one_put[peer]
     }
 
-    /// Longest message to this peer that is sent in one packet, in bytes.
-    pub(super) fn whole(&self, peer: usize) -> usize {
-        self.peers[peer].whole
+    /// A message of `len` bytes to this peer fits one packet.
+    pub(super) fn takes_whole(&self, peer: usize, len: usize) -> bool {
+        len <= self.peers[peer].whole
     }
 
     /// No packet is queued for this peer, and it has room for unexpected bytes.
@@ -290,7 +318,9 @@ impl Special {
         moved: &mut bool,
     ) -> Result<Flushed> {
         let headers_only = self.is(PeerState::HeadersOnly);
+        let is_tracked = self.is(PeerState::HasRtrs);
         while let Some(next) = self.queue.front_mut() {
+            let begins = is_tracked.then(|| next.begins(source)).flatten();
             let (put, whole) = match next {
                 Outgoing::Packet {
                     head,
@@ -326,6 +356,9 @@ impl Special {
                 return Ok(Flushed::Full);
             }
             *moved = true;
+            if let Some(key) = begins {
+                source.departed(peer, &key, router.packets_sent(peer));
+            }
             if whole {
                 self.queue.pop_front();
             }
@@ -460,7 +493,6 @@ mod tests {
     use datatype::{Pool, Predefined};
 
     use super::*;
-    use crate::matching::Key;
 
     /// One message of a test, and the calls of the queue.
     struct One {
@@ -482,6 +514,8 @@ mod tests {
         }
 
         fn left(&mut self, _: RequestId) {}
+
+        fn departed(&mut self, _: usize, _: &Key, _: u64) {}
     }
 
     fn message(bytes: &[u8]) -> One {

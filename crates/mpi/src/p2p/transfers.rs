@@ -84,6 +84,19 @@ impl Transfers {
         matches!(stage, Some(Stage::Announced { .. }))
     }
 
+    /// The buffer of a request was announced, and will be written to or meet a message otherwise:
+    /// the receive is not being cancelled.
+    pub(super) fn awaits_write(&self, id: RequestId) -> bool {
+        let stage = self.get(id).map(|transfer| &transfer.stage);
+        matches!(
+            stage,
+            Some(Stage::Announced {
+                revoking: false,
+                ..
+            })
+        )
+    }
+
     /// Takes the transfer out.
     pub(super) fn end(&mut self, id: RequestId) -> Option<ExposedBuffer> {
         self.by_request.remove(&id.0)

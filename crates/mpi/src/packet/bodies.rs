@@ -90,29 +90,6 @@ impl Body for Target {
     }
 }
 
-/// Body of a ready-to-receive announcement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rtr {
-    /// Number of the sender's packets that the receiver had taken.
-    pub(crate) seen: u64,
-    /// The announced buffer.
-    pub(crate) target: Target,
-}
-
-impl Body for Rtr {
-    fn write(&self, to: &mut Vec<u8>) {
-        to.extend(self.seen.to_ne_bytes());
-        self.target.write(to);
-    }
-
-    fn read(mut from: Reader) -> Option<Rtr> {
-        Some(Rtr {
-            seen: from.u64()?,
-            target: Target::read(from)?,
-        })
-    }
-}
-
 /// Body of the start of a write to an announced buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
@@ -197,13 +174,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_body_comes_back_as_it_was(
-            (len, seen, key) in (0u64..1 << 62, any::<u64>(), key()),
+            (len, key) in (0u64..1 << 62, key()),
             (notice, receive, piece) in (any::<u32>(), any::<u32>(), 1u32..),
             (push, one_run) in any::<(bool, bool)>(),
         ) {
             let target = Target { len, notice, receive, key };
             comes_back(&target);
-            comes_back(&Rtr { seen, target });
             comes_back(&Offer { len, push, one_run, key });
             comes_back(&Started { len });
             let push = push.then_some(receive);
@@ -212,7 +188,7 @@ mod tests {
 
         #[test]
         fn no_bytes_end_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (Offer::decode(&bytes), Target::decode(&bytes), Rtr::decode(&bytes));
+            let _ = (Offer::decode(&bytes), Target::decode(&bytes));
             let _ = (Invitation::decode(&bytes), Started::decode(&bytes), ClearToSend::decode(&bytes));
         }
     }
@@ -245,7 +221,6 @@ mod tests {
             16
         );
         assert_eq!(encode(&target).len(), 28);
-        assert_eq!(encode(&Rtr { seen: 4, target }).len(), 36);
         assert_eq!(
             Invitation::decode(&[0; 32]),
             None,

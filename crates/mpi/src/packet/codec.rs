@@ -22,7 +22,7 @@ pub(crate) fn encode(body: &impl Body) -> Vec<u8> {
 }
 
 /// The rest of a body.
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -37,6 +37,17 @@ impl<'a> Reader<'a> {
 
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_ne_bytes)
+    }
+
+    /// The next `len` bytes.
+    pub(super) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// All bytes that are left.

@@ -8,10 +8,12 @@
 //! Invariant: each kind has one layout, whatever the values in it; a body that does not
 //! decode is an error of the peer, and is reported as one.
 
+mod announcements;
 mod bodies;
 mod codec;
 
-pub(crate) use bodies::{ClearToSend, Invitation, Offer, Rtr, Started, Target};
+pub(crate) use announcements::{AnnouncementPacket, Progress, Run, decode_runs};
+pub(crate) use bodies::{ClearToSend, Invitation, Offer, Started, Target};
 pub(crate) use codec::{Body, encode};
 
 use channel::Head;
@@ -111,7 +113,8 @@ families! {
     }
     /// Receives that are announced before their message.
     ReadyToReceive = 4 {
-        /// Ready to receive (RTR): the buffer of the next message with this key. Body: [`Rtr`].
+        /// Ready to receive (RTR): buffers of posted receives, the first with this key. Token and
+        /// body: those of an [`AnnouncementPacket`].
         Announce = 1,
         /// The sender writes the message to an announced buffer. Token: the receiver's request.
         /// Body: [`Started`].

@@ -94,6 +94,39 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
     }
 }
 
+/// Windows of messages on a modelled machine, with announcements of receives or without.
+fn simulate_windows(seed: u64, rtr: &'static str) -> Run {
+    let mut random = Random::new(seed ^ 0x3177);
+    let ranks = 2 + random.below(2) as usize;
+    let mut pick = |of: usize| random.below(of as u64) as usize;
+    let system = system(MACHINES[1 + pick(MACHINES.len() - 1)]);
+    let settings = vec![
+        ("FISHPLATE_RTR", rtr),
+        // Packets that are too short for most messages, and for a full batch.
+        ("FISHPLATE_RDMA_CHUNK", ["1K", "4K", "16K"][pick(3)]),
+        ("FISHPLATE_RDMA_RING_BYTES", ["16K", "64K", "256K"][pick(3)]),
+        ("FISHPLATE_UNEXPECTED_LIMIT", ["64K", "16M"][pick(2)]),
+        ("FISHPLATE_RDMA_RINGS", ["64", "64", "0"][pick(3)]),
+    ];
+    let mut scene = MachineConfig::new(&system, ranks, 1, seed).unwrap();
+    scene.faults = faults(&mut random);
+    play(scene, settings, Keep::Digest, move |rank| {
+        random_program::windows(rank, seed)
+    })
+}
+
+#[test]
+fn windows_arrive_with_announced_receives_and_without() {
+    let mut differ = 0;
+    for seed in random_program::seeds(40) {
+        eprintln!("seed {seed}");
+        let announced = simulate_windows(seed, "auto");
+        assert_eq!(announced, simulate_windows(seed, "auto"), "seed {seed}");
+        differ += u64::from(announced != simulate_windows(seed, "off"));
+    }
+    assert!(differ > 0, "no receive was announced");
+}
+
 /// Virtual nanoseconds of a long send whose receive is posted before it, once the ranks have
 /// exchanged such messages several times.
 fn expected_message(rendezvous: &'static str) -> u64 {

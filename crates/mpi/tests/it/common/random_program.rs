@@ -334,6 +334,117 @@ fn rounds(rank: &Arc<Rank>, comm: u32, me: usize, size: usize, seed: u64) {
     barrier(rank, comm);
 }
 
+/// Windows of messages with few tags, from 0 bytes to 40 KiB, between neighbours in both directions.
+/// Receives are posted early or late, some with wildcards; some are longer than their message, some
+/// wait for a while, and some are cancelled.
+pub(crate) fn windows(rank: &Arc<Rank>, seed: u64) {
+    let (me, size) = (rank.rank(), rank.size());
+    let mut random = Random::new(seed);
+    let mut own = Random::new(seed ^ (me as u64 + 1).wrapping_mul(0x1234_5678_9abc_def1));
+    let (left, right) = ((me + size - 1) % size, (me + 1) % size);
+    for window in 0..4 + random.below(10) {
+        let tags = 1 + random.below(3);
+        let kind = random.below(4);
+        let mut body = |at: u64| {
+            let len = match (kind, random.below(8)) {
+                (_, 0) => random.below(2_000),
+                (0, _) => 17_000 + random.below(24_000),
+                (_, 1) => random.below(40_000),
+                _ => 2_048 + random.below(14_000),
+            };
+            (
+                at % tags,
+                pattern(len as usize, (window * 64 + at) as usize),
+            )
+        };
+        let count = 1 + count_of(seed, window);
+        let sent: Vec<Vec<(u64, Vec<u8>)>> = (0..size)
+            .map(|_| (0..count).map(&mut body).collect())
+            .collect();
+        let expected = &sent[left];
+        let early = own.below(3) > 0;
+        let mut rooms: Vec<Vec<u8>> = expected
+            .iter()
+            .map(|(_, body)| vec![0; body.len() + own.below(3) as usize * 700])
+            .collect();
+        let mut receives = Vec::new();
+        let mut post = |own: &mut Random| {
+            for (room_of_it, (tag, _)) in rooms.iter_mut().zip(expected) {
+                let wild = tags == 1 && own.below(16) == 0;
+                let source = if wild { ANY_SOURCE } else { left as i32 };
+                let id = rank
+                    .lock()
+                    .receive(room(room_of_it), source, *tag as i32, WORLD);
+                receives.push(id.unwrap());
+                if own.below(8) == 0 {
+                    rank.progress().unwrap();
+                }
+            }
+        };
+        if early {
+            post(&mut own);
+            progress(rank, &mut own);
+        }
+        let mut sends = Vec::new();
+        for (tag, body) in &sent[me] {
+            let mode = [Mode::Standard, Mode::Synchronous][usize::from(own.below(8) == 0)];
+            let id = rank
+                .lock()
+                .send(mode, &out(body), right as i32, *tag as i32, WORLD);
+            sends.push(id.unwrap());
+            if own.below(4) == 0 {
+                progress(rank, &mut own);
+            }
+        }
+        if !early {
+            post(&mut own);
+        }
+        let mut waiting: Vec<_> = receives.iter().zip(expected).collect();
+        while !waiting.is_empty() {
+            let at = own.below(waiting.len() as u64) as usize;
+            let (id, (tag, body)) = waiting.swap_remove(at);
+            let status = rank.wait("MPI_Wait", *id).unwrap();
+            assert_eq!((status.source, status.tag), (left as i32, *tag as i32));
+            assert_eq!(status.bytes as usize, body.len());
+        }
+        for (at, (room, (_, body))) in rooms.iter().zip(expected).enumerate() {
+            assert!(
+                room[..body.len()] == body[..],
+                "message {at} of window {window}"
+            );
+        }
+        for id in sends {
+            rank.wait("MPI_Wait", id).unwrap();
+        }
+        if count_of(seed, window) % 3 == 0 {
+            cancel_receives(rank, left as i32, &mut own);
+            barrier(rank, WORLD);
+        }
+    }
+    barrier(rank, WORLD);
+}
+
+/// The number of a window's messages, without the first. It is equal on all ranks.
+fn count_of(seed: u64, window: u64) -> u64 {
+    Random::new(seed ^ window << 32).below(40)
+}
+
+/// Posts receives that nothing is sent for, and cancels them in any order.
+fn cancel_receives(rank: &Arc<Rank>, source: i32, own: &mut Random) {
+    let mut rooms = vec![vec![0u8; 5_000]; 1 + own.below(20) as usize];
+    let mut receives: Vec<RequestId> = rooms
+        .iter_mut()
+        .map(|body| rank.lock().receive(room(body), source, 0, WORLD).unwrap())
+        .collect();
+    progress(rank, own);
+    while !receives.is_empty() {
+        let id = receives.swap_remove(own.below(receives.len() as u64) as usize);
+        rank.lock().cancel(id).unwrap();
+        let status = rank.wait("MPI_Wait", id).unwrap();
+        assert!(status.cancelled, "nobody has sent this");
+    }
+}
+
 /// Makes progress a random number of times.
 fn progress(rank: &Arc<Rank>, own: &mut Random) {
     for _ in 0..own.below(40) {

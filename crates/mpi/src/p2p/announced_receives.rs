@@ -1,0 +1,352 @@
+//! The sender's knowledge of announced receives (ready to receive, RTR), by peer and key.
+//!
+//! Messages with one key are numbered in the order in which they are sent. A receiver says of a
+//! receive how many posted receives with its key stand before it, and which packets it had seen
+//! then. So the number of the message that meets the receive is that of the messages among those
+//! packets plus that of the receives before it.
+//!
+//! Invariants:
+//! - A buffer is kept for exactly one message, the one that meets its receive, and is given to no
+//!   other. So a buffer may be dropped at any time: its message takes its usual path.
+//! - A number is known only of receives whose receiver had seen every message from before the
+//!   count, and no part of a packet that may hold a counted message.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::matching::Key;
+use crate::packet::{Progress, Run, Target};
+
+/// Most keys of a peer that are remembered.
+const KEYS: usize = 1024;
+/// Most buffers with one key.
+const OPEN: usize = 64;
+/// Vain polls for announcements after one that came too late, and after one that was of use.
+const POLLS: [u32; 2] = [8, 64];
+/// Most messages with one key that the peer has not reported as seen.
+const UNSEEN: usize = 1024;
+
+/// The announced receives of all peers.
+#[derive(Default)]
+pub(super) struct AnnouncedReceives {
+    peers: HashMap<usize, HashMap<Key, Track>>,
+}
+
+/// The packets that have left for a peer.
+#[derive(Clone, Copy)]
+pub(super) struct Departures {
+    /// Their number.
+    pub(super) sent: u64,
+    /// Further ones are queued.
+    pub(super) waits: bool,
+}
+
+/// The messages and the buffers with one key.
+struct Track {
+    /// Packets that had left when the count began.
+    from: u64,
+    /// Messages that have been sent since.
+    count: u64,
+    /// For each of the latest of these messages, of which the peer has not reported to have seen
+    /// them, the number of packets that had left with it. `None`: it is queued.
+    unseen: VecDeque<Option<u64>>,
+    /// Buffers for further messages, by the numbers of these.
+    targets: VecDeque<(u64, Target)>,
+    /// Further messages before which a poll for announcements is worth its time.
+    polls: u32,
+}
+
+impl Track {
+    fn new(from: u64) -> Track {
+        Track {
+            from,
+            count: 0,
+            unseen: VecDeque::new(),
+            targets: VecDeque::new(),
+            polls: 0,
+        }
+    }
+
+    /// Keeps the buffers of a run that are for messages that have not been sent.
+    fn hear(&mut self, progress: Progress, run: &Run) {
+        let Progress { seen, amid } = progress;
+        while let Some(Some(packet)) = self.unseen.front()
+            && *packet <= seen
+        {
+            self.unseen.pop_front();
+        }
+        let is_unsure = amid && self.unseen.front() == Some(&Some(seen + 1));
+        if seen < self.from || is_unsure {
+            return;
+        }
+        let first = self.count - self.unseen.len() as u64 + run.behind as u64;
+        if first < self.count {
+            self.polls = self.polls.max(POLLS[0]);
+        }
+        for (number, target) in (first..).zip(&run.targets) {
+            let last = self.targets.back().map(|(last, _)| *last);
+            let is_next = number >= self.count && last.is_none_or(|last| last < number);
+            if is_next && self.targets.len() < OPEN {
+                self.targets.push_back((number, *target));
+            }
+        }
+    }
+}
+
+impl AnnouncedReceives {
+    fn track(&mut self, peer: usize, key: &Key) -> Option<&mut Track> {
+        self.peers.get_mut(&peer)?.get_mut(key)
+    }
+
+    /// Notes an announcement of a peer.
+    pub(super) fn hear(
+        &mut self,
+        peer: usize,
+        progress: Progress,
+        run: &Run,
+        departures: Departures,
+    ) {
+        let keys = self.peers.entry(peer).or_default();
+        if !keys.contains_key(&run.key) {
+            // Messages with this key may be among the queued packets, uncounted.
+            if departures.waits || keys.len() >= KEYS {
+                return;
+            }
+            keys.insert(run.key, Track::new(departures.sent));
+        }
+        if let Some(track) = keys.get_mut(&run.key) {
+            track.hear(progress, run);
+        }
+    }
+
+    /// The peer takes back the announcement of a receive. The receives behind it will meet other
+    /// messages than was known.
+    pub(super) fn revoke(&mut self, peer: usize, key: &Key, receive: u32) {
+        if let Some(track) = self.track(peer, key) {
+            let of_it = |(_, target): &(u64, Target)| target.receive == receive;
+            let at = track.targets.iter().position(of_it).unwrap_or(0);
+            track.targets.truncate(at);
+        }
+    }
+
+    /// True if an announcement for the next message with this key may have arrived, and usually is
+    /// of use: a poll before the message is worth its time.
+    pub(super) fn is_worth_hearing(&mut self, peer: usize, key: &Key) -> bool {
+        match self.track(peer, key) {
+            Some(track) if track.polls > 0 && track.targets.is_empty() => {
+                track.polls -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The next message with this key is sent. The result is the buffer of its receive.
+    pub(super) fn consume(&mut self, peer: usize, key: &Key) -> Option<Target> {
+        let track = self.track(peer, key)?;
+        if track.unseen.len() >= UNSEEN {
+            self.forget(peer, key);
+            return None;
+        }
+        let number = track.count;
+        track.count += 1;
+        track.unseen.push_back(None);
+        let (_, target) = track.targets.pop_front_if(|(first, _)| *first == number)?;
+        track.polls = POLLS[1];
+        Some(target)
+    }
+
+    /// The earliest queued message with this key has left, among the first `sent` packets.
+    pub(super) fn departed(&mut self, peer: usize, key: &Key, sent: u64) {
+        if let Some(track) = self.track(peer, key)
+            && let Some(queued) = track.unseen.iter_mut().find(|packet| packet.is_none())
+        {
+            *queued = Some(sent);
+        }
+    }
+
+    /// A message with this key was counted and will not be sent: the count begins anew.
+    pub(super) fn forget(&mut self, peer: usize, key: &Key) {
+        if let Some(keys) = self.peers.get_mut(&peer) {
+            keys.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::RemoteKey;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: Key = Key {
+        context: 1,
+        source: 2,
+        tag: 3,
+    };
+    const PEER: usize = 1;
+
+    fn run(behind: usize, receives: impl IntoIterator<Item = u32>) -> Run {
+        let target = |receive| Target {
+            len: 1 << 20,
+            notice: receive,
+            receive,
+            key: RemoteKey::NONE,
+        };
+        Run {
+            key: KEY,
+            behind,
+            targets: receives.into_iter().map(target).collect(),
+        }
+    }
+
+    fn seen(seen: u64) -> Progress {
+        Progress { seen, amid: false }
+    }
+
+    fn left(sent: u64) -> Departures {
+        let waits = false;
+        Departures { sent, waits }
+    }
+
+    fn next(announced: &mut AnnouncedReceives) -> Option<u32> {
+        announced.consume(PEER, &KEY).map(|target| target.receive)
+    }
+
+    #[test]
+    fn messages_consume_the_oldest_rtr_of_their_key() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(10), &run(0, [5, 6, 7]), left(10));
+        assert!(announced.consume(0, &KEY).is_none(), "another peer");
+        assert_eq!(next(&mut announced), Some(5));
+        announced.revoke(PEER, &KEY, 7);
+        assert_eq!(next(&mut announced), Some(6));
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn messages_that_left_before_an_announcement_was_heard_take_its_first_receives() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(10), &run(0, []), left(10));
+        for sent in 11..14 {
+            assert_eq!(next(&mut announced), None);
+            announced.departed(PEER, &KEY, sent);
+        }
+        assert_eq!(next(&mut announced), None, "and one is queued");
+        // The receiver had seen the first of them.
+        announced.hear(PEER, seen(11), &run(0, 20..25), left(13));
+        assert_eq!(next(&mut announced), Some(23));
+        announced.hear(PEER, seen(11), &run(5, [25]), left(13));
+        assert_eq!(next(&mut announced), Some(24));
+        assert_eq!(next(&mut announced), Some(25));
+    }
+
+    #[test]
+    fn an_announcement_whose_message_is_not_known_is_dropped() {
+        let mut announced = AnnouncedReceives::default();
+        // Twelve packets have left, of which the receiver had seen ten.
+        announced.hear(PEER, seen(10), &run(0, [1]), left(12));
+        assert_eq!(next(&mut announced), None);
+        announced.departed(PEER, &KEY, 13);
+        // It has seen part of the packet with that message.
+        let amid = Progress {
+            seen: 12,
+            amid: true,
+        };
+        announced.hear(PEER, amid, &run(1, [2]), left(13));
+        assert_eq!(next(&mut announced), None);
+        announced.departed(PEER, &KEY, 14);
+        announced.hear(PEER, seen(13), &run(2, [3, 4]), left(14));
+        assert_eq!(next(&mut announced), None, "receives 1 and 2 come first");
+        assert_eq!(next(&mut announced), Some(3));
+        // The first message is not among the counted ones.
+        let mut announced = AnnouncedReceives::default();
+        let waits = Departures {
+            sent: 3,
+            waits: true,
+        };
+        announced.hear(PEER, seen(3), &run(0, [1]), waits);
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn a_message_that_does_not_leave_ends_the_count() {
+        let mut announced = AnnouncedReceives::default();
+        announced.hear(PEER, seen(3), &run(0, [1, 2]), left(3));
+        assert_eq!(next(&mut announced), Some(1));
+        announced.forget(PEER, &KEY);
+        assert_eq!(next(&mut announced), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_a_peer_announces() {
+        let mut announced = AnnouncedReceives::default();
+        for tag in 0..2 * KEYS as i32 {
+            let key = Key { tag, ..KEY };
+            let run = Run {
+                key,
+                ..run(7, 0..2 * OPEN as u32)
+            };
+            announced.hear(PEER, seen(9), &run, left(9));
+        }
+        let keys = &announced.peers[&PEER];
+        assert_eq!(keys.len(), KEYS);
+        assert!(keys.values().all(|track| track.targets.len() == OPEN));
+        for _ in 0..2 * UNSEEN {
+            let _ = next(&mut announced);
+        }
+        let track = announced.track(PEER, &KEY);
+        assert!(track.is_none_or(|track| track.unseen.len() <= UNSEEN));
+    }
+
+    proptest! {
+        /// A receiver posts and announces receives, a sender sends messages, each at any time; both
+        /// hear of it late. Each message that is given a buffer meets the receive of that buffer.
+        #[test]
+        fn a_message_is_given_the_buffer_that_it_would_meet(
+            steps in prop::collection::vec(0u8..5, 1..200),
+        ) {
+            let mut announced = AnnouncedReceives::default();
+            // Messages in flight, by the buffer that they were given; announcements in flight.
+            let mut messages: VecDeque<Option<u32>> = VecDeque::new();
+            let mut announcements: VecDeque<(u64, Run)> = VecDeque::new();
+            // The receiver: posted receives, and those among them that have not been announced.
+            let (mut posted, mut fresh) = (VecDeque::new(), Vec::new());
+            let (mut unexpected, mut taken, mut sent, mut number) = (0, 0u64, 0u64, 0u32);
+            for step in steps {
+                match step {
+                    0 if unexpected > 0 => unexpected -= 1,
+                    0 => {
+                        posted.push_back(number);
+                        fresh.push(number);
+                        number += 1;
+                    }
+                    1 => {
+                        fresh.retain(|receive| posted.contains(receive));
+                        let behind = posted.len() - fresh.len();
+                        announcements.push_back((taken, run(behind, fresh.drain(..))));
+                    }
+                    2 => {
+                        let given = next(&mut announced);
+                        sent += 1;
+                        announced.departed(PEER, &KEY, sent);
+                        messages.push_back(given);
+                    }
+                    3 => if let Some((taken, run)) = announcements.pop_front() {
+                        announced.hear(PEER, seen(taken), &run, left(sent));
+                    },
+                    _ => if let Some(given) = messages.pop_front() {
+                        taken += 1;
+                        match posted.pop_front() {
+                            Some(met) => prop_assert!(given.is_none_or(|given| given == met)),
+                            None => {
+                                prop_assert_eq!(given, None);
+                                unexpected += 1;
+                            }
+                        }
+                    },
+                }
+            }
+        }
+    }
+}

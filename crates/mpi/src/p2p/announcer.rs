@@ -1,0 +1,225 @@
+//! The receiver's knowledge of which receives are worth an announcement (ready to receive, RTR).
+//!
+//! The posted size is not the size of the message, and an announcement without a message is a loss.
+//! So a long receive is announced only where long messages with its key have usually met receives
+//! that waited for them. Over several rails short receives are announced too, where their messages
+//! have usually been written to announced receives. That is tried at the first receive with a key,
+//! and again from time to time, after ever longer pauses.
+
+use std::collections::HashMap;
+
+use crate::matching::Key;
+
+/// Most keys that are remembered.
+const KEYS: usize = 1024;
+/// Most announced receives without a message.
+const OPEN: usize = 64;
+/// Bound of a habit's score, either way.
+const SURE: i8 = 4;
+/// Loss of score for a receive that was announced in vain.
+const IN_VAIN: i8 = 2;
+/// Longest pause between two trials, in receives with no other of their key before them.
+const LONGEST_PAUSE: u32 = 1024;
+
+/// Experience with announcements.
+pub(super) struct Announcer {
+    habits: HashMap<Topic, Habit>,
+    /// Number of announced receives without a message.
+    open: usize,
+    /// Short receives may be announced too.
+    tries_short: bool,
+}
+
+/// The receives that share their experience.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Topic {
+    pub(super) key: Key,
+    /// The buffer takes no message that is too long for one packet.
+    pub(super) short: bool,
+}
+
+/// Experience with one topic: positive if an announcement is usually of use.
+struct Habit {
+    peer: usize,
+    score: i8,
+    /// Receives between two trials, and those since the last trial.
+    pause: u32,
+    paused: u32,
+}
+
+impl Habit {
+    fn new(peer: usize) -> Habit {
+        Habit {
+            peer,
+            score: 0,
+            pause: 0,
+            paused: 0,
+        }
+    }
+
+    /// A receive comes for which nothing speaks. True: it is time for a trial.
+    fn try_again(&mut self) -> bool {
+        let is_due = self.paused >= self.pause;
+        if is_due {
+            self.pause = (self.pause * 2).clamp(1, LONGEST_PAUSE);
+            (self.paused, self.score) = (0, 1);
+        } else {
+            self.paused += 1;
+        }
+        is_due
+    }
+}
+
+impl Announcer {
+    /// The announcer of a rank. `tries_short`: over several rails.
+    pub(super) fn new(tries_short: bool) -> Announcer {
+        Announcer {
+            habits: HashMap::new(),
+            open: 0,
+            tries_short,
+        }
+    }
+
+    /// True if some receives may have to be announced.
+    #[inline(always)]
+    pub(super) fn is_active(&self) -> bool {
+        self.tries_short || !self.habits.is_empty()
+    }
+
+    /// Short receives may be announced.
+    pub(super) fn tries_short(&self) -> bool {
+        self.tries_short
+    }
+
+    /// Messages with this key are usually written to announced receives.
+    pub(super) fn expects(&self, key: &Key) -> bool {
+        [false, true].into_iter().any(|short| {
+            let habit = self.habits.get(&Topic { key: *key, short });
+            habit.is_some_and(|habit| habit.score > 0)
+        })
+    }
+
+    /// The peer that usually sends long messages with this key to announced receives.
+    pub(super) fn expected_from(&self, key: &Key) -> Option<usize> {
+        let topic = Topic {
+            key: *key,
+            short: false,
+        };
+        let habit = self.habits.get(&topic)?;
+        (habit.score > 0).then_some(habit.peer)
+    }
+
+    /// True if a receive of a message from this peer should be announced. `is_first`: no other
+    /// receive with its key is before it.
+    pub(super) fn is_worth(&mut self, topic: Topic, peer: usize, is_first: bool) -> bool {
+        if !topic.short {
+            return self.expected_from(&topic.key) == Some(peer);
+        }
+        if !self.tries_short || self.habits.len() >= KEYS && !self.habits.contains_key(&topic) {
+            return false;
+        }
+        let habit = self.habits.entry(topic).or_insert_with(|| Habit::new(peer));
+        habit.score > 0 || is_first && habit.try_again()
+    }
+
+    /// A further receive may be announced.
+    pub(super) fn has_room(&self) -> bool {
+        self.open < OPEN
+    }
+
+    /// A receive is announced.
+    pub(super) fn opened(&mut self) {
+        self.open += 1;
+    }
+
+    /// An announced receive has its message, or will have none.
+    pub(super) fn closed(&mut self) {
+        self.open -= 1;
+    }
+
+    /// A long message with this key met a receive that waited.
+    pub(super) fn learn(&mut self, peer: usize, key: Key) {
+        let topic = Topic { key, short: false };
+        if self.habits.len() < KEYS || self.habits.contains_key(&topic) {
+            let habit = self.habits.entry(topic).or_insert_with(|| Habit::new(peer));
+            habit.score = (habit.score + 1).min(SURE);
+        }
+    }
+
+    /// A message was written to an announced receive.
+    pub(super) fn confirm(&mut self, topic: &Topic) {
+        if let Some(habit) = self.habits.get_mut(topic) {
+            habit.score = (habit.score + 1).min(SURE);
+            (habit.pause, habit.paused) = (0, 0);
+        }
+    }
+
+    /// A receive was announced in vain.
+    pub(super) fn disappoint(&mut self, topic: &Topic) {
+        if let Some(habit) = self.habits.get_mut(topic) {
+            habit.score = (habit.score - IN_VAIN).max(-SURE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key {
+        context: 1,
+        source: 2,
+        tag: 3,
+    };
+    const LONG: Topic = Topic {
+        key: KEY,
+        short: false,
+    };
+    const SHORT: Topic = Topic {
+        key: KEY,
+        short: true,
+    };
+
+    #[test]
+    fn habits_decide_what_is_announced() {
+        let mut announcer = Announcer::new(false);
+        assert!(!announcer.is_active() && announcer.expected_from(&KEY).is_none());
+        announcer.learn(4, KEY);
+        assert!(announcer.is_worth(LONG, 4, true) && announcer.expects(&KEY));
+        announcer.disappoint(&LONG);
+        assert!(announcer.expected_from(&KEY).is_none());
+        announcer.learn(4, KEY);
+        announcer.confirm(&LONG);
+        assert_eq!(announcer.expected_from(&KEY), Some(4));
+        assert!(!announcer.is_worth(SHORT, 4, true), "one rail");
+    }
+
+    /// A ping-pong whose sender is always ahead.
+    #[test]
+    fn short_receives_in_vain_are_tried_ever_more_rarely() {
+        let mut announcer = Announcer::new(true);
+        let mut tried = Vec::new();
+        for number in 0..10_000 {
+            if announcer.is_worth(SHORT, 4, true) {
+                tried.push(number);
+                announcer.disappoint(&SHORT);
+            }
+        }
+        assert_eq!(tried[..6], [0, 2, 5, 10, 19, 36]);
+        assert!(tried.len() < 20, "{tried:?}");
+        assert!(!announcer.is_worth(LONG, 4, true), "another experience");
+    }
+
+    #[test]
+    fn a_short_receive_of_use_is_announced_again_with_those_behind_it() {
+        let mut announcer = Announcer::new(true);
+        assert!(announcer.is_worth(SHORT, 4, true) && announcer.is_worth(SHORT, 4, false));
+        announcer.disappoint(&SHORT);
+        announcer.confirm(&SHORT);
+        announcer.confirm(&SHORT);
+        assert!(announcer.is_worth(SHORT, 4, false) && announcer.expects(&KEY));
+        announcer.disappoint(&SHORT);
+        assert!(!announcer.is_worth(SHORT, 4, false));
+        assert!(announcer.is_worth(SHORT, 4, true));
+    }
+}
