@@ -120,8 +120,12 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
     // The launcher checks settings, so that a misspelt one is reported once and not by every rank.
     let environment =
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
-    let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
-    let knobs = knobs.map_err(|error| error.to_string())?;
+    let of_ranks = environment.chain(variables.iter().cloned());
+    let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
+    let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
+    for notice in knobs::notices(of_ranks.into_iter()) {
+        eprintln!("fishplate: {notice}");
+    }
     let hosts = match &arguments.hosts {
         None if arguments.ppn.is_some() && !arguments.modelled.is_wanted() => {
             return Err(

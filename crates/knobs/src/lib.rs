@@ -6,13 +6,17 @@
 //! Invariants:
 //! - this crate never reads the environment: its callers pass the variables;
 //! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
-//!   is silently ignored costs its user an afternoon.
+//!   is silently ignored costs its user an afternoon;
+//! - a variable of MVAPICH, which begins with `MV2_`, sets a setting of the same meaning unless a
+//!   `FISHPLATE_` variable does. One without meaning here is ignored, and [`notices`] names it.
 
 mod algorithms;
 mod contract;
 mod error;
+mod mv2;
 mod nearest;
 mod parse;
+mod rails;
 mod table;
 mod value;
 
@@ -22,7 +26,9 @@ pub use contract::{
     WORLD_FD,
 };
 pub use error::Error;
+pub use mv2::notices;
 pub use parse::decode;
+pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
     Bytes, CoreDistance, KnobValue, RdmaDesign, Rendezvous, Seconds, SingleCopyMode, Wait,

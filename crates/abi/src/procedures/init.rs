@@ -54,6 +54,11 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
     let is_launched = job.is_some();
+    if !is_launched {
+        for notice in knobs::notices(variables()) {
+            eprintln!("fishplate: {notice}");
+        }
+    }
     let (wiring, watch) = job
         .map(|job| bootstrap::wiring(job, &knobs))
         .transpose()
