@@ -26,7 +26,7 @@ pub use contract::{
     WORLD_FD,
 };
 pub use error::Error;
-pub use mv2::notices;
+pub use mv2::{MV2_ALIASES, Mv2Alias, notices};
 pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};

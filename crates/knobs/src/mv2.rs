@@ -7,6 +7,50 @@ use crate::{Error, MOST_RAILS, TABLE};
 /// The prefix of the variables of MVAPICH.
 pub(crate) const PREFIX: &str = "MV2_";
 
+/// An `MV2_` variable with a meaning here.
+#[derive(Debug, Clone, Copy)]
+pub struct Mv2Alias {
+    /// The variable.
+    pub env: &'static str,
+    /// The variable of this project that it is an alias of.
+    pub setting: &'static str,
+    /// The meaning of its values.
+    pub doc: &'static str,
+}
+
+const fn alias(env: &'static str, setting: &'static str, doc: &'static str) -> Mv2Alias {
+    Mv2Alias { env, setting, doc }
+}
+
+/// The `MV2_` variables with a meaning here.
+pub const MV2_ALIASES: &[Mv2Alias] = &[
+    alias(RAILS, "FISHPLATE_RAILS", "the number of rails"),
+    alias(
+        HCAS,
+        "FISHPLATE_RAILS",
+        "devices; times ports, 1 if not set",
+    ),
+    alias(
+        PORTS,
+        "FISHPLATE_RAILS",
+        "ports of each device; times devices, 1 if not set",
+    ),
+    alias(POLICIES[0], "FISHPLATE_RAIL_POLICY", POLICY_EXPECTED),
+    alias(POLICIES[1], "FISHPLATE_RAIL_POLICY", POLICY_EXPECTED),
+    alias(
+        "MV2_RAIL_SHARING_LARGE_MSG_THRESHOLD",
+        "FISHPLATE_STRIPE_THRESHOLD",
+        "bytes",
+    ),
+    alias(
+        "MV2_STRIPING_THRESHOLD",
+        "FISHPLATE_STRIPE_THRESHOLD",
+        "bytes",
+    ),
+    alias("MV2_IBA_EAGER_THRESHOLD", "FISHPLATE_EAGER_LIMIT", "bytes"),
+    alias("MV2_VBUF_TOTAL_SIZE", "FISHPLATE_RDMA_CHUNK", "bytes"),
+];
+
 const RAILS: &str = "MV2_NUM_RAILS";
 const HCAS: &str = "MV2_NUM_HCAS";
 const PORTS: &str = "MV2_NUM_PORTS";

@@ -1,6 +1,6 @@
 //! The settings of several rails, under our names and under those of MVAPICH.
 
-use knobs::{Bytes, Knobs, QueuePairs, RailPolicy};
+use knobs::{Bytes, Knobs, MV2_ALIASES, QueuePairs, RailPolicy, TABLE};
 
 use super::{message, parse};
 
@@ -164,4 +164,20 @@ fn names_of_mvapich_without_meaning_are_ignored_and_named_once() {
         notices[0].contains(": MV2_ENABLE_AFFINITY, MV2_USE_CUDA ("),
         "{notices:?}"
     );
+}
+
+#[test]
+fn every_alias_is_listed_with_its_setting() {
+    let listed = |alias: &str, env: &str| {
+        let mut rows = MV2_ALIASES.iter();
+        rows.any(|row| row.env == alias && row.setting == env)
+    };
+    let mut aliases = 0;
+    for knob in TABLE {
+        for alias in knob.aliases.iter().filter(|name| name.starts_with("MV2_")) {
+            assert!(listed(alias, knob.env), "{alias}");
+            aliases += 1;
+        }
+    }
+    assert_eq!(aliases, MV2_ALIASES.len());
 }
