@@ -41,7 +41,7 @@ pub struct Rank {
     pub(crate) waiter: Waiter,
     /// Algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
-    limits: Limits,
+    pub(crate) limits: Limits,
     rank: usize,
     size: usize,
     hosts: Hosts,

@@ -105,6 +105,7 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
         count,
         hosts: hosts.to_string(),
         ranks: hosts.ranks(),
+        explain: options.explain,
     }
 }
 
