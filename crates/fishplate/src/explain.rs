@@ -128,11 +128,20 @@ fn tables(explained: &Explanation, width: usize) -> String {
         )
     });
     let mut text = tables.collect::<Vec<_>>().join("\n");
-    let kinds = explained.peers.iter().flat_map(|kind| &kind.sizes);
-    let mut choices = kinds.flat_map(|size| &size.not_taken);
-    if choices.any(|choice| choice.choice == ANNOUNCED) {
+    let sizes = || explained.peers.iter().flat_map(|kind| &kind.sizes);
+    let announced = |choice: &Choice| choice.choice == ANNOUNCED;
+    let is_slower_than_another = |size: &SizeChoice| {
+        let others = size.not_taken.iter().filter(|other| !announced(other));
+        others
+            .min_by_key(|other| other.predicted_ns)
+            .is_some_and(|best| best.predicted_ns < size.predicted_ns)
+    };
+    if sizes().any(is_slower_than_another) {
+        text += "A faster choice is not taken where a setting such as FISHPLATE_EAGER_LIMIT rules it out.\n";
+    }
+    if sizes().any(|size| size.not_taken.iter().any(announced)) {
         text +=
-            "(ready to receive: taken where the receiver has announced its buffer beforehand)\n";
+            "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
     }
     text
 }
@@ -161,8 +170,8 @@ fn table(kind: &PeerKind, width: usize) -> String {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([header[column].len()]).max().unwrap_or(0)
     };
-    // Each column has a blank on either side.
-    let used: usize = (0..last).map(|column| widest(column) + 2).sum();
+    // Each column has a blank on either side, and one between it and the next.
+    let used: usize = (0..last).map(|column| widest(column) + 3).sum();
     let left = width.saturating_sub(used + 2).max(LEAST);
     for row in &mut rows {
         row[last] = wrap(&row[last], left).join("\n");
