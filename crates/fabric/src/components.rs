@@ -44,6 +44,15 @@ pub enum KeyType {
         /// The table of that kind.
         keys: &'static [Key],
     },
+    /// Several components within this one.
+    List {
+        /// The kind of those components.
+        kind: &'static str,
+        /// The table of that kind.
+        keys: &'static [Key],
+        /// The valid numbers instead of a list, if a number of equal components may stand for one.
+        number: Option<&'static str>,
+    },
 }
 
 /// A source of a component's values: a part of the catalogue, or a compiled system.
@@ -54,6 +63,37 @@ pub trait PartSource: Sized {
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Self::Error>;
     /// The component of `key`.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
+    /// The components of `key`.
+    fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Self::Error>;
+}
+
+/// Several components of one kind under one key.
+pub trait PartList: Sized {
+    /// The kind of component.
+    type Item: Part;
+    /// The greatest number of components.
+    const MOST: usize;
+    /// The valid numbers that may stand for a list, for an error; `None`: no number may.
+    const NUMBER: Option<&'static str>;
+    /// The list that is meant where the key is missing; `None`: the key must be given.
+    fn absent() -> Option<Self>;
+    /// The list that a number stands for.
+    fn of_number(number: u32) -> Option<Self>;
+    /// A list of at most [`MOST`](PartList::MOST) components.
+    fn of_parts(parts: &[Self::Item]) -> Option<Self>;
+    /// The number that this list stands for, or its components.
+    fn parts(&self) -> Result<&[Self::Item], u32>;
+}
+
+/// Appends the words of a list: a tag, the number, and the words of each component.
+pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
+    match list.parts() {
+        Err(number) => words.extend([0, u64::from(number)]),
+        Ok(parts) => {
+            words.extend([1, parts.len() as u64]);
+            parts.iter().for_each(|part| part.to_words(words));
+        }
+    }
 }
 
 /// A value that no hardware has, alone or together with the others.
@@ -114,6 +154,12 @@ macro_rules! part {
         kind: <$type as $crate::components::Part>::KIND,
         keys: <$type as $crate::components::Part>::KEYS,
     } };
+    (@holds list $type:ty) => { $crate::components::KeyType::List {
+        kind: <<$type as $crate::components::PartList>::Item as $crate::components::Part>::KIND,
+        keys: <<$type as $crate::components::PartList>::Item as $crate::components::Part>::KEYS,
+        number: <$type as $crate::components::PartList>::NUMBER,
+    } };
+    (@word list $list:expr, $words:ident) => { $crate::components::list_to_words(&$list, $words) };
     (@word value $value:expr, $words:ident) => { $words.push($crate::quantity::Quantity::to_word(&$value)) };
     (@word part $part:expr, $words:ident) => { $crate::components::Part::to_words(&$part, $words) };
 }
@@ -260,7 +306,8 @@ part! {
     check |_| Ok(())
 }
 
-fn lanes(lanes: u32) -> Result<(), InvalidValue> {
+/// Refuses a number of lanes that no slot has.
+pub(crate) fn lanes(lanes: u32) -> Result<(), InvalidValue> {
     InvalidValue::unless(lanes.is_power_of_two() && lanes <= 64, "lanes", || {
         format!(
             "{lanes} is not a slot width; valid are 1, 2, 4, 8, 16 and 32, and the 64 lines of PCI-X"

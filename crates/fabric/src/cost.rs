@@ -9,6 +9,7 @@
 //! becomes visible, and the receiving processor's poll finds it.
 
 use crate::packet::{self, Operation, Transport};
+use crate::rails::Rail;
 use crate::system::System;
 use crate::units::{Bytes, GbPerSec, Nanos};
 
@@ -63,6 +64,7 @@ pub const PAGE: Bytes = Bytes(4096);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     system: System,
+    rail: Rail,
     link: GbPerSec,
     bus: GbPerSec,
     /// One-way latency between sockets, if this rail's HCA is attached to the other socket.
@@ -72,23 +74,31 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The costs of rail `rail`, counted from 0. Only rail 0 is on the processor's socket.
+    /// The costs of rail `rail` of the system's list, counted from 0.
     pub fn of(system: &System, rail: u32) -> Costs {
+        let rail = system.rail(rail);
         let mut costs = Costs {
-            link: system.link_rate(),
-            bus: system.bus_rate(),
-            crossing: if rail > 0 {
+            link: rail.link_rate(),
+            bus: rail.bus_rate(),
+            // Ranks run on socket 0.
+            crossing: if rail.socket > 0 {
                 system.host.crossing
             } else {
                 Nanos::ZERO
             },
             read_line: Nanos::ZERO,
             write_line: Nanos::ZERO,
+            rail,
             system: *system,
         };
         costs.read_line = costs.bus_read(LINE);
         costs.write_line = costs.write(LINE);
         costs
+    }
+
+    /// The rail.
+    pub fn rail(&self) -> &Rail {
+        &self.rail
     }
 
     /// The system that the rail belongs to.
@@ -98,17 +108,17 @@ impl Costs {
 
     /// The largest payload of one packet on the link.
     pub fn mtu(&self) -> Bytes {
-        self.system.hca.mtu
+        self.rail.hca.mtu
     }
 
     /// Whether reads and writes on the bus occupy the same lines.
     pub fn half_duplex(&self) -> bool {
-        self.system.bus().half_duplex
+        self.rail.bus().half_duplex
     }
 
     /// Whether the HCA takes `payload` inline.
     pub fn fits_inline(&self, payload: Bytes) -> bool {
-        payload <= self.system.hca.inline
+        payload <= self.rail.hca.inline
     }
 
     /// Processor: building a work request and posting it.
@@ -119,8 +129,8 @@ impl Costs {
     /// Cache lines that the processor stores to post a request with `inline` bytes: the doorbell,
     /// or with BlueFlame the whole work request.
     pub fn lines(&self, inline: Bytes) -> u64 {
-        match self.system.hca.blueflame {
-            true => (self.system.hca.work_request.0 + inline.0)
+        match self.rail.hca.blueflame {
+            true => (self.rail.hca.work_request.0 + inline.0)
                 .div_ceil(LINE.0)
                 .max(1),
             false => 1,
@@ -136,8 +146,8 @@ impl Costs {
 
     /// Bus to the HCA: the fetch of a work request. `None` with BlueFlame, which fetches none.
     pub fn fetch(&self, inline: Bytes) -> Option<Nanos> {
-        let request = Bytes(self.system.hca.work_request.0 + inline.0);
-        (!self.system.hca.blueflame).then(|| self.bus_read(request))
+        let request = Bytes(self.rail.hca.work_request.0 + inline.0);
+        (!self.rail.hca.blueflame).then(|| self.bus_read(request))
     }
 
     /// Time from a read request until the first line of host memory begins to arrive.
@@ -148,13 +158,13 @@ impl Costs {
     /// Engine: time that one work request occupies it. Requests overlap, so this is no part of a
     /// message's latency.
     pub fn engine(&self) -> Nanos {
-        self.system.hca.message_rate.interval()
+        self.rail.hca.message_rate.interval()
     }
 
     /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA
     /// that serves requests one by one, the next waits until this payload has been read.
     pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
-        if !self.system.hca.one_by_one {
+        if !self.rail.hca.one_by_one {
             return self.engine();
         }
         let inlined = if inline { payload } else { Bytes(0) };
@@ -176,18 +186,18 @@ impl Costs {
 
     /// Latency of an outgoing message in the HCA.
     pub fn send(&self) -> Nanos {
-        self.system.hca.send
+        self.rail.hca.send
     }
 
     /// Latency of an incoming packet in the HCA.
     pub fn receive(&self) -> Nanos {
-        self.system.hca.receive
+        self.rail.hca.receive
     }
 
     /// Bus to the HCA: the read of `payload` from host memory, in packets of the chipset's size and
     /// no faster than the HCA's read engine.
     pub fn read(&self, payload: Bytes) -> Nanos {
-        let engine = self.system.hca.read_engine;
+        let engine = self.rail.hca.read_engine;
         self.bus_read(payload)
             .max(engine.map_or(Nanos::ZERO, |rate| rate.time(payload.0)))
     }
@@ -195,21 +205,20 @@ impl Costs {
     fn bus_read(&self, payload: Bytes) -> Nanos {
         let answers = payload.0.div_ceil(self.system.host.read_completion.0);
         self.bus
-            .time(payload.0 + answers * self.system.bus().completion_overhead.0)
+            .time(payload.0 + answers * self.rail.bus().completion_overhead.0)
     }
 
     /// Bus to memory: the requests for a read of `payload`.
     pub fn ask(&self, payload: Bytes) -> Nanos {
-        let requests = payload.0.div_ceil(self.system.hca.read_request.0);
-        self.bus
-            .time(requests * self.system.bus().request_overhead.0)
+        let requests = payload.0.div_ceil(self.rail.hca.read_request.0);
+        self.bus.time(requests * self.rail.bus().request_overhead.0)
     }
 
     /// Bus to memory: the write of `payload`.
     pub fn write(&self, payload: Bytes) -> Nanos {
         let packets = payload.0.div_ceil(self.system.host.max_payload.0);
         self.bus
-            .time(payload.0 + packets * self.system.bus().write_overhead.0)
+            .time(payload.0 + packets * self.rail.bus().write_overhead.0)
     }
 
     /// Time from the end of a write on the bus until the processor can see it.
@@ -219,12 +228,12 @@ impl Costs {
 
     /// Bus to memory: the write of a completion queue entry.
     pub fn completion(&self) -> Nanos {
-        self.write(self.system.hca.completion)
+        self.write(self.rail.hca.completion)
     }
 
     /// Internal buffer of the HCA: `payload` in or out.
     pub fn internal(&self, payload: Bytes) -> Nanos {
-        self.system
+        self.rail
             .hca
             .internal
             .map_or(Nanos::ZERO, |rate| rate.time(payload.0))
@@ -249,7 +258,7 @@ impl Costs {
 
     /// Latency of cables and `hops` cut-through switches.
     pub fn flight(&self, hops: u32) -> Nanos {
-        self.system.flight(hops)
+        self.rail.flight(hops)
     }
 
     /// Processor: noticing an arrival by polling.
@@ -259,7 +268,7 @@ impl Costs {
 
     /// HCA: additional latency of a send, which consumes a posted receive.
     pub fn receive_match(&self) -> Nanos {
-        self.system.hca.receive_match
+        self.rail.hca.receive_match
     }
 
     /// Processor: a copy of `payload` while nothing else uses the memory.

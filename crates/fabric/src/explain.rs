@@ -38,15 +38,14 @@ impl Path {
     /// The path over `rail` and `hops` switches; `None` stands for the switches between the hosts
     /// that are furthest apart. An error if the system has no such path.
     pub fn new(system: &System, rail: u32, hops: Option<u32>) -> Result<Path, InvalidValue> {
-        InvalidValue::unless(rail < system.rails, "rail", || {
-            let plural = if system.rails == 1 { "" } else { "s" };
-            format!(
-                "there is no rail {rail}: the system has {} rail{plural}, counted from 0",
-                system.rails
-            )
+        let rails = system.rails.count();
+        InvalidValue::unless(rail < rails, "rail", || {
+            let plural = if rails == 1 { "" } else { "s" };
+            format!("there is no rail {rail}: the system has {rails} rail{plural}, counted from 0")
         })?;
-        let hops = hops.unwrap_or(system.most_hops());
-        let direct = system.switch.ports == 0;
+        let own = system.rail(rail);
+        let hops = hops.unwrap_or(system.hops_on(&own, 0, system.nodes - 1));
+        let direct = own.switch.ports == 0;
         InvalidValue::unless(direct == (hops == 0), "hops", || match direct {
             true => "its hosts are connected back to back; valid is 0".into(),
             false => "its hosts are connected by switches; valid are 1 to 5".into(),
@@ -142,19 +141,19 @@ pub fn total(steps: &[StepCost]) -> Nanos {
 }
 
 fn flight(steps: &mut StepCosts, costs: &Costs, hops: u32) {
-    let (system, cables) = (costs.system(), u64::from(hops) + 1);
-    steps.add("cables", None, cables, system.cable_time() * cables);
+    let (rail, cables) = (costs.rail(), u64::from(hops) + 1);
+    steps.add("cables", None, cables, rail.cable_time() * cables);
     steps.add(
         "error correction",
         None,
         cables,
-        system.link().correction * cables,
+        rail.link().correction * cables,
     );
     steps.add(
         "switches",
         None,
         u64::from(hops),
-        system.switch.latency * u64::from(hops),
+        rail.switch.latency * u64::from(hops),
     );
 }
 

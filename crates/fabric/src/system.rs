@@ -1,19 +1,21 @@
-//! A machine: hosts of one kind, their rails, and the network between them.
+//! A machine: hosts of one kind, their rails, and the networks between them.
 
 use crate::components::{
-    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Link, Part, PartSource, Software, Switch,
-    part,
+    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Software,
+    Switch, part,
 };
 use crate::quantity::Quantity;
+use crate::rails::{OwnHosts, Rail, Rails};
 use crate::tree::Tree;
-use crate::units::{GbPerSec, Nanos};
+use crate::units::{Bytes, GbPerSec};
 
 part! {
-    /// A machine: hosts of one kind, each with the same rails.
+    /// A machine: hosts of one kind. All have the same rails, except those listed in `hosts`.
     System "system" {
         part host: Host, "The hosts.";
         part hca: Hca, "The HCA of each rail.";
-        value rails: u32, "Number of HCAs of a host; all but the first are attached to the other socket.";
+        list rails: Rails, "The rails of a host: a number of equal HCAs, all but the first attached to the other socket, or a list.";
+        list hosts: OwnHosts, "Hosts whose rails differ from those of the others.";
         part cable: Cable, "The cables, all of equal length.";
         part switch: Switch, "The switches.";
         value nodes: u32, "Number of hosts.";
@@ -21,25 +23,17 @@ part! {
         part software: Software, "Costs of the MPI library's work.";
     }
     check |system| {
-        let most = 8;
-        InvalidValue::unless((1..=most).contains(&system.rails), "rails", || {
-            format!("{} rails are not possible; valid are 1 to {most}", system.rails)
-        })?;
-        let room = Tree::room(system.switch.ports);
-        InvalidValue::unless((2..=room).contains(&u64::from(system.nodes)), "nodes", || match system.switch.ports {
-            0 => format!("{} hosts cannot be connected back to back; name a switch, or set nodes = 2", system.nodes),
-            ports => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
-        })?;
-        let direct = system.switch.ports == 0;
-        InvalidValue::unless(system.hops.is_none_or(|hops| direct == (hops == 0)), "hops", || match direct {
-            true => "this system has no switch; name one, or leave hops out".into(),
-            false => "hosts on a switch are at least 1 hop apart; for hosts back to back set switch = \"none\"".into(),
-        })?;
-        InvalidValue::unless(system.hops.is_none_or(|hops| hops <= 16), "hops", || "more than 16 hops are not possible".into())?;
-        let (host, hca) = (&system.host.bus, &system.hca.bus);
-        InvalidValue::unless(host.half_duplex == hca.half_duplex, "hca", || {
-            "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
-        })
+        system.rails.check()?;
+        system.hosts.check(system.nodes, system.rails.count())?;
+        for rail in (0..system.rails.count()).map(|rail| system.rail(rail)) {
+            rail.check()?;
+            let room = Tree::room(rail.switch.ports);
+            InvalidValue::unless((2..=room).contains(&u64::from(system.nodes)), "nodes", || match rail.switch.ports {
+                0 => format!("{} hosts cannot be connected back to back; name a switch, or set nodes = 2", system.nodes),
+                ports => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -51,63 +45,78 @@ impl System {
         Ok(system)
     }
 
-    /// The link between HCA and switch: the slower of their two generations.
-    pub fn link(&self) -> &Link {
-        let (hca, switch) = (&self.hca.link, &self.switch.link);
-        match self.switch.ports > 0 && switch.data() < hca.data() {
-            true => switch,
-            false => hca,
+    /// This machine with packets of at most `mtu` on every link.
+    pub fn with_mtu(&self, mtu: Bytes) -> System {
+        let mut system = *self;
+        system.hca.mtu = mtu;
+        if let Rails::Listed(rails) = &system.rails {
+            let mut all = rails.as_slice().to_vec();
+            all.iter_mut().for_each(|rail| rail.hca.mtu = mtu);
+            system.rails = Rails::of_parts(&all).unwrap_or(system.rails);
+        }
+        system
+    }
+
+    /// A rail of the list, counted from 0. Panics if there is no such rail.
+    pub fn rail(&self, number: u32) -> Rail {
+        match &self.rails {
+            Rails::Listed(rails) => rails.as_slice()[number as usize],
+            Rails::Equal(count) => {
+                assert!(number < *count, "rail {number} of {count}");
+                Rail {
+                    hca: self.hca,
+                    slot: self.host.bus,
+                    lanes: self.host.lanes,
+                    socket: u32::from(number > 0),
+                    card: number,
+                    subnet: 0,
+                    cable: self.cable,
+                    switch: self.switch,
+                    hops: self.hops,
+                }
+            }
         }
     }
 
-    /// The packet rate of a port in bits, headers included.
+    /// The numbers, in the list, of a host's rails.
+    pub fn rails_of(&self, host: u32) -> Vec<u32> {
+        match self.hosts.rails_of(host) {
+            Some(own) => own.iter().collect(),
+            None => (0..self.rails.count()).collect(),
+        }
+    }
+
+    /// The packet rate of rail 0 in bits, headers included.
     pub fn link_rate(&self) -> GbPerSec {
-        self.link().data() * self.hca.width
+        self.rail(0).link_rate()
     }
 
-    /// The bus between host and HCA: the slower of their two generations.
-    pub fn bus(&self) -> &Bus {
-        let (host, hca) = (&self.host.bus, &self.hca.bus);
-        if host.data() < hca.data() { host } else { hca }
+    /// The bus of rail 0.
+    pub fn bus(&self) -> Bus {
+        *self.rail(0).bus()
     }
 
-    /// The number of lanes of the bus: the smaller of the host's and the HCA's.
+    /// The number of lanes of the bus of rail 0.
     pub fn lanes(&self) -> u32 {
-        self.host.lanes.min(self.hca.lanes)
+        self.rail(0).bus_lanes()
     }
 
-    /// The packet rate of the bus in bits, in each direction, headers included.
-    pub fn bus_rate(&self) -> GbPerSec {
-        self.bus().data() * self.lanes()
-    }
-
-    /// The fat tree that connects the hosts.
-    pub fn tree(&self) -> Tree {
-        Tree::new(self.nodes, self.switch.ports)
-    }
-
-    /// The number of switches between two hosts.
+    /// The number of switches between two hosts on rail 0.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
-        match self.hops {
+        self.hops_on(&self.rail(0), from, to)
+    }
+
+    /// The number of switches between two hosts on a rail.
+    pub fn hops_on(&self, rail: &Rail, from: u32, to: u32) -> u32 {
+        match rail.hops {
             Some(hops) if from != to => hops,
-            _ => self.tree().hops(from, to),
+            _ => Tree::new(self.nodes, rail.switch.ports).hops(from, to),
         }
     }
 
-    /// The number of switches between the two hosts that are furthest apart.
+    /// The number of switches on rail 0 between the two hosts that are furthest apart.
     pub fn most_hops(&self) -> u32 {
         self.hops(0, self.nodes - 1)
-    }
-
-    /// Latency of the first bit through cables and `hops` switches.
-    pub fn flight(&self, hops: u32) -> Nanos {
-        let cable = self.cable_time() + self.link().correction;
-        cable * u64::from(hops + 1) + self.switch.latency * u64::from(hops)
-    }
-
-    /// Latency of one cable with its connectors.
-    pub fn cable_time(&self) -> Nanos {
-        self.cable.length.time(self.cable.metre) + self.cable.conversion
     }
 
     /// The compiled system, which a launcher passes to the library: the library reads no files.
@@ -150,7 +159,7 @@ fn digest(keys: &[Key], seed: u64) -> u64 {
         });
         match key.holds {
             KeyType::Value { .. } => hash,
-            KeyType::Part { keys, .. } => digest(keys, hash),
+            KeyType::Part { keys, .. } | KeyType::List { keys, .. } => digest(keys, hash),
         }
     })
 }
@@ -185,5 +194,23 @@ impl<I: Iterator<Item = u64>> PartSource for Words<I> {
         part.check()
             .map_err(|wrong| DecodeError(format!("{} of {}: {}", wrong.key, P::KIND, wrong.why)))?;
         Ok(part)
+    }
+
+    fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, DecodeError> {
+        let mut word = || {
+            let word = self.0.next();
+            word.ok_or_else(|| DecodeError(format!("it ends before {key}")))
+        };
+        let (listed, number) = (word()?, word()?);
+        let wrong = || DecodeError(format!("{key} cannot be {listed:#x}, {number:#x}"));
+        let list = match listed {
+            0 => u32::try_from(number).ok().and_then(L::of_number),
+            1 if number <= L::MOST as u64 => {
+                let parts: Result<Vec<L::Item>, _> = (0..number).map(|_| self.part(key)).collect();
+                L::of_parts(&parts?)
+            }
+            _ => None,
+        };
+        list.ok_or_else(wrong)
     }
 }

@@ -5,8 +5,9 @@ use sim::Time;
 
 use super::queue_pair::Stream;
 use super::record::{Activity, Doing, HcaPart};
-use super::timing::Piece;
+use super::timing::{Piece, Timing};
 use super::{Clocked, Event, MachineModel, NONE};
+use fabric::Rail;
 
 /// A resource that does one thing at a time.
 #[derive(Clone, Copy, Default)]
@@ -30,19 +31,32 @@ pub(super) struct Host {
     pub moved: Time,
 }
 
+/// A slot and the chip of its card: the resources that all ports of a card share.
+#[derive(Default)]
+pub(super) struct Slot {
+    /// The bus from memory, and the bus to it. A half-duplex bus is `down` in both directions.
+    down: Fifo,
+    up: Fifo,
+    internal: Fifo,
+    pub half_duplex: bool,
+}
+
+/// A port of an HCA, with the engines that serve it.
 pub(super) struct Adapter {
     pub host: u32,
     pub rail: u32,
     /// It models the host's memory, not an HCA.
     pub within: bool,
-    /// The bus from memory, and the bus to it. A half-duplex bus is `down` in both directions.
-    down: Fifo,
-    up: Fifo,
+    /// The numbers of its timing and of its slot.
+    pub timing: u32,
+    pub slot: u32,
+    /// The first rail of its card. Regions belong to it: the ports of a card share a protection
+    /// domain.
+    pub domain: u32,
     /// The link out.
     link: Fifo,
     /// The link in: the last hop of every arriving packet.
     port: Fifo,
-    internal: Fifo,
     /// The round of streams whose next packet can be read from memory; each reads one packet in
     /// turn.
     first: u32,
@@ -54,17 +68,17 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    pub(crate) fn new(host: u32, rail: u32, within: bool) -> Adapter {
-        let fifo = Fifo::default();
+    /// The port of a rail, with the timing and the slot of these numbers.
+    pub(crate) fn new(host: u32, rail: u32, timing: u32, slot: u32, domain: u32) -> Adapter {
         Adapter {
             host,
             rail,
-            within,
-            down: fifo,
-            up: fifo,
-            link: fifo,
-            port: fifo,
-            internal: fifo,
+            within: false,
+            timing,
+            slot,
+            domain,
+            link: Fifo::default(),
+            port: Fifo::default(),
             first: NONE,
             last: NONE,
             reading: NONE,
@@ -74,6 +88,87 @@ impl Adapter {
 }
 
 impl MachineModel {
+    /// Builds the ports of all hosts, and then, in the same order, the places of their memory.
+    pub(super) fn build_adapters(&mut self) {
+        let (system, memory) = (self.system, self.memory);
+        // Equal rails have one timing.
+        let list: std::vec::Vec<Rail> = (0..self.rails).map(|rail| system.rail(rail)).collect();
+        let mut timings: std::vec::Vec<u32> = std::vec::Vec::new();
+        for (number, rail) in list.iter().enumerate() {
+            let alike = |other: &Rail| {
+                Rail {
+                    card: rail.card,
+                    ..*other
+                } == *rail
+            };
+            let known = list[..number].iter().position(alike);
+            timings.push(known.map_or(self.timings.len() as u32, |known| timings[known]));
+            if known.is_none() {
+                self.timings
+                    .push(Timing::new(memory, &system, number as u32));
+            }
+        }
+        let within = self.timings.len() as u32;
+        self.timings.push(Timing::within(memory, &system));
+        let mut places = std::vec::Vec::new();
+        for host in 0..system.nodes {
+            let first = self.slots.len() as u32;
+            let (mut cards, mut cards_of) = (std::vec::Vec::new(), std::vec::Vec::new());
+            let own = system.rails_of(host);
+            for rail in 0..self.rails {
+                // A host with fewer rails has places that nobody uses.
+                let number = own.get(rail as usize).map_or(0, |number| *number as usize);
+                let card = match rail < own.len() as u32 {
+                    true => list[number].card,
+                    false => NONE - rail,
+                };
+                let known = cards.iter().position(|known| *known == card);
+                let slot = first + known.unwrap_or(cards.len()) as u32;
+                if known.is_none() {
+                    cards.push(card);
+                    let half_duplex = list[number].bus().half_duplex;
+                    self.slots.push(Slot {
+                        half_duplex,
+                        ..Slot::default()
+                    });
+                }
+                let first = cards_of.iter().position(|known| *known == card);
+                let domain = first.map_or(rail, |first| first as u32);
+                cards_of.push(card);
+                places.push(Adapter::new(host, rail, timings[number], slot, domain));
+            }
+        }
+        self.adapters.extend(places);
+        for number in 0..self.adapters.len() {
+            let own = &self.adapters[number];
+            let slot = self.slots.len() as u32;
+            let place = Adapter {
+                within: true,
+                ..Adapter::new(own.host, own.rail, within, slot, own.domain)
+            };
+            let half_duplex = system.bus().half_duplex;
+            self.slots.push(Slot {
+                half_duplex,
+                ..Slot::default()
+            });
+            self.adapters.push(place);
+        }
+    }
+
+    /// The protection domain of a rank's rail.
+    pub(super) fn domain(&self, rank: u32, rail: u32) -> u32 {
+        let adapter = self.adapter(self.ranks[rank as usize].host, rail);
+        self.adapters[adapter as usize].domain
+    }
+
+    /// The number of an adapter's card among those of its host.
+    pub(super) fn card(&self, adapter: u32) -> usize {
+        let own = &self.adapters[adapter as usize];
+        // The first rail has the first card.
+        let first = &self.adapters[self.adapter(own.host, 0) as usize];
+        (own.slot - first.slot) as usize
+    }
+
     pub(super) fn adapter(&self, host: u32, rail: u32) -> u32 {
         host * self.rails + rail
     }
@@ -85,25 +180,26 @@ impl MachineModel {
 
     /// The bus to memory.
     pub(super) fn up(&mut self, adapter: u32) -> &mut Fifo {
-        let adapter = &mut self.adapters[adapter as usize];
-        if self.half_duplex {
-            &mut adapter.down
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        if slot.half_duplex {
+            &mut slot.down
         } else {
-            &mut adapter.up
+            &mut slot.up
         }
     }
 
     /// The bus from memory.
     pub(super) fn down(&mut self, adapter: u32) -> &mut Fifo {
-        &mut self.adapters[adapter as usize].down
+        &mut self.slots[self.adapters[adapter as usize].slot as usize].down
     }
 
     /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both
     /// are done.
     #[inline]
     fn pass_through(&mut self, adapter: u32, at: Time, piece: &Piece, doing: Doing) -> Time {
-        let own = &mut self.adapters[adapter as usize];
-        let buffer = own.internal.take(at, piece.internal);
+        let own = &self.adapters[adapter as usize];
+        let slot = &mut self.slots[own.slot as usize];
+        let buffer = slot.internal.take(at, piece.internal);
         let host = &mut self.hosts[own.host as usize];
         host.moved += piece.memory;
         let moved = host.memory.take(at, piece.memory);
@@ -147,11 +243,12 @@ impl MachineModel {
             return gone + latency;
         }
         // Cut-through: the first bit arrives before the last has left; but the last link carries
-        // one packet at a time.
+        // one packet at a time, at its own rate.
+        let last = self.timing(to).wire(doing.bytes.into());
         let there = self.adapters[to as usize]
             .port
-            .take(gone - time + latency, time);
-        self.note_rail(to, HcaPart::LinkIn, there, time, doing);
+            .take(gone - time + latency, last);
+        self.note_rail(to, HcaPart::LinkIn, there, last, doing);
         there.max(gone + latency)
     }
 
@@ -224,8 +321,7 @@ impl MachineModel {
         let asked = self.up(adapter).take(at, piece.ask);
         let ask = Activity::Ask.packet(0, message, packet);
         self.note_rail(adapter, HcaPart::BusUp, asked, piece.ask, ask);
-        let own = &mut self.adapters[adapter as usize];
-        let bus = own.down.take(at, piece.read);
+        let bus = self.down(adapter).take(at, piece.read);
         self.note_rail(adapter, HcaPart::BusDown, bus, piece.read, doing);
         bus.max(self.pass_through(adapter, at, &piece, doing))
     }

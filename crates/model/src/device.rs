@@ -22,22 +22,30 @@ pub struct ModelDevice {
 
 impl ModelDevice {
     pub(super) fn new(turn: Rc<Turn<MachineModel>>, rail: u32) -> ModelDevice {
-        let attributes = turn.with(|net, _| Attributes {
-            name: format!("modelled rail {rail}"),
-            mtu: net.mtu as usize,
-            inline: net.system.hca.inline.0 as usize,
-            longest: LONGEST,
-            placement: net.faults.placement(),
-            immediates: !net.faults.no_immediates,
-            datagrams: true,
-            answered: true,
-            by_processor: false,
-            link_layer: LinkLayer::InfiniBand,
-            subnet: 0,
-            bandwidth: 3_000_000_000,
-            latency_ns: 1000,
-            card: rail as usize,
-            domain: rail as usize,
+        let attributes = turn.with(|net, _| {
+            let host = net.ranks[turn.rank() as usize].host;
+            let adapter = net.adapter(host, rail);
+            let (card, domain) = (net.card(adapter), net.adapters[adapter as usize].domain);
+            let timing = net.timing(adapter);
+            let (bandwidth, latency, own) =
+                (timing.bandwidth, timing.latency, *timing.costs.rail());
+            Attributes {
+                name: format!("modelled rail {rail}"),
+                mtu: own.hca.mtu.0 as usize,
+                inline: own.hca.inline.0 as usize,
+                longest: LONGEST,
+                placement: net.faults.placement(),
+                immediates: !net.faults.no_immediates,
+                datagrams: true,
+                answered: true,
+                by_processor: false,
+                link_layer: LinkLayer::InfiniBand,
+                subnet: own.subnet.into(),
+                bandwidth,
+                latency_ns: latency.div_ceil(1000),
+                card,
+                domain: domain as usize,
+            }
         });
         ModelDevice {
             turn,
@@ -63,8 +71,8 @@ impl Device for ModelDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        let place = (self.turn.rank(), self.rail);
-        let (region, time) = self.ordered(|net, _, _| {
+        let (region, time) = self.ordered(|net, rank, _| {
+            let place = (rank, net.domain(rank, self.rail));
             let region = net
                 .regions
                 .register(place, address as u64, len as u64, access)?;
@@ -77,8 +85,8 @@ impl Device for ModelDevice {
     }
 
     fn deregister(&mut self, region: Region) -> Result<()> {
-        let place = (self.turn.rank(), self.rail);
-        self.ordered(|net, _, _| {
+        self.ordered(|net, rank, _| {
+            let place = (rank, net.domain(rank, self.rail));
             let len = net.regions.deregister(place, region.lkey)?;
             net.unpin(place, len);
             Ok(())

@@ -23,7 +23,8 @@ const ATOMIC: u64 = 28;
 impl MachineModel {
     /// Handles the arrival of the processor's store.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        if self.system.hca.one_by_one && !self.is_within(q) {
+        let adapter = self.qps[q as usize].adapter;
+        if self.timing(adapter).one_by_one {
             let qp = &mut self.qps[q as usize];
             if qp.occupied {
                 qp.in_memory += 1;
@@ -36,10 +37,10 @@ impl MachineModel {
 
     /// Takes up a request, which the processor has pushed or which the HCA fetches.
     fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        if self.system.hca.blueflame || self.is_within(q) {
+        let adapter = self.qps[q as usize].adapter;
+        if self.timing(adapter).blueflame {
             return self.fetched(q, clock);
         }
-        let adapter = self.qps[q as usize].adapter;
         let latency = self.timing(adapter).read_latency;
         clock.at(clock.now() + latency, Event::Fetch { qp: q, inlined });
     }
@@ -92,7 +93,7 @@ impl MachineModel {
         }
         let message = &mut self.messages[number];
         let is_fetched = message.is_fetched();
-        let most_reads = self.system.hca.reads;
+        let most_reads = self.timings[self.adapters[qp.adapter as usize].timing as usize].reads;
         if message.kind.is_answered() && qp.reads >= most_reads || is_fetched && qp.ahead >= AHEAD {
             // The event that ends the obstacle schedules this again.
             return;
@@ -127,7 +128,7 @@ impl MachineModel {
     /// Reads the payload. False: a local key does not allow it.
     pub(super) fn capture(&mut self, q: u32, number: u32) -> bool {
         let qp = &self.qps[q as usize];
-        let place = (qp.rank, self.adapters[qp.adapter as usize].rail);
+        let place = (qp.rank, self.adapters[qp.adapter as usize].domain);
         let message = &mut self.messages[number];
         for at in 0..message.slices.len() {
             let slice = message.slices[at];
@@ -188,7 +189,6 @@ impl MachineModel {
     /// The length of the packet that a stream reads next.
     pub(super) fn next_packet(&mut self, stream: u32) -> Option<u32> {
         let qp = &self.qps[stream as usize / 2];
-        let mtu = self.mtu;
         if qp.state != State::Rts {
             return None;
         }
@@ -200,7 +200,7 @@ impl MachineModel {
         }
         let message = &self.messages[qp.to_send];
         let can = message.ready && message.is_fetched() && message.status == Status::Success;
-        can.then(|| message.piece(message.sent, mtu).1)
+        can.then(|| message.piece(message.sent).1)
     }
 
     /// Handles a packet of the first request that has been read. True if it has another packet to
@@ -216,15 +216,15 @@ impl MachineModel {
 
     /// Puts the next packet of the first message on the link.
     fn send_packet(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let (mtu, now) = (self.mtu, clock.now());
+        let now = clock.now();
         let qp = &mut self.qps[q as usize];
         let (adapter, transport) = (qp.adapter, qp.transport);
         qp.progress = now;
         let message = &mut self.messages[number];
-        let (packet, packets) = (message.sent, message.packets(mtu));
+        let (packet, packets) = (message.sent, message.packets());
         message.sent += 1;
         let (first, last) = (packet == 0, packet + 1 == packets);
-        let len = u64::from(message.piece(packet, mtu).1).next_multiple_of(4);
+        let len = u64::from(message.piece(packet).1).next_multiple_of(4);
         let immediate = match message.immediate {
             Some(_) if last => IMMEDIATE,
             _ => 0,
@@ -290,7 +290,8 @@ impl MachineModel {
             qp.in_memory -= 1;
             let message = &self.messages[qp.to_begin];
             let inlined = if message.inline { message.len } else { 0 };
-            match self.system.hca.blueflame {
+            let adapter = qp.adapter;
+            match self.timing(adapter).blueflame {
                 // An event starts it, because its payload may be in another rank's process.
                 true => clock.at(clock.now(), Event::Fetched { qp: q }),
                 false => self.take_up(q, inlined, clock),

@@ -44,7 +44,7 @@ use sim::memory::{Vec, WorldMemory};
 use sim::{Clock, Model};
 
 use crate::config::{Compute, MachineConfig};
-use adapter::{Adapter, Host};
+use adapter::{Adapter, Host, Slot};
 use completions::CompletionQueue;
 use event::{Event, Refusal};
 use message::Messages;
@@ -70,14 +70,14 @@ pub struct MachineModel {
     memory: WorldMemory,
     system: System,
     faults: Faults,
+    /// The greatest number of rails of a host.
     rails: u32,
-    mtu: u32,
-    /// Both directions share the bus.
-    half_duplex: bool,
-    /// Timings of the first rail, of the other rails, and of messages within a host.
+    /// Timings of the rails in the system's list, and of messages within a host.
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
+    /// The slots of all adapters.
+    slots: Vec<Slot>,
     /// Adapters by host and rail; then, in the same order, those for messages within a host.
     adapters: Vec<Adapter>,
     ranks: Vec<Rank>,
@@ -114,12 +114,11 @@ impl MachineModel {
             memory,
             system: *system,
             faults,
-            rails: system.rails,
-            mtu: system.hca.mtu.0 as u32,
-            half_duplex: system.bus().half_duplex,
+            rails: system.rails.count(),
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
+            slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),
             regions: Regions::new(memory),
@@ -130,16 +129,8 @@ impl MachineModel {
             record: record::Record::new(memory),
             traffic: Traffic::default(),
         };
-        net.timings
-            .extend([0, 1].map(|rail| Timing::new(memory, system, rail)));
-        net.timings.push(Timing::within(memory, system));
         net.hosts.extend((0..system.nodes).map(|_| Host::default()));
-        for within in [false, true] {
-            let places =
-                (0..system.nodes).flat_map(|host| (0..system.rails).map(move |rail| (host, rail)));
-            net.adapters
-                .extend(places.map(|(host, rail)| Adapter::new(host, rail, within)));
-        }
+        net.build_adapters();
         for &host in placement {
             assert!(
                 host < system.nodes,
@@ -174,11 +165,12 @@ impl MachineModel {
     }
 
     fn timing(&mut self, adapter: u32) -> &mut Timing {
-        let adapter = &self.adapters[adapter as usize];
-        match adapter.within {
-            true => &mut self.timings[2],
-            false => &mut self.timings[usize::from(adapter.rail > 0)],
-        }
+        &mut self.timings[self.adapters[adapter as usize].timing as usize]
+    }
+
+    /// The timing of messages within a host.
+    fn timing_within(&self) -> &Timing {
+        &self.timings[self.timings.len() - 1]
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) struct Message {
     pub address: u64,
     pub rkey: u32,
     pub len: u32,
+    /// The largest payload of its packets.
+    pub mtu: u32,
     pub operands: [u64; 2],
     /// The number of packets that have left.
     pub sent: u32,
@@ -116,11 +118,16 @@ impl Message {
     }
 
     /// The number of packets of the request.
-    pub(crate) fn packets(&self, mtu: u32) -> u32 {
+    pub(crate) fn packets(&self) -> u32 {
         match self.kind.is_answered() {
             true => 1,
-            false => self.len.div_ceil(mtu).max(1),
+            false => self.len.div_ceil(self.mtu).max(1),
         }
+    }
+
+    /// The number of packets of the response.
+    pub(crate) fn response_packets(&self) -> u32 {
+        self.len.div_ceil(self.mtu).max(1)
     }
 
     /// Appends bytes of a rank's memory to the payload.
@@ -140,9 +147,9 @@ impl Message {
     }
 
     /// The offset and length of a packet's payload.
-    pub(crate) fn piece(&self, packet: u32, mtu: u32) -> (u32, u32) {
-        let from = packet * mtu;
-        (from, (self.len - from).min(mtu))
+    pub(crate) fn piece(&self, packet: u32) -> (u32, u32) {
+        let from = packet * self.mtu;
+        (from, (self.len - from).min(self.mtu))
     }
 }
 
@@ -195,6 +202,7 @@ impl Messages {
             address: 0,
             rkey: 0,
             len: 0,
+            mtu: 0,
             operands: [0; 2],
             sent: 0,
             answers_sent: 0,

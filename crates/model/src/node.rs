@@ -57,7 +57,7 @@ impl ModelNode {
     /// The place of the rank that has this turn.
     pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
-        let rails = turn.with(|net, _| net.rails);
+        let rails = turn.with(|net, _| net.rails_of(turn.rank()));
         let rails = (0..rails)
             .map(|rail| ModelDevice::new(turn.clone(), rail))
             .collect();

@@ -12,10 +12,10 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::MachineModel;
 
-/// The registrations of one size by one rank with one device; sorted by device and size.
+/// The registrations of one size by one rank in one protection domain; sorted by domain and size.
 #[derive(Clone, Copy)]
 struct CachedSize {
-    rail: u32,
+    domain: u32,
     pages: u64,
     /// The number in use, and its maximum so far.
     used: u32,
@@ -29,17 +29,17 @@ impl Pinned {
         Pinned(Vec::new_in(memory))
     }
 
-    fn find(&self, rail: u32, pages: u64) -> Result<usize, usize> {
-        let place = |kept: &CachedSize| (kept.rail, kept.pages);
-        self.0.binary_search_by_key(&(rail, pages), place)
+    fn find(&self, domain: u32, pages: u64) -> Result<usize, usize> {
+        let place = |kept: &CachedSize| (kept.domain, kept.pages);
+        self.0.binary_search_by_key(&(domain, pages), place)
     }
 
     /// Takes one registration into use. True if it is a new one, which costs time.
-    pub(crate) fn take(&mut self, rail: u32, pages: u64) -> bool {
-        let at = self.find(rail, pages).unwrap_or_else(|at| {
+    pub(crate) fn take(&mut self, domain: u32, pages: u64) -> bool {
+        let at = self.find(domain, pages).unwrap_or_else(|at| {
             let (used, most) = (0, 0);
             let none = CachedSize {
-                rail,
+                domain,
                 pages,
                 used,
                 most,
@@ -54,8 +54,8 @@ impl Pinned {
         more
     }
 
-    pub(crate) fn give_back(&mut self, rail: u32, pages: u64) {
-        if let Ok(at) = self.find(rail, pages) {
+    pub(crate) fn give_back(&mut self, domain: u32, pages: u64) {
+        if let Ok(at) = self.find(domain, pages) {
             self.0[at].used -= 1;
         }
     }
@@ -63,17 +63,17 @@ impl Pinned {
 
 impl MachineModel {
     /// Registers memory of this length; returns the time of the rank's processor.
-    pub(super) fn pin(&mut self, (rank, rail): (u32, u32), len: u64) -> Time {
+    pub(super) fn pin(&mut self, (rank, domain): (u32, u32), len: u64) -> Time {
         let costs = &self.timings[0].costs;
         let (pages, time) = (costs.pages(Bytes(len)), costs.register(Bytes(len)));
-        match self.ranks[rank as usize].pinned.take(rail, pages) {
+        match self.ranks[rank as usize].pinned.take(domain, pages) {
             true => self.cpu(rank, time.picos()),
             false => 0,
         }
     }
 
-    pub(super) fn unpin(&mut self, (rank, rail): (u32, u32), len: u64) {
+    pub(super) fn unpin(&mut self, (rank, domain): (u32, u32), len: u64) {
         let pages = self.timings[0].costs.pages(Bytes(len));
-        self.ranks[rank as usize].pinned.give_back(rail, pages);
+        self.ranks[rank as usize].pinned.give_back(domain, pages);
     }
 }

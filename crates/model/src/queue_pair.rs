@@ -6,6 +6,7 @@ use super::receives::Queue;
 use super::{Clocked, IntraHost, MachineModel, NONE};
 use device::check;
 use device::{Address, Ending, Error, Qp, QpWanted, Result, State, Transport};
+use fabric::Rail;
 
 /// The most work requests of a queue.
 pub(super) const DEPTH: usize = 1 << 15;
@@ -31,6 +32,8 @@ pub(super) struct QueuePair {
     pub receives: u32,
     pub shared: bool,
     pub inline: u32,
+    /// The largest payload of its packets: the smaller of both ports'.
+    pub mtu: u32,
     pub sends: u32,
     pub peer: u32,
     /// The latency to the peer and through the peer's chip.
@@ -99,8 +102,8 @@ pub(super) struct QueuePair {
 
 impl MachineModel {
     /// Checks the limits of a queue pair to create.
-    fn check_limits(&self, wanted: &QpWanted) -> Result<()> {
-        let limit = self.system.hca.inline.0;
+    fn check_limits(&self, rail: &Rail, wanted: &QpWanted) -> Result<()> {
+        let limit = rail.hca.inline.0;
         if wanted.inline as u64 > limit {
             return Err(Error::Invalid(format!(
                 "{} bytes inline; this HCA takes at most {limit}",
@@ -118,7 +121,10 @@ impl MachineModel {
     }
 
     pub(super) fn create_qp(&mut self, rank: u32, rail: u32, wanted: &QpWanted) -> Result<Qp> {
-        self.check_limits(wanted)?;
+        let host = self.ranks[rank as usize].host;
+        let adapter = self.adapter(host, rail);
+        let own = *self.timing(adapter).costs.rail();
+        self.check_limits(&own, wanted)?;
         check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
         for cq in [wanted.send_cq, wanted.receive_cq] {
             self.own_cq(rank, rail, cq)?;
@@ -132,14 +138,13 @@ impl MachineModel {
                 shared: false,
             }),
         };
-        let host = self.ranks[rank as usize].host;
         let stream = Stream {
             joined: false,
             next: NONE,
         };
         self.qps.push(QueuePair {
             rank,
-            adapter: self.adapter(host, rail),
+            adapter,
             alive: true,
             transport: wanted.transport,
             state: State::Reset,
@@ -148,6 +153,7 @@ impl MachineModel {
             receives,
             shared: wanted.srq.is_some(),
             inline: wanted.inline as u32,
+            mtu: own.hca.mtu.0 as u32,
             sends: wanted.sends as u32,
             peer: NONE,
             latency: 0,
@@ -228,27 +234,41 @@ impl MachineModel {
         check::connect(qp.transport, qp.state, peer)
             .map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))?;
         // As on a real port, the peer's existence is not checked; packets to nobody are lost.
-        let number = peer.and_then(|peer| self.number(peer)).unwrap_or(NONE);
+        let number = peer.and_then(|peer| self.reach(q, peer)).unwrap_or(NONE);
         if number != NONE && self.stays_within(q, number) {
             let own = &self.adapters[self.qps[q as usize].adapter as usize];
             self.qps[q as usize].adapter = self.within(own.host, own.rail);
         }
-        let latency = match number {
-            NONE => 0,
-            number => self.latency(q, number),
-        };
+        let (mut latency, mut mtu) = (0, self.port_mtu(q));
+        if number != NONE {
+            latency = self.latency(q, number);
+            mtu = mtu.min(self.port_mtu(number));
+        }
         let qp = &mut self.qps[q as usize];
-        qp.peer = number;
+        (qp.peer, qp.mtu) = (number, mtu);
         qp.latency = latency;
         qp.life += 1;
         qp.state = State::Rts;
         Ok(())
     }
 
-    /// The number of the queue pair at an address.
-    pub(super) fn number(&self, address: Address) -> Option<u32> {
+    /// The number of the queue pair at an address, if packets of queue pair `q` reach its port.
+    pub(super) fn reach(&self, q: u32, address: Address) -> Option<u32> {
         self.qps.get(address.qp as usize)?;
-        (self.address(address.qp) == address).then_some(address.qp)
+        let subnet = |q: u32| {
+            let adapter = &self.adapters[self.qps[q as usize].adapter as usize];
+            let own = self.adapter(adapter.host, adapter.rail);
+            let timing = self.adapters[own as usize].timing;
+            self.timings[timing as usize].costs.rail().subnet
+        };
+        let reached = subnet(q) == subnet(address.qp);
+        (reached && self.address(address.qp) == address).then_some(address.qp)
+    }
+
+    /// The largest payload of a packet of a queue pair's port.
+    fn port_mtu(&mut self, q: u32) -> u32 {
+        let adapter = self.qps[q as usize].adapter;
+        self.timing(adapter).mtu
     }
 
     /// True if two queue pairs reach each other through their host's memory.
@@ -270,7 +290,7 @@ impl MachineModel {
             self.qps[to as usize].adapter,
         );
         if self.adapters[from as usize].within {
-            return self.timings[2].costs.handover().picos();
+            return self.timing_within().costs.handover().picos();
         }
         let receive = self.timing(to).receive;
         if from == to {
@@ -281,10 +301,17 @@ impl MachineModel {
             self.adapters[from as usize].host,
             self.adapters[to as usize].host,
         );
-        // Two HCAs of one host are connected by the switch above them, if there is one.
-        let least = u32::from(self.system.switch.ports > 0);
-        let hops = self.system.hops(here, there).max(least);
-        self.system.flight(hops).picos() + receive
+        // Two HCAs of one host are connected by the switch above them, if there is one. The cables
+        // at both ends may differ.
+        let flights = [from, to].map(|adapter| {
+            let rail = self.timings[self.adapters[adapter as usize].timing as usize]
+                .costs
+                .rail();
+            let least = u32::from(rail.switch.ports > 0);
+            let hops = self.system.hops_on(rail, here, there).max(least);
+            rail.flight(hops).picos()
+        });
+        (flights[0] + flights[1]) / 2 + receive
     }
 
     pub(super) fn modify(&mut self, q: u32, to: Ending, clock: &mut Clocked) -> Result<()> {

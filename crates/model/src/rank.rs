@@ -81,6 +81,11 @@ impl Rank {
 }
 
 impl MachineModel {
+    /// The number of rails of a rank's host.
+    pub(super) fn rails_of(&self, rank: u32) -> u32 {
+        self.system.rails_of(self.ranks[rank as usize].host).len() as u32
+    }
+
     /// Adds an entry that becomes visible to a rank.
     #[inline]
     pub(super) fn announce(

@@ -63,7 +63,10 @@ impl MachineModel {
         let (q, kind, first_time) = (message.to, message.kind, !message.executed);
         let to = &self.qps[q as usize];
         if to.alive && to.state == State::Rts {
-            let (rank, place) = (to.rank, (to.rank, self.adapters[to.adapter as usize].rail));
+            let (rank, place) = (
+                to.rank,
+                (to.rank, self.adapters[to.adapter as usize].domain),
+            );
             let (address, len, rkey) = (message.address, message.len, message.rkey);
             let right = match kind {
                 RequestKind::Read => AccessKind::RemoteRead,
@@ -147,7 +150,7 @@ impl MachineModel {
             return None;
         }
         let message = &self.messages[number];
-        Some(message.piece(message.answers_sent, self.mtu).1)
+        Some(message.piece(message.answers_sent).1)
     }
 
     /// Handles a packet of the first response that has been read. True if it has another packet to
@@ -163,12 +166,11 @@ impl MachineModel {
 
     /// Puts the next packet of the first response on the link.
     fn send_answer(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let mtu = self.mtu;
         let message = &mut self.messages[number];
         let packet = message.answers_sent;
         message.answers_sent += 1;
-        let (len, from, latency) = (message.piece(packet, mtu).1, message.from, message.latency);
-        let (first, last) = (packet == 0, packet + 1 >= message.len.div_ceil(mtu).max(1));
+        let (len, from, latency) = (message.piece(packet).1, message.from, message.latency);
+        let (first, last) = (packet == 0, packet + 1 >= message.response_packets());
         let header = if first || last { PLAIN + AETH } else { PLAIN };
         let bytes = u64::from(len).next_multiple_of(4) + header;
         let (here, there) = (
@@ -225,17 +227,17 @@ impl MachineModel {
 
     /// Handles a response's packet that arrives at the requester.
     pub(super) fn answered(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
-        let (now, mtu) = (clock.now(), self.mtu);
+        let now = clock.now();
         let message = &mut self.messages[number];
         let q = message.from;
         if message.listed && !message.done && packet == message.answers {
             message.answers += 1;
-            let (from, len) = message.piece(packet, mtu);
-            let last = packet + 1 >= message.len.div_ceil(mtu).max(1);
+            let (from, len) = message.piece(packet);
+            let last = packet + 1 >= message.response_packets();
             let qp = &self.qps[q as usize];
             let (adapter, place) = (
                 qp.adapter,
-                (qp.rank, self.adapters[qp.adapter as usize].rail),
+                (qp.rank, self.adapters[qp.adapter as usize].domain),
             );
             let slices = &self.messages[number].slices;
             let allowed = slices.iter().all(|slice| {

@@ -382,7 +382,7 @@ impl MachineModel {
             let own = &self.adapters[adapter as usize];
             let (host, rail) = (own.host, own.rail);
             let part = match part {
-                HcaPart::BusUp if self.half_duplex => HcaPart::BusDown,
+                HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
                 other => other,
             };
             self.note(host, Track::Rail(rail, part), end - time, end, doing);

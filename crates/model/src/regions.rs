@@ -1,4 +1,4 @@
-//! Registered memory. A key consists of the number of a region and the number of its earlier uses,
+//! Registered memory, of one protection domain of a rank. A key consists of the number of a region and the number of its earlier uses,
 //! so that a key outlives its region as a wrong key.
 
 use sim::memory::{Vec, WorldMemory};
@@ -14,7 +14,7 @@ pub(super) struct Regions {
 #[derive(Clone, Copy)]
 struct Entry {
     rank: u32,
-    rail: u32,
+    domain: u32,
     address: u64,
     len: u64,
     access: Access,
@@ -42,7 +42,7 @@ impl Regions {
 
     pub(crate) fn register(
         &mut self,
-        (rank, rail): (u32, u32),
+        (rank, domain): (u32, u32),
         address: u64,
         len: u64,
         access: Access,
@@ -53,7 +53,7 @@ impl Regions {
         let key = number << 8 | used & 0xff;
         let entry = Entry {
             rank,
-            rail,
+            domain,
             address,
             len,
             access,
@@ -73,10 +73,12 @@ impl Regions {
     }
 
     /// Deregisters a region; returns its length.
-    pub(crate) fn deregister(&mut self, (rank, rail): (u32, u32), key: u32) -> Result<u64> {
+    pub(crate) fn deregister(&mut self, (rank, domain): (u32, u32), key: u32) -> Result<u64> {
         match self.all.get_mut(key as usize >> 8) {
             Some(entry)
-                if entry.alive && entry.key == key && (entry.rank, entry.rail) == (rank, rail) =>
+                if entry.alive
+                    && entry.key == key
+                    && (entry.rank, entry.domain) == (rank, domain) =>
             {
                 entry.alive = false;
                 self.free.push(key >> 8);
@@ -104,7 +106,7 @@ impl Regions {
     #[inline]
     pub(crate) fn allow(
         &self,
-        (rank, rail): (u32, u32),
+        (rank, domain): (u32, u32),
         key: u32,
         address: u64,
         len: u64,
@@ -129,7 +131,7 @@ impl Regions {
                 .is_some_and(|end| end <= entry.address + entry.len);
         entry.alive
             && entry.key == key
-            && (entry.rank, entry.rail) == (rank, rail)
+            && (entry.rank, entry.domain) == (rank, domain)
             && inside
             && right
     }

@@ -26,7 +26,7 @@ impl MachineModel {
         let len = self.check(q, work)?;
         let (mut to, mut latency) = (self.qps[q as usize].peer, self.qps[q as usize].latency);
         if let Some(address) = work.to {
-            (to, latency) = match self.number(address) {
+            (to, latency) = match self.reach(q, address) {
                 Some(number) => (number, self.latency(q, number)),
                 None => (NONE, 0),
             };
@@ -46,7 +46,7 @@ impl MachineModel {
         self.record.posted += 1;
         message.number = self.record.posted;
         message.immediate = None;
-        message.len = len;
+        (message.len, message.mtu) = (len, qp.mtu);
         (message.sent, message.answers_sent, message.answers) = (0, 0, 0);
         (message.served, message.executed) = (false, false);
         message.set_operation(&work.operation);
@@ -98,7 +98,7 @@ impl MachineModel {
             transport: qp.transport,
             state: qp.state,
             inline: qp.inline.into(),
-            mtu: self.mtu.into(),
+            mtu: qp.mtu.into(),
             longest: LONGEST,
             immediates: !self.faults.no_immediates,
         };
@@ -266,7 +266,7 @@ impl MachineModel {
         if at == NONE || !self.messages[at].begun {
             return;
         }
-        let packets = self.messages[at].packets(self.mtu);
+        let packets = self.messages[at].packets();
         let from = match self.messages[at].sequence == sequence {
             true => packet.min(packets - 1),
             false => 0,

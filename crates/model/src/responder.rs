@@ -33,7 +33,7 @@ impl MachineModel {
         let message = &self.messages[number];
         let (from, life, sequence) = (message.from, message.life, message.sequence);
         let kind = message.kind;
-        let last = packet + 1 == message.packets(self.mtu);
+        let last = packet + 1 == message.packets();
         let transport = self.qps[from as usize].transport;
         let to = &mut self.qps[message.to as usize];
         let connected = to.transport == Transport::Ud || to.peer == from;
@@ -98,7 +98,7 @@ impl MachineModel {
 
     /// Places a packet, and ends the message if it is the last.
     fn take_packet(&mut self, number: u32, packet: u32, clock: &mut Clocked) {
-        let (now, mtu) = (clock.now(), self.mtu);
+        let now = clock.now();
         let message = &self.messages[number];
         let (q, kind) = (message.to, message.kind);
         if packet == 0 && !self.open(number, clock) {
@@ -110,8 +110,8 @@ impl MachineModel {
             return self.ask_memory(number, clock);
         }
         let message = &self.messages[number];
-        let last = packet + 1 == message.packets(mtu);
-        let (from, len) = message.piece(packet, mtu);
+        let last = packet + 1 == message.packets();
+        let (from, len) = message.piece(packet);
         let into = match kind {
             RequestKind::Write => Destination::Region {
                 address: message.address,
@@ -161,7 +161,7 @@ impl MachineModel {
         let message = &self.messages[number];
         let q = message.to;
         let to = &self.qps[q as usize];
-        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let place = (to.rank, self.adapters[to.adapter as usize].domain);
         let to_do = match message.kind {
             RequestKind::Write => Some(AccessKind::RemoteWrite),
             RequestKind::Read => Some(AccessKind::RemoteRead),
@@ -203,7 +203,7 @@ impl MachineModel {
     fn fits(&mut self, number: u32, receive: u32, clock: &mut Clocked) -> bool {
         let q = self.messages[number].to;
         let to = &self.qps[q as usize];
-        let place = (to.rank, self.adapters[to.adapter as usize].rail);
+        let place = (to.rank, self.adapters[to.adapter as usize].domain);
         let need = u64::from(self.messages[number].len);
         let slices = &self.receives.get(receive).slices;
         let room: u64 = slices.iter().map(|slice| u64::from(slice.len)).sum();

@@ -1,6 +1,8 @@
 //! The costs of one rail's steps, in tables: one row for each length up to a packet's.
 
-use fabric::{Bytes, Costs, System, packet};
+use fabric::explain::{explain, total};
+use fabric::limits::{limits, one_way};
+use fabric::{Bytes, Costs, Operation, System, packet};
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
@@ -11,12 +13,34 @@ const HEADERS: u64 = 128;
 /// another queue pair. Assumed, as no data sheet gives it: eight packets of 4 KiB.
 const BUFFER: u64 = 32 << 10;
 
+/// The write whose time is a rail's latency.
+const SHORT_WRITE: Bytes = Bytes(8);
+/// The write of which a stream has a rail's bandwidth.
+const LONG_WRITE: Bytes = Bytes(1 << 20);
+
+/// The payload rate of long writes on a rail, in bytes per second: that of its narrowest resource.
+fn bandwidth(costs: &Costs) -> u64 {
+    let limits = limits(costs, LONG_WRITE);
+    one_way(&limits).map_or(0, |least| least.one_way.bits_per_sec() / 8)
+}
+
 pub(super) struct Timing {
     pub costs: Costs,
     /// The processor's steps: a post, a poll, a change of rail.
     pub post: Time,
     pub poll: Time,
     pub rail_switch: Time,
+    /// Properties of the HCA: whether it processes the requests of a queue pair one by one, whether
+    /// the processor writes requests into it, and its outstanding reads of one queue pair.
+    pub one_by_one: bool,
+    pub blueflame: bool,
+    pub reads: u32,
+    /// The largest payload of a packet of the port.
+    pub mtu: u32,
+    /// The payload that link, slot and chip carry in one direction, in bytes per second.
+    pub bandwidth: u64,
+    /// The time of a short write between the hosts that are furthest apart.
+    pub latency: Time,
     /// The time that each work request occupies its queue pair.
     pub engine: Time,
     /// The latencies of the chip.
@@ -48,14 +72,27 @@ pub(super) struct Piece {
 }
 
 impl Timing {
+    /// The timing of a rail of the system's list.
     pub(crate) fn new(memory: WorldMemory, system: &System, rail: u32) -> Timing {
         let costs = Costs::of(system, rail);
-        let mtu = costs.mtu().0;
+        let (mtu, hca) = (costs.mtu().0, costs.rail().hca);
+        // A datagram may come from a port with longer packets.
+        let rails = (0..system.rails.count()).map(|rail| system.rail(rail).hca.mtu.0);
+        let longest = rails.max().unwrap_or(mtu) + HEADERS;
         let mut pieces = Vec::new_in(memory);
-        pieces.resize((mtu + HEADERS) as usize, Piece::default());
+        pieces.resize(longest as usize, Piece::default());
         let mut wire = Vec::new_in(memory);
-        wire.resize((mtu + HEADERS) as usize, 0);
+        wire.resize(longest as usize, 0);
         Timing {
+            one_by_one: hca.one_by_one,
+            blueflame: hca.blueflame,
+            reads: hca.reads,
+            mtu: mtu as u32,
+            bandwidth: bandwidth(&costs),
+            latency: {
+                let hops = system.hops_on(costs.rail(), 0, system.nodes - 1);
+                total(&explain(&costs, SHORT_WRITE, Operation::Write, hops)).picos()
+            },
             costs,
             post: costs.post().picos(),
             poll: costs.poll().picos(),
@@ -82,6 +119,7 @@ impl Timing {
             ..Piece::default()
         });
         timing.wire.fill(0);
+        (timing.one_by_one, timing.blueflame) = (false, true);
         for time in [
             &mut timing.engine,
             &mut timing.send,

@@ -110,7 +110,9 @@ fn modelled(
         ));
     }
     let steps = machines.iter().map(|(_, machine)| {
-        let mtu = plan.mtu.unwrap_or(machine.system.hca.mtu.0 as usize);
+        let mtu = plan
+            .mtu
+            .unwrap_or(machine.system.rail(0).hca.mtu.0 as usize);
         plan.sizes(mtu).map_or(0, |sizes| sizes.len())
     });
     let console = Rc::new(RefCell::new(Console::new(steps.sum())));

@@ -4,9 +4,11 @@
 //! A file holds tables `[KIND.NAME]`. With `from`, a table inherits from another part of its kind
 //! and gives only the differences. A value is written with its unit, and as `{ value = …, source =
 //! "…" }` if its source is not that of the whole table. A part within a part is a name or a table
-//! `{ from = "NAME", … }`; without `from` such a table changes the inherited part. A source begins
+//! `{ from = "NAME", … }`; without `from` such a table changes the inherited part. A list of
+//! parts is an array of such tables; one that inherits replaces the whole list. A source begins
 //! with its standing: one of [`STANDINGS`].
 
+mod lists;
 mod problem;
 mod read;
 mod resolve;
@@ -15,6 +17,7 @@ pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::rails::{OwnRails, Rail};
 use crate::system::System;
 use read::WrittenPart;
 
@@ -52,9 +55,13 @@ pub const KINDS: [(&str, &[Key]); 8] = [
     (Software::KIND, Software::KEYS),
 ];
 
+/// The kinds of parts that exist only in lists of a system, without names.
+const LISTED: [(&str, &[Key]); 2] = [(Rail::KIND, Rail::KEYS), (OwnRails::KIND, OwnRails::KEYS)];
+
 fn keys(kind: &str) -> &'static [Key] {
     KINDS
         .iter()
+        .chain(&LISTED)
         .find(|(name, _)| *name == kind)
         .map_or(&[], |(_, keys)| keys)
 }
@@ -162,6 +169,8 @@ impl Catalogue {
     }
 
     fn part_at(&self, at: usize) -> Result<Sheet, Problem> {
-        resolve::sheet(self, &self.parts[at], &mut Vec::new())
+        let mut sheet = resolve::sheet(self, &self.parts[at], &mut Vec::new())?;
+        lists::complete(self, &mut sheet)?;
+        Ok(sheet)
     }
 }

@@ -12,7 +12,7 @@ use crate::components::{Key, KeyType};
 use crate::quantity::Raw;
 
 /// A part as a file writes it, before inheritance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WrittenPart {
     pub kind: &'static str,
     pub name: String,
@@ -30,18 +30,19 @@ impl WrittenPart {
 }
 
 /// One key of a table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WrittenKey {
     pub key: &'static Key,
     pub location: Location,
     pub what: GivenValue,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum GivenValue {
     Value { raw: Raw, source: Option<String> },
     Name(String),
     Table(WrittenPart),
+    List(Vec<WrittenPart>),
 }
 
 /// Appends the parts of `text` and returns its errors.
@@ -151,6 +152,9 @@ impl Reader<'_> {
                         let what = match key.holds {
                             KeyType::Value { .. } => self.value(&path, value),
                             KeyType::Part { kind, .. } => self.inner(kind, &path, value),
+                            KeyType::List { kind, number, .. } => {
+                                self.list(kind, number, &path, value)
+                            }
                         };
                         part.entries.extend(what.map(|what| WrittenKey {
                             key,
@@ -242,6 +246,50 @@ impl Reader<'_> {
         }
     }
 
+    /// A list of tables, or the number that stands for one.
+    fn list(
+        &mut self,
+        kind: &'static str,
+        number: Option<&str>,
+        path: &str,
+        value: &Spanned<DeValue>,
+    ) -> Option<GivenValue> {
+        let location = self.location(value.span());
+        let DeValue::Array(items) = value.get_ref() else {
+            if number.is_some() && !is_table_without_value(value) {
+                return self.value(path, value);
+            }
+            let or = number.map_or(String::new(), |number| format!("{number}, or "));
+            self.wrong(
+                &location,
+                format!(
+                    "{path}: must be {or}a list of tables, one for each {kind}: [{{ … }}, {{ … }}]"
+                ),
+            );
+            return None;
+        };
+        let mut parts = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let (location, path) = (self.location(item.span()), format!("{path}.{at}"));
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong(
+                    &location,
+                    format!(
+                        "{path}: must be a table with keys of a {kind}, such as {{ {} = … }}",
+                        keys(kind)[0].name
+                    ),
+                );
+                continue;
+            };
+            let part = self.part(kind, &path, location, table);
+            if let Some((_, location)) = &part.from {
+                self.wrong(location, format!("{path}.from: a {kind} has no name to start from; its keys come from the system"));
+            }
+            parts.push(part);
+        }
+        Some(GivenValue::List(parts))
+    }
+
     fn raw(&self, value: &Spanned<DeValue>) -> Raw {
         let written = || self.text.get(value.span()).unwrap_or_default().to_owned();
         match value.get_ref() {
@@ -252,4 +300,9 @@ impl Reader<'_> {
             _ => Raw::Other(written()),
         }
     }
+}
+
+fn is_table_without_value(value: &Spanned<DeValue>) -> bool {
+    let table = value.get_ref().as_table();
+    table.is_some_and(|table| !table.iter().any(|(word, _)| word.get_ref() == "value"))
 }

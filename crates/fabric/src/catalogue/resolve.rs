@@ -4,7 +4,7 @@ use super::problem::{Location, Problem, instead};
 use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
 use crate::components::{
-    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartSource, Software, Switch,
+    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Software, Switch,
 };
 use crate::quantity::{Quantity, Raw};
 use crate::system::System;
@@ -22,6 +22,18 @@ pub struct Sheet {
     pub location: Location,
     /// Its values, in the order of the kind's table.
     pub fields: Vec<Field>,
+    /// The lists that it defines or inherits, before they are resolved into fields.
+    pub(super) lists: Vec<PendingList>,
+}
+
+/// A list as a file writes it. Its parts inherit from the part that contains the list, so they are
+/// resolved once that has all its values.
+#[derive(Clone, Debug)]
+pub(super) struct PendingList {
+    pub key: &'static Key,
+    pub location: Location,
+    pub source: Option<String>,
+    pub parts: Vec<WrittenPart>,
 }
 
 /// One value of a part, or one part within it.
@@ -44,6 +56,8 @@ pub enum FieldValue {
     Value(Raw),
     /// A part within the part.
     Part(Sheet),
+    /// Several parts within the part.
+    List(Vec<Sheet>),
 }
 
 impl Sheet {
@@ -76,7 +90,14 @@ impl Sheet {
         }
     }
 
-    fn field(&self, key: &str) -> Option<&Field> {
+    /// Puts the fields into the order of the kind's table.
+    pub(super) fn sort(&mut self) {
+        let keys = keys(self.kind);
+        let place = |field: &Field| keys.iter().position(|key| key.name == field.key.name);
+        self.fields.sort_by_key(place);
+    }
+
+    pub(super) fn field(&self, key: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.key.name == key)
     }
 
@@ -97,6 +118,10 @@ fn valid(key: &Key) -> String {
     match key.holds {
         KeyType::Value { valid } => valid.to_owned(),
         KeyType::Part { kind, .. } => format!("the name of a {kind}"),
+        KeyType::List { kind, number, .. } => match number {
+            Some(number) => format!("{number}, or a list of tables, one for each {kind}"),
+            None => format!("a list of tables, one for each {kind}"),
+        },
     }
 }
 
@@ -121,8 +146,33 @@ impl PartSource for &Sheet {
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Problem> {
         match &self.needed(key)?.value {
             FieldValue::Part(sheet) => sheet.build(),
-            FieldValue::Value(_) => unreachable!("{key} holds a part"),
+            _ => unreachable!("{key} holds a part"),
         }
+    }
+
+    fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Problem> {
+        if let (None, Some(absent)) = (self.field(key), L::absent()) {
+            return Ok(absent);
+        }
+        let field = self.needed(key)?;
+        let (list, given) = match &field.value {
+            FieldValue::List(sheets) => {
+                let parts: Result<Vec<L::Item>, Problem> =
+                    sheets.iter().map(Sheet::build).collect();
+                (L::of_parts(&parts?), format!("{} of them", sheets.len()))
+            }
+            FieldValue::Value(raw) => (u32::read(raw).and_then(L::of_number), raw.to_string()),
+            FieldValue::Part(_) => unreachable!("{key} holds a list"),
+        };
+        list.ok_or_else(|| {
+            let what = format!(
+                "{}.{key}: {given} is not valid; valid is {}, with at most {} entries",
+                self.path,
+                valid(field.key),
+                L::MOST
+            );
+            Problem::at(&field.location, what)
+        })
     }
 }
 
@@ -138,10 +188,11 @@ pub(super) fn sheet(
         path: format!("{}.{}", part.kind, part.name),
         location: part.location.clone(),
         fields: Vec::new(),
+        lists: Vec::new(),
     };
     if let Some((name, location)) = &part.from {
         let base = named(catalogue, part.kind, name, location, above)?;
-        sheet.fields = base.fields;
+        (sheet.fields, sheet.lists) = (base.fields, base.lists);
         if sheet.name.is_empty() {
             sheet.name.clone_from(name);
         }
@@ -151,7 +202,7 @@ pub(super) fn sheet(
 }
 
 /// Replaces fields of `sheet` by those that `part` defines. `source` is that of values without one.
-fn overlay(
+pub(super) fn overlay(
     catalogue: &Catalogue,
     sheet: &mut Sheet,
     part: &WrittenPart,
@@ -160,7 +211,19 @@ fn overlay(
 ) -> Result<(), Problem> {
     for given in &part.entries {
         let mut own = source;
+        let same = |key: &'static Key| key.name == given.key.name;
+        sheet.lists.retain(|list| !same(list.key));
         let value = match &given.what {
+            GivenValue::List(parts) => {
+                sheet.fields.retain(|field| !same(field.key));
+                sheet.lists.push(PendingList {
+                    key: given.key,
+                    location: given.location.clone(),
+                    source: own.map(str::to_owned),
+                    parts: parts.clone(),
+                });
+                continue;
+            }
             GivenValue::Value { raw, source } => {
                 own = source.as_deref().or(own);
                 FieldValue::Value(raw.clone())
@@ -191,6 +254,7 @@ fn overlay(
                         path: String::new(),
                         location: inner.location.clone(),
                         fields: Vec::new(),
+                        lists: Vec::new(),
                     },
                 };
                 base.path = format!("{}.{}", sheet.path, given.key.name);
@@ -214,12 +278,7 @@ fn overlay(
             None => sheet.fields.push(field),
         }
     }
-    let order = |field: &Field| {
-        keys(sheet.kind)
-            .iter()
-            .position(|key| key.name == field.key.name)
-    };
-    sheet.fields.sort_by_key(order);
+    sheet.sort();
     Ok(())
 }
 

@@ -27,6 +27,7 @@ fn every_value_has_a_source_that_says_what_stands_behind_it() {
             match &field.value {
                 FieldValue::Value(_) => *values += 1,
                 FieldValue::Part(part) => look(part, values),
+                FieldValue::List(parts) => parts.iter().for_each(|part| look(part, values)),
             }
         }
     }

@@ -145,7 +145,10 @@ width = { value = 12, source = \"published: here\" }
     by_hand.nodes = 100;
     assert_eq!(mine, by_hand);
     let other = catalogue.system("other").unwrap();
-    assert_eq!((other.rails, other.nodes, other.hca.width), (2, 100, 12));
+    assert_eq!(
+        (other.rails.count(), other.nodes, other.hca.width),
+        (2, 100, 12)
+    );
     assert_eq!(other.hca.mtu, base.hca.mtu);
     let card = catalogue.sheet("hca", "card").unwrap();
     let source = |key| {

@@ -75,7 +75,7 @@ enum Action {
         /// Number of switches between the hosts [default: between the hosts furthest apart]
         #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=5))]
         hops: Option<u32>,
-        /// The rail; all rails but 0 are attached to the other socket
+        /// The rail, counted from 0
         #[arg(long, default_value = "0", value_parser = |word: &str| whole_number::<u32>(word, ANY))]
         rail: u32,
         /// Print one JSON object
@@ -210,6 +210,12 @@ fn fill(rows: &mut Vec<[String; 3]>, above: &str, sheet: &Sheet) {
                 rows.push([key.clone(), part.name.clone(), source]);
                 fill(rows, &format!("{key}."), part);
             }
+            FieldValue::List(parts) => {
+                rows.push([key.clone(), format!("{} of them", parts.len()), source]);
+                for (number, part) in parts.iter().enumerate() {
+                    fill(rows, &format!("{key}.{number}."), part);
+                }
+            }
         }
     }
 }
@@ -225,6 +231,7 @@ fn object(sheet: &Sheet) -> Value {
                 "place": field.location.to_string(),
             }),
             FieldValue::Part(part) => object(part),
+            FieldValue::List(parts) => parts.iter().map(object).collect(),
         };
         fields.insert(field.key.name.to_owned(), value);
     }

@@ -110,7 +110,7 @@ pub fn run(
         seed,
     } = *machine;
     if let Some(mtu) = plan.mtu {
-        system.hca.mtu = Bytes(mtu as u64);
+        system = system.with_mtu(Bytes(mtu as u64));
     }
     let layout = coroutines::Plan {
         ranks: 2,

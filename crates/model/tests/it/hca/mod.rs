@@ -3,6 +3,7 @@
 
 mod faults;
 mod processes;
+mod rails;
 mod shares;
 mod times;
 mod verbs;

@@ -1,0 +1,322 @@
+//! The rails of a system: each one an HCA's port with its slot, cable and switches. Rails may differ
+//! from each other, and hosts may have different ones.
+
+use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
+use crate::quantity::{Quantity, Raw};
+use crate::units::{GbPerSec, Nanos};
+
+/// The most rails of a system.
+pub const MOST_RAILS: usize = 8;
+/// The most hosts with rails of their own.
+pub const MOST_OWN_HOSTS: usize = 8;
+
+part! {
+    /// A rail of a host: a port of an HCA, the slot of the HCA, and the network of the port.
+    Rail "rail" {
+        part hca: Hca, "The HCA.";
+        part slot: Bus, "The fastest bus of its slot.";
+        value lanes: u32, "Lanes of its slot.";
+        value socket: u32, "Number of the socket that its slot is attached to; ranks run on socket 0.";
+        value card: u32, "Number of its card; rails of one card are ports that share its slot, its chip and its protection domain.";
+        value subnet: u32, "Number of its subnet; only ports of one subnet reach each other.";
+        part cable: Cable, "The cables, all of equal length.";
+        part switch: Switch, "The switches.";
+        value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
+    }
+    check |rail| {
+        lanes(rail.lanes)?;
+        InvalidValue::unless(rail.slot.half_duplex == rail.hca.bus.half_duplex, "hca", || {
+            "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
+        })?;
+        let direct = rail.switch.ports == 0;
+        InvalidValue::unless(rail.hops.is_none_or(|hops| direct == (hops == 0)), "hops", || match direct {
+            true => "this system has no switch; name one, or leave hops out".into(),
+            false => "hosts on a switch are at least 1 hop apart; for hosts back to back set switch = \"none\"".into(),
+        })?;
+        InvalidValue::unless(rail.hops.is_none_or(|hops| hops <= 16), "hops", || "more than 16 hops are not possible".into())
+    }
+}
+
+impl Rail {
+    /// The link between HCA and switch: the slower of their two generations.
+    pub fn link(&self) -> &Link {
+        let (hca, switch) = (&self.hca.link, &self.switch.link);
+        match self.switch.ports > 0 && switch.data() < hca.data() {
+            true => switch,
+            false => hca,
+        }
+    }
+
+    /// The packet rate of the port in bits, headers included.
+    pub fn link_rate(&self) -> GbPerSec {
+        self.link().data() * self.hca.width
+    }
+
+    /// The bus between host and HCA: the slower of their two generations.
+    pub fn bus(&self) -> &Bus {
+        let (slot, hca) = (&self.slot, &self.hca.bus);
+        if slot.data() < hca.data() { slot } else { hca }
+    }
+
+    /// The number of lanes of the bus: the smaller of the slot's and the HCA's.
+    pub fn bus_lanes(&self) -> u32 {
+        self.lanes.min(self.hca.lanes)
+    }
+
+    /// The packet rate of the bus in bits, in each direction, headers included.
+    pub fn bus_rate(&self) -> GbPerSec {
+        self.bus().data() * self.bus_lanes()
+    }
+
+    /// Latency of one cable with its connectors.
+    pub fn cable_time(&self) -> Nanos {
+        self.cable.length.time(self.cable.metre) + self.cable.conversion
+    }
+
+    /// Latency of the first bit through cables and `hops` switches.
+    pub fn flight(&self, hops: u32) -> Nanos {
+        let cable = self.cable_time() + self.link().correction;
+        cable * u64::from(hops + 1) + self.switch.latency * u64::from(hops)
+    }
+
+    /// Refuses two ports of one card that do not have the same slot and chip.
+    fn check_card(&self, other: &Rail) -> Result<(), &'static str> {
+        let slot = |rail: &Rail| (rail.slot, rail.lanes, rail.socket);
+        let chip = |rail: &Rail| {
+            let hca = &rail.hca;
+            (hca.bus, hca.lanes, hca.read_engine, hca.internal)
+        };
+        match (slot(self) == slot(other), chip(self) == chip(other)) {
+            (false, _) => Err("slots (slot, lanes, socket)"),
+            (true, false) => Err("HCAs (bus, lanes, read_engine, internal)"),
+            (true, true) => Ok(()),
+        }
+    }
+}
+
+/// The rails of a system: a number of equal ones, or a list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+// A system is copied into the memory of a world, which holds no pointers: the list lies in place.
+#[allow(clippy::large_enum_variant)]
+pub enum Rails {
+    /// Rails with the system's HCA, cable and switches, each with a slot of its own; all but the
+    /// first are attached to the other socket.
+    Equal(u32),
+    /// One entry for each rail.
+    Listed(Parts<Rail, MOST_RAILS>),
+}
+
+impl Rails {
+    /// The number of rails.
+    pub fn count(&self) -> u32 {
+        match self {
+            Rails::Equal(number) => *number,
+            Rails::Listed(rails) => rails.as_slice().len() as u32,
+        }
+    }
+
+    /// Refuses lists whose rails do not fit together.
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
+        let count = self.count();
+        InvalidValue::unless((1..=MOST_RAILS as u32).contains(&count), "rails", || {
+            format!("{count} rails are not possible; valid are 1 to {MOST_RAILS}")
+        })?;
+        let Rails::Listed(rails) = self else {
+            return Ok(());
+        };
+        let rails = rails.as_slice();
+        for (number, rail) in rails.iter().enumerate() {
+            let first = rails.iter().position(|other| other.card == rail.card);
+            let first = first.unwrap_or(number);
+            if let Err(what) = rail.check_card(&rails[first]) {
+                let why = format!(
+                    "rails {first} and {number} are ports of card {}, but have different {what}; a card has one slot and one chip: \
+                     give both rails the same, or another card",
+                    rail.card
+                );
+                return Err(InvalidValue { key: "rails", why });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PartList for Rails {
+    type Item = Rail;
+    const MOST: usize = MOST_RAILS;
+    const NUMBER: Option<&'static str> = Some("a number of equal rails, 1 to 8");
+
+    fn absent() -> Option<Rails> {
+        None
+    }
+    fn of_number(number: u32) -> Option<Rails> {
+        Some(Rails::Equal(number))
+    }
+    fn of_parts(parts: &[Rail]) -> Option<Rails> {
+        Parts::of(parts).map(Rails::Listed)
+    }
+    fn parts(&self) -> Result<&[Rail], u32> {
+        match self {
+            Rails::Equal(number) => Err(*number),
+            Rails::Listed(rails) => Ok(rails.as_slice()),
+        }
+    }
+}
+
+part! {
+    /// A host whose rails differ from those of the others.
+    OwnRails "host's rails" {
+        value host: u32, "Number of the host, counted from 0.";
+        value rails: RailNumbers, "Its rails: numbers in the system's list of rails, in the order of the host's own numbering.";
+    }
+    check |_| Ok(())
+}
+
+/// The hosts whose rails differ from those of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OwnHosts(Parts<OwnRails, MOST_OWN_HOSTS>);
+
+impl OwnHosts {
+    /// The rails of a host, if they are its own.
+    pub fn rails_of(&self, host: u32) -> Option<RailNumbers> {
+        let mut hosts = self.0.as_slice().iter();
+        hosts.find(|own| own.host == host).map(|own| own.rails)
+    }
+
+    /// Refuses hosts and rails that the system does not have.
+    pub(crate) fn check(&self, nodes: u32, rails: u32) -> Result<(), InvalidValue> {
+        let hosts = self.0.as_slice();
+        for (at, own) in hosts.iter().enumerate() {
+            let host = own.host;
+            InvalidValue::unless(host < nodes, "hosts", || {
+                format!("there is no host {host}: the system has {nodes} hosts, counted from 0")
+            })?;
+            let twice = hosts[..at].iter().any(|other| other.host == host);
+            InvalidValue::unless(!twice, "hosts", || {
+                format!("host {host} has two lists of rails; keep one")
+            })?;
+            let wrong = own.rails.iter().find(|&rail| rail >= rails);
+            if let Some(rail) = wrong {
+                let why = format!(
+                    "host {host} has rail {rail} in its list, but the system has {rails} rails, counted from 0"
+                );
+                return Err(InvalidValue { key: "hosts", why });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PartList for OwnHosts {
+    type Item = OwnRails;
+    const MOST: usize = MOST_OWN_HOSTS;
+    const NUMBER: Option<&'static str> = None;
+
+    fn absent() -> Option<OwnHosts> {
+        Some(OwnHosts::default())
+    }
+    fn of_number(_: u32) -> Option<OwnHosts> {
+        None
+    }
+    fn of_parts(parts: &[OwnRails]) -> Option<OwnHosts> {
+        Parts::of(parts).map(OwnHosts)
+    }
+    fn parts(&self) -> Result<&[OwnRails], u32> {
+        Ok(self.0.as_slice())
+    }
+}
+
+/// Numbers of rails: at least one, each once, in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RailNumbers {
+    len: u8,
+    rails: [u8; MOST_RAILS],
+}
+
+impl RailNumbers {
+    /// These rails; `None` if there is none, one is named twice, or one cannot exist.
+    pub fn of(numbers: &[u32]) -> Option<RailNumbers> {
+        let mut rails = [0; MOST_RAILS];
+        for (at, &number) in numbers.iter().enumerate() {
+            let valid = number < MOST_RAILS as u32 && !numbers[..at].contains(&number);
+            *rails.get_mut(at).filter(|_| valid)? = number as u8;
+        }
+        let len = numbers.len() as u8;
+        (len > 0).then_some(RailNumbers { len, rails })
+    }
+
+    /// The numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let own = &self.rails[..usize::from(self.len)];
+        own.iter().map(|&rail| u32::from(rail))
+    }
+}
+
+impl Quantity for RailNumbers {
+    const VALID: &'static str = "the number of its rails, which are then the first of the system, or a list of their numbers, such as [0, 2]";
+
+    fn read(raw: &Raw) -> Option<RailNumbers> {
+        let numbers: Vec<u32> = match raw {
+            Raw::Integer(count) => (0..u32::try_from(*count).ok()?.min(99)).collect(),
+            Raw::Other(text) => {
+                let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
+                let words = inner.strip_suffix(',').unwrap_or(inner).split(',');
+                let numbers: Result<_, _> = words.map(|word| word.trim().parse()).collect();
+                numbers.ok()?
+            }
+            _ => return None,
+        };
+        RailNumbers::of(&numbers)
+    }
+    fn show(&self) -> String {
+        let numbers: Vec<String> = self.iter().map(|rail| rail.to_string()).collect();
+        format!("[{}]", numbers.join(", "))
+    }
+    /// Four bits for each number, after those of the length.
+    fn to_word(&self) -> u64 {
+        let word = |word, (at, rail): (usize, u32)| word | u64::from(rail) << (4 * (at + 1));
+        self.iter().enumerate().fold(u64::from(self.len), word)
+    }
+    fn from_word(word: u64) -> Option<RailNumbers> {
+        let len = (word & 15) as usize;
+        let numbers: Vec<u32> = (1..=len).map(|at| (word >> (4 * at) & 15) as u32).collect();
+        RailNumbers::of(&numbers).filter(|numbers| numbers.to_word() == word)
+    }
+}
+
+/// At most `N` components, in place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts<P: Copy, const N: usize> {
+    len: usize,
+    // Places behind the last component repeat the first, so that equal lists are equal bytes.
+    parts: Option<[P; N]>,
+}
+
+impl<P: Copy, const N: usize> Default for Parts<P, N> {
+    fn default() -> Parts<P, N> {
+        Parts {
+            len: 0,
+            parts: None,
+        }
+    }
+}
+
+impl<P: Part + Copy, const N: usize> Parts<P, N> {
+    /// These components; `None` if they are too many.
+    pub fn of(parts: &[P]) -> Option<Parts<P, N>> {
+        let Some(&first) = parts.first() else {
+            return Some(Parts::default());
+        };
+        let mut all = [first; N];
+        all.get_mut(..parts.len())?.copy_from_slice(parts);
+        Some(Parts {
+            len: parts.len(),
+            parts: Some(all),
+        })
+    }
+
+    /// The components.
+    pub fn as_slice(&self) -> &[P] {
+        self.parts.as_ref().map_or(&[], |all| &all[..self.len])
+    }
+}
