@@ -45,6 +45,7 @@ mod link;
 mod messages;
 mod outbound;
 mod packet_write;
+pub mod pairing;
 mod pool;
 mod probe;
 mod put;
