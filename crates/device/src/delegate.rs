@@ -2,7 +2,7 @@
 
 /// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
 /// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
-/// `rail`. It implements `rails` and `wait` itself.
+/// `rail`. It implements `rails` and `wait` itself, and with `without rail` also `rail`.
 #[macro_export]
 macro_rules! delegate_to_node {
     () => {
@@ -11,6 +11,9 @@ macro_rules! delegate_to_node {
             self
         }
 
+        $crate::delegate_to_node!(without rail);
+    };
+    (without rail) => {
         fn now(&mut self) -> u64 {
             self.node().now()
         }

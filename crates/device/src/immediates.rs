@@ -1,12 +1,12 @@
 //! Immediates for devices without them, such as those of iWARP: a node whose devices keep all
-//! promises of the trait.
+//! promises of the trait. Devices with immediates are passed through.
 //!
 //! Every message gets a *heading* of eight bytes in front, which holds its kind and its immediate.
 //! Every receive gets memory for a heading. A write with immediate becomes a write and, behind it
 //! on the same queue pair, a message that consists of a heading only: a message completes at the
 //! receiver only after all earlier writes are visible (RFC 5040, 5.5; IBA 9.5 requires the same
 //! order). Both ends must use headings, and both do: a device without immediates only ever meets
-//! its like.
+//! its like, on a rail of its own.
 //!
 //! Invariants:
 //! - the caller sees one request where the device has two: one number, one completion, one place in
@@ -34,7 +34,8 @@ const WRITTEN: u64 = 3 << 62;
 const KIND: u64 = 3 << 62;
 const LONGEST: u64 = (1 << 30) - 1;
 
-/// Gives immediates to all devices of a node. A node whose devices have them is returned unchanged.
+/// Gives immediates to the devices of a node that have none. A node whose devices all have them is
+/// returned unchanged.
 pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
     let mut node = node;
     let rails: Vec<Attributes> = (0..node.rails())
@@ -53,9 +54,10 @@ pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
 struct Immediates {
     /// Dropped first, which ends the devices' use of the headings.
     node: RefCell<Box<dyn Node>>,
-    /// The rail of the current device.
+    /// The rail of the current device, which has no immediates.
     rail: usize,
-    rails: Vec<Rail>,
+    /// None: the device has immediates.
+    rails: Vec<Option<Box<Rail>>>,
 }
 
 /// The state of one device.
@@ -206,8 +208,9 @@ impl Pair {
 }
 
 impl Rail {
-    fn of(attributes: Attributes) -> Rail {
-        Rail {
+    /// The state of a device without immediates.
+    fn of(attributes: Attributes) -> Option<Box<Rail>> {
+        let rail = || Rail {
             attributes: Attributes {
                 mtu: attributes.mtu.saturating_sub(HEADING),
                 inline: attributes.inline.saturating_sub(HEADING),
@@ -216,13 +219,14 @@ impl Rail {
                     .saturating_sub(HEADING as u64)
                     .min(LONGEST),
                 immediates: true,
-                ..attributes
+                ..attributes.clone()
             },
             pairs: Vec::new(),
             places: HashMap::new(),
             shared: Vec::new(),
             shared_places: HashMap::new(),
-        }
+        };
+        (!attributes.immediates).then(|| Box::new(rail()))
     }
 
     fn place(&self, qp: Qp) -> Result<usize> {
@@ -303,7 +307,10 @@ impl Immediates {
     /// The current device and its state.
     fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
         let device = self.node.get_mut().rail(self.rail);
-        (device, &mut self.rails[self.rail])
+        match &mut self.rails[self.rail] {
+            Some(rail) => (device, rail),
+            None => unreachable!("the current device has no immediates"),
+        }
     }
 
     fn device(&mut self) -> &mut dyn Device {
@@ -330,7 +337,10 @@ fn pieces(heading: Slice, behind: &[Slice]) -> Result<([Slice; PIECES], usize)> 
 
 impl Device for Immediates {
     fn attributes(&self) -> &Attributes {
-        &self.rails[self.rail].attributes
+        match &self.rails[self.rail] {
+            Some(rail) => &rail.attributes,
+            None => unreachable!("the current device has no immediates"),
+        }
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
@@ -414,7 +424,7 @@ impl Device for Immediates {
     }
 
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
-        self.both().0.is_drained(qp)
+        self.device().is_drained(qp)
     }
 
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
@@ -538,9 +548,17 @@ impl Node for Immediates {
         self.rails.len()
     }
 
+    fn rail(&mut self, rail: usize) -> &mut dyn Device {
+        if self.rails[rail].is_none() {
+            return self.node.get_mut().rail(rail);
+        }
+        self.rail = rail;
+        self
+    }
+
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.node().wait(nanos)
     }
 
-    crate::delegate_to_node!();
+    crate::delegate_to_node!(without rail);
 }

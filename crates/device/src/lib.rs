@@ -158,12 +158,13 @@ pub trait Device {
     fn state(&self, qp: Qp) -> Result<State>;
 
     /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests
-    /// are forgotten).
+    /// are forgotten). Completions from before a reset are not reported after it, except those of a
+    /// shared queue's receives.
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
 
     /// A queue pair in the state ERROR consumes no further receive of its shared receive queue: the
-    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The completions
-    /// of the receives that it has consumed are in the completion queue.
+    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The
+    /// completions of the receives that it has consumed are in the completion queue.
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         let _ = qp;
         Ok(true)

@@ -30,6 +30,9 @@ pub struct Attributes {
     pub answered: bool,
     /// The device is software that runs on this host's processors: a spinning rank slows it down.
     pub by_processor: bool,
+    /// A queue pair can go back to RESET and be connected again. If not, destroy it and create
+    /// another.
+    pub resets: bool,
     /// The technology of the port's link.
     pub link_layer: LinkLayer,
     /// The network of the port. Ports with the same link layer and the same subnet reach each

@@ -39,6 +39,7 @@ impl ModelDevice {
                 datagrams: true,
                 answered: true,
                 by_processor: false,
+                resets: true,
                 link_layer: LinkLayer::InfiniBand,
                 subnet: own.subnet.into(),
                 bandwidth,

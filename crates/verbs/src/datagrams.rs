@@ -74,14 +74,6 @@ impl Datagrams {
         datagram
     }
 
-    /// Starts, or restarts, the queue pair, which keeps its number. Datagrams in flight are lost.
-    fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
-        device.modify(self.qp, Ending::Reset)?;
-        device.connect(self.qp, None)?;
-        self.free = (RECEIVES..RECEIVES + SENDS).collect();
-        (0..RECEIVES).try_for_each(|place| self.post_receive(device, place))
-    }
-
     fn slice(&self, place: usize, len: usize) -> Slice {
         Slice {
             address: self.region.address + (place * DATAGRAM) as u64,
@@ -161,6 +153,13 @@ impl Carrier for Datagrams {
         };
         // SAFETY: memory of this object, unused until the completion.
         unsafe { device.post(self.qp, &work) }
+    }
+
+    fn revive(&mut self, device: &mut dyn Device) -> Result<()> {
+        device.modify(self.qp, Ending::Reset)?;
+        device.connect(self.qp, None)?;
+        self.free = (RECEIVES..RECEIVES + SENDS).collect();
+        (0..RECEIVES).try_for_each(|place| self.post_receive(device, place))
     }
 
     fn is_settled(&self) -> bool {

@@ -6,19 +6,22 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::connection::{self, PortPath};
+use super::gid::Gid;
 use super::library::check;
-use super::list::Listed;
-use super::memory;
-use super::port::{self, Context};
+use super::list::{self, Listed};
+use super::open_device::{DeviceEvent, NoRegion, OpenDevice};
+use super::port;
 use super::rdmacm::{Exchange, Line};
 use super::sys::*;
 use device::check;
 use device::wr_table::{QUEUES, Receives, Sends};
 use device::{
-    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, Qp, QpWanted,
-    ReceiveQueue, Region, Result, Slice, Srq, State, Transport, Work,
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, PortChange, Qp,
+    QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Transport, Work,
 };
 
 /// The most slices of a request. More would make every entry of a queue longer: with three slices
@@ -31,15 +34,23 @@ pub(super) const GRH: u32 = 40;
 const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
 /// The most reads and atomics of one queue pair in flight.
 const READS: c_int = 16;
+/// The longest wait for the report Last WQE Reached. A device that has not reported it by then
+/// never does: the driver of Soft-RoCE in Linux 6.1 does not, and has consumed the last receive
+/// when the queue pair's state has changed.
+const HARDWARE_DRAINS: Duration = Duration::from_millis(500);
+const SOFTWARE_DRAINS: Duration = Duration::from_millis(20);
 
 /// One port of an RDMA device of this host. A request names at most 8 slices of memory, a receive
 /// 3.
 pub struct VerbsDevice {
-    pub(super) context: Context,
+    pub(super) context: Arc<OpenDevice>,
     pub(super) path: PortPath,
     pub(super) attributes: Attributes,
     limits: ibv_device_attr,
-    pd: *mut ibv_pd,
+    /// The card that holds it, if that is known.
+    pub(super) card: Option<String>,
+    /// The network interface below, for RoCE and iWARP.
+    interface: Option<String>,
     /// The channel that reports events of armed completion queues.
     pub(super) channel: *mut ibv_comp_channel,
     pub(super) cqs: Vec<OwnCq>,
@@ -48,7 +59,10 @@ pub struct VerbsDevice {
     /// Handles by the numbers of queue pairs on the wire. Destroyed ones stay: completions of
     /// shared receives come late.
     pub(super) numbers: HashMap<u32, u32>,
-    regions: HashMap<u32, *mut ibv_mr>,
+    /// Events that have been handled and not reported.
+    pub(super) heard: Vec<DeviceEvent>,
+    /// Changes of the port that its node has not taken yet.
+    pub(super) changes: Vec<PortChange>,
     /// Address handles of the ports that datagrams were sent to.
     handles: HashMap<u128, *mut ibv_ah>,
     /// The connection manager, for iWARP.
@@ -85,80 +99,74 @@ pub(super) struct OwnQp {
     pub sends: Sends,
     /// None: receives come from a shared queue.
     pub receives: Option<Receives>,
+    /// The device has reported Last WQE Reached.
+    pub last_wqe: bool,
+    /// The time at which its owner first asked for that report.
+    asked: Option<Instant>,
 }
 
 impl VerbsDevice {
     /// Opens a port that [`list`](super::list()) has reported.
     pub fn open(listed: &Listed) -> Result<VerbsDevice> {
+        VerbsDevice::on(OpenDevice::open(&listed.name)?, listed)
+    }
+
+    /// Opens ports that [`list`](super::list()) has reported. Ports of one device share a
+    /// protection domain: a region that is registered with one is registered with all.
+    pub fn open_all(listed: &[Listed]) -> Result<Vec<VerbsDevice>> {
+        let mut open: HashMap<&str, Arc<OpenDevice>> = HashMap::new();
+        let mut devices = Vec::new();
+        for one in listed {
+            let device = match open.get(&*one.name) {
+                Some(device) => device.clone(),
+                None => OpenDevice::open(&one.name)?,
+            };
+            open.insert(&one.name, device.clone());
+            devices.push(VerbsDevice::on(device, one)?);
+        }
+        Ok(devices)
+    }
+
+    /// A port of an open device.
+    fn on(context: Arc<OpenDevice>, listed: &Listed) -> Result<VerbsDevice> {
         if let Some(why) = &listed.unusable {
             let name = listed.words();
             return Err(Error::System(format!("{name} cannot be used: {why}")));
         }
-        let mut there = Vec::new();
-        let mut found = None;
-        for (name, context) in port::open_all()? {
-            if name == listed.name {
-                found = Some(context?);
-            }
-            there.push(name);
-        }
-        let context = found.ok_or_else(|| port::not_there(&listed.name, &there))?;
         let limits = context.attributes()?;
         let port = context.port(listed.port)?;
-        let pd = context.alloc_pd()?;
-        // SAFETY: an open device.
-        let channel = unsafe { (context.library.create_comp_channel)(context.raw) };
-        let gid = listed.gid.as_ref();
-        let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
         let path = PortPath {
             port: listed.port,
-            ethernet,
-            gid_index: gid.map_or(0, |gid| gid.index as u8),
-            address: match (ethernet, gid) {
-                (true, Some(gid)) => gid.value,
-                _ => u128::from(port.lid),
-            },
+            ethernet: u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET,
+            gid_index: 0,
+            address: 0,
             mtu: port.active_mtu,
             asked: limits.max_qp_init_rd_atom.clamp(1, READS) as u8,
             answered: limits.max_qp_rd_atom.clamp(1, READS) as u8,
         };
-        let attributes = Attributes {
-            name: listed.words(),
-            mtu: listed.mtu,
-            inline: 0,
-            longest: u64::from(port.max_msg_sz),
-            placement: listed.placement,
-            immediates: !context.is_iwarp(),
-            datagrams: !context.is_iwarp(),
-            answered: !context.is_iwarp(),
-            by_processor: listed.surroundings.driver.is_none(),
-            link_layer: match ethernet {
-                true => LinkLayer::Ethernet,
-                false => LinkLayer::InfiniBand,
-            },
-            subnet: 0,
-            bandwidth: 1_000_000_000,
-            latency_ns: 1500,
-            card: 0,
-            domain: 0,
-        };
+        context.add_port(listed.port)?;
+        // SAFETY: an open device.
+        let channel = unsafe { (context.library.create_comp_channel)(context.raw) };
         // From here on, dropping the device releases everything.
         let mut device = VerbsDevice {
+            attributes: attributes(&context, listed, &port),
             path,
-            attributes,
             limits,
-            pd,
+            card: listed.card().map(String::from),
+            interface: listed.surroundings.interface.clone(),
             channel,
             cqs: Vec::new(),
             srqs: Vec::new(),
             qps: Vec::new(),
             numbers: HashMap::new(),
-            regions: HashMap::new(),
+            heard: Vec::new(),
+            changes: Vec::new(),
             handles: HashMap::new(),
             exchange: None,
             headers: None,
             context,
         };
+        device.set_address(port.lid, listed.gid.as_ref());
         device
             .context
             .made(channel, "creating a completion channel")?;
@@ -168,6 +176,42 @@ impl VerbsDevice {
         }
         device.attributes.inline = device.try_inline()?;
         Ok(device)
+    }
+
+    /// Sets the address that peers use.
+    fn set_address(&mut self, lid: u16, gid: Option<&Gid>) {
+        self.path.gid_index = gid.map_or(0, |gid| gid.index as u8);
+        self.path.address = match (self.path.ethernet, gid) {
+            (true, Some(gid)) => gid.value,
+            _ => u128::from(lid),
+        };
+    }
+
+    /// Follows a change of the port's addresses: queue pairs that are connected from now on use the
+    /// new ones.
+    pub(super) fn follow_addresses(&mut self) {
+        let Ok(now) = list::port_of(&self.context, self.path.port) else {
+            return;
+        };
+        let before = (self.path.gid_index, self.path.address);
+        if now.gid.is_some() || !self.path.ethernet {
+            self.set_address(now.lid, now.gid.as_ref());
+            self.attributes.subnet = now.subnet();
+        }
+        if before != (self.path.gid_index, self.path.address) {
+            for (_, handle) in self.handles.drain() {
+                // SAFETY: made by this device; the kernel keeps it for requests under way.
+                unsafe { (self.context.library.destroy_ah)(handle) };
+            }
+        }
+    }
+
+    /// True if the port carries nothing now.
+    #[cold]
+    pub(super) fn is_down(&self) -> bool {
+        let port = self.context.port(self.path.port);
+        let inactive = port.is_ok_and(|port| port.state != IBV_PORT_ACTIVE);
+        inactive || self.interface.as_deref().is_some_and(port::is_taken_down)
     }
 
     /// The largest of the sizes in `INLINE` that a queue pair accepts.
@@ -183,7 +227,7 @@ impl VerbsDevice {
             let mut wanted = self.qp_attributes(Transport::Rc, (1, 1), inline);
             (wanted.send_cq, wanted.recv_cq) = (cq, cq);
             // SAFETY: attributes that name a queue of this device.
-            let qp = unsafe { (library.create_qp)(self.pd, &mut wanted) };
+            let qp = unsafe { (library.create_qp)(self.context.pd(), &mut wanted) };
             if !qp.is_null() {
                 // SAFETY: just made.
                 unsafe { (library.destroy_qp)(qp) };
@@ -288,7 +332,7 @@ impl VerbsDevice {
         }
         let mut path = self.path.to(port);
         // SAFETY: an address vector for this port.
-        let handle = unsafe { (self.context.library.create_ah)(self.pd, &mut path) };
+        let handle = unsafe { (self.context.library.create_ah)(self.context.pd(), &mut path) };
         let handle = self.context.made(
             handle,
             "creating an address handle (is the peer's port reachable?)",
@@ -321,6 +365,33 @@ impl VerbsDevice {
     }
 }
 
+/// The attributes of a port, except its inline limit.
+fn attributes(context: &OpenDevice, listed: &Listed, port: &ibv_port_attr) -> Attributes {
+    let iwarp = context.is_iwarp();
+    Attributes {
+        name: listed.words(),
+        mtu: listed.mtu,
+        inline: 0,
+        longest: u64::from(port.max_msg_sz),
+        placement: listed.placement,
+        immediates: !iwarp,
+        datagrams: !iwarp,
+        answered: !iwarp,
+        by_processor: listed.surroundings.driver.is_none(),
+        resets: !iwarp,
+        link_layer: match u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET {
+            true => LinkLayer::Ethernet,
+            false => LinkLayer::InfiniBand,
+        },
+        subnet: listed.subnet(),
+        bandwidth: listed.bandwidth(),
+        latency_ns: listed.latency_ns(),
+        // The node numbers them.
+        card: 0,
+        domain: 0,
+    }
+}
+
 impl Device for VerbsDevice {
     fn attributes(&self) -> &Attributes {
         &self.attributes
@@ -337,16 +408,10 @@ impl Device for VerbsDevice {
             (access.remote_atomic, IBV_ACCESS_REMOTE_ATOMIC),
         ];
         let rights = rights.into_iter().filter(|(given, _)| *given);
-        let rights = rights.fold(0, |all, (_, right)| all | right) as c_int;
+        let rights = rights.fold(0, |all, (_, right)| all | right);
+        let name = &self.attributes.name;
         // SAFETY: the caller keeps the memory.
-        let mr = unsafe { (self.context.library.reg_mr)(self.pd, address.cast(), len, rights) };
-        if mr.is_null() {
-            let why = io::Error::last_os_error();
-            return Err(memory::refused(&self.attributes.name, len, why));
-        }
-        // SAFETY: just made.
-        let (lkey, rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
-        self.regions.insert(lkey, mr);
+        let (lkey, rkey) = unsafe { self.context.register(name, address, len, rights)? };
         Ok(Region {
             address: address as u64,
             len: len as u64,
@@ -356,12 +421,10 @@ impl Device for VerbsDevice {
     }
 
     fn deregister(&mut self, region: Region) -> Result<()> {
-        let Some(mr) = self.regions.remove(&region.lkey) else {
-            return self.invalid(format!("key {:#x} is of no region of it", region.lkey));
-        };
-        // SAFETY: registered here, and not deregistered before.
-        let answer = unsafe { (self.context.library.dereg_mr)(mr) };
-        check(&self.attributes.name, "deregistering memory", answer)
+        let done = self.context.deregister(&self.attributes.name, region.lkey);
+        done.unwrap_or_else(|NoRegion| {
+            self.invalid(format!("key {:#x} is of no region of it", region.lkey))
+        })
     }
 
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {
@@ -394,7 +457,7 @@ impl Device for VerbsDevice {
         wanted.attr.max_wr = depth.max(1) as u32;
         wanted.attr.max_sge = (RECEIVE_SLICES as u32).min(self.limits.max_srq_sge.max(1) as u32);
         // SAFETY: a protection domain of this device.
-        let raw = unsafe { (self.context.library.create_srq)(self.pd, &mut wanted) };
+        let raw = unsafe { (self.context.library.create_srq)(self.context.pd(), &mut wanted) };
         let raw = self.context.made(raw, "creating a shared receive queue")?;
         let receives = Receives::new(depth);
         self.srqs.push(OwnSrq { raw, receives });
@@ -432,7 +495,7 @@ impl Device for VerbsDevice {
             };
         }
         // SAFETY: attributes that name queues of this device.
-        let made = unsafe { (self.context.library.create_qp)(self.pd, &mut raw) };
+        let made = unsafe { (self.context.library.create_qp)(self.context.pd(), &mut raw) };
         let made = self.context.made(made, "creating a queue pair")?;
         let own = OwnQp {
             raw: made,
@@ -443,6 +506,8 @@ impl Device for VerbsDevice {
             line: None,
             sends: Sends::new(wanted.sends),
             receives: wanted.srq.is_none().then(|| Receives::new(wanted.receives)),
+            last_wqe: false,
+            asked: None,
         };
         let handle = self.qps.len() as u32;
         // SAFETY: just made.
@@ -538,6 +603,23 @@ impl Device for VerbsDevice {
         })
     }
 
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        if self.qp(qp)?.receives.is_some() {
+            return Ok(true);
+        }
+        if self.state(qp)? != State::Error {
+            return Ok(false);
+        }
+        self.hear_events();
+        let limit = match self.attributes.by_processor {
+            true => SOFTWARE_DRAINS,
+            false => HARDWARE_DRAINS,
+        };
+        let own = self.qp_mut(qp)?;
+        let asked = *own.asked.get_or_insert_with(Instant::now);
+        Ok(own.last_wqe || asked.elapsed() >= limit)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         let own = self.qp(qp)?;
         let (raw, transport) = (own.raw, own.transport);
@@ -548,15 +630,20 @@ impl Device for VerbsDevice {
                 self.qp_mut(qp)?.state = State::Error;
             }
             Ending::Reset if self.exchange.is_some() => {
-                return self.invalid("a queue pair of iWARP cannot be used again".into());
+                let why =
+                    "a queue pair of iWARP cannot be used again; destroy it and create another";
+                return self.invalid(why.into());
             }
             Ending::Reset => {
+                // Reports about the earlier life are not taken for those of the next.
+                self.hear_events();
                 let what = "taking a queue pair to RESET";
                 connection::end(&self.context, raw, IBV_QPS_RESET, what)?;
                 let own = self.qp_mut(qp)?;
                 own.state = State::Reset;
                 own.life = own.life.wrapping_add(1);
                 own.sends.clear();
+                (own.last_wqe, own.asked) = (false, None);
                 if let Some(receives) = &mut own.receives {
                     receives.clear();
                 }
@@ -585,7 +672,7 @@ impl Drop for VerbsDevice {
     fn drop(&mut self) {
         let library = self.context.library;
         // SAFETY: each was made by this device and is destroyed once: queue pairs before what they
-        // use, memory after them, then what held all of it.
+        // use. Memory outlives them, with the open device.
         unsafe {
             for qp in self.qps.drain(..).flatten() {
                 (library.destroy_qp)(qp.raw);
@@ -599,13 +686,13 @@ impl Drop for VerbsDevice {
             for cq in self.cqs.drain(..) {
                 (library.destroy_cq)(cq.raw);
             }
-            for (_, mr) in self.regions.drain() {
-                (library.dereg_mr)(mr);
-            }
             if !self.channel.is_null() {
                 (library.destroy_comp_channel)(self.channel);
             }
-            (library.dealloc_pd)(self.pd);
         }
+        if let Some((_, region)) = self.headers.take() {
+            let _ = self.context.deregister(&self.attributes.name, region.lkey);
+        }
+        self.context.remove_port(self.path.port);
     }
 }

@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr;
 
 use super::device::VerbsDevice;
 use super::library::refused;
+use super::open_device::{DeviceEvent, EventOf};
 use super::sys::*;
-use device::{Device, Result};
+use device::{Device, PortChange, Result};
 
 /// The most notes that are kept.
 const NOTES: usize = 64;
@@ -33,16 +33,14 @@ pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
 
 impl VerbsDevice {
     pub(super) fn make_events_nonblocking(&self) -> Result<()> {
-        let name = &self.attributes().name;
-        let fds = self.event_fds();
-        fds.into_iter().try_for_each(|fd| nonblocking(name, fd))
+        nonblocking(&self.attributes().name, self.event_fds()[0])
     }
 
     /// The descriptors that are readable when there are events: of completion queues, and of the
-    /// device.
+    /// device, which its ports share.
     pub(super) fn event_fds(&self) -> [RawFd; 2] {
-        // SAFETY: an open device and its channel.
-        unsafe { [(*self.channel).fd, (*self.context.raw).async_fd] }
+        // SAFETY: an open channel.
+        unsafe { [(*self.channel).fd, self.context.events_fd()] }
     }
 
     /// Arms all completion queues. True: some were not armed, so the owner must poll once more
@@ -86,56 +84,90 @@ impl VerbsDevice {
 
     /// Takes the events of the device, as sentences.
     pub(super) fn take_device_events(&mut self, notes: &mut VecDeque<String>) {
-        let library = self.context.library;
-        loop {
-            // SAFETY: a pointer that may be null, and a number.
-            let mut event: ibv_async_event = unsafe { zeroed() };
-            // SAFETY: an open device, which does not block, and a place for the answer.
-            if unsafe { (library.get_async_event)(self.context.raw, &mut event) } != 0 {
-                return;
-            }
-            if let Some(note) = self.words_of(&event) {
+        self.hear_events();
+        for event in std::mem::take(&mut self.heard) {
+            if let Some(note) = self.words_of(event) {
                 if notes.len() == NOTES {
                     notes.pop_front();
                 }
                 notes.push_back(note);
             }
-            if event.event_type == IBV_EVENT_CQ_ERR {
-                // SAFETY: the kind of event says which part of the union holds.
-                let cq = unsafe { event.element.cq };
-                let own = self.cqs.iter_mut().find(|own| own.raw == cq);
-                own.into_iter().for_each(|own| own.overrun = true);
-            }
-            // SAFETY: the event that has just been taken.
-            unsafe { (library.ack_async_event)(&mut event) };
         }
     }
 
+    /// Handles the events of the device, and keeps them for a report.
+    pub(super) fn hear_events(&mut self) {
+        for event in self.context.take_events(self.path.port) {
+            if self.heed(event) && self.heard.len() < NOTES {
+                self.heard.push(event);
+            }
+        }
+    }
+
+    /// Handles an event. False: it concerns another port.
+    fn heed(&mut self, event: DeviceEvent) -> bool {
+        match event.of {
+            EventOf::Port(port) if port != self.path.port => return false,
+            EventOf::Cq(cq) => {
+                let own = self.cqs.iter_mut().find(|own| own.raw.addr() == cq);
+                let Some(own) = own else { return false };
+                own.overrun = true;
+            }
+            EventOf::Qp(number) => {
+                let handle = self.numbers.get(&number).copied();
+                let own = handle.and_then(|handle| self.qps.get_mut(handle as usize)?.as_mut());
+                let Some(own) = own else { return false };
+                own.last_wqe |= event.kind == IBV_EVENT_QP_LAST_WQE_REACHED;
+            }
+            EventOf::Port(_) | EventOf::Device => {}
+        }
+        if let Some(change) = change(event.kind) {
+            if matches!(change, PortChange::Up | PortChange::Address) {
+                self.follow_addresses();
+            }
+            self.changes.push(change);
+        }
+        true
+    }
+
     /// A sentence for an event. None: the event needs no report.
-    fn words_of(&self, event: &ibv_async_event) -> Option<String> {
-        let name = &self.context.name;
-        // SAFETY: the kind of event says which part of the union holds.
-        let port = unsafe { event.element.port_num };
+    fn words_of(&self, event: DeviceEvent) -> Option<String> {
+        let (name, port) = (&self.context.name, self.path.port);
         // SAFETY: a static string of the library.
-        let words =
-            unsafe { CStr::from_ptr((self.context.library.event_type_str)(event.event_type)) };
+        let words = unsafe { CStr::from_ptr((self.context.library.event_type_str)(event.kind)) };
         let words = words.to_string_lossy();
-        match event.event_type {
-            IBV_EVENT_PORT_ERR => Some(format!(
+        match (event.kind, event.of) {
+            (IBV_EVENT_PORT_ERR, _) => Some(format!(
                 "{name} port {port} has gone down: cable, switch port?"
             )),
-            IBV_EVENT_PORT_ACTIVE => Some(format!("{name} port {port} has come up")),
-            IBV_EVENT_GID_CHANGE | IBV_EVENT_LID_CHANGE => Some(format!(
+            (IBV_EVENT_PORT_ACTIVE, _) => Some(format!("{name} port {port} has come up")),
+            (IBV_EVENT_GID_CHANGE | IBV_EVENT_LID_CHANGE, _) => Some(format!(
                 "{name} port {port} has another address now ({words}): peers that know the old one cannot reach it"
             )),
-            IBV_EVENT_CQ_ERR => Some(format!("{name}: a completion queue has overrun ({words})")),
-            IBV_EVENT_QP_FATAL | IBV_EVENT_QP_REQ_ERR | IBV_EVENT_QP_ACCESS_ERR => {
-                // SAFETY: these events concern a queue pair of this device.
-                let number = unsafe { (*event.element.qp).qp_num };
+            (IBV_EVENT_CQ_ERR, _) => {
+                Some(format!("{name}: a completion queue has overrun ({words})"))
+            }
+            (IBV_EVENT_QP_LAST_WQE_REACHED, _) => None,
+            (_, EventOf::Qp(number)) => {
                 Some(format!("{name}: queue pair {number} on the wire: {words}"))
             }
-            IBV_EVENT_DEVICE_FATAL => Some(format!("{name} has failed ({words})")),
+            (IBV_EVENT_DEVICE_FATAL, _) => Some(format!("{name} has failed ({words})")),
             _ => None,
         }
+    }
+}
+
+/// The change of the port that an event reports.
+fn change(kind: ibv_event_type) -> Option<PortChange> {
+    match kind {
+        IBV_EVENT_PORT_ERR => Some(PortChange::Down),
+        IBV_EVENT_PORT_ACTIVE => Some(PortChange::Up),
+        IBV_EVENT_LID_CHANGE
+        | IBV_EVENT_GID_CHANGE
+        | IBV_EVENT_PKEY_CHANGE
+        | IBV_EVENT_SM_CHANGE
+        | IBV_EVENT_CLIENT_REREGISTER => Some(PortChange::Address),
+        IBV_EVENT_DEVICE_FATAL => Some(PortChange::Fatal),
+        _ => None,
     }
 }

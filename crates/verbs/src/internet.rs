@@ -43,14 +43,53 @@ pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
         .iter()
         .find(|(_, address)| matches!(address, At::Hardware(bytes) if *bytes == hardware[..6]))?;
     all.iter().find_map(|(other, address)| match address {
-        At::Internet(ip) if other == name => Some((name.clone(), ip.to_ipv6_mapped().into())),
+        At::Internet { address, .. } if other == name && is_ipv4(*address) => {
+            Some((name.clone(), *address))
+        }
+        _ => None,
+    })
+}
+
+/// True for an IPv4 address, as a mapped address.
+pub(crate) fn is_ipv4(address: u128) -> bool {
+    Ipv6Addr::from(address).to_ipv4_mapped().is_some()
+}
+
+/// The length of the network prefix of an address of this host, of 128 bits. None: no interface
+/// shows the address.
+pub(crate) fn prefix_bits(wanted: u128) -> Option<u8> {
+    interfaces().into_iter().find_map(|(_, at)| match at {
+        At::Internet { address, bits } if address == wanted => Some(bits),
         _ => None,
     })
 }
 
 enum At {
     Hardware([u8; 6]),
-    Internet(Ipv4Addr),
+    /// An address, of IPv4 as a mapped address, and the length of its network prefix of 128 bits.
+    Internet {
+        address: u128,
+        bits: u8,
+    },
+}
+
+/// # Safety
+/// An address of either family, or another's, which is not read.
+unsafe fn internet_address(address: *const libc::sockaddr) -> Option<u128> {
+    // SAFETY: the family gives the layout.
+    unsafe {
+        match i32::from(address.as_ref()?.sa_family) {
+            libc::AF_INET => {
+                let raw = u32::from_be((*address.cast::<libc::sockaddr_in>()).sin_addr.s_addr);
+                Some(Ipv4Addr::from(raw).to_ipv6_mapped().into())
+            }
+            libc::AF_INET6 => {
+                let raw = (*address.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
+                Some(u128::from_be_bytes(raw))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The addresses of this host's network interfaces.
@@ -71,9 +110,21 @@ fn interfaces() -> Vec<(String, At)> {
                 continue;
             };
             let at = match i32::from(address.sa_family) {
-                libc::AF_INET => {
-                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in>();
-                    At::Internet(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
+                libc::AF_INET | libc::AF_INET6 => {
+                    let Some(address) = internet_address(entry.ifa_addr) else {
+                        continue;
+                    };
+                    let mask = internet_address(entry.ifa_netmask).unwrap_or(u128::MAX);
+                    // The upper bits of a mapped address are the same for all.
+                    let mask = if is_ipv4(address) {
+                        mask | !0 << 32
+                    } else {
+                        mask
+                    };
+                    At::Internet {
+                        address,
+                        bits: mask.count_ones() as u8,
+                    }
                 }
                 libc::AF_PACKET => {
                     let address = &*entry.ifa_addr.cast::<libc::sockaddr_ll>();

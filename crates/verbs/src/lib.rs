@@ -15,9 +15,11 @@
 //! - everything that was made on a device is destroyed before the device is closed, in the order
 //!   that libibverbs asks for (`device`).
 
+mod card;
 mod connection;
 mod datagrams;
 mod device;
+mod estimates;
 mod event_wait;
 mod events;
 mod gid;
@@ -28,6 +30,7 @@ mod memory;
 mod mtu;
 mod node;
 mod oob;
+mod open_device;
 mod placement;
 mod port;
 mod rdmacm;

@@ -58,6 +58,17 @@ impl Listed {
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
     }
 
+    /// True for a device in software.
+    fn is_software(&self) -> bool {
+        self.surroundings.driver.is_none()
+    }
+
+    /// True if both lie on one network interface.
+    fn lies_with(&self, other: &Listed) -> bool {
+        let interface = &self.surroundings.interface;
+        interface.is_some() && *interface == other.surroundings.interface
+    }
+
     fn is_named(&self, wanted: &str) -> bool {
         match wanted.split_once(':') {
             Some((name, port)) => self.name == name && port.parse() == Ok(self.port),
@@ -82,59 +93,66 @@ pub fn list() -> Result<Vec<Listed>> {
 
 fn ports(context: &Context) -> Result<Vec<Listed>> {
     let attributes = context.attributes()?;
-    // SAFETY: the firmware's version ends with a zero.
-    let firmware = unsafe { std::ffi::CStr::from_ptr(attributes.fw_ver.as_ptr()) };
     let ports = 1..=attributes.phys_port_cnt;
     ports
-        .map(|number| {
-            let port = context.port(number)?;
-            let gids = context.gids(number)?;
-            let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
-            let below = match context.is_iwarp() {
-                true => gids.first().and_then(|gid| internet::below(gid.value)),
-                false => None,
-            };
-            let (gid, address) = match ethernet {
-                _ if context.is_iwarp() => of_iwarp(below.as_ref()),
-                true => match choose_roce(&gids) {
-                    Some((gid, why)) => {
-                        let words = format!("GID {} {}: {why}", gid.index, gid.words());
-                        (Some(gid), words)
-                    }
-                    None => (None, "no GID".into()),
-                },
-                false => (
-                    gids.into_iter().min_by_key(|gid| gid.index),
-                    format!(
-                        "LID {}: within a subnet of InfiniBand it is enough",
-                        port.lid
-                    ),
-                ),
-            };
-            let mut surroundings = port::surroundings(&context.name, number, gid.as_ref());
-            if let Some((interface, _)) = below {
-                surroundings.interface = Some(interface);
-            }
-            let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
-            Ok(Listed {
-                name: context.name.clone(),
-                port: number,
-                only_port: attributes.phys_port_cnt == 1,
-                state: port::state_words(port.state),
-                link_layer: if ethernet { "Ethernet" } else { "InfiniBand" },
-                rate: Rate::of(port.active_width, port.active_speed),
-                mtu: port::mtu_bytes(port.active_mtu),
-                lid: port.lid,
-                unusable: port::unusable(context, &port, gid.as_ref()),
-                gid,
-                address,
-                surroundings,
-                firmware: firmware.to_string_lossy().into_owned(),
-                placement,
-                why_placement,
-            })
-        })
+        .map(|number| port(context, &attributes, number))
         .collect()
+}
+
+/// A port of an open device as it is now.
+pub(crate) fn port_of(context: &Context, number: u8) -> Result<Listed> {
+    port(context, &context.attributes()?, number)
+}
+
+fn port(context: &Context, attributes: &ibv_device_attr, number: u8) -> Result<Listed> {
+    // SAFETY: the firmware's version ends with a zero.
+    let firmware = unsafe { std::ffi::CStr::from_ptr(attributes.fw_ver.as_ptr()) };
+    let port = context.port(number)?;
+    let gids = context.gids(number)?;
+    let ethernet = u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET;
+    let below = match context.is_iwarp() {
+        true => gids.first().and_then(|gid| internet::below(gid.value)),
+        false => None,
+    };
+    let (gid, address) = match ethernet {
+        _ if context.is_iwarp() => of_iwarp(below.as_ref()),
+        true => match choose_roce(&gids) {
+            Some((gid, why)) => {
+                let words = format!("GID {} {}: {why}", gid.index, gid.words());
+                (Some(gid), words)
+            }
+            None => (None, "no GID".into()),
+        },
+        false => (
+            gids.into_iter().min_by_key(|gid| gid.index),
+            format!(
+                "LID {}: within a subnet of InfiniBand it is enough",
+                port.lid
+            ),
+        ),
+    };
+    let mut surroundings = port::surroundings(&context.name, number, gid.as_ref());
+    if let Some((interface, _)) = below {
+        surroundings.lies_on(Some(interface));
+    }
+    let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
+    Ok(Listed {
+        name: context.name.clone(),
+        port: number,
+        only_port: attributes.phys_port_cnt == 1,
+        state: port::state_words(port.state),
+        link_layer: if ethernet { "Ethernet" } else { "InfiniBand" },
+        rate: Rate::of(port.active_width, port.active_speed),
+        mtu: port::mtu_bytes(port.active_mtu),
+        lid: port.lid,
+        unusable: port::unusable(context, &port, gid.as_ref()),
+        gid,
+        address,
+        surroundings,
+        firmware: firmware.to_string_lossy().into_owned(),
+        placement,
+        why_placement,
+    })
 }
 
 /// The GID and address of an iWARP port: its IPv4 address takes the place of a GID.
@@ -152,7 +170,7 @@ fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
 }
 
 /// A device that could not be queried.
-fn closed(name: String, why: String) -> Listed {
+pub(crate) fn closed(name: String, why: String) -> Listed {
     let surroundings = port::surroundings(&name, 1, None);
     let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
     Listed {
@@ -191,7 +209,11 @@ pub struct Choice {
 }
 
 /// Chooses ports for a job. `wanted` is a comma-separated list of names, such as `rxe0` or
-/// `mlx5_0:1`; if it is empty, all ports of the fastest kind are used.
+/// `mlx5_0:1`, in the order of rails. If it is empty, all ports that can be used are, in the order
+/// of the list, except:
+/// - devices in software, where there is a device in hardware;
+/// - a second device on the network interface of another;
+/// - ports whose rate is less than an eighth of the fastest.
 pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
     if listed.is_empty() {
         return Err(Error::System(
@@ -201,7 +223,7 @@ pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
         ));
     }
     match wanted.is_empty() {
-        true => fastest(listed),
+        true => all(listed),
         false => named(listed, wanted),
     }
 }
@@ -250,47 +272,52 @@ fn reason(one: &Listed) -> String {
     format!("{} cannot be used: {why}", one.words())
 }
 
-/// All ports of the same kind as the fastest. Rails must be alike: the slowest would limit the
-/// others.
-fn fastest(listed: Vec<Listed>) -> Result<Choice> {
-    let usable = listed.iter().filter(|one| one.unusable.is_none());
-    let best = usable.max_by(|one, two| {
-        let (one, two) = (key(one), key(two));
-        one.partial_cmp(&two).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let Some(best) = best.map(key) else {
+/// The fastest port may be this many times as fast as one that is used.
+const SLOWEST: f64 = 8.0;
+
+/// All ports that are worth using.
+fn all(listed: Vec<Listed>) -> Result<Choice> {
+    let usable: Vec<&Listed> = listed.iter().filter(|one| one.unusable.is_none()).collect();
+    if usable.is_empty() {
         let why: Vec<String> = listed.iter().map(reason).collect();
         return Err(Error::System(format!(
             "no RDMA device of this host can be used: {}",
             why.join("; ")
         )));
-    };
-    let (mut used, mut left) = (Vec::new(), Vec::new());
+    }
+    let hardware = usable.iter().find(|one| !one.is_software());
+    let hardware = hardware.map(|one| one.words());
+    let counts = |one: &&&Listed| hardware.is_none() || !one.is_software();
+    let fastest = usable.iter().filter(counts);
+    let fastest = fastest.map(|one| one.rate.gbit()).fold(0.0, f64::max);
+    let (mut used, mut left): (Vec<Listed>, _) = (Vec::new(), Vec::new());
     for one in listed {
-        match &one.unusable {
-            Some(why) => {
-                let why = why.clone();
-                left.push((one, why));
-            }
-            None if key(&one) == best => used.push(one),
-            None => {
-                let why = format!("others are faster or of another kind: {}", one.rate);
-                left.push((one, why));
-            }
+        let why_not = match (&one.unusable, &hardware) {
+            (Some(why), _) => Some(why.clone()),
+            (None, Some(other)) if one.is_software() => Some(format!(
+                "it is software, and {other} is a device in hardware"
+            )),
+            _ if SLOWEST * one.rate.gbit() < fastest => Some(format!(
+                "its {} are less than an eighth of the fastest port's {fastest} Gbit/s",
+                one.rate
+            )),
+            _ => used.iter().find(|other| one.lies_with(other)).map(|other| {
+                let interface = one.surroundings.interface.as_deref().unwrap_or_default();
+                format!("it lies on {interface}, as {} does", other.words())
+            }),
+        };
+        match why_not {
+            Some(why) => left.push((one, why)),
+            None => used.push(one),
         }
     }
     Ok(Choice { used, left })
 }
 
-/// A sorting key: by rate, then InfiniBand above Ethernet.
-fn key(one: &Listed) -> (f64, bool) {
-    (one.rate.gbit(), one.link_layer == "InfiniBand")
-}
-
 /// Opens the ports that [`choose`] chooses.
 pub fn open(wanted: &str) -> Result<Vec<VerbsDevice>> {
     let choice = choose(list()?, wanted)?;
-    choice.used.iter().map(VerbsDevice::open).collect()
+    VerbsDevice::open_all(&choice.used)
 }
 
 /// Opens the port with this name.
@@ -333,15 +360,39 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_that_are_up_are_used_and_the_rest_has_reasons() {
+    fn all_that_are_up_are_used_and_the_rest_has_reasons() {
         let choice = choose(host(), "").unwrap();
-        assert_eq!(names(&choice), ["mlx5_0", "mlx5_2"]);
+        assert_eq!(names(&choice), ["mlx4_0:2", "mlx5_0", "mlx5_2"]);
         let why: Vec<&str> = choice.left.iter().map(|(_, why)| why.as_str()).collect();
-        assert!(
-            why[0].contains("down") && why[1].contains("56 Gbit/s"),
-            "{why:?}"
-        );
-        assert_eq!(why.len(), 3);
+        assert_eq!(why, ["its link is down"; 2]);
+    }
+
+    #[test]
+    fn slow_ports_software_and_second_devices_of_an_interface_are_left_out() {
+        let driven = |port: Listed, driver: &str, interface: &str| Listed {
+            surroundings: Surroundings {
+                driver: (!driver.is_empty()).then(|| driver.into()),
+                interface: Some(interface.into()),
+                ..Surroundings::default()
+            },
+            ..port
+        };
+        let soft = driven(port("rxe0", 1, 128, None), "", "eth0");
+        let host = vec![
+            driven(port("mlx5_0", 1, 32, None), "mlx5_core", "eth0"),
+            driven(port("mlx5_1", 1, 1, None), "mlx5_core", "eth1"),
+            driven(port("irdma0", 1, 32, None), "irdma", "eth0"),
+            soft.clone(),
+        ];
+        let choice = choose(host, "").unwrap();
+        assert_eq!(names(&choice), ["mlx5_0"]);
+        let why: Vec<&str> = choice.left.iter().map(|(_, why)| why.as_str()).collect();
+        let parts = ["an eighth", "lies on eth0, as mlx5_0", "it is software"];
+        for (why, part) in why.iter().zip(parts) {
+            assert!(why.contains(part), "{why}");
+        }
+        let second = driven(port("siw0", 1, 32, None), "", "eth0");
+        assert_eq!(names(&choose(vec![soft, second], "").unwrap()), ["rxe0"]);
     }
 
     #[test]

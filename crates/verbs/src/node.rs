@@ -8,12 +8,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::device::VerbsDevice;
 use super::event_wait::EventWait;
 use super::oob::{Directory, OutOfBand};
-use device::{Device, Error, Node, Placement, Result};
+use device::{Attributes, Device, Error, Node, Placement, PortEvent, Result};
 
 /// The longest sleep where a write may come without an event, in nanoseconds.
 const POLLED_SLEEP: u64 = 500_000;
@@ -37,7 +38,7 @@ pub struct VerbsNode {
 
 impl VerbsNode {
     /// The place of rank `rank` among `ranks`, with a rail for each device. Out-of-band messages
-    /// use the first rail.
+    /// use every rail.
     pub fn new(
         devices: Vec<VerbsDevice>,
         rank: usize,
@@ -45,20 +46,21 @@ impl VerbsNode {
         directory: Box<dyn Directory>,
     ) -> Result<VerbsNode> {
         let mut devices = devices;
-        let Some(first) = devices.first_mut() else {
+        if devices.is_empty() {
             return Err(Error::Invalid("a rank needs at least one device".into()));
-        };
-        let ip = first.ip();
-        let oob = OutOfBand::open(first, ip, rank, ranks, directory)?;
+        }
+        number(&mut devices);
+        let oob = OutOfBand::open(&mut devices, rank, ranks, directory)?;
         let ordered = |device: &VerbsDevice| device.attributes().placement == Placement::Ordered;
         let longest_sleep = match devices.iter().any(ordered) {
             true => POLLED_SLEEP,
             false => LONG_SLEEP,
         };
-        let events = devices.iter().flat_map(VerbsDevice::event_fds);
+        let events = event_fds(&devices);
         // `tend` reads these empty.
         let tended = devices.iter().filter_map(VerbsDevice::exchange_fd);
-        let fds = events.chain(tended).chain(oob.fd()).map(wait_for);
+        let fds = events.into_iter().chain(tended).chain(oob.fds());
+        let fds = fds.map(wait_for);
         Ok(VerbsNode {
             fds: fds.collect(),
             devices,
@@ -81,7 +83,7 @@ impl VerbsNode {
 
     fn tend(&mut self) -> Result<()> {
         let now = self.start.elapsed().as_nanos() as u64;
-        self.oob.tend(&mut self.devices[0], now)
+        self.oob.tend(&mut self.devices, now)
     }
 
     /// True if a connection has been made, or has failed, since the last call.
@@ -97,12 +99,15 @@ impl VerbsNode {
     /// Handles the descriptors that are ready.
     fn hear(&mut self) -> Result<()> {
         let (events, owners) = self.fds.split_at_mut(2 * self.devices.len());
+        if events.chunks(2).any(|fds| fds[1].revents != 0) {
+            // Ports of one device share a descriptor.
+            for device in &mut self.devices {
+                device.take_device_events(&mut self.notes);
+            }
+        }
         for (device, fds) in self.devices.iter_mut().zip(events.chunks(2)) {
             if fds[0].revents != 0 {
                 device.take_cq_events();
-            }
-            if fds[1].revents != 0 {
-                device.take_device_events(&mut self.notes);
             }
             if fds.iter().any(is_over) {
                 let name = &device.attributes().name;
@@ -149,6 +154,41 @@ impl VerbsNode {
             _ => self.hear(),
         }
     }
+}
+
+/// Numbers the cards and protection domains of a node's devices. Ports of unknown cards count as
+/// cards of their own.
+fn number(devices: &mut [VerbsDevice]) {
+    for at in 0..devices.len() {
+        let (before, rest) = devices.split_at_mut(at);
+        let device = &mut rest[0];
+        let next = |of: fn(&Attributes) -> usize| {
+            let numbers = before.iter().map(|other| of(other.attributes()));
+            numbers.max().map_or(0, |last| last + 1)
+        };
+        let same = before
+            .iter()
+            .find(|other| Arc::ptr_eq(&other.context, &device.context));
+        let domain = same.map(|other| other.attributes.domain);
+        let domain = domain.unwrap_or_else(|| next(|attributes| attributes.domain));
+        let shares = |other: &&VerbsDevice| device.card.is_some() && other.card == device.card;
+        let card = same.or_else(|| before.iter().find(shares));
+        let card = card.map(|other| other.attributes.card);
+        device.attributes.card = card.unwrap_or_else(|| next(|attributes| attributes.card));
+        device.attributes.domain = domain;
+    }
+}
+
+/// Two descriptors for each device: of its completion queues, and of the device's other events. A
+/// device that shares the latter with one before it has none of its own.
+fn event_fds(devices: &[VerbsDevice]) -> Vec<RawFd> {
+    let mut fds: Vec<RawFd> = Vec::new();
+    for device in devices {
+        for fd in device.event_fds() {
+            fds.push(if fds.contains(&fd) { -1 } else { fd });
+        }
+    }
+    fds
 }
 
 /// True if a descriptor was closed at its other end, and so would stay ready for ever.
@@ -246,6 +286,16 @@ impl Node for VerbsNode {
         }
         self.notes.drain(..).collect()
     }
+
+    fn port_events(&mut self) -> Vec<PortEvent> {
+        let mut events = Vec::new();
+        for (rail, device) in self.devices.iter_mut().enumerate() {
+            device.hear_events();
+            let changes = device.changes.drain(..);
+            events.extend(changes.map(|change| PortEvent { rail, change }));
+        }
+        events
+    }
 }
 
 impl Drop for VerbsNode {
@@ -260,6 +310,6 @@ impl Drop for VerbsNode {
                 break;
             }
         }
-        self.oob.close(&mut self.devices[0]);
+        self.oob.close(&mut self.devices);
     }
 }

@@ -1,10 +1,15 @@
-//! Out-of-band messages: a rank's [`ReliableDatagrams`] over a carrier of datagrams, and the cards
-//! by which ranks find each other.
+//! Out-of-band messages: a rank's [`ReliableDatagrams`] over a carrier of datagrams on each rail.
+//!
+//! Every datagram leaves on every rail that leads to its peer, so that messages survive the loss of
+//! all rails but one. A rail or a path that refuses is left alone for a while. The only rail of a
+//! node is never left alone: its errors are the node's.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
+use super::card::{self, Place};
 use super::datagrams::Datagrams;
+use super::device::VerbsDevice;
 use super::reliable_datagram::ReliableDatagrams;
 use super::socket::Socket;
 use device::{Address, Device, Error, Result};
@@ -65,6 +70,9 @@ pub(super) trait Carrier: Send {
     /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
+    /// Starts again after an error. Datagrams in flight are lost.
+    fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
+
     /// True if no datagram is being sent.
     fn is_settled(&self) -> bool;
 
@@ -80,39 +88,84 @@ pub(super) trait Carrier: Send {
 const ASK_AGAIN: u64 = 1_000_000;
 /// The longest such delay, in nanoseconds.
 const ASK_SELDOM: u64 = 50_000_000;
+/// The first delay before a rail that has refused a datagram is tried again, in nanoseconds.
+const TRY_AGAIN: u64 = 1_000_000_000;
+/// The longest such delay, in nanoseconds.
+const TRY_SELDOM: u64 = 32_000_000_000;
 
 pub(crate) struct OutOfBand {
     mail: ReliableDatagrams,
     ranks: usize,
     directory: Box<dyn Directory>,
-    carrier: Box<dyn Carrier>,
-    addresses: BTreeMap<usize, Address>,
+    /// By rail. Every datagram leaves on each, and the receiver drops the repetitions.
+    carriers: Vec<RailCarrier>,
+    /// The addresses of known ranks.
+    addresses: BTreeMap<usize, Vec<Route>>,
     /// For each rank whose card is not known yet: the time of the next question, and the delay
     /// after that.
     asked: BTreeMap<usize, (u64, u64)>,
 }
 
+struct RailCarrier {
+    carrier: Box<dyn Carrier>,
+    place: Place,
+    refusals: Refusals,
+}
+
+/// The path to a peer over one rail.
+struct Route {
+    rail: usize,
+    to: Address,
+    refusals: Refusals,
+}
+
+/// The consequence of errors: no try until some time.
+#[derive(Clone, Copy, Default)]
+struct Refusals {
+    until: u64,
+    delay: u64,
+}
+
+impl Refusals {
+    fn add(&mut self, now: u64) {
+        self.delay = (2 * self.delay).clamp(TRY_AGAIN, TRY_SELDOM);
+        self.until = now + self.delay;
+    }
+}
+
 impl OutOfBand {
-    /// Opens the messages of rank `rank`. `ip` is the address of the network interface below a
-    /// device without datagrams.
+    /// Opens the messages of rank `rank` over its devices.
     pub(crate) fn open(
-        device: &mut dyn Device,
-        ip: u128,
+        devices: &mut [VerbsDevice],
         rank: usize,
         ranks: usize,
         mut directory: Box<dyn Directory>,
     ) -> Result<OutOfBand> {
-        let carrier: Box<dyn Carrier> = match device.attributes().datagrams {
-            true => Box::new(Datagrams::open(device)?),
-            false => Box::new(Socket::open(&device.attributes().name, ip)?),
-        };
+        let mut carriers = Vec::new();
+        for device in devices {
+            let ip = device.ip();
+            let attributes = device.attributes();
+            let place = Place::of(attributes);
+            let carrier: Box<dyn Carrier> = match attributes.datagrams {
+                true => Box::new(Datagrams::open(device)?),
+                false => Box::new(Socket::open(&attributes.name, ip)?),
+            };
+            carriers.push(RailCarrier {
+                carrier,
+                place,
+                refusals: Refusals::default(),
+            });
+        }
         let secret = secret()?;
-        directory.publish(&card(secret, carrier.address()))?;
+        let entries = carriers
+            .iter()
+            .map(|own| (own.place, own.carrier.address()));
+        directory.publish(&card::write(secret, &entries.collect::<Vec<_>>()))?;
         Ok(OutOfBand {
             mail: ReliableDatagrams::new(rank, secret),
             ranks,
             directory,
-            carrier,
+            carriers,
             addresses: BTreeMap::new(),
             asked: BTreeMap::new(),
         })
@@ -139,13 +192,14 @@ impl OutOfBand {
 
     /// True if every message has been acknowledged and no datagram is being sent.
     pub(crate) fn is_settled(&self) -> bool {
-        self.mail.is_settled() && self.carrier.is_settled()
+        let settled = |own: &RailCarrier| own.refusals.until > 0 || own.carrier.is_settled();
+        self.mail.is_settled() && self.carriers.iter().all(settled)
     }
 
-    /// A descriptor that is readable when messages may have arrived. None: the device's events
-    /// report them.
-    pub(crate) fn fd(&self) -> Option<RawFd> {
-        self.carrier.fd()
+    /// Descriptors that are readable when messages may have arrived. The devices' events report
+    /// those of other rails.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = RawFd> {
+        self.carriers.iter().filter_map(|own| own.carrier.fd())
     }
 
     /// The time of the next retransmission or question, if nothing arrives before.
@@ -155,20 +209,74 @@ impl OutOfBand {
     }
 
     /// Takes arrived datagrams, and sends those that are due.
-    pub(crate) fn tend(&mut self, device: &mut dyn Device, now: u64) -> Result<()> {
+    pub(crate) fn tend(&mut self, devices: &mut [VerbsDevice], now: u64) -> Result<()> {
+        self.collect(devices, now)?;
+        self.ask(now)?;
+        while self.has_room(now)
+            && let Some((peer, datagram)) = self.mail.outgoing(now)
+        {
+            self.send(devices, peer, &datagram, now)?;
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, devices: &mut [VerbsDevice], now: u64) -> Result<()> {
         let OutOfBand {
             mail,
             ranks,
-            carrier,
+            carriers,
             ..
         } = self;
-        carrier.collect(device, &mut |datagram| mail.incoming(datagram, *ranks, now))?;
-        self.ask(now)?;
-        while self.carrier.has_room()
-            && let Some((peer, datagram)) = self.mail.outgoing(now)
-        {
-            if let Some(&to) = self.addresses.get(&peer) {
-                self.carrier.send(device, to, &datagram)?;
+        let alone = carriers.len() == 1;
+        for (own, device) in carriers.iter_mut().zip(devices) {
+            if own.refusals.until > now {
+                continue;
+            }
+            let mut take = |datagram: &[u8]| mail.incoming(datagram, *ranks, now);
+            let taken = match own.refusals.until {
+                0 => own.carrier.collect(device, &mut take),
+                _ => own.carrier.revive(device),
+            };
+            match taken {
+                Ok(()) => own.refusals.until = 0,
+                Err(why) if alone => return Err(why),
+                Err(_) => own.refusals.add(now),
+            }
+        }
+        Ok(())
+    }
+
+    /// True if a rail that works takes another datagram.
+    fn has_room(&self, now: u64) -> bool {
+        let working = self.carriers.iter().filter(|own| own.works(now));
+        working.into_iter().any(|own| own.carrier.has_room())
+    }
+
+    /// Sends a datagram over every rail that leads to a peer, works and has room.
+    fn send(
+        &mut self,
+        devices: &mut [VerbsDevice],
+        peer: usize,
+        datagram: &[u8],
+        now: u64,
+    ) -> Result<()> {
+        let Some(routes) = self.addresses.get_mut(&peer) else {
+            return Ok(());
+        };
+        let alone = self.carriers.len() == 1;
+        for route in routes {
+            let own = &mut self.carriers[route.rail];
+            if !own.works(now) || route.refusals.until > now || !own.carrier.has_room() {
+                continue;
+            }
+            match own
+                .carrier
+                .send(&mut devices[route.rail], route.to, datagram)
+            {
+                Ok(()) => route.refusals = Refusals::default(),
+                Err(why) if alone => return Err(why),
+                // Its port may be down, or the peer's out of reach.
+                Err(_) => route.refusals.add(now),
             }
         }
         Ok(())
@@ -184,14 +292,21 @@ impl OutOfBand {
             }
             match self.directory.find(peer)? {
                 Some(card) => {
-                    let (secret, address) = read_card(&card).ok_or_else(|| {
+                    let (secret, entries) = card::read(&card).ok_or_else(|| {
                         Error::System(format!(
                             "the card that rank {peer} published is malformed; do all ranks use the same version of \
                              the library?"
                         ))
                     })?;
                     self.asked.remove(&peer);
-                    self.addresses.insert(peer, address);
+                    let own: Vec<Place> = self.carriers.iter().map(|own| own.place).collect();
+                    let route = |(rail, to)| Route {
+                        rail,
+                        to,
+                        refusals: Refusals::default(),
+                    };
+                    let routes = card::pair(&own, &entries).into_iter().map(route);
+                    self.addresses.insert(peer, routes.collect());
                     self.mail.introduce(peer, secret);
                 }
                 None => {
@@ -203,32 +318,18 @@ impl OutOfBand {
         Ok(())
     }
 
-    /// Ends the device's use of memory.
-    pub(crate) fn close(&mut self, device: &mut dyn Device) {
-        self.carrier.close(device);
+    /// Ends the devices' use of memory.
+    pub(crate) fn close(&mut self, devices: &mut [VerbsDevice]) {
+        for (own, device) in self.carriers.iter_mut().zip(devices) {
+            own.carrier.close(device);
+        }
     }
 }
 
-const CARD_VERSION: u8 = 1;
-const CARD: usize = 1 + 8 + 16 + 4;
-
-fn card(secret: u64, address: Address) -> Vec<u8> {
-    let mut card = vec![CARD_VERSION];
-    card.extend(secret.to_le_bytes());
-    card.extend(address.port.to_le_bytes());
-    card.extend(address.qp.to_le_bytes());
-    card
-}
-
-fn read_card(card: &[u8]) -> Option<(u64, Address)> {
-    if card.len() != CARD || card[0] != CARD_VERSION {
-        return None;
+impl RailCarrier {
+    fn works(&self, now: u64) -> bool {
+        self.refusals.until == 0 || now >= self.refusals.until
     }
-    let address = Address {
-        port: u128::from_le_bytes(card[9..25].try_into().ok()?),
-        qp: u32::from_le_bytes(card[25..].try_into().ok()?),
-    };
-    Some((u64::from_le_bytes(card[1..9].try_into().ok()?), address))
 }
 
 /// A random number that cannot be guessed.
@@ -242,22 +343,5 @@ pub(super) fn secret() -> Result<u64> {
             "getrandom: {}",
             std::io::Error::last_os_error()
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_card_says_what_was_put_on_it() {
-        let address = Address {
-            port: u128::MAX - 5,
-            qp: 0x00ab_cdef,
-        };
-        let card = card(7, address);
-        assert_eq!(read_card(&card), Some((7, address)));
-        assert_eq!(read_card(&card[1..]), None);
-        assert_eq!(read_card(&[]), None);
     }
 }

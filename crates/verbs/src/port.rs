@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
 use std::path::{Path, PathBuf};
 
+use super::estimates;
 use super::gid::{Gid, GidKind};
+use super::internet;
 use super::library::{Library, check, library, refused};
 use super::sys::*;
 use device::{Error, Result};
@@ -159,6 +161,12 @@ pub struct Surroundings {
     pub driver: Option<String>,
     /// The network interface below, for RoCE and iWARP.
     pub interface: Option<String>,
+    /// The speed of that interface, in Mbit/s.
+    pub interface_mbit: Option<u32>,
+    /// The length of the network prefix of the port's IP address, of 128 bits.
+    pub prefix_bits: Option<u8>,
+    /// The bytes per second that the slot carries in one direction.
+    pub slot_bytes_per_s: Option<u64>,
 }
 
 pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroundings {
@@ -166,13 +174,41 @@ pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroun
     let bus = folder.join("device");
     let numa = read(&bus.join("numa_node")).and_then(|node| node.parse().ok());
     let index = gid.map_or(0, |gid| gid.index);
-    let interface = format!("ports/{port}/gid_attrs/ndevs/{index}");
-    Surroundings {
+    let interface = read(&folder.join(format!("ports/{port}/gid_attrs/ndevs/{index}")));
+    let mut found = Surroundings {
         numa,
         pci: target(&bus),
         driver: target(&bus.join("driver")),
-        interface: read(&folder.join(interface)),
+        prefix_bits: gid.and_then(|gid| internet::prefix_bits(gid.value)),
+        slot_bytes_per_s: read(&bus.join("current_link_speed")).and_then(|speed| {
+            let lanes = read(&bus.join("current_link_width"))?;
+            estimates::slot(&speed, &lanes)
+        }),
+        ..Surroundings::default()
+    };
+    found.lies_on(interface);
+    found
+}
+
+impl Surroundings {
+    /// Notes the network interface below.
+    pub(crate) fn lies_on(&mut self, interface: Option<String>) {
+        let speed = |name: &String| read(&interface_folder(name).join("speed"))?.parse().ok();
+        self.interface_mbit = interface.as_ref().and_then(speed).filter(|mbit| *mbit > 0);
+        self.interface = interface;
     }
+}
+
+fn interface_folder(name: &str) -> PathBuf {
+    PathBuf::from("/sys/class/net").join(name)
+}
+
+/// True if a network interface has been taken down.
+pub(crate) fn is_taken_down(interface: &str) -> bool {
+    let flags = read(&interface_folder(interface).join("flags"));
+    let flags =
+        flags.and_then(|flags| u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
+    flags.is_some_and(|flags| flags & libc::IFF_UP as u32 == 0)
 }
 
 fn read(path: &Path) -> Option<String> {

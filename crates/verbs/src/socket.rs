@@ -73,6 +73,10 @@ impl Carrier for Socket {
         Ok(())
     }
 
+    fn revive(&mut self, _device: &mut dyn Device) -> Result<()> {
+        Ok(())
+    }
+
     fn is_settled(&self) -> bool {
         true
     }

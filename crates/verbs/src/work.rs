@@ -367,12 +367,27 @@ impl VerbsDevice {
         ))
     }
 
+    /// The status of a request that a queue pair could not execute. A device in software reports
+    /// this at once where its port is down, without a single try.
+    #[cold]
+    fn reason(&mut self, number: WrNumber) -> Status {
+        let own = self.alive(number);
+        let reliable = own.is_some_and(|own| own.transport == Transport::Rc);
+        match reliable && self.is_down() {
+            true => Status::RetryExceeded,
+            false => Status::LocalQpOperation,
+        }
+    }
+
     /// Translates a completion. None: the request was posted before its queue pair was reset or
     /// destroyed.
     #[inline]
     fn translate(&mut self, one: &ibv_wc) -> Option<Completion> {
         let number = WrNumber::decode(one.wr_id);
-        let status = status(one.status);
+        let mut status = status(one.status);
+        if status == Status::LocalQpOperation {
+            status = self.reason(number);
+        }
         if number.kind == QueueKind::Send {
             let sent = self.alive(number)?.sends.retire(number.slot)?;
             return Some(Completion {

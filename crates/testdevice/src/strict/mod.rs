@@ -5,10 +5,14 @@
 //! requests and has room again only after completions are polled; completion queues overflow; keys
 //! and bounds are checked; a write to an unconnected queue pair fails. It can be made awkward:
 //! requests are delayed at random, and bytes become visible in any order. Any rank that calls
-//! executes all requests, so no rank needs its peers to call.
+//! executes all requests, so no rank needs its peers to call. Tests cut and slow down its cables
+//! ([`Cables`]).
 
+mod cables;
 mod memory;
 mod queues;
+mod setup;
+mod states;
 mod world;
 
 use std::os::fd::OwnedFd;
@@ -18,59 +22,36 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 
+pub use cables::{Cables, Cut};
 use device::{
-    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, Node, Placement,
-    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
+    Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Node, PortEvent, Qp,
+    QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
+pub use setup::{RailSetup, Setup};
 use world::{Signs, World};
 
 const MTU: usize = 4096;
 const LONGEST: u64 = 1 << 30;
 
-/// The properties of the devices.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The number of rails.
-    pub rails: usize,
-    /// The order in which the bytes of a write become visible.
-    pub placement: Placement,
-    /// The largest inline payload, in bytes.
-    pub inline: usize,
-    /// Requests are delayed, and the order of queue pairs is random.
-    pub delays: bool,
-    /// A request that needs a receive of the peer waits for one; otherwise it fails at once without
-    /// one.
-    pub patient: bool,
-    /// The devices have immediates.
-    pub immediates: bool,
-    /// The value of [`Attributes::answered`]. Requests to an unreachable peer fail in any case.
-    pub answered: bool,
-    /// A connection is made only once both ends have asked for it.
-    pub ties_both: bool,
-    /// The seed of everything random.
-    pub seed: u64,
-}
-
-impl Default for Setup {
-    fn default() -> Setup {
-        Setup {
-            rails: 1,
-            placement: Placement::Ordered,
-            inline: 64,
-            delays: false,
-            patient: true,
-            immediates: true,
-            answered: true,
-            ties_both: false,
-            seed: 1,
-        }
-    }
-}
-
 /// Makes a node for each of `ranks` ranks.
 pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
+    machine(ranks, setup).0
+}
+
+/// Makes a node for each of `ranks` ranks, and returns the cables between them too.
+///
+/// ```
+/// use testdevice::strict::{Cut, Setup, machine};
+///
+/// let (nodes, cables) = machine(2, &Setup { rails: 2, ..Setup::default() });
+/// assert_eq!(nodes[0].rails(), 2);
+/// cables.cut(1, 0, Cut::Silent);
+/// cables.mend(1, 0);
+/// ```
+pub fn machine(ranks: usize, setup: &Setup) -> (Vec<Box<dyn Node + Send>>, Cables) {
     let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
     let shared = Arc::new(StrictMachine {
+        rails: setup.rails,
         world: Mutex::new(World::new(ranks, setup, signs.clone())),
         signs: signs.clone(),
         news: Condvar::new(),
@@ -80,37 +61,46 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let node = |rank| {
         let device = |rail| StrictDevice {
             shared: shared.clone(),
-            index: rank * setup.rails + rail,
-            attributes: Attributes {
-                name: format!("instant{rank} rail {rail}"),
-                mtu: MTU,
-                inline: setup.inline,
-                longest: LONGEST,
-                placement: setup.placement,
-                immediates: setup.immediates,
-                datagrams: true,
-                answered: setup.answered,
-                by_processor: false,
-                link_layer: LinkLayer::InfiniBand,
-                subnet: 0,
-                bandwidth: 1_000_000_000,
-                latency_ns: 1000,
-                card: rail,
-                domain: rail,
-            },
+            index: shared.index(rank, rail),
+            attributes: attributes(setup, rank, rail),
         };
         Box::new(StrictNode {
             shared: shared.clone(),
             rank,
             seen: 0,
             events: None,
-            devices: (0..setup.rails).map(device).collect(),
+            devices: (0..setup.rails_of_rank(rank)).map(device).collect(),
         }) as Box<dyn Node + Send>
     };
-    (0..ranks).map(node).collect()
+    let nodes = (0..ranks).map(node).collect();
+    (nodes, Cables { shared })
+}
+
+fn attributes(setup: &Setup, rank: usize, rail: usize) -> Attributes {
+    let own = setup.of_rail(rail);
+    Attributes {
+        name: format!("instant{rank} rail {rail}"),
+        mtu: MTU,
+        inline: setup.inline,
+        longest: LONGEST,
+        placement: own.placement,
+        immediates: own.immediates,
+        datagrams: true,
+        answered: setup.answered,
+        by_processor: false,
+        resets: own.resets,
+        link_layer: own.link_layer,
+        subnet: own.subnet,
+        bandwidth: own.bandwidth,
+        latency_ns: own.latency_ns,
+        card: own.card,
+        domain: own.domain,
+    }
 }
 
 struct StrictMachine {
+    /// The most rails of a rank.
+    rails: usize,
     world: Mutex<World>,
     /// A summary of the world, so that a rank's poll that finds nothing does not lock out others.
     signs: Arc<Signs>,
@@ -130,6 +120,11 @@ struct Armed {
 }
 
 impl StrictMachine {
+    /// The number of a rank's device among all.
+    fn index(&self, rank: usize, rail: usize) -> usize {
+        rank * self.rails + rail
+    }
+
     fn lock(&self) -> MutexGuard<'_, World> {
         self.world
             .lock()
@@ -140,6 +135,7 @@ impl StrictMachine {
     fn with<R>(&self, call: impl FnOnce(&mut World) -> R) -> R {
         let mut world = self.lock();
         let before = world.version();
+        world.now = self.start.elapsed().as_nanos() as u64;
         let answer = call(&mut world);
         world.pump();
         world.show_signs();
@@ -162,17 +158,17 @@ impl StrictMachine {
         });
     }
 
-    /// True if a rank has a new completion, a message, or a delayed request, which proceeds only
-    /// when polled.
+    /// True if a rank has a new completion, a message, a change of a port, or a delayed request,
+    /// which proceeds only when polled.
     fn has_news(&self, armed: &Armed) -> bool {
         self.completed(armed.rank) != armed.completed
             || self.signs.words[armed.rank].load(Ordering::Acquire) > 0
+            || self.signs.port_events[armed.rank].load(Ordering::Acquire) > 0
             || self.signs.due.load(Ordering::Acquire) > 0
     }
 
     fn completed(&self, rank: usize) -> u64 {
-        let rails = self.signs.completed.len() / self.signs.words.len();
-        let devices = &self.signs.completed[rank * rails..][..rails];
+        let devices = &self.signs.completed[self.index(rank, 0)..][..self.rails];
         devices
             .iter()
             .map(|sign| sign.load(Ordering::Acquire))
@@ -277,6 +273,14 @@ impl Node for StrictNode {
         }
         Ok(self.shared.with(|world| world.oob_recv(self.rank)))
     }
+
+    fn port_events(&mut self) -> Vec<PortEvent> {
+        if self.shared.signs.port_events[self.rank].load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let take = |world: &mut World| std::mem::take(&mut world.port_events[self.rank]);
+        self.shared.with(take)
+    }
 }
 
 impl Drop for StrictNode {
@@ -353,6 +357,10 @@ impl Device for StrictDevice {
     fn state(&self, qp: Qp) -> Result<State> {
         self.shared
             .with(|world| Ok(world.device(self.index).qp(qp)?.state))
+    }
+
+    fn is_drained(&mut self, qp: Qp) -> Result<bool> {
+        self.shared.with(|world| world.is_drained(self.index, qp))
     }
 
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {

@@ -1,8 +1,10 @@
 //! A rank's device: its regions and queues.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::memory;
+use super::setup::RailSetup;
 use super::world::scatter;
 use device::check;
 use device::{
@@ -12,9 +14,30 @@ use device::{
 
 const MOST_COMPLETIONS: usize = 1 << 20;
 
+/// The most regions that a protection domain registers in its life.
+const KEYS: u32 = 1 << 22;
+
+/// A protection domain: its regions by local key.
 #[derive(Default)]
+pub(super) struct Domain {
+    regions: HashMap<u32, (Region, Access)>,
+    /// The last key. No other domain has it.
+    last: u32,
+}
+
+impl Domain {
+    /// Domain `number` of all.
+    pub(super) fn new(number: usize) -> Arc<Mutex<Domain>> {
+        Arc::new(Mutex::new(Domain {
+            regions: HashMap::new(),
+            last: number as u32 * KEYS,
+        }))
+    }
+}
+
 pub(super) struct DeviceState {
-    pub regions: HashMap<u32, (Region, Access)>,
+    pub setup: RailSetup,
+    domain: Arc<Mutex<Domain>>,
     pub qps: HashMap<u32, QpState>,
     pub cqs: Vec<CqState>,
     pub srqs: Vec<(usize, VecDeque<Posted>)>,
@@ -31,6 +54,18 @@ pub(super) struct QpState {
     /// The number of these that are done and freed by the next completion.
     pub silent: usize,
     pub receives: VecDeque<Posted>,
+    pub drain: Drain,
+}
+
+/// The end of a queue pair's use of its shared receive queue, after its failure.
+#[derive(Default)]
+pub(super) struct Drain {
+    /// Receives that it has consumed and not completed.
+    pub taken: Vec<Posted>,
+    /// The time of Last WQE Reached, in nanoseconds.
+    pub at: u64,
+    /// The owner knows of it.
+    pub confirmed: bool,
 }
 
 pub(super) struct CqState {
@@ -56,6 +91,15 @@ pub(super) struct Request {
     pub to: Option<Address>,
     /// Some of its bytes are already visible.
     pub begun: bool,
+    /// It has taken effect at the peer and moved these bytes; its acknowledgement is under way.
+    pub arrived: Option<u32>,
+    /// The answer to an atomic stays under way.
+    pub withheld: bool,
+    pub answer: Vec<u8>,
+    /// The time of its failure without an acknowledgement, in nanoseconds.
+    pub until: Option<u64>,
+    /// The time of its execution by a slow port, in nanoseconds.
+    pub due: Option<u64>,
 }
 
 pub(super) fn invalid(what: impl Into<String>) -> Error {
@@ -63,6 +107,27 @@ pub(super) fn invalid(what: impl Into<String>) -> Error {
 }
 
 impl DeviceState {
+    pub(super) fn new(setup: RailSetup, domain: Arc<Mutex<Domain>>) -> DeviceState {
+        DeviceState {
+            setup,
+            domain,
+            qps: HashMap::new(),
+            cqs: Vec::new(),
+            srqs: Vec::new(),
+            next: 0,
+        }
+    }
+
+    /// Removes everything.
+    pub(super) fn forget(&mut self) {
+        self.domain().regions.clear();
+        *self = DeviceState::new(self.setup.clone(), self.domain.clone());
+    }
+
+    fn domain(&self) -> MutexGuard<'_, Domain> {
+        self.domain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn number(&mut self) -> u32 {
         self.next += 1;
         self.next
@@ -70,19 +135,21 @@ impl DeviceState {
 
     pub(super) fn register(&mut self, address: u64, len: usize, access: Access) -> Result<Region> {
         check::register(address, len, access).map_err(Error::Invalid)?;
-        let key = self.number();
+        let mut domain = self.domain();
+        domain.last += 1;
+        let key = domain.last;
         let region = Region {
             address,
             len: len as u64,
             lkey: key,
             rkey: key.wrapping_mul(0x0100_0193),
         };
-        self.regions.insert(region.lkey, (region, access));
+        domain.regions.insert(region.lkey, (region, access));
         Ok(region)
     }
 
     pub(super) fn deregister(&mut self, region: Region) -> Result<()> {
-        let gone = self.regions.remove(&region.lkey);
+        let gone = self.domain().regions.remove(&region.lkey);
         gone.map(|_| ())
             .ok_or_else(|| invalid("a region that is not registered"))
     }
@@ -120,6 +187,7 @@ impl DeviceState {
                 held: 0,
                 silent: 0,
                 receives: VecDeque::new(),
+                drain: Drain::default(),
             },
         );
         Ok(Qp(number))
@@ -240,6 +308,46 @@ impl DeviceState {
     pub(super) fn flush_receives(&mut self, qp: Qp) {
         let Ok(state) = self.qp_mut(qp) else { return };
         let receives = std::mem::take(&mut state.receives);
+        self.flushed(qp, receives);
+    }
+
+    /// Begins the end of a failed queue pair's use of its shared receive queue: Last WQE Reached
+    /// comes at `at`, and the completion of one receive before it if `takes`.
+    pub(super) fn begin_drain(&mut self, qp: Qp, at: u64, takes: bool) {
+        let taken = match takes {
+            true => self.receives(qp).and_then(VecDeque::pop_front),
+            false => None,
+        };
+        if let Ok(state) = self.qp_mut(qp) {
+            state.drain = Drain {
+                taken: taken.into_iter().collect(),
+                at,
+                confirmed: false,
+            };
+        }
+    }
+
+    /// Completes the receives that a failed queue pair has consumed.
+    pub(super) fn end_drain(&mut self, qp: Qp) {
+        let Ok(state) = self.qp_mut(qp) else { return };
+        let taken = std::mem::take(&mut state.drain.taken);
+        self.flushed(qp, taken);
+    }
+
+    /// Removes the completions that a reset forgets.
+    pub(super) fn forget_completions(&mut self, qp: Qp) {
+        let shares = self.qp(qp).is_ok_and(|state| state.wanted.srq.is_some());
+        let stays = |one: &Completion| {
+            let receive = matches!(one.of, Completed::Receive | Completed::ReceiveWrite);
+            one.qp != qp || shares && receive
+        };
+        for cq in &mut self.cqs {
+            cq.completions.retain(|(one, _)| stays(one));
+        }
+    }
+
+    fn flushed(&mut self, qp: Qp, receives: impl IntoIterator<Item = Posted>) {
+        let Ok(state) = self.qp(qp) else { return };
         let cq = state.wanted.receive_cq;
         for posted in receives {
             let completion = Completion {
@@ -260,8 +368,9 @@ impl DeviceState {
             return Ok(bytes.clone());
         }
         let mut bytes = Vec::new();
+        let domain = self.domain();
         for slice in &request.local {
-            let (region, _) = self
+            let (region, _) = domain
                 .regions
                 .get(&slice.lkey)
                 .ok_or(Status::LocalProtection)?;
@@ -286,7 +395,8 @@ impl DeviceState {
         if len == 0 {
             return Ok(());
         }
-        let mut regions = self.regions.values();
+        let domain = self.domain();
+        let mut regions = domain.regions.values();
         let found = regions.find(|(region, _)| region.rkey == at.rkey);
         match found {
             Some((region, access)) if within(region, at.address, len) && allowed(access) => Ok(()),

@@ -1,29 +1,39 @@
 //! The state that all devices share: their queues, and the execution of requests.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::queues::{DeviceState, QpState, Request, invalid};
+use super::cables::Cable;
+use super::queues::{DeviceState, Domain, QpState, Request, invalid};
 use super::{LONGEST, MTU, Setup, memory};
 use device::check;
 use device::{
-    Access, Address, Completed, Completion, Ending, Error, Operation, Placement, Qp, Remote,
+    Access, Address, Completed, Completion, Error, Operation, Placement, PortEvent, Qp, Remote,
     Result, Slice, State, Status, Transport, Work,
 };
 
 pub(super) struct World {
-    devices: Vec<DeviceState>,
+    pub devices: Vec<DeviceState>,
     /// The out-of-band messages for each rank.
     words: Vec<VecDeque<(usize, Vec<u8>)>>,
     /// Queue pairs with work, by device.
-    busy: VecDeque<(usize, Qp)>,
-    placement: Placement,
+    pub busy: VecDeque<(usize, Qp)>,
+    /// Queue pairs whose connection is being made, and the time of its failure over a cut cable.
+    pub tying: Vec<(usize, Qp, u64)>,
+    /// Failed queue pairs that still use their shared receive queue.
+    pub draining: Vec<(usize, Qp)>,
+    /// The cable at each device.
+    pub cables: Vec<Cable>,
+    /// The changes of ports that each rank has not taken yet.
+    pub port_events: Vec<Vec<PortEvent>>,
+    /// Nanoseconds since the machine was made.
+    pub now: u64,
+    pub timeout_ns: u64,
     delays: bool,
     patient: bool,
-    immediates: bool,
-    ties_both: bool,
-    random: u64,
+    pub ties_both: bool,
+    pub random: u64,
     signs: Arc<Signs>,
 }
 
@@ -33,6 +43,8 @@ pub(super) struct Signs {
     pub due: AtomicUsize,
     /// The number of out-of-band messages for each rank.
     pub words: Vec<AtomicUsize>,
+    /// The number of changes of ports for each rank.
+    pub port_events: Vec<AtomicUsize>,
     /// The number of completions that each device holds, and the number that it ever had.
     pub completions: Vec<AtomicUsize>,
     pub completed: Vec<AtomicU64>,
@@ -46,6 +58,7 @@ impl Signs {
         Signs {
             due: AtomicUsize::new(0),
             words: zeros(ranks),
+            port_events: zeros(ranks),
             completions: zeros(devices),
             completed: (0..devices).map(|_| AtomicU64::new(0)).collect(),
             version: AtomicU64::new(1),
@@ -54,7 +67,7 @@ impl Signs {
 }
 
 /// The result of an attempt to execute a request.
-enum Outcome {
+pub(super) enum Outcome {
     NotYet,
     /// Done, with the number of bytes moved.
     Done(u32),
@@ -68,15 +81,29 @@ enum Outcome {
 impl World {
     pub(super) fn new(ranks: usize, setup: &Setup, signs: Arc<Signs>) -> World {
         let mut devices = Vec::new();
-        devices.resize_with(ranks * setup.rails, DeviceState::default);
+        for rank in 0..ranks {
+            let mut domains = BTreeMap::new();
+            for rail in 0..setup.rails {
+                let own = setup.of_rail(rail);
+                let number = rank * setup.rails + rail;
+                let domain = domains
+                    .entry(own.domain)
+                    .or_insert_with(|| Domain::new(number));
+                devices.push(DeviceState::new(own, domain.clone()));
+            }
+        }
         World {
+            tying: Vec::new(),
+            draining: Vec::new(),
+            cables: vec![Cable::default(); devices.len()],
+            port_events: vec![Vec::new(); ranks],
+            now: 0,
+            timeout_ns: setup.timeout_ns,
             devices,
             words: (0..ranks).map(|_| VecDeque::new()).collect(),
             busy: VecDeque::new(),
-            placement: setup.placement,
             delays: setup.delays,
             patient: setup.patient,
-            immediates: setup.immediates,
             ties_both: setup.ties_both,
             random: setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             signs,
@@ -87,12 +114,16 @@ impl World {
         self.signs.version.load(Ordering::Relaxed)
     }
 
-    fn news(&mut self) {
+    pub(super) fn news(&mut self) {
         self.signs.version.fetch_add(1, Ordering::Release);
     }
 
     pub(super) fn show_signs(&self) {
-        self.signs.due.store(self.busy.len(), Ordering::Release);
+        let due = self.busy.len() + self.tying.len() + self.draining.len();
+        self.signs.due.store(due, Ordering::Release);
+        for (sign, events) in self.signs.port_events.iter().zip(&self.port_events) {
+            sign.store(events.len(), Ordering::Release);
+        }
         for (sign, words) in self.signs.words.iter().zip(&self.words) {
             sign.store(words.len(), Ordering::Release);
         }
@@ -130,8 +161,10 @@ impl World {
 
     /// Removes everything of a device.
     pub(super) fn forget(&mut self, index: usize) {
-        self.devices[index] = DeviceState::default();
+        self.devices[index].forget();
         self.busy.retain(|(device, _)| *device != index);
+        self.tying.retain(|(device, _, _)| *device != index);
+        self.draining.retain(|(device, _)| *device != index);
         self.news();
     }
 
@@ -143,28 +176,13 @@ impl World {
         self.random.is_multiple_of(of)
     }
 
-    pub(super) fn connect(&mut self, device: usize, qp: Qp, peer: Option<Address>) -> Result<()> {
-        self.devices[device].connect(qp, peer)?;
-        if let Some(peer) = peer.filter(|_| self.ties_both) {
-            let own = Address {
-                port: device as u128,
-                qp: qp.0,
-            };
-            let mut state = State::Connecting;
-            let far = self.devices.get_mut(peer.port as usize);
-            if let Some(far) = far.and_then(|far| far.qp_mut(Qp(peer.qp)).ok())
-                && (far.state, far.peer) == (State::Connecting, Some(own))
-            {
-                far.state = State::Rts;
-                state = State::Rts;
-            }
-            self.devices[device].qp_mut(qp)?.state = state;
-            self.news();
-        }
-        Ok(())
+    /// True if a delay is drawn.
+    pub(super) fn is_delayed(&mut self) -> bool {
+        self.delays && self.chance(2)
     }
 
     pub(super) fn post(&mut self, device: usize, qp: Qp, work: &Work) -> Result<()> {
+        let immediates = self.devices[device].setup.immediates;
         let state = self.devices[device].qp_mut(qp)?;
         if state.held == state.wanted.sends && state.state != State::Reset {
             return Err(Error::Full);
@@ -175,7 +193,7 @@ impl World {
             inline: state.wanted.inline as u64,
             mtu: MTU as u64,
             longest: LONGEST,
-            immediates: self.immediates,
+            immediates,
         };
         check::work(work, &limits).map_err(Error::Invalid)?;
         let inline = if work.inline {
@@ -197,6 +215,11 @@ impl World {
             signaled: work.signaled,
             to: work.to,
             begun: false,
+            arrived: None,
+            withheld: false,
+            answer: Vec::new(),
+            until: None,
+            due: None,
         });
         if state.state == State::Error {
             self.flush(device, qp);
@@ -206,23 +229,10 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn modify(&mut self, device: usize, qp: Qp, to: Ending) -> Result<()> {
-        let state = self.devices[device].qp_mut(qp)?;
-        match to {
-            Ending::Error => self.break_qp(device, qp),
-            Ending::Reset => {
-                state.state = State::Reset;
-                state.work.clear();
-                state.receives.clear();
-                (state.held, state.silent, state.peer) = (0, 0, None);
-            }
-        }
-        self.news();
-        Ok(())
-    }
-
     /// Executes the requests that are due.
     pub(super) fn pump(&mut self) {
+        self.tie();
+        self.drain();
         for _ in 0..self.busy.len() {
             let Some((device, qp)) = self.busy.pop_front() else {
                 return;
@@ -251,7 +261,7 @@ impl World {
             Transport::Ud => request.to,
             _ => peer,
         };
-        let outcome = match self.carry_out(device, qp, peer, &mut request) {
+        let outcome = match self.attempt((device, qp), transport, peer, &mut request) {
             // A loss or refusal is not reported without a reliable connection.
             Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
                 Outcome::Done(0)
@@ -263,8 +273,12 @@ impl World {
         };
         match outcome {
             Outcome::NotYet => {
+                let arrived = request.arrived.is_some();
                 if let Ok(state) = self.devices[device].qp_mut(qp) {
                     state.work.push_front(request);
+                }
+                if arrived {
+                    self.send_behind(device, qp, peer);
                 }
                 return false;
             }
@@ -279,13 +293,6 @@ impl World {
         true
     }
 
-    fn break_qp(&mut self, device: usize, qp: Qp) {
-        if let Ok(state) = self.devices[device].qp_mut(qp) {
-            state.state = State::Error;
-        }
-        self.flush(device, qp);
-    }
-
     /// Refuses a request at the peer, whose end of a reliable connection breaks.
     fn refused(&mut self, far: usize, far_qp: Qp, status: Status) -> Outcome {
         let reliable = |state: &QpState| state.wanted.transport == Transport::Rc;
@@ -295,7 +302,7 @@ impl World {
         Outcome::Lost(status)
     }
 
-    fn flush(&mut self, device: usize, qp: Qp) {
+    pub(super) fn flush(&mut self, device: usize, qp: Qp) {
         while let Ok(state) = self.devices[device].qp_mut(qp)
             && let Some(request) = state.work.pop_front()
         {
@@ -331,7 +338,8 @@ impl World {
         device.cqs[cq.0 as usize].push(completion, retires);
     }
 
-    fn carry_out(
+    /// Executes a request at its peer, which is reached.
+    pub(super) fn carry_out(
         &mut self,
         device: usize,
         qp: Qp,
@@ -351,7 +359,9 @@ impl World {
             _ => far.peer == Some(back),
         };
         let far_state = self.devices.get(far).and_then(|far| far.qp(far_qp).ok());
-        if !far_state.is_some_and(|far| far.state == State::Rts && listens(far)) {
+        let network = |at: &DeviceState| (at.setup.link_layer, at.setup.subnet);
+        let reaches = self.devices.get(far).map(network) == self.devices.get(device).map(network);
+        if !reaches || !far_state.is_some_and(|far| far.state == State::Rts && listens(far)) {
             return Outcome::Lost(Status::RetryExceeded);
         }
         let payload = match self.devices[device].payload(request) {
@@ -368,7 +378,7 @@ impl World {
                 if let Err(status) = self.devices[far].check(to, payload.len(), allowed) {
                     return self.refused(far, far_qp, status);
                 }
-                if !self.place(to.address, &payload, &mut request.begun) {
+                if !self.place(far, to.address, &payload, &mut request.begun) {
                     return Outcome::NotYet;
                 }
                 if let Some(immediate) = immediate {
@@ -407,7 +417,13 @@ impl World {
     }
 
     /// Executes an atomic at the peer.
-    fn execute_atomic(&mut self, far: usize, far_qp: Qp, at: Remote, request: &Request) -> Outcome {
+    fn execute_atomic(
+        &mut self,
+        far: usize,
+        far_qp: Qp,
+        at: Remote,
+        request: &mut Request,
+    ) -> Outcome {
         if !at.address.is_multiple_of(8) {
             return self.refused(far, far_qp, Status::RemoteInvalidRequest);
         }
@@ -425,13 +441,16 @@ impl World {
         };
         // SAFETY: as above.
         unsafe { memory::store(at.address, &new.to_ne_bytes()) };
-        scatter(&request.local, &old);
+        match request.withheld {
+            true => request.answer = old,
+            false => _ = scatter(&request.local, &old),
+        }
         Outcome::Done(8)
     }
 
     /// Makes bytes visible. False: only some of them yet.
-    fn place(&mut self, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
-        if self.placement == Placement::Completion && !*begun {
+    fn place(&mut self, far: usize, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
+        if self.devices[far].setup.placement == Placement::Completion && !*begun {
             *begun = true;
             for (at, byte) in bytes.iter().enumerate() {
                 if self.chance(2) {

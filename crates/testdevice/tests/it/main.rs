@@ -1,5 +1,6 @@
 //! The suite of all devices, on the strict device; and the rules of the workspace's sources.
 
+mod cables;
 mod tidy;
 
 use device::{Placement, with_immediates};

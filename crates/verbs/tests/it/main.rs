@@ -4,4 +4,5 @@
 mod devices;
 mod iwarp;
 mod makers;
+mod rails;
 mod suite;

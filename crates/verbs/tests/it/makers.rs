@@ -37,26 +37,27 @@ impl Directory for Board {
 }
 
 /// The devices of two ranks: the first of this host, and its peer.
-pub(crate) fn devices(peer: bool) -> Vec<VerbsDevice> {
+pub(crate) fn devices(peer: bool) -> Vec<Vec<VerbsDevice>> {
     let first = verbs::open("").unwrap().swap_remove(0);
     let second = match peer {
         true => std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device"),
         false => device::Device::attributes(&first).name.clone(),
     };
     let second = verbs::open(&second).unwrap().swap_remove(0);
-    vec![first, second]
+    vec![vec![first], vec![second]]
 }
 
-pub(crate) fn verbs_nodes(devices: Vec<VerbsDevice>) -> Vec<VerbsNode> {
+/// The nodes of two ranks with these devices.
+pub(crate) fn verbs_nodes(devices: Vec<Vec<VerbsDevice>>) -> Vec<VerbsNode> {
     let cards = Arc::new(Mutex::new([None, None]));
     let devices = devices.into_iter().enumerate();
-    let node = |(rank, device)| {
+    let node = |(rank, devices)| {
         let board = Board {
             cards: cards.clone(),
             rank,
             asked: 0,
         };
-        VerbsNode::new(vec![device], rank, 2, Box::new(board)).unwrap()
+        VerbsNode::new(devices, rank, 2, Box::new(board)).unwrap()
     };
     devices.map(node).collect()
 }
