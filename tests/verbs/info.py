@@ -8,9 +8,9 @@ from harness import Case, Problem
 ADDRESSES = {"rxe0": "10.77.0.1", "rxe1": "10.77.1.1", "rxe2": "10.77.0.2", "rxe3": "10.77.1.2"}
 
 
-def info(world, host: int, *words: str, device: str = "", before: tuple = ()):
+def info(world, host: int, *words: str, device: str = "", rails: str = "", before: tuple = ()):
     command = [*before, world.prefix / "bin/fishplate", "info", *words]
-    return world.on_host(host, *command, env={"FISHPLATE_DEVICE": device})
+    return world.on_host(host, *command, env={"FISHPLATE_DEVICE": device, "FISHPLATE_RAILS": rails})
 
 
 def rdma(world, host: int, **how) -> dict:
@@ -24,18 +24,24 @@ def each_host_lists_its_own(world) -> None:
     for host in (0, 1):
         own = [f"rxe{2 * host}", f"rxe{2 * host + 1}"]
         found = rdma(world, host)
-        if found["used"] != own[:1] or found["problem"] or [one["name"] for one in found["devices"]] != own:
+        if found["used"] != own or found["problem"] or [one["name"] for one in found["devices"]] != own:
             raise Problem(str(found))
         for rail, (name, one) in enumerate(zip(own, found["devices"])):
             expected = {
-                "used": rail == 0, "state": "active", "link_layer": "Ethernet", "interface": f"r{rail}h{host}",
+                "used": True, "state": "active", "link_layer": "Ethernet", "interface": f"r{rail}h{host}",
                 "gid": {"index": 1, "kind": "RoCE v2", "value": f"::ffff:{ADDRESSES[name]}"},
                 "placement": "completion", "mtu_bytes": 4096,
             }
             if wrong := {key: one[key] for key in expected if one[key] != expected[key]}:
                 raise Problem(f"{name}: {wrong}")
-            if rail == 1 and f"{own[0]} comes first" not in one["why_not"]:
-                raise Problem(str(one))
+        rails = found["rails"]["rails"]
+        seen = [(rail["port"], rail["link_layer"], rail["subnet"]) for rail in rails]
+        if seen != [(own[0], "Ethernet", "10.77.0.0"), (own[1], "Ethernet", "10.77.1.0")]:
+            raise Problem(str(rails))
+        if found["pairs"]["pairs"] != [[0, 0], [1, 1]] or found["pairs"]["cannot_reach"] != [[0, 1]]:
+            raise Problem(str(found["pairs"]))
+    if (used := rdma(world, 0, rails="1")["used"]) != ["rxe0"]:
+        raise Problem(f"one rail is {used}")
 
 
 def table_lines_up(world) -> None:
@@ -43,7 +49,7 @@ def table_lines_up(world) -> None:
     lines = done.out.splitlines()
     at = next(at for at, line in enumerate(lines) if line.split()[:2] == ["device", "use"])
     header, first, second = lines[at], lines[at + 2], lines[at + 3]
-    for title, one, two in (("use", "yes", "no"), ("state", "active", "active"), ("on", "r0h0", "r1h0")):
+    for title, one, two in (("use", "yes", "yes"), ("state", "active", "active"), ("on", "r0h0", "r1h0")):
         column = header.index(f" {title} ") + 1
         if not (first.startswith(one, column) and second.startswith(two, column)):
             raise Problem(f"{title}:\n{done.out}")
@@ -56,7 +62,7 @@ def one_can_be_named(world) -> None:
     seen = found["used"], [one["why_not"] for one in found["devices"]]
     if seen != (["rxe3"], ["others were asked for", None]):
         raise Problem(str(found))
-    if (used := rdma(world, 1, device="rxe3,rxe2")["used"]) != ["rxe3"]:
+    if (used := rdma(world, 1, device="rxe3,rxe2")["used"]) != ["rxe3", "rxe2"]:
         raise Problem(f"the order of the names does not count: {used}")
     done = info(world, 0, device="rxe3")
     if done.code != 2 or "FISHPLATE_DEVICE=rxe3: there is no RDMA device rxe3; there are rxe0, rxe1" not in done.err:

@@ -46,9 +46,10 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
         return modelled(name, arguments.json);
     }
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
-    let wanted = set.clone().unwrap_or_default().device;
+    let settings = set.clone().unwrap_or_default();
+    let (wanted, most) = (settings.device, settings.rails.most());
     let facts = facts();
-    let rdma = rdma::find(&wanted);
+    let rdma = rdma::find(&wanted, most);
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
             .into_iter()

@@ -1,6 +1,8 @@
 //! Rails of hosts: their networks and cards, the pairs that they form, and those that cannot reach
 //! each other.
 
+use std::net::Ipv4Addr;
+
 use channel::rdma::pairing::{Network, pairs};
 use device::LinkLayer;
 use results::table::lines;
@@ -240,9 +242,14 @@ fn layer(network: Network) -> &'static str {
 
 /// The subnet as its own technology writes it.
 fn subnet(network: Network) -> String {
-    match network.subnet {
-        small if small < 1 << 16 => small.to_string(),
-        other => format!("{other:x}"),
+    /// The upper half of an IPv4 address that is written as one of IPv6.
+    const IPV4: u64 = 0xffff;
+    match (network.link_layer, network.subnet) {
+        (LinkLayer::Ethernet, subnet) if subnet >> 32 == IPV4 => {
+            Ipv4Addr::from(subnet as u32).to_string()
+        }
+        (_, small) if small < 1 << 16 => small.to_string(),
+        (_, other) => format!("{other:x}"),
     }
 }
 
