@@ -8,12 +8,10 @@ use results::sizes::size_label;
 use results::table::{lines, significant};
 use serde::Deserialize;
 
-use crate::settings::wrap;
-
 /// Width of the tables where there is no terminal, in columns.
 const WIDTH: usize = 100;
-/// The least width of the column with the choices not taken.
-const LEAST: usize = 24;
+/// The least width of the column with the choices not taken: that of a long choice.
+const LEAST: usize = 28;
 
 /// The place for an explanation, and its form.
 pub(crate) struct ExplainOutput {
@@ -160,7 +158,6 @@ fn table(kind: &PeerKind, width: usize) -> String {
             row.push(rails.map_or("–".into(), split));
         }
         row.push(micros(choice.predicted_ns));
-        row.push(not_taken(choice, several));
         rows.push(row);
     }
     header.extend(several.then(|| "rails".to_string()));
@@ -173,8 +170,8 @@ fn table(kind: &PeerKind, width: usize) -> String {
     // Each column has a blank on either side, and one between it and the next.
     let used: usize = (0..last).map(|column| widest(column) + 3).sum();
     let left = width.saturating_sub(used + 2).max(LEAST);
-    for row in &mut rows {
-        row[last] = wrap(&row[last], left).join("\n");
+    for (row, choice) in rows.iter_mut().zip(&kind.sizes) {
+        row.push(not_taken(choice, several, left));
     }
     lines(header, rows, last + 1)
 }
@@ -185,12 +182,23 @@ fn split(rails: &Rails) -> String {
     format!("{} {}{limit}", rails.choice, micros(rails.predicted_ns))
 }
 
-fn not_taken(choice: &SizeChoice, several: bool) -> String {
+/// The choices not taken, in lines of at most `width` characters; no choice is broken.
+fn not_taken(choice: &SizeChoice, several: bool, width: usize) -> String {
     let rails = choice.rails.iter().filter(|_| several);
     let rails = rails.flat_map(|rails| &rails.not_taken);
     let all = choice.not_taken.iter().chain(rails);
     let all = all.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
-    all.collect::<Vec<_>>().join(", ")
+    let mut lines: Vec<String> = Vec::new();
+    for other in all {
+        match lines.last_mut() {
+            // With ", " before it, and a comma behind it.
+            Some(line) if line.chars().count() + other.chars().count() + 3 <= width => {
+                *line += &format!(", {other}");
+            }
+            _ => lines.push(other),
+        }
+    }
+    lines.join(",\n")
 }
 
 fn micros(nanos: u64) -> String {

@@ -355,6 +355,32 @@ fn a_reader_who_has_seen_enough_is_no_fault() {
 }
 
 #[test]
+fn info_shows_the_rails_of_a_modelled_machine() {
+    let text = String::from_utf8(output(&["info", "--fabric", "2x1-qdr"]).stdout).unwrap();
+    for part in [
+        "2x1-qdr, hosts 0,2-35:\n",
+        "2x1-qdr, host 1:\n",
+        "Rails pair 0–0, 1–1 between hosts 0,2-35.\n",
+        "Rails pair 0–0 between hosts 0,2-35 and host 1.\nRail 1 of hosts 0,2-35 carries nothing then",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let json = output(&["info", "--fabric", "fdr-2port", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let kind = &json["kinds_of_hosts"][0];
+    assert_eq!(kind["rails"].as_array().unwrap().len(), 2);
+    assert_eq!(kind["shared_cards"][0]["rails"], serde_json::json!([0, 1]));
+    assert_eq!(
+        json["pairs"][0]["pairs"],
+        serde_json::json!([[0, 0], [1, 1]])
+    );
+    let job = command(FISHPLATE)
+        .arguments(&["info", "--fabric", "nothing"])
+        .finish();
+    job.code(2).one_line(&["nothing"]);
+}
+
+#[test]
 fn info_shows_what_the_machine_has() {
     let json: serde_json::Value =
         serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();
