@@ -21,9 +21,9 @@ use modelled::ModelledRails;
 /// devices.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
-/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use are
-/// rails: for each it shows the network, the bandwidth, and the rails of other hosts with which it
-/// pairs.
+/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use
+/// are rails: for each it shows the network, the bandwidth, and the rails of other hosts with which
+/// it pairs.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"

@@ -116,6 +116,8 @@ pub(crate) fn main(arguments: RunArguments) -> ExitCode {
     };
     let code = match launch::run(&options) {
         Ok(end) => {
+            // A job that failed has a line of its own.
+            let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
             let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
             let shown = shown.map_err(|why| eprintln!("fishplate: {why}"));
             match (end.code, shown) {

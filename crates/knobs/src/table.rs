@@ -169,10 +169,11 @@ knobs! {
         also "MV2_NUM_RAILS", also "MV2_NUM_HCAS", also "MV2_NUM_PORTS";
 
     /// Rule for the rails of a message, where there are several. `single`: the first rail carries
-    /// everything. `stripe`: messages above FISHPLATE_STRIPE_THRESHOLD are cut into equal parts, one
-    /// for each rail, and the first rail carries the others. `round-robin`: the same, but short
-    /// messages take the rails in turn. `fixed`: the ranks of a host are dealt to the rails, and each
-    /// rank uses one. `adaptive`: each piece takes the rail on which it is predicted to arrive first.
+    /// everything. `stripe`: messages above FISHPLATE_STRIPE_THRESHOLD are cut into equal parts,
+    /// one for each rail, and the first rail carries the others. `round-robin`: the same, but short
+    /// messages take the rails in turn. `fixed`: the ranks of a host are dealt to the rails, and
+    /// each rank uses one. `adaptive`: each piece takes the rail on which it is predicted to arrive
+    /// first.
     rail_policy: RailPolicy = RailPolicy::Adaptive, "FISHPLATE_RAIL_POLICY",
         also "MV2_RAIL_SHARING_POLICY", also "MV2_SM_SCHEDULING";
 
@@ -181,13 +182,13 @@ knobs! {
         also "MV2_RAIL_SHARING_LARGE_MSG_THRESHOLD", also "MV2_STRIPING_THRESHOLD",
         within Bytes(0), Bytes::mib(1 << 20);
 
-    /// Whether FISHPLATE_STRIPE_THRESHOLD is raised to the longest message that is sent eagerly over
-    /// RDMA where it lies below. MVAPICH has this rule.
+    /// Whether FISHPLATE_STRIPE_THRESHOLD is raised to the longest message that is sent eagerly
+    /// over RDMA where it lies below. MVAPICH has this rule.
     stripe_above_eager: bool = false, "FISHPLATE_STRIPE_ABOVE_EAGER";
 
     /// The queue pairs of a connection on each rail. `separate`: one for packets and one for
-    /// zero-copy transfers, so that a short packet never waits behind a long transfer. `shared`: one
-    /// for both.
+    /// zero-copy transfers, so that a short packet never waits behind a long transfer. `shared`:
+    /// one for both.
     rail_qps: QueuePairs = QueuePairs::Separate, "FISHPLATE_RAIL_QPS";
 
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run

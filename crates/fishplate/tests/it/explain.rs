@@ -86,6 +86,8 @@ fn an_explanation_that_cannot_be_had_is_an_error() {
         .finish()
         .code(1)
         .one_line(&["rank 0's answer is damaged"]);
+    let failed = ranks(&["-n", "1", "--explain"], &["init", "exit=3"]).finish();
+    failed.code(3).one_line(&["rank 0", "exit"]);
     // Nobody asks: the answer stays with the launcher.
     let steps = explanation(CHOICES);
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();

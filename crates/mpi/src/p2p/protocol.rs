@@ -280,9 +280,9 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
-/// A sender's choice for a message of `len` bytes, the protocols not taken that the peer's transport
-/// could carry, whatever the settings say, and their costs in nanoseconds. The protocols not taken
-/// are in the order of their costs.
+/// A sender's choice for a message of `len` bytes, and the protocols not taken that the peer's
+/// transport could carry, whatever the settings say, in the order of their costs. Costs are in
+/// nanoseconds.
 pub(crate) fn compare(
     len: usize,
     peer: &Capabilities,
