@@ -23,7 +23,7 @@ pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option
         let job: Arc<dyn Bootstrap> = Arc::new(job);
         let node = match job.hosts().count() {
             0 | 1 => None,
-            _ => Some(remote::node(&job, &knobs.device)?),
+            _ => Some(remote::node(&job, knobs)?),
         };
         let mut wiring = Wiring::new(job);
         wiring.peers.node = node;

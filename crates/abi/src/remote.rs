@@ -5,16 +5,17 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use device::{Error, Node, Result};
+use knobs::Knobs;
 use pmi::{Bootstrap, hex, unhex};
 use verbs::{Directory, VerbsNode};
 
-/// Opens the devices by which this rank reaches those on other hosts, a rail for each: those that
-/// `wanted` names, or that would be used.
+/// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
+/// or that would be used, and no more than the rails in use.
 pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
-    wanted: &str,
+    knobs: &Knobs,
 ) -> std::result::Result<Box<dyn Node>, String> {
-    open(job, wanted).map(|node| Box::new(node) as _).map_err(|why| {
+    open(job, &knobs.device, knobs.rails.most()).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts().count();
         format!(
             "the job's {hosts} hosts are to reach each other by RDMA, and here that cannot be: {why} (`fishplate info` \
@@ -23,8 +24,9 @@ pub(crate) fn node(
     })
 }
 
-fn open(job: &Arc<dyn Bootstrap>, wanted: &str) -> Result<VerbsNode> {
-    let devices = verbs::open(wanted)?;
+fn open(job: &Arc<dyn Bootstrap>, wanted: &str, rails: usize) -> Result<VerbsNode> {
+    let mut devices = verbs::open(wanted)?;
+    devices.truncate(rails);
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),

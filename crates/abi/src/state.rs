@@ -23,6 +23,8 @@ pub struct Rank {
     pub in_virtual_time: bool,
     /// The trace of the program's calls, if they are traced or the time between them is charged.
     pub watch: Option<Watch>,
+    /// The launcher wants this rank's choices explained.
+    pub explains: bool,
     /// Calls the error handler of the object, and gives the code to return if the handler returns.
     pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }

@@ -111,6 +111,10 @@ pub(crate) struct MeasureOptions {
     /// Report percentiles of single iterations; timing each one costs tens of nanoseconds
     #[arg(short = 'z', long, value_name = "P,…", num_args = 0..=1, default_missing_value = "50,90,99,99.9", value_delimiter = ',', value_parser = decimal)]
     pub(crate) percentiles: Vec<f64>,
+    /// Show rank 0's choices as well: by message size the protocol, the rails, and the predicted
+    /// times of both and of the choices not taken (our own library only)
+    #[arg(long)]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
     #[command(flatten)]
@@ -235,6 +239,9 @@ impl MeasureOptions {
             bail!(
                 "--trace: a trace holds one run; give a single --fabric and a single number of ranks"
             );
+        }
+        if self.explain && self.ranks.len() > 1 {
+            bail!("--explain: one number of ranks is explained at a time");
         }
         let case = |&ranks: &usize| {
             benchmark.check_ranks(ranks)?;

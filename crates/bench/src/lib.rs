@@ -8,6 +8,7 @@
 
 mod cli;
 mod collectives;
+mod explain;
 mod ffi;
 mod job;
 mod kernels;
@@ -36,6 +37,7 @@ use anyhow::{Context, Result, bail};
 
 pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
+use explain::Explained;
 use plan::Benchmark;
 use results::Console;
 use rounds::{Measurement, Rounds, merge};
@@ -81,7 +83,11 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         }
         what => {
             let (benchmark, options) = what.benchmark().expect("the others are benchmarks");
-            show(&options.output, || measure(&command, benchmark, options))
+            let mut explained = Explained::default();
+            show(&options.output, || {
+                measure(&command, benchmark, options, &mut explained)
+            })?;
+            explained.show()
         }
     }
 }
@@ -90,9 +96,13 @@ fn measure(
     command: &Path,
     benchmark: Benchmark,
     options: &MeasureOptions,
+    explained: &mut Explained,
 ) -> Result<Vec<Measurement>> {
     let cases = options.cases(benchmark)?;
-    let libraries = options.choice.libraries(command)?;
+    let mut libraries = options.choice.libraries(command)?;
+    if options.explain {
+        *explained = Explained::by(&mut libraries, options.output.json)?;
+    }
     let rounds = Rounds {
         command,
         libraries: &libraries,

@@ -33,6 +33,23 @@ pub(crate) struct Launcher(Vec<OsString>);
 /// The placeholder for the number of ranks; without it `-n N` is appended.
 const RANKS: &str = "{ranks}";
 
+impl Library {
+    /// Lets the launcher write rank 0's choices to a file. False for a library that is not ours,
+    /// whose launcher has no such option.
+    pub(crate) fn explain(&mut self, to: &Path, json: bool) -> bool {
+        if self.name != OWN {
+            return false;
+        }
+        let mut option = OsString::from("--explain=");
+        option.push(to);
+        self.launcher.add(option);
+        if json {
+            self.launcher.add("--json".into());
+        }
+        true
+    }
+}
+
 impl Launcher {
     fn from_words(words: &str) -> Result<Launcher> {
         match shlex::split(words) {
@@ -60,6 +77,11 @@ impl Launcher {
             command.args(["-n", &number]);
         }
         command
+    }
+
+    /// Adds an option, before the program.
+    fn add(&mut self, option: OsString) {
+        self.0.push(option);
     }
 
     pub(crate) fn text(&self) -> String {

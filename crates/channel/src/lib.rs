@@ -24,6 +24,8 @@ mod body;
 #[cfg(not(loom))]
 mod build;
 #[cfg(not(loom))]
+mod explain;
+#[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
@@ -48,6 +50,8 @@ pub use body::BodyStores;
 #[cfg(not(loom))]
 pub use build::{Peers, Settings};
 pub use error::{Error, Fault, Result};
+#[cfg(not(loom))]
+pub use explain::RailChoice;
 #[cfg(not(loom))]
 pub use loopback::Loopback;
 pub use piece_counter::PieceCounter;

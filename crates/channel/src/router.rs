@@ -13,7 +13,7 @@ use crate::shm::Shm;
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, End, Exposed, Exposure, Fault, First, Head, More, NotifiedWrite, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy,
+    RailChoice, RemoteKey, Result, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -151,6 +151,14 @@ impl Router {
     pub fn join_cooperation(&mut self, peer: usize, generation: u32) {
         if let Some(shm) = self.shm_to_mut(peer) {
             shm.joins(peer, generation);
+        }
+    }
+
+    /// The choice of rails for a message of `len` bytes to `peer`. `None` if no rails lead there.
+    pub fn explain_rails(&mut self, peer: usize, len: usize) -> Option<RailChoice> {
+        match self.via(peer) {
+            Via::Rdma(rdma) => Some(rdma.explain_rails(peer, len)),
+            Via::Loopback(_) | Via::Shm(_) => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! `fishplate info`: the resources of this machine that ranks can use.
 
+mod modelled;
+mod rails;
 mod rdma;
 
 use std::io::IoSliceMut;
@@ -13,30 +15,41 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::{Value, json};
 
 use crate::refuse;
+use modelled::ModelledRails;
 
 /// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
 /// devices.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
-/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices.
+/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use
+/// are rails: for each it shows the network, the bandwidth, and the rails of other hosts with which
+/// it pairs.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  fishplate info\n  fishplate info --json\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
+    after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
 )]
 pub(crate) struct InfoArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Show the rails of a modelled machine instead: a name from `fishplate fabric list`, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    fabric: Option<String>,
 }
 
 /// A line: the key in JSON, the label, the value.
 type Fact = (&'static str, &'static str, Value);
 
 pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
+    if let Some(name) = &arguments.fabric {
+        return modelled(name, arguments.json);
+    }
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
-    let wanted = set.clone().unwrap_or_default().device;
+    let settings = set.clone().unwrap_or_default();
+    let (wanted, most) = (settings.device, settings.rails.most());
     let facts = facts();
-    let rdma = rdma::find(&wanted);
+    let rdma = rdma::find(&wanted, most);
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
             .into_iter()
@@ -59,6 +72,16 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
             None => ExitCode::SUCCESS,
         },
     }
+}
+
+/// The rails of a modelled machine.
+fn modelled(name: &str, json: bool) -> ExitCode {
+    match ModelledRails::of(name) {
+        Ok(rails) if json => say!("{:#}", rails.object()),
+        Ok(rails) => rails.print(),
+        Err(why) => return refuse(&why),
+    }
+    ExitCode::SUCCESS
 }
 
 fn facts() -> Vec<Fact> {

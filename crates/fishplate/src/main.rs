@@ -14,6 +14,7 @@ macro_rules! say {
 }
 
 mod bench;
+mod explain;
 mod fabric;
 mod faults;
 mod info;

@@ -10,6 +10,7 @@ use clap::Args;
 use knobs::{KnobValue, Knobs, Seconds};
 use results::arguments::{ANY, whole_number, without_error_numbers};
 
+use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob};
 use crate::refuse;
 
@@ -55,6 +56,15 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
+    /// After the job, show rank 0's choices for its peers: by message size the protocol, the rails,
+    /// and the predicted times of both and of the choices not taken. On standard error, or in FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    explain: Option<Option<PathBuf>>,
+
+    /// Show it as one JSON object
+    #[arg(long, requires = "explain")]
+    json: bool,
+
     /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host
     #[arg(
         long,
@@ -95,12 +105,26 @@ pub(crate) struct RunArguments {
 }
 
 pub(crate) fn main(arguments: RunArguments) -> ExitCode {
-    let (options, modelled) = match options(arguments) {
-        Ok(both) => both,
+    let wanted = arguments.explain.clone();
+    let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
+    let prepared = wanted
+        .transpose()
+        .and_then(|wanted| Ok((wanted, options(arguments)?)));
+    let (wanted, (options, modelled)) = match prepared {
+        Ok(all) => all,
         Err(why) => return refuse(&why),
     };
     let code = match launch::run(&options) {
-        Ok(code) => code,
+        Ok(end) => {
+            // A job that failed has a line of its own.
+            let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
+            let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
+            let shown = shown.map_err(|why| eprintln!("fishplate: {why}"));
+            match (end.code, shown) {
+                (0, Err(())) => 1,
+                (code, _) => code,
+            }
+        }
         Err(error) => {
             eprintln!("fishplate: {}", without_error_numbers(&error.to_string()));
             error.exit_code()
@@ -120,8 +144,12 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
     // The launcher checks settings, so that a misspelt one is reported once and not by every rank.
     let environment =
         std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
-    let knobs = Knobs::parse(knobs::decode(environment.chain(variables.iter().cloned())));
-    let knobs = knobs.map_err(|error| error.to_string())?;
+    let of_ranks = environment.chain(variables.iter().cloned());
+    let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
+    let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
+    for notice in knobs::notices(of_ranks.into_iter()) {
+        eprintln!("fishplate: {notice}");
+    }
     let hosts = match &arguments.hosts {
         None if arguments.ppn.is_some() && !arguments.modelled.is_wanted() => {
             return Err(
@@ -153,6 +181,7 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
         machine: modelled.launched.clone(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
+        explain: arguments.explain.is_some(),
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()

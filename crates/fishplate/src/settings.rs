@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use knobs::{CONTRACT, Knob, Knobs, TABLE};
+use knobs::{CONTRACT, Knob, Knobs, MV2_ALIASES, TABLE};
 use serde_json::json;
 
 use crate::refuse;
@@ -13,7 +13,8 @@ const WIDTH: usize = 88;
 
 /// List all settings with their meaning, type, default and present value.
 ///
-/// Settings are environment variables; `fishplate run -x NAME=VALUE` sets one for a job.
+/// Settings are environment variables; `fishplate run -x NAME=VALUE` sets one for a job. Some
+/// variables of MVAPICH (MV2_...) are aliases; a FISHPLATE_ variable wins over its alias.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
@@ -25,14 +26,23 @@ pub(crate) struct KnobsArguments {
 }
 
 pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
-    let set = Knobs::parse(knobs::decode(std::env::vars_os()));
+    let vars: Vec<(String, String)> = knobs::decode(std::env::vars_os()).collect();
+    let set = Knobs::parse(vars.iter().cloned());
     let now = set.clone().unwrap_or_default();
+    for notice in knobs::notices(vars.into_iter()) {
+        eprintln!("fishplate: {notice}");
+    }
     if arguments.json {
         let rows: Vec<_> = TABLE.iter().map(|knob| object(knob, &now)).collect();
         say!("{:#}", serde_json::Value::from(rows));
     } else {
         TABLE.iter().for_each(|knob| print(knob, &now));
-        say!("Set by the launcher for each rank, never by hand:");
+        say!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
+        for row in MV2_ALIASES {
+            say!("    {:37} {}", row.env, row.setting);
+            say!("    {:37} {}", "", row.doc);
+        }
+        say!("\nSet by the launcher for each rank, never by hand:");
         CONTRACT
             .iter()
             .for_each(|row| say!("    {:24}{}", row.env, row.doc));

@@ -17,6 +17,9 @@ pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 /// The inherited descriptor of the compute trace that the job replays.
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
 
+/// The request that rank 0 explains its choices of protocols and rails at MPI_Finalize.
+pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
+
 /// The description of one variable between launcher and rank.
 #[derive(Debug, Clone, Copy)]
 pub struct ContractVariable {
@@ -59,5 +62,9 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: COMPUTED_FD,
         doc: "inherited descriptor of the compute trace (with --compute replay)",
+    },
+    ContractVariable {
+        env: EXPLAIN,
+        doc: "request that rank 0 explains its choices (with --explain)",
     },
 ];

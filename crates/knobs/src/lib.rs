@@ -6,23 +6,29 @@
 //! Invariants:
 //! - this crate never reads the environment: its callers pass the variables;
 //! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
-//!   is silently ignored costs its user an afternoon.
+//!   is silently ignored costs its user an afternoon;
+//! - a variable of MVAPICH, which begins with `MV2_`, sets a setting of the same meaning unless a
+//!   `FISHPLATE_` variable does. One without meaning here is ignored, and [`notices`] names it.
 
 mod algorithms;
 mod contract;
 mod error;
+mod mv2;
 mod nearest;
 mod parse;
+mod rails;
 mod table;
 mod value;
 
 pub use algorithms::{AlgorithmChoice, AlgorithmChoices};
 pub use contract::{
-    COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE,
-    WORLD_FD,
+    COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, RANK, SCENE_FD,
+    SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use error::Error;
+pub use mv2::{MV2_ALIASES, Mv2Alias, notices};
 pub use parse::decode;
+pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
     Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,

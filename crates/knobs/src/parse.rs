@@ -2,44 +2,80 @@
 
 use std::ffi::OsString;
 
+use crate::mv2::{self, Translated};
 use crate::table::{Knobs, TABLE};
 use crate::{CONTRACT, Error, PREFIX, nearest};
 
+/// A setting that has been set: its name, the variable, and the value.
+type Assigned = (&'static str, String, String);
+
 impl Knobs {
     /// Reads the settings among `vars`. Ignores other variables; an empty value means the default.
+    /// A variable of this project wins over an alias that begins with `MV2_`.
     pub fn parse(vars: impl Iterator<Item = (String, String)>) -> Result<Knobs, Error> {
         let mut knobs = Knobs::default();
-        let mut seen: Vec<(&'static str, String, String)> = Vec::new();
+        let mut own: Vec<Assigned> = Vec::new();
+        let mut aliases = Vec::new();
         for (variable, text) in vars {
+            let text = text.trim();
+            if variable.starts_with(mv2::PREFIX) && !text.is_empty() {
+                aliases.push((variable, text.to_string()));
+                continue;
+            }
             if !variable.starts_with(PREFIX) || CONTRACT.iter().any(|row| row.env == variable) {
                 continue;
             }
-            let Some(knob) = TABLE.iter().find(|knob| knob.answers_to(&variable)) else {
+            let Some(name) = name(&variable) else {
                 return Err(unknown(variable));
             };
-            let text = text.trim();
-            if text.is_empty() {
-                continue;
+            if !text.is_empty() {
+                note(&mut own, (name, variable.clone(), text.to_string()))?;
+                knobs.assign(&variable, text)?;
             }
-            if let Some((_, first, other)) = seen.iter().find(|(name, ..)| *name == knob.name)
-                && other != text
-            {
-                return Err(Error::Twice {
-                    first: first.clone(),
-                    second: variable,
-                });
+        }
+        let mut others: Vec<Assigned> = Vec::new();
+        for Translated {
+            alias,
+            typed,
+            value,
+        } in mv2::translate(&aliases)?
+        {
+            // A bad value is an error even where another variable wins.
+            Knobs::default().assign(&alias, &value)?;
+            let Some(name) = name(&alias) else { continue };
+            if own.iter().all(|(set, ..)| *set != name) {
+                knobs.assign(&alias, &value)?;
+                note(&mut others, (name, typed, value))?;
             }
-            knobs.assign(&variable, text)?;
-            seen.push((knob.name, variable, text.to_string()));
         }
         Ok(knobs)
     }
 }
 
+/// The setting to which a variable belongs.
+fn name(variable: &str) -> Option<&'static str> {
+    let knob = TABLE.iter().find(|knob| knob.answers_to(variable))?;
+    Some(knob.name)
+}
+
+/// Adds a setting to those that have been set. An error if another of its names has another value.
+fn note(set: &mut Vec<Assigned>, new: Assigned) -> Result<(), Error> {
+    let known = set.iter().find(|(name, ..)| *name == new.0);
+    if let Some((_, first, _)) = known.filter(|(.., value)| *value != new.2) {
+        return Err(Error::Twice {
+            first: first.clone(),
+            second: new.1,
+        });
+    }
+    set.push(new);
+    Ok(())
+}
+
 fn unknown(variable: String) -> Error {
     let known = TABLE
         .iter()
-        .flat_map(|knob| std::iter::once(knob.env).chain(knob.aliases.iter().copied()));
+        .flat_map(|knob| std::iter::once(knob.env).chain(knob.aliases.iter().copied()))
+        .filter(|name| name.starts_with(PREFIX));
     let nearest = nearest::nearest(
         &variable[PREFIX.len()..],
         known.map(|env| &env[PREFIX.len()..]),

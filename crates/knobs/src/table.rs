@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::algorithms::AlgorithmChoices;
+use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
     Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
     SingleCopyMode, Wait,
@@ -79,7 +80,7 @@ knobs! {
     /// The longest message that is sent eagerly, without asking the receiver. A longer one waits
     /// for the receiver's buffer. Over RDMA the limit is at most the longest packet.
     eager_limit: Bytes = Bytes::kib(128), "FISHPLATE_EAGER_LIMIT",
-        also "FISHPLATE_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
+        also "FISHPLATE_EAGER_THRESHOLD", also "MV2_IBA_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
 
     /// Number of slots in the shared-memory ring from one rank to another: the packets that can be
     /// on their way before the sender has to wait. Rounded up to a power of two.
@@ -137,7 +138,7 @@ knobs! {
     /// `pipeline` and `zero-copy`, and so the longest message that is sent eagerly. A ring holds at
     /// least two chunks.
     rdma_chunk: Bytes = Bytes::kib(16), "FISHPLATE_RDMA_CHUNK",
-        within Bytes::kib(1), Bytes::mib(16);
+        also "MV2_VBUF_TOTAL_SIZE", within Bytes::kib(1), Bytes::mib(16);
 
     /// The fraction of an RDMA ring's slots, as its denominator, whose consumption a rank reports
     /// to the peer in a message of its own. It is reported earlier if any other message goes to
@@ -175,6 +176,35 @@ knobs! {
     /// rails of those from 2 KiB up. It announces none where FISHPLATE_RENDEZVOUS names a
     /// direction. `off` never announces a receive.
     rtr: ReadyToReceive = ReadyToReceive::Auto, "FISHPLATE_RTR";
+
+    /// The most rails that a rank uses. A rail is one port of one device at this end, paired with a
+    /// port of the same network at the other. MV2_NUM_RAILS is this number; MV2_NUM_HCAS times
+    /// MV2_NUM_PORTS, each 1 unless set, is this number too.
+    rails: RailCount = RailCount::ALL, "FISHPLATE_RAILS",
+        also "MV2_NUM_RAILS", also "MV2_NUM_HCAS", also "MV2_NUM_PORTS";
+
+    /// Rule for the rails of a message, where there are several. `single`: the first rail carries
+    /// everything. `stripe`: messages above FISHPLATE_STRIPE_THRESHOLD are cut into equal parts,
+    /// one for each rail, and the first rail carries the others. `round-robin`: the same, but short
+    /// messages take the rails in turn. `fixed`: the ranks of a host are dealt to the rails, and
+    /// each rank uses one. `adaptive`: each piece takes the rail on which it is predicted to arrive
+    /// first.
+    rail_policy: RailPolicy = RailPolicy::Adaptive, "FISHPLATE_RAIL_POLICY",
+        also "MV2_RAIL_SHARING_POLICY", also "MV2_SM_SCHEDULING";
+
+    /// The longest message that the rail policies `stripe` and `round-robin` do not cut.
+    stripe_threshold: Bytes = Bytes::kib(16), "FISHPLATE_STRIPE_THRESHOLD",
+        also "MV2_RAIL_SHARING_LARGE_MSG_THRESHOLD", also "MV2_STRIPING_THRESHOLD",
+        within Bytes(0), Bytes::mib(1 << 20);
+
+    /// Whether FISHPLATE_STRIPE_THRESHOLD is raised to the longest message that is sent eagerly
+    /// over RDMA where it lies below. MVAPICH has this rule.
+    stripe_above_eager: bool = false, "FISHPLATE_STRIPE_ABOVE_EAGER";
+
+    /// The queue pairs of a connection on each rail. `separate`: one for packets and one for
+    /// zero-copy transfers, so that a short packet never waits behind a long transfer. `shared`:
+    /// one for both.
+    rail_qps: QueuePairs = QueuePairs::Separate, "FISHPLATE_RAIL_QPS";
 
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of

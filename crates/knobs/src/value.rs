@@ -199,13 +199,14 @@ fn seconds(digits: &str, unit: f64) -> Option<Duration> {
     (nanos < u64::MAX as f64).then(|| Duration::from_nanos(nanos as u64))
 }
 
+/// Declares a type of settings whose values are words.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident, $kind:literal, $expected:literal, { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($(#[$vmeta])* $variant),+ }
 
-        impl KnobValue for $name {
+        impl $crate::KnobValue for $name {
             const KIND: &'static str = $kind;
             const EXPECTED: &'static str = $expected;
 
@@ -294,3 +295,5 @@ words! {
         Write = "write"
     }
 }
+
+pub(crate) use words;

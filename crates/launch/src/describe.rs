@@ -73,7 +73,7 @@ fn state(rank: &RankProcess) -> String {
 }
 
 /// Sorted numbers as ranges: `0-2,5`.
-pub(crate) fn ranges(numbers: &[usize]) -> String {
+pub fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|left, right| left + 1 == *right);
     let runs = runs.map(|run| match run {
         [one] => one.to_string(),

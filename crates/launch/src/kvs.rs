@@ -73,6 +73,11 @@ impl Kvs {
         Ok(self.values.get(key).map(|entry| entry.value.as_str()))
     }
 
+    /// The explanation that rank 0 has put, if it is complete.
+    pub(crate) fn explanation(&self) -> Option<String> {
+        pmi::explanation(|key| self.values.get(key).map(|entry| entry.value.as_str()))
+    }
+
     /// A rank enters the fence. True if it was the last one: the fence is complete, and the next
     /// may begin.
     pub(crate) fn enter_fence(&mut self, rank: usize) -> Result<bool, String> {

@@ -29,9 +29,10 @@ mod stuck;
 mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
+pub use describe::ranges;
 pub use error::Error;
 pub use hosts::{JobHost, place};
-pub use job::run;
+pub use job::{JobEnd, run};
 pub use library::library_directory;
 pub use limits::MOST_RANKS;
 
@@ -66,6 +67,8 @@ pub struct Options {
     pub library: Option<PathBuf>,
     /// The hosts, each reached through an agent. Empty: this machine, without an agent.
     pub hosts: Vec<JobHost>,
+    /// Whether rank 0 is to explain its choices of protocols and rails.
+    pub explain: bool,
     /// The modelled machine on which the ranks run in virtual time. None: this machine.
     pub machine: Option<ModelledMachine>,
 }

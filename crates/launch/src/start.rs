@@ -193,6 +193,9 @@ impl<'a> Starter<'a> {
             command.env_remove(row.env);
         }
         command.envs(pmi::variables(number, &self.share.hosts, control));
+        if self.options.explain && number == 0 {
+            command.env(pmi::EXPLAIN, "1");
+        }
         for (variable, file) in self.shared.iter() {
             command.env(variable, file.as_raw_fd().to_string());
         }

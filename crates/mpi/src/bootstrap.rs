@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use channel::rdma::{Config, Design, RailSettings};
+use channel::rdma::{self, Config, Design, RailSettings};
 use channel::{Peers, Settings, WaitMode, WaitSettings};
-use knobs::{Knobs, RdmaDesign, ReadyToReceive, Rendezvous, SingleCopyMode, Wait};
+use knobs::{
+    Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous, SingleCopyMode, Wait,
+};
 use pmi::{Bootstrap, Standalone};
 
 use crate::p2p::protocol::Limits;
@@ -51,8 +53,32 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
     }
 }
 
-/// The settings of the transports.
-pub(crate) fn transports(knobs: &Knobs) -> Settings {
+/// The settings of several rails, for the rank with this number among those of its host.
+fn rails(knobs: &Knobs, local_rank: usize) -> RailSettings {
+    let least = match knobs.stripe_above_eager {
+        true => knobs.eager_limit.0.min(knobs.rdma_chunk.0),
+        false => 0,
+    };
+    RailSettings {
+        policy: match knobs.rail_policy {
+            RailPolicy::Single => rdma::RailPolicy::Single,
+            RailPolicy::Stripe => rdma::RailPolicy::Stripe,
+            RailPolicy::RoundRobin => rdma::RailPolicy::RoundRobin,
+            RailPolicy::Fixed => rdma::RailPolicy::Fixed,
+            RailPolicy::Adaptive => rdma::RailPolicy::Adaptive,
+        },
+        stripe_above: knobs.stripe_threshold.0.max(least),
+        queue_pairs: match knobs.rail_qps {
+            QueuePairs::Separate => rdma::QueuePairs::Separate,
+            QueuePairs::Shared => rdma::QueuePairs::Shared,
+        },
+        most: knobs.rails.most(),
+        local_rank,
+    }
+}
+
+/// The settings of the transports, for the rank with this number among those of its host.
+pub(crate) fn transports(knobs: &Knobs, local_rank: usize) -> Settings {
     Settings {
         ring_slots: knobs.ring_slots,
         ring_bytes: knobs.ring_bytes.0,
@@ -72,7 +98,7 @@ pub(crate) fn transports(knobs: &Knobs) -> Settings {
             rings: knobs.rdma_rings,
             gather: knobs.rdma_gather,
             keep_registrations: knobs.registration_cache,
-            rails: RailSettings::default(),
+            rails: rails(knobs, local_rank),
         },
         wait: WaitSettings {
             mode: match knobs.wait {
@@ -83,5 +109,50 @@ pub(crate) fn transports(knobs: &Knobs) -> Settings {
             },
             spin_ns: knobs.spin.as_nanos() as u64,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(vars: &[(&str, &str)]) -> RailSettings {
+        let vars = vars.iter();
+        let vars = vars.map(|(name, value)| (name.to_string(), value.to_string()));
+        transports(&Knobs::parse(vars).unwrap(), 3).rdma.rails
+    }
+
+    #[test]
+    fn without_settings_the_transport_has_its_defaults() {
+        let expected = RailSettings {
+            most: knobs::MOST_RAILS,
+            local_rank: 3,
+            ..RailSettings::default()
+        };
+        assert_eq!(of(&[]), expected);
+    }
+
+    #[test]
+    fn settings_of_rails_reach_the_transport() {
+        let rails = of(&[
+            ("MV2_SM_SCHEDULING", "ROUND_ROBIN"),
+            ("FISHPLATE_RAIL_QPS", "shared"),
+            ("MV2_NUM_HCAS", "2"),
+        ]);
+        assert_eq!(rails.policy, rdma::RailPolicy::RoundRobin);
+        assert_eq!(rails.queue_pairs, rdma::QueuePairs::Shared);
+        assert_eq!((rails.most, rails.stripe_above), (2, 16 << 10));
+    }
+
+    #[test]
+    fn the_stripe_threshold_rises_to_the_eager_limit_of_rdma_on_request() {
+        let low = ("FISHPLATE_STRIPE_THRESHOLD", "4K");
+        let rule = ("FISHPLATE_STRIPE_ABOVE_EAGER", "on");
+        let eager = ("FISHPLATE_EAGER_LIMIT", "8K");
+        let above = |vars: &[(&str, &str)]| of(vars).stripe_above;
+        assert_eq!(above(&[low, eager]), 4 << 10);
+        assert_eq!(above(&[low, eager, rule]), 8 << 10);
+        // A packet is the longest message that RDMA sends eagerly.
+        assert_eq!(above(&[low, rule]), 16 << 10);
     }
 }

@@ -12,7 +12,7 @@
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
 //!    `algorithms`;
 //! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
-//! 5. operations on the whole rank: `calls` and `coll`.
+//! 5. operations on the whole rank: `calls`, `coll` and `explain`.
 //!
 //! Invariants:
 //! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a
@@ -35,6 +35,7 @@ mod dims;
 mod drive;
 pub mod errhandler;
 mod error;
+mod explain;
 pub mod group;
 pub mod handle;
 mod hints;

@@ -41,7 +41,7 @@ pub struct Rank {
     pub(crate) waiter: Waiter,
     /// Algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
-    limits: Limits,
+    pub(crate) limits: Limits,
     rank: usize,
     size: usize,
     hosts: Hosts,
@@ -107,7 +107,7 @@ impl Rank {
         let Wiring { bootstrap, peers } = job.unwrap_or_else(Wiring::alone);
         let hosts = bootstrap.hosts().clone();
         let (rank, size) = (peers.rank, peers.size);
-        let settings = transports(&knobs);
+        let settings = transports(&knobs, hosts.index(rank));
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);

@@ -15,6 +15,7 @@
 mod bootstrap;
 mod control;
 mod error;
+mod explanation;
 mod foreign;
 mod hosts;
 mod in_process;
@@ -28,12 +29,13 @@ mod status;
 
 pub use bootstrap::{Bootstrap, LauncherGone, Notice};
 pub use error::Error;
+pub use explanation::{explanation, put_explanation};
 pub use foreign::launchers_seen;
 pub use hosts::Hosts;
 pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
-    COMPUTED_FD, CONTRACT, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};

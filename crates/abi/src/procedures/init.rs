@@ -54,6 +54,11 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::Job::from_env(variables()).map_err(unusable)?;
     let is_launched = job.is_some();
+    if !is_launched {
+        for notice in knobs::notices(variables()) {
+            eprintln!("fishplate: {notice}");
+        }
+    }
     let (wiring, watch) = job
         .map(|job| bootstrap::wiring(job, &knobs))
         .transpose()
@@ -91,6 +96,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         mpi: Arc::new(rank),
         in_virtual_time,
         watch,
+        explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
         raise: crate::raise::raise,
     })));
     Ok(provided)
@@ -105,6 +111,11 @@ pub fn finalize(call: &Running) -> Done {
     // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI
     // 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
+    if call.rank.explains {
+        let choices = call.rank.explain_choices();
+        // If the launcher is gone, nobody reads it.
+        let _ = pmi::put_explanation(&*call.rank.lock().bootstrap, &choices);
+    }
     call.rank.finish(call.procedure)?;
     // If the launcher is gone, nobody needs this message.
     let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);

@@ -19,6 +19,7 @@ pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
     Rank {
         in_virtual_time: false,
         watch: None,
+        explains: false,
         mpi: Arc::new(alone),
         raise: remember,
     }

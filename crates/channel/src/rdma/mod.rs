@@ -51,7 +51,7 @@ mod messages;
 mod notice;
 mod outbound;
 mod packet_write;
-mod pairing;
+pub mod pairing;
 mod pool;
 mod probe;
 mod put;

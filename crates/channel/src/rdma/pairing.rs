@@ -11,14 +11,16 @@ use device::LinkLayer;
 
 /// The network of a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Network {
+pub struct Network {
+    /// The technology of its link.
     pub link_layer: LinkLayer,
+    /// The number of its subnet.
     pub subnet: u64,
 }
 
 /// The pairs of our rails and the peer's, as positions in the two lists, in ascending order of
 /// ours.
-pub(super) fn pairs(ours: &[Network], theirs: &[Network]) -> Vec<(usize, usize)> {
+pub fn pairs(ours: &[Network], theirs: &[Network]) -> Vec<(usize, usize)> {
     let partner = |at: usize| {
         let network = ours[at];
         let before = ours[..at].iter().filter(|other| **other == network).count();

@@ -1,10 +1,12 @@
 //! The RDMA devices of this host, those that a job would use, and the reasons against the others.
 
-use device::Placement;
+use channel::rdma::pairing::Network;
+use device::{LinkLayer, Placement};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
+use super::rails::{HostRails, Pairing, RailFacts};
 use crate::settings::wrap;
 
 /// Width of the reasons, in columns.
@@ -15,6 +17,8 @@ pub(crate) struct PortChoice {
     ports: Vec<Port>,
     /// The devices that FISHPLATE_DEVICE names.
     wanted: String,
+    /// The ports that a job uses, as rails.
+    rails: HostRails,
     /// The reason why none is used.
     problem: Option<String>,
     /// The most memory that a process may register, if that is limited.
@@ -27,12 +31,13 @@ struct Port {
     used: Result<usize, String>,
 }
 
-/// Lists the ports and chooses as a job would with FISHPLATE_DEVICE=`wanted`.
-pub(crate) fn find(wanted: &str) -> PortChoice {
+/// Lists the ports and chooses as a job would with FISHPLATE_DEVICE=`wanted` and at most `most`
+/// rails.
+pub(crate) fn find(wanted: &str, most: usize) -> PortChoice {
     let listed = list();
     let choice = listed.clone().and_then(|ports| choose(ports, wanted));
     let memlock = getrlimit(Resource::Memlock).current;
-    PortChoice::new(listed.unwrap_or_default(), choice, wanted, memlock)
+    PortChoice::new(listed.unwrap_or_default(), choice, wanted, most, memlock)
 }
 
 impl PortChoice {
@@ -40,6 +45,7 @@ impl PortChoice {
         all: Vec<Listed>,
         choice: device::Result<Choice>,
         wanted: &str,
+        most: usize,
         memlock: Option<u64>,
     ) -> PortChoice {
         let (choice, problem) = match choice {
@@ -56,12 +62,30 @@ impl PortChoice {
         };
         let port = |listed: Listed| {
             let chosen = choice.used.iter().position(|one| same(one, &listed));
+            if chosen.is_some_and(|at| at >= most) {
+                let first = choice.used[..most].iter().map(Listed::words);
+                let first: Vec<String> = first.collect();
+                let why = format!(
+                    "it could be, but FISHPLATE_RAILS is {most}: earlier ports are {}; FISHPLATE_DEVICE={} takes this one",
+                    first.join(", "),
+                    listed.words()
+                );
+                return Port {
+                    listed,
+                    used: Err(why),
+                };
+            }
             let left = choice.left.iter().find(|(one, _)| same(one, &listed));
             let why = left.map(|(_, why)| why.clone());
             let used = chosen.ok_or(why.unwrap_or_default());
             Port { listed, used }
         };
+        let rails = choice.used.iter().take(most).map(rail).collect();
         PortChoice {
+            rails: HostRails {
+                hosts: "hosts like this one".into(),
+                rails,
+            },
             ports: all.into_iter().map(port).collect(),
             wanted: wanted.to_string(),
             problem,
@@ -80,6 +104,8 @@ impl PortChoice {
         json!({
             "devices": ports.collect::<Vec<_>>(),
             "used": self.used(),
+            "rails": self.rails.object(),
+            "pairs": Pairing::new(&self.rails, &self.rails).object(),
             "asked_for": self.wanted,
             "problem": self.problem,
             "memlock_bytes": self.memlock,
@@ -110,6 +136,14 @@ impl PortChoice {
         let header = header.map(String::from).to_vec();
         let left = header.len() - 2;
         say!("\n{}", results::table::lines(header, rows, left).trim_end());
+        if !self.rails.rails.is_empty() {
+            let pairing = Pairing::new(&self.rails, &self.rails);
+            say!(
+                "\nRails:\n{}{}",
+                self.rails.text(),
+                pairing.text().trim_end()
+            );
+        }
         if let Some(bytes) = self.memlock {
             say!(
                 "\nMemory that a device accesses is locked, and a process may lock at most {bytes} bytes here. If a rank cannot\n\
@@ -219,6 +253,25 @@ impl PortChoice {
     }
 }
 
+/// A port as a rail.
+fn rail(listed: &Listed) -> RailFacts {
+    let around = &listed.surroundings;
+    RailFacts {
+        port: listed.words(),
+        network: Network {
+            link_layer: match listed.link_layer {
+                "InfiniBand" => LinkLayer::InfiniBand,
+                _ => LinkLayer::Ethernet,
+            },
+            subnet: listed.subnet(),
+        },
+        bandwidth: listed.bandwidth(),
+        card: listed.card().map(String::from),
+        slot: around.numa.map(|node| format!("NUMA node {node}")),
+        slot_bandwidth: around.slot_bytes_per_s,
+    }
+}
+
 /// Facts beside the table: address, placement and its reason, and the reason against the port.
 fn reasons(port: &Port) -> Vec<(&'static str, String)> {
     let listed = &port.listed;
@@ -293,19 +346,19 @@ mod tests {
         }
     }
 
-    fn found(wanted: &str) -> PortChoice {
+    fn found(wanted: &str, most: usize) -> PortChoice {
         let ports = vec![
             port(0, "0000:3b:00.0", Some(0), None),
             port(1, "0000:3b:00.1", Some(0), Some("its link is down")),
             port(2, "0000:5e:00.0", Some(0), None),
             port(3, "0000:af:00.0", Some(1), None),
         ];
-        PortChoice::new(ports.clone(), choose(ports, wanted), wanted, None)
+        PortChoice::new(ports.clone(), choose(ports, wanted), wanted, most, None)
     }
 
     #[test]
     fn what_ports_share_is_seen() {
-        let found = found("");
+        let found = found("", 8);
         let shares: Vec<String> = found
             .ports
             .iter()
@@ -323,32 +376,48 @@ mod tests {
     }
 
     #[test]
-    fn all_that_can_be_are_used_and_the_rest_has_reasons() {
-        let found = found("");
-        let uses: Vec<String> = found
-            .ports
-            .iter()
-            .map(|port| found.row(port)[1].clone())
-            .collect();
-        assert_eq!(uses, ["yes", "no", "yes", "yes"]);
-        assert_eq!(found.object()["devices"][1]["why_not"], "its link is down");
-        let line = found.line();
+    fn all_that_are_up_are_used_and_the_rest_has_reasons() {
+        let uses = |found: &PortChoice| -> Vec<String> {
+            let ports = found.ports.iter();
+            ports.map(|port| found.row(port)[1].clone()).collect()
+        };
+        let all = found("", 8);
+        assert_eq!(uses(&all), ["yes", "no", "yes", "yes"]);
+        assert_eq!(all.object()["devices"][1]["why_not"], "its link is down");
         assert!(
-            line.starts_with("mlx5_0, mlx5_2, mlx5_3 would be used"),
-            "{line}"
+            all.line()
+                .starts_with("mlx5_0, mlx5_2, mlx5_3 would be used")
         );
+        let two = found("", 2);
+        assert_eq!(uses(&two), ["yes", "no", "yes", "no"]);
+        let why = two.object()["devices"][3]["why_not"].to_string();
+        for part in [
+            "FISHPLATE_RAILS is 2",
+            "mlx5_0, mlx5_2",
+            "FISHPLATE_DEVICE=mlx5_3",
+        ] {
+            assert!(why.contains(part), "{why}");
+        }
     }
 
     #[test]
-    fn the_names_that_are_given_are_used_in_their_order() {
-        let found = found("mlx5_3,mlx5_0");
+    fn ports_in_use_are_rails_that_pair() {
+        let rdma = found("", 2).object();
+        assert_eq!(rdma["rails"]["rails"][1]["port"], "mlx5_2");
+        assert_eq!(rdma["rails"]["rails"][1]["card"], "0000:5e:00");
+        assert_eq!(rdma["pairs"]["pairs"], json!([[0, 0], [1, 1]]));
+    }
+
+    #[test]
+    fn names_are_used_in_the_order_in_which_they_are_given() {
+        let found = found("mlx5_3,mlx5_0", 8);
         assert_eq!(found.object()["used"], json!(["mlx5_3", "mlx5_0"]));
         assert!(found.line().contains("FISHPLATE_DEVICE"));
     }
 
     #[test]
     fn a_name_that_cannot_be_used_still_shows_what_there_is() {
-        let found = found("mlx5_1");
+        let found = found("mlx5_1", 8);
         assert!(
             found.line().contains("its link is down"),
             "{}",

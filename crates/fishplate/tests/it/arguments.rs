@@ -281,6 +281,57 @@ fn a_setting_that_is_set_is_shown() {
 }
 
 #[test]
+fn the_names_of_mvapich_are_aliases_and_ours_win() {
+    let knobs = |ours: &str| {
+        let job = command(FISHPLATE)
+            .arguments(&["knobs"])
+            .env("MV2_SM_SCHEDULING", "ROUND_ROBIN")
+            .env("MV2_NUM_HCAS", "2")
+            .env("FISHPLATE_RAIL_POLICY", ours);
+        job.finish()
+    };
+    let job = knobs("");
+    let text = &job.code(0).silent().stdout;
+    assert!(
+        text.contains("FISHPLATE_RAIL_POLICY=round-robin "),
+        "{text}"
+    );
+    assert!(text.contains("FISHPLATE_RAILS=2 "), "{text}");
+    assert!(text.contains("also MV2_SM_SCHEDULING)"), "{text}");
+    let job = knobs("fixed");
+    let won = ["MV2_SM_SCHEDULING has no effect: FISHPLATE_RAIL_POLICY"];
+    let text = &job.code(0).one_line(&won).stdout;
+    assert!(text.contains("FISHPLATE_RAIL_POLICY=fixed "), "{text}");
+}
+
+#[test]
+fn names_of_mvapich_without_meaning_are_reported_once_per_job() {
+    let job = run(&["-n", "3", "-x", "MV2_USE_BLOCKING=1", "true"])
+        .env("MV2_ENABLE_AFFINITY", "0")
+        .finish();
+    job.code(0)
+        .one_line(&["ignored", "MV2_ENABLE_AFFINITY, MV2_USE_BLOCKING ("]);
+    let job = run(&["-n", "2", "-x", "MV2_SM_SCHEDULING=SHARING", "true"]).finish();
+    job.code(2)
+        .one_line(&["MV2_SM_SCHEDULING=SHARING: expected USE_FIRST"]);
+}
+
+/// The program that starts an agent may clear the environment, as ssh does.
+#[test]
+fn settings_reach_other_hosts_under_each_of_their_names() {
+    let path = std::env::var("PATH").unwrap();
+    let clean = format!("env -i 'PATH={path}' HOST={{host}}");
+    let script = "echo $MV2_NUM_RAILS $FISHPLATE_RAIL_POLICY $OTHER.";
+    let job = run(&["-n", "2", "--hosts", "a,b", "--launch-with", &clean])
+        .arguments(&["sh", "-c", script])
+        .env("MV2_NUM_RAILS", "2")
+        .env("FISHPLATE_RAIL_POLICY", "fixed")
+        .env("OTHER", "x")
+        .finish();
+    assert_eq!(job.code(0).stdout, "2 fixed .\n".repeat(2));
+}
+
+#[test]
 fn a_reader_who_has_seen_enough_is_no_fault() {
     for words in [
         &["knobs"][..],
@@ -301,6 +352,32 @@ fn a_reader_who_has_seen_enough_is_no_fault() {
             "{words:?}: {said}"
         );
     }
+}
+
+#[test]
+fn info_shows_the_rails_of_a_modelled_machine() {
+    let text = String::from_utf8(output(&["info", "--fabric", "2x1-qdr"]).stdout).unwrap();
+    for part in [
+        "2x1-qdr, hosts 0,2-35:\n",
+        "2x1-qdr, host 1:\n",
+        "Rails pair 0–0, 1–1 between hosts 0,2-35.\n",
+        "Rails pair 0–0 between hosts 0,2-35 and host 1.\nRail 1 of hosts 0,2-35 carries nothing then",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let json = output(&["info", "--fabric", "fdr-2port", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let kind = &json["kinds_of_hosts"][0];
+    assert_eq!(kind["rails"].as_array().unwrap().len(), 2);
+    assert_eq!(kind["shared_cards"][0]["rails"], serde_json::json!([0, 1]));
+    assert_eq!(
+        json["pairs"][0]["pairs"],
+        serde_json::json!([[0, 0], [1, 1]])
+    );
+    let job = command(FISHPLATE)
+        .arguments(&["info", "--fabric", "nothing"])
+        .finish();
+    job.code(2).one_line(&["nothing"]);
 }
 
 #[test]

@@ -121,6 +121,29 @@ fn latency_is_one_object_a_size() {
 }
 
 #[test]
+fn choices_are_explained_after_the_results() {
+    let words = "latency --fabric qdr,fdr -m 8:8 -i 1 -x 0 --explain";
+    let all = objects(words);
+    let explained: Vec<&Value> = all
+        .iter()
+        .filter(|one| one["explained"].is_object())
+        .collect();
+    let labels: Vec<&Value> = explained.iter().map(|one| &one["library"]).collect();
+    assert_eq!(labels, ["qdr", "fdr"]);
+    for one in explained {
+        let peer = &one["explained"]["peers"][0];
+        assert_eq!(peer["ranks"], serde_json::json!([1]));
+        assert_eq!(peer["sizes"][0]["protocol"], "eager");
+        assert!(peer["sizes"][0]["rails"]["predicted_ns"].as_u64() > Some(0));
+    }
+    let text = String::from_utf8(bench(words).stdout).unwrap();
+    let part = "\nfdr:\nMessages of rank 0 to rank 1 (RDMA";
+    assert!(text.contains(part), "{text}");
+    let refused = bench("latency -n 2,3 --explain");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("one number of ranks"));
+}
+
+#[test]
 fn data_is_right_in_every_benchmark() {
     for words in [
         "latency -m 0:1M",

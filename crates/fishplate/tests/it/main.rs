@@ -6,6 +6,7 @@ mod arguments;
 mod bench;
 mod common;
 mod ends;
+mod explain;
 mod fabric;
 mod perf;
 mod signals;

@@ -1,5 +1,7 @@
 //! Settings, as a user meets them: variables in, values or an error out.
 
+mod rails;
+
 use std::time::Duration;
 
 use knobs::{Bytes, Error, KnobValue, Knobs, PREFIX, Seconds, SingleCopyMode, TABLE, Wait};

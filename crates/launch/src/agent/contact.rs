@@ -24,9 +24,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The bytes of the command's text that are kept until its agent answers.
 const TEXT_LIMIT: usize = 8 << 10;
 
-/// The prefix of the settings, which go to every host in addition to the variables that the user
-/// names.
-const SETTINGS: &str = "FISHPLATE_";
+/// The prefixes of the settings, which go to every host in addition to the variables that the user
+/// names: ours, and those of MVAPICH, some of which are aliases of ours.
+const SETTINGS: [&str; 2] = ["FISHPLATE_", "MV2_"];
 
 /// The agent of one host, as the launcher sees it.
 pub(crate) struct Agent {
@@ -86,7 +86,8 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
     let given = |name: &OsStr| options.variables.iter().any(|(other, _)| other == name);
     let is_setting = |name: &OsString| {
         let name = name.to_string_lossy();
-        name.starts_with(SETTINGS) && pmi::CONTRACT.iter().all(|row| row.env != name)
+        SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+            && pmi::CONTRACT.iter().all(|row| row.env != name)
     };
     let settings = std::env::vars_os().filter(|(name, _)| is_setting(name) && !given(name));
     // As on one host, ranks start in the launcher's working directory.
@@ -104,6 +105,7 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
         count,
         hosts: hosts.to_string(),
         ranks: hosts.ranks(),
+        explain: options.explain,
     }
 }
 

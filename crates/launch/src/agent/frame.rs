@@ -47,6 +47,8 @@ pub(crate) struct StartOrder {
     /// The host of each rank of the job, as ranks read it; and the number of ranks of the job.
     pub hosts: String,
     pub ranks: usize,
+    /// Whether rank 0 is to explain its choices.
+    pub explain: bool,
 }
 
 /// A frame from the launcher.

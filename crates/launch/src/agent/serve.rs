@@ -381,6 +381,7 @@ fn start_ranks(order: StartOrder, signals: &Signals) -> (Vec<RankProcess>, Resul
         variables: order.variables,
         directory: order.directory.map(Into::into),
         tag_output: true,
+        explain: order.explain,
         library: std::env::current_exe()
             .ok()
             .and_then(|command| library_directory(&command)),

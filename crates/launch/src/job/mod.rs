@@ -26,12 +26,21 @@ use crate::{Error, Options, limits, start, timespec};
 use remote::InputRelay;
 use status_query::StatusQuery;
 
-/// Runs a job. Returns its exit code: that of the first rank that failed, 128 plus the number of a
+/// The end of a job.
+#[derive(Debug, Clone, Default)]
+pub struct JobEnd {
+    /// Its exit code.
+    pub code: u8,
+    /// Rank 0's explanation of its choices, as JSON, if it was wanted and given.
+    pub explained: Option<String>,
+}
+
+/// Runs a job. Its exit code is that of the first rank that failed, 128 plus the number of a
 /// signal that ended it, or 124 after the timeout.
 ///
 /// The calling thread must outlive the job, because the ranks die with the thread that started
 /// them. The process must have no other children, because this function waits for all children.
-pub fn run(options: &Options) -> Result<u8, Error> {
+pub fn run(options: &Options) -> Result<JobEnd, Error> {
     limits::check(options.ranks)?;
     let descriptors = match options.hosts.len() {
         0 => limits::make_room(options.ranks, options.tag_output)?,
@@ -57,7 +66,10 @@ pub fn run(options: &Options) -> Result<u8, Error> {
     }
     job.watch()?;
     outcome?;
-    Ok(job.verdict.map_or(0, |verdict| verdict.cause.exit_code()))
+    Ok(JobEnd {
+        explained: job.kvs.explanation().filter(|_| options.explain),
+        code: job.verdict.map_or(0, |verdict| verdict.cause.exit_code()),
+    })
 }
 
 /// The ranks that agents will start, on the hosts whose agents have been started.

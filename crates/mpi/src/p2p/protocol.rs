@@ -293,6 +293,39 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
+/// A sender's choice for a message of `len` bytes, and the protocols not taken that the peer's
+/// transport could carry, whatever the settings say, in the order of their costs. Costs are in
+/// nanoseconds.
+pub(crate) fn compare(
+    len: usize,
+    peer: &Capabilities,
+    limits: &Limits,
+) -> ((Protocol, u64), Vec<(Protocol, u64)>) {
+    let case = Case::of_sender(len, peer, limits);
+    let chosen = choose(&case);
+    let costs = TABLE.iter().map(|row| (row.protocol, (row.cost)(&case)));
+    let (taken, mut others): (Vec<_>, Vec<_>) = costs
+        .filter(|(protocol, _)| *protocol == chosen || is_possible(*protocol, &case))
+        .partition(|(protocol, _)| *protocol == chosen);
+    others.sort_by_key(|(_, cost)| *cost);
+    (taken[0], others)
+}
+
+/// The peer's transport can carry a message of this length by this protocol.
+fn is_possible(protocol: Protocol, case: &Case) -> bool {
+    let zero_copy = case.peer.zero_copy;
+    match protocol {
+        Protocol::ReadyToReceive | Protocol::WriteRendezvous => {
+            zero_copy.is_some_and(|zero_copy| zero_copy.notified_write)
+        }
+        Protocol::ReadRendezvous => zero_copy.is_some_and(|zero_copy| zero_copy.read),
+        Protocol::Eager => case.len <= case.peer.piece,
+        Protocol::EagerPieces => case.peer.pipelined && case.len > case.peer.piece,
+        Protocol::CooperativeCopy => case.peer.cooperative,
+        Protocol::Packets => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use channel::{CostHints, ZeroCopyCapabilities};

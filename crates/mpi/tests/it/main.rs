@@ -1,6 +1,7 @@
 //! The promises of MPI's semantics, tested over ranks as threads and over modelled machines.
 
 mod attributes;
+mod choices;
 mod collectives;
 mod collectives_together;
 mod common;

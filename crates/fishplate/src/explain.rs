@@ -1,0 +1,212 @@
+//! `fishplate run --explain`: a rank's choices of protocols and rails, as tables or as JSON.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::PathBuf;
+
+use results::sizes::size_label;
+use results::table::{lines, significant};
+use serde::Deserialize;
+
+/// Width of the tables where there is no terminal, in columns.
+const WIDTH: usize = 100;
+/// The least width of the column with the choices not taken: that of a long choice.
+const LEAST: usize = 28;
+
+/// The place for an explanation, and its form.
+pub(crate) struct ExplainOutput {
+    /// None: standard error.
+    file: Option<(PathBuf, File)>,
+    json: bool,
+}
+
+/// The choices of one rank.
+#[derive(Deserialize)]
+struct Explanation {
+    rank: usize,
+    peers: Vec<PeerKind>,
+}
+
+/// Peers with the same choices.
+#[derive(Deserialize)]
+struct PeerKind {
+    ranks: Vec<usize>,
+    transport: String,
+    rails: usize,
+    sizes: Vec<SizeChoice>,
+}
+
+#[derive(Deserialize)]
+struct SizeChoice {
+    size: usize,
+    protocol: String,
+    predicted_ns: u64,
+    not_taken: Vec<Choice>,
+    rails: Option<Rails>,
+}
+
+#[derive(Deserialize)]
+struct Rails {
+    choice: String,
+    predicted_ns: u64,
+    not_taken: Vec<Choice>,
+    limit: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    choice: String,
+    predicted_ns: u64,
+}
+
+impl ExplainOutput {
+    /// Creates the file, if one is named.
+    pub(crate) fn open(file: Option<PathBuf>, json: bool) -> Result<ExplainOutput, String> {
+        let file = file.map(|path| match File::create(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(why) => Err(format!("--explain={}: {why}", path.display())),
+        });
+        Ok(ExplainOutput {
+            file: file.transpose()?,
+            json,
+        })
+    }
+
+    /// Writes rank 0's explanation.
+    pub(crate) fn show(self, explained: Option<&str>) -> Result<(), String> {
+        let Some(json) = explained else {
+            return Err(
+                "--explain: rank 0 has explained nothing: it does so in MPI_Finalize of this library"
+                    .into(),
+            );
+        };
+        let text = match self.json {
+            true => format!("{json}\n"),
+            false => {
+                let width = match self.file.is_none() && stderr().is_terminal() {
+                    true => terminal_width(),
+                    false => WIDTH,
+                };
+                let explained = serde_json::from_str(json);
+                let explained = explained
+                    .map_err(|why| format!("--explain: rank 0's answer is damaged: {why}"));
+                tables(&explained?, width)
+            }
+        };
+        match self.file {
+            None => stderr().write_all(text.as_bytes()).or(Ok(())),
+            Some((path, mut file)) => file
+                .write_all(text.as_bytes())
+                .map_err(|why| format!("--explain={}: {why}", path.display())),
+        }
+    }
+}
+
+fn terminal_width() -> usize {
+    let size = rustix::termios::tcgetwinsize(stderr());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { WIDTH } else { columns }
+}
+
+/// A table for each kind of peer.
+fn tables(explained: &Explanation, width: usize) -> String {
+    let rank = explained.rank;
+    if explained.peers.is_empty() {
+        return format!("Rank {rank} has no peers, so it had nothing to choose.\n");
+    }
+    let tables = explained.peers.iter().map(|kind| {
+        let rails = match kind.rails {
+            0 | 1 => String::new(),
+            many => format!(", {many} rails"),
+        };
+        let (members, transport) = (members(&kind.ranks), &kind.transport);
+        format!(
+            "Messages of rank {rank} to {members} ({transport}{rails}); predicted times in µs:\n{}",
+            table(kind, width)
+        )
+    });
+    let mut text = tables.collect::<Vec<_>>().join("\n");
+    let sizes = || explained.peers.iter().flat_map(|kind| &kind.sizes);
+    let announced = |choice: &Choice| choice.choice == ANNOUNCED;
+    let is_slower_than_another = |size: &SizeChoice| {
+        let others = size.not_taken.iter().filter(|other| !announced(other));
+        others
+            .min_by_key(|other| other.predicted_ns)
+            .is_some_and(|best| best.predicted_ns < size.predicted_ns)
+    };
+    if sizes().any(is_slower_than_another) {
+        text += "A faster choice is not taken where a setting such as FISHPLATE_EAGER_LIMIT rules it out.\n";
+    }
+    if sizes().any(|size| size.not_taken.iter().any(announced)) {
+        text +=
+            "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
+    }
+    text
+}
+
+/// The protocol that waits for an announcement of the receiver.
+const ANNOUNCED: &str = "ready to receive";
+
+fn table(kind: &PeerKind, width: usize) -> String {
+    let several = kind.rails > 1;
+    let mut header = vec!["from".to_string(), "protocol".into()];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for choice in &kind.sizes {
+        let mut row = vec![size_label(choice.size), choice.protocol.clone()];
+        if several {
+            let rails = choice.rails.as_ref();
+            row.push(rails.map_or("–".into(), split));
+        }
+        row.push(micros(choice.predicted_ns));
+        rows.push(row);
+    }
+    header.extend(several.then(|| "rails".to_string()));
+    header.extend(["time".into(), "not taken".into()]);
+    let last = header.len() - 1;
+    let widest = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    // Each column has a blank on either side, and one between it and the next.
+    let used: usize = (0..last).map(|column| widest(column) + 3).sum();
+    let left = width.saturating_sub(used + 2).max(LEAST);
+    for (row, choice) in rows.iter_mut().zip(&kind.sizes) {
+        row.push(not_taken(choice, several, left));
+    }
+    lines(header, rows, last + 1)
+}
+
+fn split(rails: &Rails) -> String {
+    let limit = rails.limit.as_ref();
+    let limit = limit.map_or(String::new(), |limit| format!(", bound by {limit}"));
+    format!("{} {}{limit}", rails.choice, micros(rails.predicted_ns))
+}
+
+/// The choices not taken, in lines of at most `width` characters; no choice is broken.
+fn not_taken(choice: &SizeChoice, several: bool, width: usize) -> String {
+    let rails = choice.rails.iter().filter(|_| several);
+    let rails = rails.flat_map(|rails| &rails.not_taken);
+    let all = choice.not_taken.iter().chain(rails);
+    let all = all.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
+    let mut lines: Vec<String> = Vec::new();
+    for other in all {
+        match lines.last_mut() {
+            // With ", " before it, and a comma behind it.
+            Some(line) if line.chars().count() + other.chars().count() + 3 <= width => {
+                *line += &format!(", {other}");
+            }
+            _ => lines.push(other),
+        }
+    }
+    lines.join(",\n")
+}
+
+fn micros(nanos: u64) -> String {
+    significant(nanos as f64 / 1e3)
+}
+
+/// The ranks in words, neighbours as ranges.
+fn members(ranks: &[usize]) -> String {
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{word} {}", launch::ranges(ranks))
+}

@@ -1,0 +1,95 @@
+//! `fishplate run --explain`, with a stand-in for rank 0.
+
+use crate::common::{Folder, ranks, run};
+
+/// The choices of a rank with one peer over two rails.
+const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA","rails":2,"sizes":[
+{"size":8,"protocol":"eager","predicted_ns":1300,"not_taken":[{"choice":"rendezvous by packets","predicted_ns":4500}],
+ "rails":{"choice":"rail 0","shares":[{"rail":0,"bytes":8}],"predicted_ns":1300,"not_taken":[{"choice":"rail 1","predicted_ns":1500}],"limit":null}},
+{"size":1048576,"protocol":"read rendezvous","predicted_ns":170000,"not_taken":[{"choice":"ready to receive","predicted_ns":165000},
+ {"choice":"write rendezvous","predicted_ns":170000}],"rails":{"choice":"split 50:50","shares":[{"rail":0,"bytes":524288},
+ {"rail":1,"bytes":524288}],"predicted_ns":166000,"not_taken":[{"choice":"rail 0","predicted_ns":330000}],"limit":"bus"}}]}]}"#;
+
+/// The steps by which rank 0 puts an explanation.
+fn explanation(text: &str) -> Vec<String> {
+    let bytes: Vec<u8> = text.bytes().collect();
+    let hex = |part: &[u8]| {
+        part.iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    let parts = bytes.chunks(1536).enumerate();
+    let parts = parts.map(|(number, part)| format!("0:put=explanation.{number} {}", hex(part)));
+    [
+        vec!["init".into()],
+        parts.collect(),
+        vec!["finalize".into()],
+    ]
+    .concat()
+}
+
+fn explained(options: &[&str]) -> crate::common::Done {
+    let steps = explanation(&CHOICES.replace('\n', ""));
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    ranks(&[&["-n", "2"], options].concat(), &steps).finish()
+}
+
+#[test]
+fn choices_are_shown_as_a_table_on_standard_error() {
+    let job = explained(&["--explain"]);
+    let expected = "\
+Messages of rank 0 to ranks 1-3,5 (RDMA, 2 rails); predicted times in µs:
+ from    protocol          rails                           time   not taken
+───────────────────────────────────────────────────────────────────────────────────────────────────
+ 8 B     eager             rail 0 1.30                     1.30   rendezvous by packets 4.50,
+                                                                  rail 1 1.50
+ 1 MiB   read rendezvous   split 50:50 166, bound by bus   170    ready to receive 165,
+                                                                  write rendezvous 170, rail 0 330
+Ready to receive is taken where the receiver has announced its buffer beforehand.
+";
+    assert_eq!(job.code(0).stderr, expected);
+    assert_eq!(job.stdout, "");
+}
+
+#[test]
+fn choices_are_shown_as_json_and_in_a_file() {
+    let job = explained(&["--explain", "--json"]);
+    let json = CHOICES.replace('\n', "") + "\n";
+    assert_eq!(job.code(0).stderr, json);
+    let folder = Folder::new("explain");
+    let file = folder.0.join("choices");
+    let option = format!("--explain={}", file.display());
+    explained(&[&option, "--json"]).code(0).silent();
+    assert_eq!(std::fs::read_to_string(file).unwrap(), json);
+}
+
+#[test]
+fn an_explanation_that_cannot_be_had_is_an_error() {
+    run(&["-n", "2", "--explain", "true"])
+        .finish()
+        .code(1)
+        .one_line(&["--explain: rank 0 has explained nothing", "MPI_Finalize"]);
+    run(&["--explain=/nowhere/file", "true"])
+        .finish()
+        .code(2)
+        .one_line(&["--explain=/nowhere/file: No such file"]);
+    let cut = explanation(&"x".repeat(4000));
+    let cut: Vec<&str> = cut
+        .iter()
+        .map(String::as_str)
+        .filter(|step| !step.contains(".2 "))
+        .collect();
+    ranks(&["-n", "1", "--explain"], &cut).finish().code(1);
+    let bad = explanation("no json");
+    let bad: Vec<&str> = bad.iter().map(String::as_str).collect();
+    ranks(&["-n", "1", "--explain"], &bad)
+        .finish()
+        .code(1)
+        .one_line(&["rank 0's answer is damaged"]);
+    let failed = ranks(&["-n", "1", "--explain"], &["init", "exit=3"]).finish();
+    failed.code(3).one_line(&["rank 0", "exit"]);
+    // Nobody asks: the answer stays with the launcher.
+    let steps = explanation(CHOICES);
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    ranks(&["-n", "1"], &steps).finish().code(0).silent();
+}

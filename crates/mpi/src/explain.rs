@@ -1,0 +1,153 @@
+//! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
+//! choices not taken. The text is JSON, for the launcher, which shows it to the user.
+
+use std::fmt::Write;
+
+use channel::{Capabilities, RailChoice, Transport};
+
+use crate::p2p::protocol::{self, Protocol};
+use crate::rank::Rank;
+
+/// Message sizes to explain, in addition to those at which the protocol changes.
+const SIZES: [usize; 12] = [
+    8,
+    64,
+    512,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    512 << 10,
+    1 << 20,
+    4 << 20,
+];
+
+/// The choices for one peer.
+#[derive(PartialEq)]
+struct PeerChoices {
+    transport: &'static str,
+    rails: usize,
+    sizes: Vec<SizeChoice>,
+}
+
+/// The choices for messages of one size.
+#[derive(PartialEq)]
+struct SizeChoice {
+    size: usize,
+    taken: (Protocol, u64),
+    others: Vec<(Protocol, u64)>,
+    rails: Option<RailChoice>,
+}
+
+impl Rank {
+    /// This rank's choices for messages to its peers, as one JSON object. Peers with equal choices
+    /// are one kind. The ranks of one host are taken to be alike, so only the first is examined.
+    pub fn explain_choices(&self) -> String {
+        let mut kinds: Vec<(Vec<usize>, PeerChoices)> = Vec::new();
+        let hosts = self.hosts();
+        for host in 0..hosts.count() as u32 {
+            let peers: Vec<usize> = hosts.on(host).filter(|peer| *peer != self.rank()).collect();
+            let Some(&first) = peers.first() else {
+                continue;
+            };
+            let choices = self.choices(first);
+            match kinds.iter_mut().find(|(_, known)| *known == choices) {
+                Some((members, _)) => members.extend(peers),
+                None => kinds.push((peers, choices)),
+            }
+        }
+        let kinds = kinds.into_iter().map(|(mut members, choices)| {
+            members.sort_unstable();
+            peer_object(&members, &choices)
+        });
+        format!(r#"{{"rank":{},"peers":{}}}"#, self.rank(), array(kinds))
+    }
+
+    fn choices(&self, peer: usize) -> PeerChoices {
+        let mut sizes: Vec<usize> = self.explain(peer).into_iter().map(|row| row.0).collect();
+        sizes.extend(SIZES);
+        sizes.retain(|size| (1..=SIZES[SIZES.len() - 1]).contains(size));
+        sizes.sort_unstable();
+        sizes.dedup();
+        let limits = &self.limits;
+        let mut state = self.lock();
+        let capabilities: Capabilities = state.router.capabilities(peer);
+        let sizes = sizes.into_iter().map(|size| {
+            let (taken, others) = protocol::compare(size, &capabilities, limits);
+            let rails = state.router.explain_rails(peer, size);
+            SizeChoice {
+                size,
+                taken,
+                others,
+                rails,
+            }
+        });
+        PeerChoices {
+            sizes: sizes.collect(),
+            transport: capabilities.transport,
+            rails: capabilities.rails,
+        }
+    }
+}
+
+fn peer_object(members: &[usize], choices: &PeerChoices) -> String {
+    let members = array(members.iter().map(usize::to_string));
+    let (transport, rails) = (quoted(choices.transport), choices.rails);
+    let sizes = array(choices.sizes.iter().map(size_object));
+    format!(r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"sizes":{sizes}}}"#)
+}
+
+fn size_object(choice: &SizeChoice) -> String {
+    let (protocol, cost) = choice.taken;
+    let name = |protocol: Protocol| protocol.name().to_string();
+    let others = choice.others.iter();
+    format!(
+        r#"{{"size":{},"protocol":{},"predicted_ns":{cost},"not_taken":{},"rails":{}}}"#,
+        choice.size,
+        quoted(protocol.name()),
+        times(others.map(|&(other, cost)| (name(other), cost))),
+        choice.rails.as_ref().map_or("null".into(), rail_object),
+    )
+}
+
+fn rail_object(choice: &RailChoice) -> String {
+    let share = |&(rail, bytes): &(usize, u64)| format!(r#"{{"rail":{rail},"bytes":{bytes}}}"#);
+    format!(
+        r#"{{"choice":{},"shares":{},"predicted_ns":{},"not_taken":{},"limit":{}}}"#,
+        quoted(&choice.choice),
+        array(choice.shares.iter().map(share)),
+        choice.predicted_ns,
+        times(choice.alternatives.iter().cloned()),
+        choice.limit.as_deref().map_or("null".into(), quoted),
+    )
+}
+
+/// Choices with their predicted times.
+fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
+    array(choices.map(|(choice, time)| {
+        let choice = quoted(&choice);
+        format!(r#"{{"choice":{choice},"predicted_ns":{time}}}"#)
+    }))
+}
+
+fn array(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+/// The text as JSON writes it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            control if control.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", control as u32);
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

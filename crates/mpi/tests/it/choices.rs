@@ -1,0 +1,66 @@
+//! The explanation of a rank's choices, which `fishplate run --explain` shows.
+
+use crate::common::{run_remote, run_shared};
+use testdevice::strict::Setup;
+
+/// The part of an explanation for messages of `size` bytes.
+fn row(text: &str, size: usize) -> &str {
+    let start = format!(r#"{{"size":{size},"#);
+    let from = text.find(&start);
+    let row = &text[from.unwrap_or_else(|| panic!("no size {size}: {text}"))..];
+    let end = row[1..].find(r#"{"size":"#);
+    end.map_or(row, |end| &row[..end + 1])
+}
+
+#[test]
+fn protocols_rails_and_the_choices_not_taken_are_explained() {
+    let settings = [
+        ("FISHPLATE_EAGER_LIMIT", "8K"),
+        ("FISHPLATE_RENDEZVOUS", "read"),
+    ];
+    run_remote(3, &settings, &Setup::default(), |rank| {
+        let text = rank.explain_choices();
+        let others: Vec<String> = (0..3)
+            .filter(|peer| *peer != rank.rank())
+            .map(|peer| peer.to_string())
+            .collect();
+        // Peers that differ in nothing are one kind.
+        let begin = format!(
+            r#"{{"rank":{},"peers":[{{"ranks":[{}],"transport":"RDMA","rails":1,"sizes":["#,
+            rank.rank(),
+            others.join(",")
+        );
+        assert!(text.starts_with(&begin), "{text}");
+        let eager = row(&text, 8192);
+        assert!(eager.contains(r#""protocol":"eager""#), "{eager}");
+        assert!(
+            eager.contains(r#"{"choice":"read rendezvous","predicted_ns":"#),
+            "{eager}"
+        );
+        // The first size of another protocol has a row.
+        let long = row(&text, 8193);
+        assert!(long.contains(r#""protocol":"read rendezvous""#), "{long}");
+        for other in ["eager", "write rendezvous", "rendezvous by packets"] {
+            let part = format!(r#"{{"choice":"{other}","predicted_ns":"#);
+            assert!(long.contains(&part), "{long}");
+        }
+        let rails = r#""rails":{"choice":"rail 0","shares":[{"rail":0,"bytes":8193}],"#;
+        assert!(long.contains(rails), "{long}");
+    });
+}
+
+#[test]
+fn peers_in_shared_memory_have_no_rails() {
+    run_shared(2, &[], |rank| {
+        let text = rank.explain_choices();
+        assert!(text.contains(r#""transport":"shared memory""#), "{text}");
+        assert!(row(&text, 64).contains(r#""rails":null"#), "{text}");
+    });
+}
+
+#[test]
+fn a_rank_alone_has_nothing_to_choose() {
+    run_shared(1, &[], |rank| {
+        assert_eq!(rank.explain_choices(), r#"{"rank":0,"peers":[]}"#);
+    });
+}
