@@ -135,6 +135,18 @@ impl BulkEngine {
         all
     }
 
+    /// The receives in `wanted`, one, are among those that are reserved for a notice.
+    pub(super) fn has_reserved(&self, notice: u32, wanted: Reserved) -> bool {
+        let includes = |reserved: &Reserved| match (*reserved, wanted) {
+            (Reserved::Rails(all), Reserved::Rails(one))
+            | (Reserved::Links(all), Reserved::Links(one)) => one.iter().all(|at| all.contains(at)),
+            _ => false,
+        };
+        self.expected.get(&notice).is_some_and(|expected| {
+            includes(&expected.reserved) || expected.again.iter().any(includes)
+        })
+    }
+
     /// The number of the next notice.
     pub(super) fn next_notice(&self) -> u32 {
         self.next_notice
@@ -220,7 +232,7 @@ impl BulkEngine {
     #[cfg(test)]
     pub(super) fn describe(&self) {
         for transfer in self.transfers.iter().flatten() {
-            println!("  {transfer:?}");
+            println!("  {}", transfer.describe());
         }
     }
 

@@ -106,7 +106,7 @@ impl Endpoint {
     ) -> Result<Option<Reserved>> {
         let mut reserved = RailSet::default();
         for at in 0..self.links.len() {
-            if !self.links[at].life.is_live() {
+            if !self.links[at].life.is_connected() {
                 continue;
             }
             if !self.links[at].reserve_shared_notice(node)? {
@@ -210,6 +210,12 @@ impl Endpoint {
     pub(super) fn link_between(&mut self, ours: usize, theirs: usize) -> Option<&mut Link> {
         let mut links = self.links.iter_mut();
         links.find(|link| (link.rail(), link.peer_rail()) == (ours, theirs))
+    }
+
+    /// The rails of the links that the peer may use.
+    pub(super) fn connected_rails(&self) -> RailSet {
+        let connected = self.links.iter().filter(|link| link.life.is_connected());
+        connected.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
     /// The rails of the live links.

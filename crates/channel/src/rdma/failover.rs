@@ -389,7 +389,8 @@ impl Rdma {
         for _ in 0..receives {
             link.control.post_receive(&mut *self.node)?;
         }
-        link.post_shared_again(&mut *self.node)
+        link.post_shared_again(&mut *self.node)?;
+        self.reserve_notices_on(peer, index)
     }
 
     /// Writes no bytes over a link that may work again.

@@ -179,8 +179,27 @@ impl Pair {
     }
 
     /// Prints the state of everything that is open.
-    fn describe(&self) {
+    fn describe(&mut self) {
         for rank in 0..2 {
+            for rail in &self.ends[rank].rails {
+                println!("rank {rank}: {}", rail.describe());
+            }
+            let qps: Vec<_> = self.ends[rank]
+                .endpoints
+                .get(1 - rank)
+                .unwrap()
+                .links()
+                .iter()
+                .map(|l| (l.rail(), l.control.qp(), l.bulk.qp()))
+                .collect();
+            for (rail, control, bulk) in qps {
+                let device = self.ends[rank].node.rail(rail);
+                println!(
+                    "rank {rank} rail {rail}: {control:?} {:?} {bulk:?} {:?}",
+                    device.state(control),
+                    device.state(bulk)
+                );
+            }
             let end = &self.ends[rank];
             let Some(endpoint) = end.endpoints.get(1 - rank) else {
                 continue;
@@ -342,11 +361,12 @@ fn run(plan: Plan) {
     let begin = std::time::Instant::now();
     while !pair.is_idle() {
         (0..2).for_each(|rank| pair.poll(rank));
-        if begin.elapsed().as_secs() >= 20 {
+        let is_stuck = begin.elapsed().as_secs() >= 20;
+        if is_stuck {
             pair.describe();
         }
         assert!(
-            begin.elapsed().as_secs() < 20,
+            !is_stuck,
             "stuck: {plan:?}: sent {:?}, heard {:?}, {} and {} transfers open",
             pair.sent,
             pair.heard,

@@ -81,6 +81,11 @@ impl Lifecycle {
         self.stage == LifeStage::Live
     }
 
+    /// The peer may use the link: its queue pairs are connected.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
+    }
+
     /// The number of the present life.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch

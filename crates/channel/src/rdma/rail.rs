@@ -294,6 +294,14 @@ impl Rail {
         Ok(())
     }
 
+    /// The receives for notices in one line.
+    #[cfg(test)]
+    pub(super) fn describe(&self) -> String {
+        let notices = self.notices.as_ref();
+        let notices = notices.map(|notices| (notices.receives, notices.expected));
+        format!("rail {}: (receives, expected) {notices:?}", self.index)
+    }
+
     /// Admits a connection without a ring to a pool of receives. Returns the pool's number and
     /// queue, and the number of messages that may come from the peer at once to begin with.
     pub(super) fn admit(

@@ -77,7 +77,6 @@ struct Share {
 }
 
 /// A transfer that is not complete.
-#[derive(Debug)]
 pub(super) struct Unfinished {
     number: usize,
     transfer: BulkTransfer,
@@ -273,6 +272,27 @@ impl Unfinished {
         if piece.last && self.notice().is_some() {
             self.noticed = self.noticed.with(piece.share);
         }
+    }
+
+    /// The state of the transfer in one line.
+    #[cfg(test)]
+    pub(super) fn describe(&self) -> String {
+        let shares = self.used.iter().map(|share| {
+            let Share { from, end, carrier } = self.shares[share];
+            format!("{share}: {from}..{end} on {carrier}")
+        });
+        format!(
+            "transfer {:?} {:?} of {}: {} unassigned, shares {:?}, again {:?}, noticed {:?} of {:?}, {} outstanding",
+            self.transfer.token,
+            self.transfer.direction,
+            self.transfer.len,
+            self.unassigned(),
+            shares.collect::<Vec<_>>(),
+            self.again,
+            self.noticed,
+            self.notices,
+            self.outstanding
+        )
     }
 
     /// Nothing remains to be posted.
