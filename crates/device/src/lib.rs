@@ -65,10 +65,10 @@ pub trait Node: Send {
     /// armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
-    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no progress:
-    /// for a rank that only tries a dead path again then. In virtual time, if all ranks wait and
-    /// nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and port events,
-    /// every wait ends with [`Error::Deadlock`].
+    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no
+    /// progress: for a rank that only tries a dead path again then. In virtual time, if all ranks
+    /// wait and nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and
+    /// port events, every wait ends with [`Error::Deadlock`].
     fn wait_idle(&mut self, nanos: u64) -> Result<()> {
         self.wait(nanos)
     }
@@ -170,8 +170,8 @@ pub trait Device {
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
 
     /// A queue pair in the state ERROR consumes no further receive of its shared receive queue: the
-    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The completions
-    /// of the receives that it has consumed are in the completion queue.
+    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The
+    /// completions of the receives that it has consumed are in the completion queue.
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         let _ = qp;
         Ok(true)

@@ -423,48 +423,54 @@ fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
             timeout: 10 * MILLI,
             ..faults
         };
-        play(&system("qdr"), &[0, 1], faults, seed, move |mut node, rank| {
-            let peer = 1 - rank as usize;
-            let mut end = connect(&mut node, peer, &Wish::default());
-            for life in 1..6u8 {
-                if rank == 0 {
-                    // More than the send queue holds in two lives: each begins with an empty one.
-                    end.fill(0, &[life; 64]);
-                    for _ in 0..100 {
-                        end.write_signaled(&mut node, 0, 64, true, true);
+        play(
+            &system("qdr"),
+            &[0, 1],
+            faults,
+            seed,
+            move |mut node, rank| {
+                let peer = 1 - rank as usize;
+                let mut end = connect(&mut node, peer, &Wish::default());
+                for life in 1..6u8 {
+                    if rank == 0 {
+                        // More than the send queue holds in two lives: each begins with an empty one.
+                        end.fill(0, &[life; 64]);
+                        for _ in 0..100 {
+                            end.write_signaled(&mut node, 0, 64, true, true);
+                        }
+                        end.write(&mut node, 64 * usize::from(life), 1, true);
                     }
-                    end.write(&mut node, 64 * usize::from(life), 1, true);
+                    // Some are under way, and some completions are not taken.
+                    sleep_until_next(&mut node, 200 * MICRO);
+                    node.rail(0).modify(end.qp, Ending::Error).unwrap();
+                    while !node.rail(0).is_drained(end.qp).unwrap() {
+                        node.wait(u64::MAX).unwrap();
+                    }
+                    // Both ends are in ERROR before either begins anew.
+                    meet(&mut node, peer);
+                    end.fill(0, &[0; 64]);
+                    node.rail(0).modify(end.qp, Ending::Reset).unwrap();
+                    node.rail(0).connect(end.qp, Some(end.peer)).unwrap();
+                    meet(&mut node, peer);
+                    // Whatever is left of the last life is gone.
+                    sleep_until_next(&mut node, 5 * MILLI);
+                    while !end.poll(&mut node).is_empty() {}
+                    node.sync_memory();
+                    assert!(
+                        rank == 0 || (0..64).all(|at| end.byte(at) == 0),
+                        "seed {seed}, life {life}"
+                    );
+                    if rank == 0 {
+                        end.fill(1000, &[life]);
+                        end.write_signaled(&mut node, 1000, 1, true, true);
+                        assert_eq!(end.completion(&mut node).status, GOOD, "seed {seed}");
+                    }
+                    meet(&mut node, peer);
+                    node.sync_memory();
+                    assert!(rank == 0 || end.byte(1000) == life, "seed {seed}");
                 }
-                // Some are under way, and some completions are not taken.
-                sleep_until_next(&mut node, 200 * MICRO);
-                node.rail(0).modify(end.qp, Ending::Error).unwrap();
-                while !node.rail(0).is_drained(end.qp).unwrap() {
-                    node.wait(u64::MAX).unwrap();
-                }
-                // Both ends are in ERROR before either begins anew.
-                meet(&mut node, peer);
-                end.fill(0, &[0; 64]);
-                node.rail(0).modify(end.qp, Ending::Reset).unwrap();
-                node.rail(0).connect(end.qp, Some(end.peer)).unwrap();
-                meet(&mut node, peer);
-                // Whatever is left of the last life is gone.
-                sleep_until_next(&mut node, 5 * MILLI);
-                while !end.poll(&mut node).is_empty() {}
-                node.sync_memory();
-                assert!(
-                    rank == 0 || (0..64).all(|at| end.byte(at) == 0),
-                    "seed {seed}, life {life}"
-                );
-                if rank == 0 {
-                    end.fill(1000, &[life]);
-                    end.write_signaled(&mut node, 1000, 1, true, true);
-                    assert_eq!(end.completion(&mut node).status, GOOD, "seed {seed}");
-                }
-                meet(&mut node, peer);
-                node.sync_memory();
-                assert!(rank == 0 || end.byte(1000) == life, "seed {seed}");
-            }
-        });
+            },
+        );
     }
 }
 
