@@ -232,6 +232,11 @@ impl MachineModel {
                 true => PortChange::Down,
                 false => PortChange::Up,
             };
+            // A rank that takes no events for long needs the last pair only.
+            let pending = own.changes.iter().filter(|(rail, _)| *rail == plan.rail);
+            if pending.count() >= 2 {
+                own.changes.retain(|(rail, _)| *rail != plan.rail);
+            }
             own.changes.push((plan.rail, change));
             own.fresh = true;
             clock.wake(rank);
