@@ -31,7 +31,7 @@ pub(super) struct Endpoint {
     /// The position of the link that control messages use.
     home: usize,
     /// The link that was chosen for the next packet, which had no room.
-    chosen: Option<usize>,
+    pub chosen: Option<usize>,
     /// The rank's count of polls in vain at the last packet to this peer.
     pub idle_polls: u32,
     pub sender: RingSender,

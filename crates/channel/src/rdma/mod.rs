@@ -220,7 +220,9 @@ impl Rdma {
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
     /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
-        self.attention.all = true;
+        let attention = &mut self.attention;
+        attention.all = true;
+        attention.idle_polls = attention.idle_polls.wrapping_add(put::IDLE);
         self.send_grants()?;
         if !self.node.is_virtual() {
             self.probe()?;
