@@ -34,7 +34,7 @@ const SIZES: &str = "1:4M";
 const QUICK: &str = "8,1K:64K";
 /// Sizes between the powers of two, where protocols and rails change: the window's lower end, and
 /// the thresholds at 8, 12 and 16 KiB.
-const BETWEEN: &str = "1536,3K:48K,10K,13K,14K,20K";
+const BETWEEN: &str = "1536,3K:48K,10K,13K,14K,17K";
 
 /// The results of all experiments.
 pub(crate) struct Results {
