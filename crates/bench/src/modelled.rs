@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use results::Console;
+use results::sizes::parse_bytes;
 
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
@@ -24,7 +25,8 @@ pub struct Experiment {
     pub benchmark: &'static str,
     /// The number of ranks.
     pub ranks: usize,
-    /// Message sizes, as on the command line.
+    /// Message sizes: ranges as on the command line, and single sizes, separated by commas. They
+    /// are measured in ascending order.
     pub sizes: String,
     /// Timed iterations; `None`: the default.
     pub iterations: Option<usize>,
@@ -94,11 +96,27 @@ pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
 }
 
 fn plan(experiment: &Experiment) -> Result<WorkerPlan> {
-    let range = SizeRange::parse(&experiment.sizes)?;
-    let mut plan = WorkerPlan::new(named(experiment.benchmark)?, Some(&range))?;
+    let benchmark = named(experiment.benchmark)?;
+    let mut plan = WorkerPlan::new(benchmark, None)?;
+    plan.sizes = sizes(benchmark, &experiment.sizes)?;
     plan.modelled = true;
     plan.iterations = experiment.iterations;
     Ok(plan)
+}
+
+/// The sizes of a list of ranges and single sizes.
+fn sizes(benchmark: Benchmark, list: &str) -> Result<Vec<usize>> {
+    let mut all = Vec::new();
+    for part in list.split(',') {
+        let range = match part.contains(':') {
+            true => SizeRange::parse(part)?,
+            false => SizeRange::exactly(parse_bytes(part)?),
+        };
+        all.extend(WorkerPlan::new(benchmark, Some(&range))?.sizes);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }
 
 fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
@@ -161,4 +179,18 @@ pub fn draw(
         })
         .collect();
     plot::draw_titled(&all, title, across, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_sizes_hold_ranges_and_single_sizes() {
+        let sizes = |list| sizes(Benchmark::Bw, list);
+        assert_eq!(sizes("4:16,6,8:8").unwrap(), [4, 6, 8, 16]);
+        assert_eq!(sizes("1K:2K,1536").unwrap(), [1024, 1536, 2048]);
+        assert!(sizes("4:16,").is_err());
+        assert!(sizes("0").unwrap_err().to_string().contains("cannot be 0"));
+    }
 }

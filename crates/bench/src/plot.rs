@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use results::plot::{self, Across, Panel, Series};
+use results::plot::{self, Across, Panel, Series, Values};
 use results::table::distinct;
 
 use crate::rounds::Measurement;
@@ -80,6 +80,8 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
             Across::Sizes => "message size".into(),
             _ => "ranks".into(),
         },
+        values: Values::Logarithmic,
+        bands: Vec::new(),
         series,
     }
 }

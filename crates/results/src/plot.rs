@@ -34,6 +34,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 const GRID: RGBColor = RGBColor(225, 225, 225);
+const SHADE: RGBColor = RGBColor(244, 226, 190);
 const INK: RGBColor = RGBColor(50, 50, 50);
 
 /// The format of a plot's file.
@@ -62,6 +63,15 @@ impl ImageFormat {
 
 /// Draws the panels on one page, two in a row.
 pub fn draw(panels: &[Panel], path: &Path) -> Result<()> {
+    draw_in_columns(panels, if panels.len() > 1 { 2 } else { 1 }, path)
+}
+
+/// Draws the panels on one page, each below the one before.
+pub fn draw_below(panels: &[Panel], path: &Path) -> Result<()> {
+    draw_in_columns(panels, 1, path)
+}
+
+fn draw_in_columns(panels: &[Panel], columns: usize, path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         assert!(
@@ -69,7 +79,6 @@ pub fn draw(panels: &[Panel], path: &Path) -> Result<()> {
             "the font is well formed"
         );
     });
-    let columns = if panels.len() > 1 { 2 } else { 1 };
     let rows = panels.len().div_ceil(columns);
     let size = |scale: u32| {
         (
@@ -114,8 +123,66 @@ pub struct Panel {
     pub across: Across,
     /// The label of the horizontal axis.
     pub quantity: String,
+    /// The scale of the values of curves; bars have a linear one.
+    pub values: Values,
+    /// Ranges of the horizontal axis that are shaded behind curves.
+    pub bands: Vec<Band>,
     /// The curves, or bars.
     pub series: Vec<Series>,
+}
+
+/// The scale of a panel's vertical axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// Equal quotients are equally far apart.
+    #[default]
+    Logarithmic,
+    /// Equal differences are equally far apart. The axis begins at 0.
+    Linear,
+}
+
+impl Values {
+    fn place(self, value: f64) -> f64 {
+        match self {
+            Values::Logarithmic => value.log10(),
+            Values::Linear => value,
+        }
+    }
+
+    fn value(self, place: f64) -> f64 {
+        match self {
+            Values::Logarithmic => 10f64.powf(place),
+            Values::Linear => place,
+        }
+    }
+
+    /// The ends of the axis for places from `low` to `high`.
+    fn ends(self, low: f64, high: f64) -> (f64, f64) {
+        match self {
+            Values::Logarithmic => {
+                let room = (high - low) * 0.06 + 0.02;
+                (low - room, high + room)
+            }
+            Values::Linear => (0.0, high * 1.06),
+        }
+    }
+
+    fn ticks(self, low: f64, high: f64) -> Vec<f64> {
+        match self {
+            Values::Logarithmic => decades(low, high),
+            Values::Linear => steps(high),
+        }
+    }
+}
+
+/// A shaded range of the horizontal axis.
+pub struct Band {
+    /// Its ends, positions on the horizontal axis.
+    pub from: f64,
+    /// The other end.
+    pub to: f64,
+    /// Its name in the legend. Bands of one name have one entry.
+    pub name: String,
 }
 
 /// The kind of a panel's horizontal axis.
@@ -155,18 +222,18 @@ impl Panel {
         area: &DrawingArea<B, Shift>,
         scale: u32,
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+        let across = |x: f64| match self.across {
+            Across::Sizes => x.log2(),
+            _ => x,
+        };
         let placed = |series: &Series| -> Vec<(f64, f64)> {
-            let place = |&(x, value): &(f64, f64)| match self.across {
-                Across::Sizes => (x.log2(), value.log10()),
-                _ => (x, value.log10()),
-            };
+            let place = |&(x, value): &(f64, f64)| (across(x), self.values.place(value));
             series.points.iter().map(place).collect()
         };
         let points = || self.series.iter().flat_map(placed);
         let (left, right) = range(points().map(|point| point.0));
         let (low, high) = range(points().map(|point| point.1));
-        let room = (high - low) * 0.06 + 0.02;
-        let (low, high) = (low - room, high + room);
+        let (low, high) = self.values.ends(low, high);
         let x_ticks = match self.across {
             Across::Sizes => doublings(left, right),
             _ => distinct(points().map(|point| point.0)),
@@ -179,7 +246,7 @@ impl Panel {
             },
             Axis {
                 range: low..high,
-                ticks: decades(low, high),
+                ticks: self.values.ticks(low, high),
             },
         )?;
         let x_label = |x: &f64| match self.across {
@@ -194,11 +261,24 @@ impl Panel {
             .label_style(font(13, scale))
             .x_labels(x_ticks.len())
             .x_label_formatter(&x_label)
-            .y_label_formatter(&|y: &f64| plain(10f64.powf(*y)))
+            .y_label_formatter(&|y: &f64| plain(self.values.value(*y)))
             .x_desc(&self.quantity)
             .y_desc(format!("{}, {}", self.unit.quantity(), self.unit.shown()))
             .axis_desc_style(font(15, scale))
             .draw()?;
+        let mut named: Vec<&str> = Vec::new();
+        for band in &self.bands {
+            let corners = [(across(band.from), low), (across(band.to), high)];
+            let shade = || std::iter::once(Rectangle::new(corners, SHADE.filled()));
+            let drawn = chart.draw_series(shade())?;
+            if !named.contains(&band.name.as_str()) {
+                named.push(&band.name);
+                drawn.label(&band.name).legend(move |(x, y)| {
+                    let (width, half) = (20 * scale as i32, 5 * scale as i32);
+                    Rectangle::new([(x, y - half), (x + width, y + half)], SHADE.filled())
+                });
+            }
+        }
         for (at, series) in self.series.iter().enumerate() {
             let colour = COLOURS[at % COLOURS.len()];
             let points = placed(series);
@@ -357,6 +437,19 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     let decades = low.floor() as i32..=high.ceil() as i32;
     let ticks = decades.flat_map(|decade| steps.iter().map(move |s| f64::from(decade) + s.log10()));
     ticks.filter(|tick| (low..=high).contains(tick)).collect()
+}
+
+/// Five to ten ticks from 0 to `high`, at 1, 2 or 5 times a power of ten.
+fn steps(high: f64) -> Vec<f64> {
+    let decade = 10f64.powf(high.log10().floor());
+    let step = [0.1, 0.2, 0.5, 1.0].map(|part| part * decade);
+    let step = step
+        .into_iter()
+        .find(|step| high / step <= 10.0)
+        .unwrap_or(decade);
+    (0..=(high / step) as u32)
+        .map(|n| f64::from(n) * step)
+        .collect()
 }
 
 /// A number for an axis, without trailing zeros.

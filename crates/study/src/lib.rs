@@ -8,12 +8,14 @@
 //! or predicted by a run. Nothing is fitted here.
 
 mod claims;
+mod dual_rail;
 mod rdma_channel;
 mod report;
+mod verbs;
 
 use std::env;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -33,6 +35,18 @@ enum Study {
     /// channel
     #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
     RdmaChannel(OutputOptions),
+    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails and this library's own, by size
+    #[command(after_help = "Example:\n  fishplate study dual-rail --out plots")]
+    DualRail(DualRailOptions),
+}
+
+#[derive(Debug, Args)]
+struct DualRailOptions {
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Measure only sizes around the thresholds of the protocols
+    #[arg(long)]
+    quick: bool,
 }
 
 #[derive(Debug, Args)]
@@ -60,22 +74,42 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
-    let Study::RdmaChannel(output) = &arguments.study;
-    let results = rdma_channel::run(&command)?;
-    let scored = results.paper.score(&results);
-    let mut text = match output.json {
-        true => report::json(&scored)?,
-        false => format!("{}\n{}", report::curves(&results), report::claims(&scored)),
-    };
-    if let Some(folder) = &output.out {
-        let files = results.draw(folder)?;
-        if !output.json {
-            for file in files {
-                text += &format!("{}\n", file.display());
-            }
+    match &arguments.study {
+        Study::RdmaChannel(output) => {
+            let results = rdma_channel::run(&command)?;
+            let scored = results.paper.score(&results);
+            let text = match output.json {
+                true => report::json(&scored)?,
+                false => format!("{}\n{}", report::curves(&results), report::claims(&scored)),
+            };
+            output.write(text, |folder| results.draw(folder))
+        }
+        Study::DualRail(DualRailOptions { output, quick }) => {
+            let results = dual_rail::run(&command, *quick)?;
+            let text = match output.json {
+                true => dual_rail::json(&results)?,
+                false => dual_rail::text(&results),
+            };
+            output.write(text, |folder| dual_rail::draw(&results, folder))
         }
     }
-    stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write the results")
+}
+
+impl OutputOptions {
+    /// Draws the curves if a folder is named, and prints the results.
+    fn write(
+        &self,
+        mut text: String,
+        draw: impl FnOnce(&Path) -> Result<Vec<PathBuf>>,
+    ) -> Result<()> {
+        if let Some(folder) = &self.out {
+            let files = draw(folder)?;
+            if !self.json {
+                text.extend(files.iter().map(|file| format!("{}\n", file.display())));
+            }
+        }
+        stdout()
+            .write_all(text.as_bytes())
+            .context("cannot write the results")
+    }
 }

@@ -2,12 +2,12 @@
 //! the machine of the paper.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bench::modelled::{Curve, Experiment};
 
 use crate::claims::{Findings, Paper};
+use crate::verbs;
 
 const PAPER: &str = include_str!("../data/rdma-channel.toml");
 /// Message sizes of the curves of latency and of bandwidth.
@@ -128,27 +128,10 @@ pub(crate) fn run(command: &Path) -> Result<Results> {
 
 /// The latency of 8 bytes measured by `fishplate perf`, in microseconds.
 fn verb(command: &Path, fabric: &str, benchmark: &str) -> Result<f64> {
-    let words = [
-        "perf", benchmark, "--fabric", fabric, "--size", "8", "--json",
-    ];
-    let said = Command::new(command)
-        .args(words)
-        .output()
-        .with_context(|| format!("cannot start {}", command.display()))?;
-    if !said.status.success() {
-        let why = String::from_utf8_lossy(&said.stderr);
-        bail!(
-            "fishplate {} failed ({}): {}",
-            words.join(" "),
-            said.status,
-            why.trim()
-        );
-    }
-    let line: serde_json::Value = serde_json::from_slice(&said.stdout)
-        .with_context(|| format!("fishplate {} printed no JSON", words.join(" ")))?;
-    line["median"]
-        .as_f64()
-        .with_context(|| format!("fishplate {} printed no median", words.join(" ")))
+    let curve = verbs::curve(command, benchmark, fabric, benchmark, Some(8))?;
+    curve
+        .at(8)
+        .with_context(|| format!("fishplate perf {benchmark} printed no latency of 8 bytes"))
 }
 
 impl Findings for Results {

@@ -6,7 +6,7 @@ mod table;
 use std::path::Path;
 
 use anyhow::Result;
-use results::plot::{self, Across, Panel, Series};
+use results::plot::{self, Across, Panel, Series, Values};
 use results::sizes::size_label;
 use results::table::distinct;
 
@@ -131,6 +131,8 @@ pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
         unit,
         across,
         quantity: "message size".into(),
+        values: Values::Logarithmic,
+        bands: Vec::new(),
         series,
     };
     plot::draw(&[panel], path)

@@ -13,6 +13,8 @@ fn latency() -> Panel {
         unit: Unit::Microseconds,
         across: Across::Sizes,
         quantity: "message size".into(),
+        values: Values::Logarithmic,
+        bands: Vec::new(),
         series: vec![series("own", 1.0), series("peer", 2.0)],
     }
 }
@@ -91,4 +93,32 @@ fn ticks_are_few_and_round() {
         .collect();
     assert_eq!(labels, ["0.2", "0.5", "1", "2", "5", "10"]);
     assert_eq!(plain(20_000.0), "20000");
+}
+
+#[test]
+fn bands_are_shaded_and_named_once() {
+    let band = |from, to| Band {
+        from,
+        to,
+        name: "peer wins".into(),
+    };
+    let panel = Panel {
+        bands: vec![band(4.0, 64.0), band(1024.0, 4096.0)],
+        values: Values::Linear,
+        ..latency()
+    };
+    let svg = String::from_utf8(drawn(panel, "e.svg")).unwrap();
+    assert_eq!(svg.matches("\npeer wins\n").count(), 1);
+    let RGBColor(r, g, b) = SHADE;
+    let shade = format!("#{r:02X}{g:02X}{b:02X}");
+    assert_eq!(svg.matches(&shade).count(), 3, "two bands and an entry");
+}
+
+#[test]
+fn linear_axes_have_round_ticks_from_0() {
+    assert_eq!(
+        steps(6800.0),
+        [0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0]
+    );
+    assert_eq!(steps(1.1), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
 }

@@ -1,0 +1,151 @@
+//! The answer to the document's question, by message size: the ranges in which one curve is better
+//! than another.
+
+use results::sizes::size_label;
+
+use super::curves::{Benchmark, Curves};
+
+/// Differences up to this share count as none.
+const EQUAL: f64 = 0.01;
+
+/// Which of two curves is better in a range of sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Better {
+    First,
+    Second,
+    Neither,
+}
+
+/// Neighbouring measured sizes with one answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) better: Better,
+    /// The smallest and the largest measured size of the range.
+    pub(crate) sizes: [usize; 2],
+    /// The greatest advantage in the range, as a quotient of at least 1.
+    pub(crate) most: f64,
+}
+
+/// The ranges of all measured sizes, in ascending order.
+pub(crate) fn ranges(found: &Curves, of: Benchmark, first: &str, second: &str) -> Vec<Range> {
+    let mut all: Vec<Range> = Vec::new();
+    for (size, ratio) in found.ratios(of, first, second) {
+        let gain = match of.unit().more_is_better() {
+            true => ratio,
+            false => 1.0 / ratio,
+        };
+        let better = match gain {
+            gain if gain > 1.0 + EQUAL => Better::First,
+            gain if gain < 1.0 - EQUAL => Better::Second,
+            _ => Better::Neither,
+        };
+        let most = gain.max(1.0 / gain);
+        match all.last_mut() {
+            Some(last) if last.better == better => {
+                last.sizes[1] = size;
+                last.most = last.most.max(most);
+            }
+            _ => all.push(Range {
+                better,
+                sizes: [size, size],
+                most,
+            }),
+        }
+    }
+    all
+}
+
+/// The ranges in words. `names` are those of the two curves.
+pub(crate) fn words(ranges: &[Range], names: [&str; 2]) -> String {
+    let part = |range: &Range| {
+        let [from, to] = range.sizes.map(size_label);
+        let sizes = match from == to {
+            true => from,
+            false => format!("{from} to {to}"),
+        };
+        let gain = (range.most - 1.0) * 100.0;
+        match range.better {
+            Better::First => format!("{sizes}: {} (up to {gain:.0} %)", names[0]),
+            Better::Second => format!("{sizes}: {} (up to {gain:.0} %)", names[1]),
+            Better::Neither => format!("{sizes}: equal"),
+        }
+    };
+    ranges.iter().map(part).collect::<Vec<_>>().join("; ")
+}
+
+/// One sentence: from which size on the first curve stays better in bandwidth, and where the second
+/// one is.
+pub(crate) fn sentence(found: &Curves, policy: &str, curves: [&str; 2]) -> String {
+    let of = Benchmark::Bw;
+    let ranges = ranges(found, of, curves[0], curves[1]);
+    let losing: Vec<&Range> = ranges
+        .iter()
+        .filter(|r| r.better == Better::Second)
+        .collect();
+    let stays = match ranges.last() {
+        Some(last) if last.better == Better::First => {
+            format!("beats FDR from {} on", size_label(last.sizes[0]))
+        }
+        _ => "does not beat FDR at the largest sizes".into(),
+    };
+    let loses = match losing.first().zip(losing.last()) {
+        None => "FDR wins nowhere".into(),
+        Some((first, last)) if first.sizes[0] == last.sizes[1] => {
+            format!("FDR wins at {}", size_label(first.sizes[0]))
+        }
+        Some((first, last)) => {
+            let [from, to] = [first.sizes[0], last.sizes[1]].map(size_label);
+            format!("FDR wins between {from} and {to}")
+        }
+    };
+    format!("In bandwidth, dual-rail QDR with {policy} {stays}; {loses}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench::modelled::Curve;
+
+    fn found() -> Curves {
+        let curve = |label: &str, values: [f64; 5]| Curve {
+            label: label.into(),
+            points: (0..5).map(|bits| 1 << bits).zip(values).collect(),
+        };
+        let mut curves = Curves::default();
+        let one = curve("one", [10.0, 10.0, 10.0, 30.0, 40.0]);
+        let other = curve("other", [10.05, 15.0, 20.0, 20.0, 20.0]);
+        curves
+            .0
+            .insert(Benchmark::Bw, vec![one.clone(), other.clone()]);
+        curves.0.insert(Benchmark::Latency, vec![one, other]);
+        curves
+    }
+
+    #[test]
+    fn neighbouring_sizes_with_one_answer_are_one_range() {
+        let ranges = ranges(&found(), Benchmark::Bw, "one", "other");
+        assert_eq!(
+            words(&ranges, ["1", "2"]),
+            "1 B: equal; 2 B to 4 B: 2 (up to 100 %); 8 B to 16 B: 1 (up to 100 %)"
+        );
+    }
+
+    #[test]
+    fn less_latency_is_better() {
+        let ranges = ranges(&found(), Benchmark::Latency, "one", "other");
+        let better: Vec<Better> = ranges.iter().map(|range| range.better).collect();
+        assert_eq!(better, [Better::Neither, Better::First, Better::Second]);
+    }
+
+    #[test]
+    fn the_sentence_names_both_sides() {
+        assert_eq!(
+            sentence(&found(), "x", ["one", "other"]),
+            "In bandwidth, dual-rail QDR with x beats FDR from 8 B on; FDR wins between 2 B and 4 B."
+        );
+        assert_eq!(
+            sentence(&found(), "x", ["one", "one"]),
+            "In bandwidth, dual-rail QDR with x does not beat FDR at the largest sizes; FDR wins nowhere."
+        );
+    }
+}
