@@ -82,11 +82,6 @@ impl Endpoint {
         &mut self.links[self.home]
     }
 
-    #[inline(always)]
-    pub(super) fn link(&self, index: usize) -> &Link {
-        &self.links[index]
-    }
-
     /// The link on `rail`, whose device has reported something about it.
     pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);

@@ -154,8 +154,8 @@ struct Attention {
     fencing: bool,
     /// Rails whose failure has been reported.
     reported: [bool; MAX_RAILS],
-    /// Words about rails that have failed.
-    reports: Vec<String>,
+    /// Rails that have failed, with words about each.
+    reports: Vec<(usize, String)>,
 }
 
 impl Rdma {
