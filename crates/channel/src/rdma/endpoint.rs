@@ -236,8 +236,8 @@ impl Endpoint {
         self.sender.has_ring()
     }
 
-    /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its write.
-    /// One place in the queue stays free for the tail.
+    /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its
+    /// write. One place in the queue stays free for the tail.
     #[inline(always)]
     pub(super) fn find(&self, on: usize, len: usize) -> Option<SlotPlace> {
         let has_room = self.links[on].control.held() + 1 < DEPTH;

@@ -307,8 +307,8 @@ impl RingSender {
         })
     }
 
-    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the slots
-    /// that the link carried and the receiver lacks are to be written again.
+    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the
+    /// slots that the link carried and the receiver lacks are to be written again.
     pub(super) fn fenced(&mut self, link: usize, received: u64) {
         let lost = self.slots.fenced(link, received);
         self.replays.extend(lost);
