@@ -12,6 +12,8 @@ use crate::rdma::config::QueuePairs;
 const SHORT: u64 = 500;
 /// Processor time to post on another queue pair than the last one, in nanoseconds.
 const SWITCH: u64 = 30;
+/// The inverse part of a packet's additional time on a slower link that it must gain there.
+const MARGIN: u64 = 8;
 /// The least length of a piece, on a link whose horizon holds two of them.
 const PIECE: u64 = 16 << 10;
 /// The pieces of a horizon.
@@ -71,10 +73,15 @@ impl Adaptive {
     fn backlogged(&mut self, links: &mut Links, len: u64, now: u64) -> usize {
         self.account_untimed(links, now);
         let mut best = (u64::MAX, u64::MAX, links.home());
+        let usual = duration(len, links.all[links.home()].estimate.bandwidth());
         for link in links.alive.iter() {
             let own = self.predict(links, link, len, now);
             // Packets are consumed in order: none arrives before its predecessor.
             let arrival = own.max(self.arrival);
+            // All packets behind a late one wait, so a slower link must win by a margin.
+            let margin = duration(len, links.all[link].estimate.bandwidth()).saturating_sub(usual)
+                / MARGIN;
+            let arrival = arrival.saturating_add(margin);
             let preferred = match link == self.last {
                 true => arrival.saturating_sub(SWITCH),
                 false => arrival,

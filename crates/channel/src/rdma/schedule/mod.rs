@@ -78,12 +78,15 @@ enum Policy {
 }
 
 impl Schedule {
-    /// The schedule over `links`, of which the first is the home link: the link of control
-    /// messages.
+    /// The schedule over `links`. One of them is the home link: the link of control messages. It is
+    /// the first one, or with `adaptive` the one on which a short packet arrives first.
     pub(super) fn new(settings: &RailSettings, links: &[LinkTraits]) -> Schedule {
-        let links = Links::new(links);
+        let mut links = Links::new(links);
         let policy = match settings.policy {
-            RailPolicy::Adaptive => Policy::Adaptive(Adaptive::new(settings.queue_pairs)),
+            RailPolicy::Adaptive => {
+                links.home_by_arrival();
+                Policy::Adaptive(Adaptive::new(settings.queue_pairs))
+            }
             _ => Policy::Static(StaticPolicy::new(settings)),
         };
         Schedule { links, policy }
@@ -158,7 +161,7 @@ impl Schedule {
         }
     }
 
-    /// The link of control messages: the first live one.
+    /// The link of control messages, which is live.
     #[inline]
     pub(super) fn home(&self) -> usize {
         self.links.home()
