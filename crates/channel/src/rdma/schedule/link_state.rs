@@ -32,6 +32,8 @@ struct Posts {
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
+    /// The bandwidth that the device states, in bytes per second.
+    pub stated: u64,
     /// The time from the post of a packet of [`SHORT`] bytes to its arrival, by the attributes.
     short_arrival: u64,
     /// The slot that the link shares with others, by position.
@@ -95,6 +97,7 @@ impl LinkState {
         LinkState {
             estimate: Estimate::new(bandwidth),
             latency,
+            stated: bandwidth,
             short_arrival: latency.saturating_add(duration(SHORT, bandwidth)),
             slot: None,
             packets_until: 0,

@@ -102,6 +102,14 @@ impl Schedule {
         }
     }
 
+    /// The link of `len` bytes of coalesced packets. `now` as for [`packet`](Schedule::packet).
+    pub(super) fn coalesced(&mut self, len: usize, now: impl FnOnce() -> u64) -> usize {
+        match &mut self.policy {
+            Policy::Static(policy) => policy.packet(&self.links),
+            Policy::Adaptive(policy) => policy.coalesced(&mut self.links, len, now),
+        }
+    }
+
     /// The rank has waited, or has polled in vain: packets posted earlier are no backlog.
     #[inline]
     pub(super) fn idle(&mut self) {
@@ -171,5 +179,10 @@ impl Schedule {
     /// first.
     pub(super) fn explain(&self, len: u64) -> Vec<Prediction> {
         explain::predictions(self, len)
+    }
+
+    /// The resource that bounds long messages with these shares, where the schedule knows it.
+    pub(super) fn limit(&self, shares: &Shares) -> Option<&'static str> {
+        explain::limit(&self.links, shares)
     }
 }

@@ -197,3 +197,21 @@ fn the_home_link_is_the_swiftest_live_one_by_its_attributes() {
     let fixed = super::schedule(RailPolicy::Single, &links(&[FAST / 4, FAST]));
     assert_eq!(fixed.home(), 0, "the first one");
 }
+
+#[test]
+fn coalesced_packets_leave_a_link_for_a_clear_gain_only() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    // 2 KiB take 0.6 us, which is not worth a change of the link; 8 KiB take 2.4 us.
+    let dealt: Vec<usize> = (0..8).map(|_| schedule.coalesced(2048, || 1000)).collect();
+    assert_eq!(dealt, [0; 8]);
+    let dealt: Vec<usize> = (0..8).map(|_| schedule.coalesced(8192, || 1000)).collect();
+    assert!(dealt.contains(&0) && dealt.contains(&1), "{dealt:?}");
+    // A link of a quarter is left alone until it ends earlier by all the time that it takes longer.
+    let mut schedule = adaptive(&[FAST, FAST / 4]);
+    let slow = |schedule: &mut Schedule, count| {
+        let dealt = (0..count).map(|_| schedule.coalesced(8192, || 1000));
+        dealt.filter(|&link| link == 1).count()
+    };
+    assert_eq!(slow(&mut schedule, 5), 0);
+    assert!(slow(&mut schedule, 20) > 0);
+}
