@@ -267,7 +267,12 @@ impl Endpoint {
         let Some(len) = self.sender.coalesced() else {
             return Ok(None);
         };
-        let on = self.choose(node, len);
+        let on = match &mut self.schedule {
+            None => 0,
+            Some(schedule) => *self
+                .chosen
+                .get_or_insert_with(|| schedule.coalesced(len, || node.now())),
+        };
         let link = &mut self.links[on];
         if link.control.held() + 1 >= DEPTH {
             return Ok(None);

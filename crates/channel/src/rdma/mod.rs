@@ -41,6 +41,7 @@ mod connect;
 mod connection;
 mod credit;
 mod endpoint;
+mod explain;
 mod failover;
 mod fence;
 mod handshake;
