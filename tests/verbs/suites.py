@@ -1,4 +1,4 @@
-"""The project's own suites for any device, over the machine's: from rxe0 of host 0 to rxe2 of host 1, over rail 0.
+"""The project's own suites for any device, over the machine's: from rxe0 of host 0 to rxe2 of host 1, over rail 0; some over both rails.
 
 Both ends are threads of one process that sees all devices. The test programs are built before the machine starts.
 """
@@ -12,12 +12,13 @@ from pathlib import Path
 import harness
 from harness import Case, Problem
 
-PEER = {"FISHPLATE_TEST_PEER": "rxe2", "FISHPLATE_TEST_RAIL": "rail 0"}
+PEER = {"FISHPLATE_TEST_PEER": "rxe2", "FISHPLATE_TEST_RAIL": "rail 0", "FISHPLATE_TEST_RAILS": "rxe0,rxe1 rxe2,rxe3"}
 # Package, its test program, the tests of it, the seconds that they may take, and whether they are for `--short`.
 SUITES = [
     ("verbs", "it", "suite::pair::", 240, True),
     ("verbs", "it", "suite::loopback::", 240, False),
     ("verbs", "it", "devices::", 120, False),
+    ("verbs", "it", "rails::", 120, True),
     ("mpi", "it", "counted::", 240, True),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]

@@ -65,10 +65,10 @@ pub trait Node: Send {
     /// armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
-    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no progress:
-    /// for a rank that only tries a dead path again then. In virtual time, if all ranks wait and
-    /// nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and port events,
-    /// every wait ends with [`Error::Deadlock`].
+    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no
+    /// progress: for a rank that only tries a dead path again then. In virtual time, if all ranks
+    /// wait and nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and
+    /// port events, every wait ends with [`Error::Deadlock`].
     fn wait_idle(&mut self, nanos: u64) -> Result<()> {
         self.wait(nanos)
     }

@@ -1,5 +1,5 @@
-//! The rails of a system: each one an HCA's port with its slot, cable and switches. Rails may differ
-//! from each other, and hosts may have different ones.
+//! The rails of a system: each one an HCA's port with its slot, cable and switches. Rails may
+//! differ from each other, and hosts may have different ones.
 
 use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
 use crate::quantity::{Quantity, Raw};

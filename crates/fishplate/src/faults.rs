@@ -1,5 +1,5 @@
-//! `--faults FILE` and `--fault FAULT`: the faults of a modelled machine, as a TOML file, and those of
-//! single ports on the command line.
+//! `--faults FILE` and `--fault FAULT`: the faults of a modelled machine, as a TOML file, and those
+//! of single ports on the command line.
 
 use std::time::Duration;
 

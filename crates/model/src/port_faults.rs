@@ -27,11 +27,12 @@ pub struct PortFault {
 /// The kind of a port's fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortFaultKind {
-    /// The link is down: every packet from and to the port is lost, and the host's ranks get the port
-    /// events of the change and of its end.
+    /// The link is down: every packet from and to the port is lost, and the host's ranks get the
+    /// port events of the change and of its end.
     #[default]
     Down,
-    /// Every packet from and to the port is lost, and no event tells of it: a fault behind the port.
+    /// Every packet from and to the port is lost, and no event tells of it: a fault behind the
+    /// port.
     Silent,
     /// The link is down for the first half of each period of this length, and up for the second.
     Flapping(Time),
@@ -203,7 +204,8 @@ impl MachineModel {
         }
     }
 
-    /// True if a fault takes down a port of this rank's host. Two hosts back to back share the link.
+    /// True if a fault takes down a port of this rank's host. Two hosts back to back share the
+    /// link.
     fn sees(&self, rank: u32, fault: &PortFault) -> bool {
         let host = self.ranks[rank as usize].host;
         let numbers = self.system.rails_of(fault.host);
@@ -230,6 +232,11 @@ impl MachineModel {
                 true => PortChange::Down,
                 false => PortChange::Up,
             };
+            // A rank that takes no events for long needs the last pair only.
+            let pending = own.changes.iter().filter(|(rail, _)| *rail == plan.rail);
+            if pending.count() >= 2 {
+                own.changes.retain(|(rail, _)| *rail != plan.rail);
+            }
             own.changes.push((plan.rail, change));
             own.fresh = true;
             clock.wake(rank);

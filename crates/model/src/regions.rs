@@ -1,5 +1,5 @@
-//! Registered memory, of one protection domain of a rank. A key consists of the number of a region and the number of its earlier uses,
-//! so that a key outlives its region as a wrong key.
+//! Registered memory, of one protection domain of a rank. A key consists of the number of a region
+//! and the number of its earlier uses, so that a key outlives its region as a wrong key.
 
 use sim::memory::{Vec, WorldMemory};
 

@@ -96,8 +96,8 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Waits like [`wait`](Turn::wait), but the end of the wait is no progress: if all ranks wait and
-    /// nothing else is due, it is a deadlock.
+    /// Waits like [`wait`](Turn::wait), but the end of the wait is no progress: if all ranks wait
+    /// and nothing else is due, it is a deadlock.
     pub fn wait_idle(&self, until: Time) -> Result<(), Deadlock> {
         self.world().clock.suspend(self.rank, Some(until), true);
         self.go_on()

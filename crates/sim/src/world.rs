@@ -56,8 +56,8 @@ pub struct Clock<E> {
     asked: u64,
     ready: Heap<Ready>,
     ranks: Vec<Rank>,
-    /// The numbers of pending events and of ranks that are progress: without them all that can still
-    /// happen is idle.
+    /// The numbers of pending events and of ranks that are progress: without them all that can
+    /// still happen is idle.
     busy_events: u64,
     busy_ranks: u32,
     /// The number of ranks that have not left.
@@ -182,8 +182,8 @@ impl<E: Copy> Clock<E> {
         self.push(at, event, 0);
     }
 
-    /// Schedules an idle event: one that is no progress, such as a probe of a dead path. If all ranks
-    /// wait and only idle events and idle waits are due, the world is in a deadlock.
+    /// Schedules an idle event: one that is no progress, such as a probe of a dead path. If all
+    /// ranks wait and only idle events and idle waits are due, the world is in a deadlock.
     pub fn at_idle(&mut self, at: Time, event: E) {
         self.push(at, event, 1);
     }

@@ -125,6 +125,10 @@ impl VerbsDevice {
             if matches!(change, PortChange::Up | PortChange::Address) {
                 self.follow_addresses();
             }
+            // The only rail of a node has nobody who takes them.
+            if self.changes.len() == NOTES {
+                self.changes.remove(0);
+            }
             self.changes.push(change);
         }
         true

@@ -31,6 +31,7 @@ mod mtu;
 mod node;
 mod oob;
 mod open_device;
+mod opening;
 mod placement;
 mod port;
 mod rdmacm;

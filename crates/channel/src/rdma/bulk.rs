@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::fence::Fence;
 use super::notice::{NOTICE_NUMBERS, NoticeWord, Shares};
 use super::qp_link::PieceId;
 use super::rail_set::RailSet;
@@ -27,17 +28,20 @@ pub(super) enum Reserved {
 /// A notice that a peer owes.
 struct ExpectedNotice {
     reserved: Reserved,
+    /// Receives that were reserved when a link had failed.
+    again: Vec<Reserved>,
     shares: Shares,
     done: Done,
 }
 
 /// The answer to a notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Noticed {
     /// Another part of the transfer is missing.
     Part,
-    /// The transfer is whole. Its reserved receives are free.
-    Whole(Reserved),
+    /// The transfer is whole. Its reserved receives are free: those of the beginning, and those that
+    /// followed when a link failed.
+    Whole(Reserved, Vec<Reserved>),
     /// The peer was not given this notice, or contradicts itself.
     Unexpected,
 }
@@ -118,6 +122,43 @@ impl BulkEngine {
         }
     }
 
+    /// The notices that `peer` owes, each with the set of shares that have been reported.
+    pub(super) fn expected_of(&self, peer: usize) -> Vec<(u32, u8)> {
+        let of_peer = self
+            .expected
+            .iter()
+            .filter(|(_, notice)| notice.done.peer == peer);
+        let mut all: Vec<(u32, u8)> = of_peer
+            .map(|(number, notice)| (*number, notice.shares.arrived().mask()))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The receives in `wanted`, one, are among those that are reserved for a notice.
+    pub(super) fn has_reserved(&self, notice: u32, wanted: Reserved) -> bool {
+        let includes = |reserved: &Reserved| match (*reserved, wanted) {
+            (Reserved::Rails(all), Reserved::Rails(one))
+            | (Reserved::Links(all), Reserved::Links(one)) => one.iter().all(|at| all.contains(at)),
+            _ => false,
+        };
+        self.expected.get(&notice).is_some_and(|expected| {
+            includes(&expected.reserved) || expected.again.iter().any(includes)
+        })
+    }
+
+    /// The number of the next notice.
+    pub(super) fn next_notice(&self) -> u32 {
+        self.next_notice
+    }
+
+    /// Further receives are reserved for a notice.
+    pub(super) fn reserved_again(&mut self, notice: u32, reserved: Reserved) {
+        if let Some(expected) = self.expected.get_mut(&notice) {
+            expected.again.push(reserved);
+        }
+    }
+
     /// Expects a notice of `peer`, for which these receives are reserved. Returns its number.
     /// `done` reports its arrival with the token.
     pub(super) fn expect(&mut self, peer: usize, reserved: Reserved, token: Head) -> u32 {
@@ -125,6 +166,7 @@ impl BulkEngine {
         self.next_notice = notice.wrapping_add(1) & NOTICE_NUMBERS;
         let expected = ExpectedNotice {
             reserved,
+            again: Vec::new(),
             shares: Shares::default(),
             done: Done { peer, token },
         };
@@ -142,19 +184,56 @@ impl BulkEngine {
         match expected.shares.insert(word) {
             Err(_) => Noticed::Unexpected,
             Ok(false) => Noticed::Part,
-            Ok(true) => {
-                let (done, reserved) = (expected.done, expected.reserved);
-                self.expected.remove(&word.number);
-                self.done.push_back(done);
-                Noticed::Whole(reserved)
-            }
+            Ok(true) => match self.expected.remove(&word.number) {
+                Some(expected) => {
+                    self.done.push_back(expected.done);
+                    Noticed::Whole(expected.reserved, expected.again)
+                }
+                None => Noticed::Unexpected,
+            },
         }
     }
 
     /// Stops expecting a notice. Returns its peer and its receives. None: it has arrived.
-    pub(super) fn forget(&mut self, notice: u32) -> Option<(usize, Reserved)> {
-        let expected = self.expected.remove(&notice);
-        expected.map(|expected| (expected.done.peer, expected.reserved))
+    pub(super) fn forget(&mut self, notice: u32) -> Option<(usize, Reserved, Vec<Reserved>)> {
+        let expected = self.expected.remove(&notice)?;
+        Some((expected.done.peer, expected.reserved, expected.again))
+    }
+
+    /// Link `link` to `peer` is dead, and the peer has sent `fence`: `lost` are the pieces that
+    /// failed with the link. Those that the peer has been notified of are complete; the others, and
+    /// what the link was to carry, go to link `carrier`.
+    pub(super) fn link_died(
+        &mut self,
+        peer: usize,
+        (link, carrier): (usize, usize),
+        lost: &[PieceId],
+        fence: &Fence,
+        queue: &mut TransferQueue,
+    ) {
+        for piece in lost {
+            match self.unfinished(piece.transfer).is_confirmed(piece, fence) {
+                true => self.completed(peer, piece),
+                false => self.unfinished(piece.transfer).give_back(piece, carrier),
+            }
+        }
+        for (number, transfer) in self.transfers.iter_mut().enumerate() {
+            let Some(transfer) = transfer.as_mut().filter(|own| own.transfer().peer == peer) else {
+                continue;
+            };
+            transfer.leave(link, carrier);
+            if !transfer.is_posted() && !queue.0.contains(&number) {
+                queue.0.push_front(number);
+            }
+        }
+    }
+
+    /// Prints the transfers that are not complete.
+    #[cfg(test)]
+    pub(super) fn describe(&self) {
+        for transfer in self.transfers.iter().flatten() {
+            println!("  {}", transfer.describe());
+        }
     }
 
     /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a

@@ -157,11 +157,11 @@ fn a_notice_counts_once_and_only_from_its_peer() {
     assert_eq!(bulk.notice(4, word(notice, 1, 2)), Noticed::Part);
     assert_eq!(bulk.notice(5, word(notice, 0, 2)), Noticed::Unexpected);
     let whole = bulk.notice(4, word(notice, 0, 2));
-    assert_eq!(whole, Noticed::Whole(reserved));
+    assert_eq!(whole, Noticed::Whole(reserved, Vec::new()));
     assert_eq!(bulk.notice(4, word(notice, 0, 2)), Noticed::Unexpected);
     assert_eq!(bulk.next_done().unwrap().token, [9; 3]);
     let notice = expect(&mut bulk);
-    assert_eq!(bulk.forget(notice), Some((4, reserved)));
+    assert_eq!(bulk.forget(notice), Some((4, reserved, Vec::new())));
     assert_eq!(bulk.forget(notice), None);
     assert_eq!(bulk.notice(4, word(notice, 0, 1)), Noticed::Unexpected);
     assert!(bulk.next_done().is_none());

@@ -67,7 +67,7 @@ impl Rdma {
     }
 
     /// Takes all completions of a rail.
-    fn poll_rail(&mut self, rail: usize) -> Result<()> {
+    pub(super) fn poll_rail(&mut self, rail: usize) -> Result<()> {
         for number in 0..self.rails[rail].cqs().len() {
             let cq = self.rails[rail].cqs()[number];
             loop {
@@ -89,6 +89,11 @@ impl Rdma {
         let id = WrId::decode(completion.id);
         assert_eq!(id.rail, rail, "rail {rail} reports {id:?}");
         let peer = match id.subject {
+            Subject::Marker { peer, role } => {
+                let link = self.endpoints.of(peer).link_on(rail);
+                link.queue_pair_mut(role).heard_marker();
+                return Ok(());
+            }
             Subject::QueuePair { peer, .. } | Subject::EndpointBuffer { peer, .. } => peer,
             Subject::PoolBuffer { .. } => self.rails[rail].peer_of(completion.qp, QpRole::Control),
             Subject::Notice => self.rails[rail].peer_of(completion.qp, QpRole::Bulk),
@@ -99,7 +104,8 @@ impl Rdma {
             if self.endpoints.of(peer).connection.has_said_bye() {
                 return Ok(());
             }
-            return Err(self.lost(peer, rail, completion.status));
+            self.request_failed(peer, rail, completion.status)?;
+            return self.return_receive(peer, rail, id.subject);
         }
         let place = match (completion.of, id.subject) {
             (Completed::ReceiveWrite, Subject::Notice) => {
@@ -130,6 +136,30 @@ impl Rdma {
         }
     }
 
+    /// A receive has failed with its link. Those of shared queues are posted again; those into the
+    /// memory for a ring move to another link.
+    fn return_receive(&mut self, peer: usize, rail: usize, subject: Subject) -> Result<()> {
+        let Rdma {
+            endpoints,
+            node,
+            layout,
+            rails,
+            ..
+        } = self;
+        match subject {
+            Subject::Notice => rails[rail].post_notice_receive(&mut **node),
+            Subject::PoolBuffer { buffer } => {
+                let pool = endpoints.of(peer).link_on(rail).pool;
+                rails[rail].pool(pool).post(&mut **node, buffer)
+            }
+            Subject::EndpointBuffer { buffer, .. } => {
+                let endpoint = endpoints.of(peer);
+                endpoint.move_receive(&mut **node, layout, peer, buffer)
+            }
+            Subject::QueuePair { .. } | Subject::Marker { .. } => Ok(()),
+        }
+    }
+
     /// A request of a send queue is complete, and every one before it.
     fn sent_request(
         &mut self,
@@ -154,6 +184,12 @@ impl Rdma {
                 sender.heard_completed(index, sequence);
                 self.write_head_pointer(peer)
             }
+            Note::Replay(sequence) => {
+                let sender = &mut self.endpoints.of(peer).sender;
+                sender.replay_completed(sequence);
+                Ok(())
+            }
+            Note::Probe => self.probe_arrived(peer, index),
             Note::SendBuffer(number) => {
                 self.srq_path.sent(number);
                 Ok(())

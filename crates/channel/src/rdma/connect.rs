@@ -104,6 +104,7 @@ impl Rdma {
             cq,
             pool,
             receives,
+            window,
             notices: rail.notice_srq(),
         };
         let link = Link::open(node, rail, to, index, &queues)?;
@@ -127,7 +128,7 @@ impl Rdma {
     /// Tails: each reports one more packet of this rank as consumed, and this rank sends none
     /// before it polls. While a connection ends, a tail behind any of these may ask for a
     /// completion. `LATE` receives may be used up and not posted again.
-    fn receives(&self, rail: usize) -> usize {
+    pub(super) fn receives(&self, rail: usize) -> usize {
         match self.rails[rail].by_completion() {
             true => 4 * self.layout.slots() + LATE as usize,
             false => 0,
@@ -193,7 +194,8 @@ impl Rdma {
                 let connection = &mut self.endpoints.of(from).connection;
                 connection.hear_bye().map_err(|what| broken(from, what))
             }
-            HandshakeMessage::Ready | HandshakeMessage::Bye => {
+            HandshakeMessage::Link(message) if known => self.hear_link(from, message),
+            HandshakeMessage::Ready | HandshakeMessage::Bye | HandshakeMessage::Link(_) => {
                 Err(broken(from, "it sent a handshake message before its hello"))
             }
         }
@@ -256,11 +258,13 @@ impl Rdma {
         // One queue pair for packets and transfers needs rings, because there nothing else consumes
         // receives.
         let by_rings = hello.rings && endpoint.receiver.has_memory();
-        for link in endpoint.links_mut() {
-            let can_share = by_rings && !link.by_completion() && !link.peer_by_completion();
-            if can_share && config.rails.queue_pairs == QueuePairs::Shared && hello.shared {
-                link.share_control();
-            }
+        let is_wanted = config.rails.queue_pairs == QueuePairs::Shared && hello.shared;
+        let is_ordered = |link: &Link| !link.by_completion() && !link.peer_by_completion();
+        if is_wanted && by_rings && endpoint.links().iter().all(is_ordered) {
+            endpoint
+                .links_mut()
+                .iter_mut()
+                .for_each(Link::share_control);
         }
         let grant = endpoint.credits.grant(0, hello.credits);
         let grant = grant.ok_or_else(|| {

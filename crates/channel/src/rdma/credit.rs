@@ -49,6 +49,18 @@ impl Credits {
         allowed_now(self.allowed, last, lower).map(Grant)
     }
 
+    /// The peer, with which a link was given up, has received every message up to `received` and
+    /// grants messages up to `granted`. `last` is the last message that this rank has sent. False:
+    /// no peer can say that.
+    pub(super) fn restart(&mut self, last: u64, received: u64, granted: u64) -> bool {
+        let most = received.saturating_add(MOST.into());
+        let possible = received <= last && (received..=most).contains(&granted);
+        if possible {
+            self.allowed = granted;
+        }
+        possible
+    }
+
     /// Makes use of a grant.
     pub(super) fn accept(&mut self, grant: Grant) {
         self.allowed = grant.0;
@@ -84,6 +96,17 @@ impl Window {
             in_flight: None,
             listed: false,
         }
+    }
+
+    /// The messages up to `received` have come over a link that was given up. From now on at most
+    /// `size` may be in flight. Returns the last message that the peer may send, which its fence
+    /// reports.
+    pub(super) fn restart(&mut self, received: u64, size: u32) -> u64 {
+        self.size = size;
+        self.granted = received + u64::from(size);
+        self.told = self.granted;
+        self.in_flight = None;
+        self.granted
     }
 
     /// The number of messages that may be in flight.

@@ -4,11 +4,14 @@
 //! rings, [`Credits`] count the messages of a peer without rings, and each [`Link`] keeps the queue
 //! pairs on one rail.
 
+use std::collections::VecDeque;
+
 use device::{Node, Operation};
 
 use super::bulk::{Reserved, TransferQueue};
 use super::connection::Connection;
 use super::credit::Credits;
+use super::lifecycle::LifeStage;
 use super::link::Link;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
@@ -28,7 +31,7 @@ pub(super) struct Endpoint {
     /// The position of the link that control messages use.
     home: usize,
     /// The link that was chosen for the next packet, which had no room.
-    chosen: Option<usize>,
+    pub chosen: Option<usize>,
     /// The rank's count of polls in vain at the last packet to this peer.
     pub idle_polls: u32,
     pub sender: RingSender,
@@ -36,6 +39,8 @@ pub(super) struct Endpoint {
     pub credits: Credits,
     /// Zero-copy transfers that wait for room in the send queue.
     pub transfers: TransferQueue,
+    /// Send buffers of messages that failed with their link, in the order of the messages.
+    pub lost_messages: VecDeque<usize>,
 }
 
 /// A link in use, and the node that carries out its requests.
@@ -62,6 +67,7 @@ impl Endpoint {
             receiver,
             credits,
             transfers: TransferQueue::default(),
+            lost_messages: VecDeque::new(),
         }
     }
 
@@ -100,6 +106,9 @@ impl Endpoint {
     ) -> Result<Option<Reserved>> {
         let mut reserved = RailSet::default();
         for at in 0..self.links.len() {
+            if !self.links[at].life.is_connected() {
+                continue;
+            }
             if !self.links[at].reserve_shared_notice(node)? {
                 for link in reserved.iter() {
                     self.links[link].release_shared_notice();
@@ -158,6 +167,61 @@ impl Endpoint {
 
     pub(super) fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
+    }
+
+    /// Link `on` carries nothing any more. False: no link works.
+    pub(super) fn leave_link(&mut self, on: usize) -> bool {
+        let others = self
+            .links
+            .iter()
+            .any(|link| link.index() != on && link.life.is_live());
+        if others && let Some(schedule) = &mut self.schedule {
+            schedule.set_alive(on, false);
+            self.home = schedule.home();
+            self.chosen = None;
+        }
+        others
+    }
+
+    /// Writes lost packets to the peer's ring again, as far as the send queue has room.
+    pub(super) fn replay_packets(&mut self, node: &mut dyn Node) -> Result<()> {
+        let link = &mut self.links[self.home];
+        while self.sender.has_replays() && link.control.held() + 1 < DEPTH {
+            self.sender.replay(Wire { node, link })?;
+        }
+        Ok(())
+    }
+
+    /// Link `on` works again.
+    pub(super) fn take_back_link(&mut self, on: usize) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.set_alive(on, true);
+        }
+    }
+
+    /// A link is being given up: not both of its ends are drained.
+    pub(super) fn is_fencing(&self) -> bool {
+        let fencing =
+            |link: &Link| matches!(link.life.stage(), LifeStage::Draining | LifeStage::Fenced);
+        self.schedule.is_some() && self.links.iter().any(fencing)
+    }
+
+    /// The link between these rails.
+    pub(super) fn link_between(&mut self, ours: usize, theirs: usize) -> Option<&mut Link> {
+        let mut links = self.links.iter_mut();
+        links.find(|link| (link.rail(), link.peer_rail()) == (ours, theirs))
+    }
+
+    /// The rails of the links that the peer may use.
+    pub(super) fn connected_rails(&self) -> RailSet {
+        let connected = self.links.iter().filter(|link| link.life.is_connected());
+        connected.fold(RailSet::default(), |set, link| set.with(link.rail()))
+    }
+
+    /// The rails of the live links.
+    pub(super) fn live_rails(&self) -> RailSet {
+        let live = self.links.iter().filter(|link| link.life.is_live());
+        live.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
     /// The rails of the links.

@@ -3,6 +3,7 @@
 use device::{Address, LinkLayer};
 
 use super::config::Config;
+use super::fence::{LinkMessage, take};
 use super::pairing::Network;
 use super::rail_set::RailSet;
 
@@ -27,6 +28,8 @@ pub(super) enum HandshakeMessage {
     Ready,
     /// Every write of the sender has completed, and no other follows.
     Bye,
+    /// A link fails, or comes back.
+    Link(LinkMessage),
 }
 
 /// One end of a connection.
@@ -156,6 +159,10 @@ impl HandshakeMessage {
             }
             HandshakeMessage::Ready => bytes.push(1),
             HandshakeMessage::Bye => bytes.push(2),
+            HandshakeMessage::Link(message) => {
+                bytes.push(3);
+                message.encode(&mut bytes);
+            }
         }
         bytes
     }
@@ -174,6 +181,7 @@ impl HandshakeMessage {
             0 => HandshakeMessage::Hello(Box::new(Hello::decode(&mut rest, ours)?)),
             1 => HandshakeMessage::Ready,
             2 => HandshakeMessage::Bye,
+            3 => HandshakeMessage::Link(LinkMessage::decode(&mut rest)?),
             other => return Err(format!("a handshake message of unknown kind {other}")),
         };
         match rest {
@@ -191,15 +199,6 @@ fn queue_pair(from: &mut &[u8]) -> Result<Address, String> {
         port: u128::from_le_bytes(take(from)?),
         qp: u32::from_le_bytes(take(from)?),
     })
-}
-
-/// The next `N` bytes.
-fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], String> {
-    let (bytes, rest) = from
-        .split_first_chunk()
-        .ok_or_else(|| "a handshake message that is too short".to_string())?;
-    *from = rest;
-    Ok(*bytes)
 }
 
 #[cfg(test)]

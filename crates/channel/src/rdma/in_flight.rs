@@ -12,6 +12,8 @@ const NONE: u64 = u64::MAX;
 pub(super) struct InFlight {
     /// For each link: the first packet whose write may be in flight, and the last one posted.
     links: [(u64, u64); MAX_RAILS],
+    /// Packets that are being written again, each with its link.
+    replays: Vec<(usize, u64)>,
     /// Every packet below the first that may be in flight on any link.
     completed: u64,
 }
@@ -20,6 +22,7 @@ impl Default for InFlight {
     fn default() -> InFlight {
         InFlight {
             links: [(NONE, 0); MAX_RAILS],
+            replays: Vec::new(),
             completed: NONE - 1,
         }
     }
@@ -51,13 +54,32 @@ impl InFlight {
             false if *first != NONE => *first = (*first).max(sequence + 1),
             false => (),
         }
-        let firsts = self.links.iter().map(|(first, _)| *first);
-        self.completed = firsts.fold(NONE, u64::min) - 1;
+        self.count();
     }
 
-    /// A write of a packet up to `sequence` may be in flight on `link`.
-    pub(super) fn blocks(&self, link: usize, sequence: u64) -> bool {
-        self.links[link].0 <= sequence
+    fn count(&mut self) {
+        let firsts = self.links.iter().map(|(first, _)| *first);
+        let replays = self.replays.iter().map(|(_, sequence)| *sequence);
+        self.completed = firsts.chain(replays).fold(NONE, u64::min) - 1;
+    }
+
+    /// Packet `sequence` is being written again, on `link`.
+    pub(super) fn replayed(&mut self, link: usize, sequence: u64) {
+        self.replays.push((link, sequence));
+        self.count();
+    }
+
+    /// The repeated write of packet `sequence` has completed.
+    pub(super) fn replay_completed(&mut self, sequence: u64) {
+        self.replays.retain(|(_, replayed)| *replayed != sequence);
+        self.count();
+    }
+
+    /// No write is in flight on `link` any more: its queue pair is fenced.
+    pub(super) fn fenced(&mut self, link: usize) {
+        self.links[link].0 = NONE;
+        self.replays.retain(|(of, _)| *of != link);
+        self.count();
     }
 }
 
@@ -76,10 +98,30 @@ mod tests {
         assert_eq!(flight.completed(), 0);
         flight.completed_on(0, 3);
         assert_eq!(flight.completed(), 1, "packet 2 is in flight");
-        assert!(flight.blocks(1, 2) && !flight.blocks(0, 4));
         flight.completed_on(1, 2);
         assert_eq!(flight.completed(), 2);
         flight.completed_on(1, 4);
+        assert!(flight.completed() >= 4);
+    }
+
+    #[test]
+    fn a_packet_that_is_written_again_is_in_flight_again() {
+        let mut flight = InFlight::default();
+        (1..=3).for_each(|sequence| flight.posted(1, sequence));
+        flight.posted(0, 4);
+        flight.fenced(1);
+        flight.replayed(0, 2);
+        assert_eq!(flight.completed(), 1);
+        flight.completed_on(0, 4);
+        assert_eq!(
+            flight.completed(),
+            1,
+            "a completion of the link does not report replays"
+        );
+        flight.replay_completed(2);
+        assert!(flight.completed() >= 4);
+        flight.replayed(0, 2);
+        flight.fenced(0);
         assert!(flight.completed() >= 4);
     }
 

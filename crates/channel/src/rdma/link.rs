@@ -1,10 +1,12 @@
 //! A link: the queue pairs of an endpoint on one rail of each end.
 
-use device::{Cq, Node, Operation, Remote, Srq};
+use device::{Cq, Node, Operation, Qp, Remote, Srq};
 
+use super::fence::NewAddress;
 use super::handshake::LinkAddress;
+use super::lifecycle::Lifecycle;
 use super::pairing::Network;
-use super::qp_link::{Note, QpLink, QpRole, Queues};
+use super::qp_link::{Note, PieceId, QpLink, QpRole, Queues};
 use super::rail::Rail;
 use crate::Result;
 
@@ -31,8 +33,14 @@ pub(super) struct Link {
     /// The number of the pool, on this rail, that receives the peer's messages if this end has no
     /// memory for rings.
     pub pool: usize,
+    /// The number of messages that may come at once over this link to begin with.
+    pub window: u32,
     /// The peer's end of the link.
     peer: PeerEnd,
+    /// Whether the link works.
+    pub life: Lifecycle,
+    /// Pieces of transfers that failed with the link, until both ends are drained.
+    pub lost_pieces: Vec<PieceId>,
     /// Receives without memory that writes of the peer have used up.
     pub receives_due: u32,
     /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the
@@ -62,6 +70,8 @@ pub(super) struct LinkQueues {
     /// The receive queue for packets: a pool, or a private queue of `receives`.
     pub pool: Option<(usize, Srq)>,
     pub receives: usize,
+    /// The number of messages that may come at once to begin with.
+    pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
 }
@@ -96,7 +106,10 @@ impl Link {
             shares_control: false,
             shared_notices: None,
             pool: queues.pool.map_or(0, |(pool, _)| pool),
+            window: queues.window,
             peer: PeerEnd::default(),
+            life: Lifecycle::new(),
+            lost_pieces: Vec::new(),
             receives_due: 0,
             probed: None,
         })
@@ -171,6 +184,18 @@ impl Link {
             self.control.post_receive(node)?;
         }
         Ok(true)
+    }
+
+    /// Posts the receives for shared notices on a new queue pair.
+    pub(super) fn post_shared_again(&mut self, node: &mut dyn Node) -> Result<()> {
+        let Some(notices) = &mut self.shared_notices else {
+            return Ok(());
+        };
+        notices.posted = notices.expected;
+        for _ in 0..notices.posted {
+            self.control.post_receive(node)?;
+        }
+        Ok(())
     }
 
     /// A shared notice is no longer expected. Its receive stays for the next one.
@@ -256,6 +281,64 @@ impl Link {
         self.control
             .post(node, operation, &[], false, true, Note::Grant)?;
         Ok(())
+    }
+
+    /// Takes both queue pairs to ERROR, and posts their markers.
+    pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize) -> Result<()> {
+        self.probed = None;
+        self.control.fail(node, peer, QpRole::Control)?;
+        self.bulk.fail(node, peer, QpRole::Bulk)
+    }
+
+    /// Since `fail`, every completion of both queue pairs has been taken.
+    pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
+        Ok(self.control.is_drained(node)? && self.bulk.is_drained(node)?)
+    }
+
+    /// Forgets the requests that have failed. The pieces of transfers among them are kept.
+    pub(super) fn forget(&mut self) -> Vec<usize> {
+        let mut messages = Vec::new();
+        let notes = self.control.forget().into_iter().chain(self.bulk.forget());
+        for note in notes {
+            match note {
+                Note::Piece(piece) => self.lost_pieces.push(piece),
+                Note::SendBuffer(number) => messages.push(number),
+                Note::Ring(_) | Note::RingData(_) | Note::Replay(_) | Note::Grant => (),
+                Note::Probe => (),
+            }
+        }
+        self.receives_due = 0;
+        messages
+    }
+
+    /// Makes the queue pairs new. Returns those that are gone.
+    pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<[Option<Qp>; 2]> {
+        Ok([
+            self.control.renew(node, resets)?,
+            self.bulk.renew(node, resets)?,
+        ])
+    }
+
+    /// The addresses of the queue pairs.
+    pub(super) fn new_address(&self, node: &mut dyn Node) -> Result<NewAddress> {
+        Ok(NewAddress {
+            control: self.control.address(node)?,
+            bulk: self.bulk.address(node)?,
+        })
+    }
+
+    /// Connects new queue pairs to the peer's.
+    pub(super) fn reconnect(&mut self, node: &mut dyn Node, peer: &NewAddress) -> Result<()> {
+        let device = node.rail(self.rail);
+        device.connect(self.control.qp(), Some(peer.control))?;
+        Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
+    }
+
+    /// Marks the requests of both queue pairs as probes, or ends that.
+    pub(super) fn set_probing(&self, node: &mut dyn Node, probing: bool) -> Result<()> {
+        let device = node.rail(self.rail);
+        device.set_probing(self.control.qp(), probing)?;
+        Ok(device.set_probing(self.bulk.qp(), probing)?)
     }
 
     /// Every posted request is known to be complete.

@@ -9,7 +9,7 @@ use super::srq_path::{ArrivedMessage, MessagePlace};
 use super::{BATCH, Rdma, broken};
 use crate::{Head, More, Put, Result};
 
-const GRANTS: &str = "it grants more messages than any rank may grant";
+pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
 
 impl Rdma {
     /// Sends a packet as a message.
@@ -51,6 +51,7 @@ impl Rdma {
         for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
             buffers.memory.block.store(at, word);
         }
+        buffers.fill(number, end - start);
         let link = endpoint.home_mut();
         let local: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
         let operation = Operation::Send { immediate: None };

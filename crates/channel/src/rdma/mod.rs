@@ -40,12 +40,15 @@ mod connect;
 mod connection;
 mod credit;
 mod endpoint;
+mod failover;
+mod fence;
 mod handshake;
 mod in_flight;
 mod inbound;
 mod interface;
 mod known;
 mod layout;
+mod lifecycle;
 mod link;
 mod messages;
 mod notice;
@@ -145,6 +148,14 @@ struct Attention {
     polled_at: u64,
     /// Completions are polled continuously, so that they are found soon after they come.
     is_fresh: bool,
+    /// Peers with links that are not live.
+    impaired: Vec<usize>,
+    /// Links are being given up, or something that they carried is not written again yet.
+    fencing: bool,
+    /// Rails whose failure has been reported.
+    reported: [bool; MAX_RAILS],
+    /// Words about rails that have failed.
+    reports: Vec<String>,
 }
 
 impl Rdma {
@@ -209,12 +220,22 @@ impl Rdma {
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
     /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
-        self.attention.all = true;
+        let attention = &mut self.attention;
+        attention.all = true;
+        attention.idle_polls = attention.idle_polls.wrapping_add(put::IDLE);
         self.send_grants()?;
         if !self.node.is_virtual() {
             self.probe()?;
         }
-        Ok(self.node.wait(nanos)?)
+        let Some(retry) = self.next_retry() else {
+            return Ok(self.node.wait(nanos)?);
+        };
+        // An attempt to take a link back is no progress.
+        let until_retry = retry.saturating_sub(self.node.now()).max(1);
+        match until_retry < nanos {
+            true => Ok(self.node.wait_idle(until_retry)?),
+            false => Ok(self.node.wait(nanos)?),
+        }
     }
 
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
@@ -275,7 +296,10 @@ impl Rdma {
         if self.attention.deferred > 0 {
             self.send_deferred()?;
         }
-        Ok(())
+        match self.attention.fencing {
+            true => self.tend_fences(),
+            false => Ok(()),
+        }
     }
 
     /// Does what need be done only now and then: hears new peers, and finds requests that have
@@ -284,7 +308,11 @@ impl Rdma {
     fn attend_to_all(&mut self) -> Result<()> {
         self.attention.all = false;
         self.listen()?;
-        self.poll_all()
+        self.poll_all()?;
+        match self.attention.impaired.is_empty() {
+            true => Ok(()),
+            false => self.tend_dead(),
+        }
     }
 
     /// Takes packets of one peer out of its ring.
@@ -336,6 +364,8 @@ impl Drop for Rdma {
     }
 }
 
+#[cfg(test)]
+mod failover_tests;
 #[cfg(test)]
 mod full_tests;
 #[cfg(test)]

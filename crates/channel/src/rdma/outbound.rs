@@ -147,9 +147,36 @@ impl Outbound {
         self.in_flight.completed_on(link, sequence);
     }
 
-    /// The receiver has consumed every packet up to this one, as far as is known.
-    pub(super) fn tail(&self) -> u64 {
-        self.tail
+    /// The link is fenced, and the receiver has consumed every packet up to `received`. Returns the
+    /// slots that are to be written again, because the link carried them last, in the order of
+    /// their packets.
+    pub(super) fn fenced(&mut self, link: usize, received: u64) -> Vec<(u64, SlotPlace)> {
+        self.tail = self.tail.max(received.min(self.last));
+        self.in_flight.fenced(link);
+        let mut lost = Vec::new();
+        for (class, slots) in self.classes.iter().enumerate() {
+            for (slot, &sequence) in slots.packets.iter().enumerate() {
+                if sequence > self.tail && usize::from(slots.links[slot]) == link {
+                    let slot = slot as u32;
+                    lost.push((sequence, SlotPlace { class, slot }));
+                    self.in_flight.replayed(link, sequence);
+                }
+            }
+        }
+        lost.sort_unstable_by_key(|(sequence, _)| *sequence);
+        lost
+    }
+
+    /// Packet `sequence` in this slot is written again, on `link`.
+    pub(super) fn replayed(&mut self, sequence: u64, place: SlotPlace, link: usize) {
+        self.classes[place.class].links[place.slot as usize] = link as u8;
+        self.in_flight.replay_completed(sequence);
+        self.in_flight.replayed(link, sequence);
+    }
+
+    /// The repeated write of packet `sequence` has completed.
+    pub(super) fn replay_completed(&mut self, sequence: u64) {
+        self.in_flight.replay_completed(sequence);
     }
 }
 

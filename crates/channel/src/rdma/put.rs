@@ -12,7 +12,7 @@ pub(super) const NUMBER_BITS: u32 = u32::MAX >> 1;
 pub(super) const TAILS: u32 = !NUMBER_BITS;
 
 /// Polls in vain after which earlier packets to a peer are no longer on their way.
-const IDLE: u32 = 8;
+pub(super) const IDLE: u32 = 8;
 
 pub(super) const TOO_MANY: &str = "it says that it has consumed packets that were not sent";
 
@@ -76,7 +76,9 @@ impl Rdma {
     fn choose(&mut self, to: usize, len: usize) -> usize {
         let endpoint = self.endpoints.of(to);
         if let Some(schedule) = &mut endpoint.schedule {
-            if self.attention.idle_polls.wrapping_sub(endpoint.idle_polls) >= IDLE {
+            let polls = self.attention.idle_polls.wrapping_sub(endpoint.idle_polls);
+            // A packet that had no room is behind others, however long the rank has polled.
+            if polls >= IDLE && endpoint.chosen.is_none() {
                 schedule.idle();
             }
             endpoint.idle_polls = self.attention.idle_polls;

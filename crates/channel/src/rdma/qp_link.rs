@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use device::{
-    Address, Cq, Node, Operation, Qp, QpWanted, ReceiveQueue, Slice, Srq, Transport, Work,
+    Address, Cq, Ending, Node, Operation, Qp, QpWanted, ReceiveQueue, Slice, Srq, Transport, Work,
 };
 
 use super::rail::{Rail, Reports};
@@ -40,8 +40,12 @@ pub(super) enum Note {
     /// As `Ring`, and the data of the next packet (design `Basic`) is written: its head pointer may
     /// follow.
     RingData(u64),
+    /// The repeated write of this packet has completed.
+    Replay(u64),
     /// The message in this send buffer has left.
     SendBuffer(usize),
+    /// A probe of a link that was dead has arrived.
+    Probe,
     /// A grant has left. Nothing waits for it.
     Grant,
     /// A piece of a bulk transfer is complete.
@@ -66,6 +70,9 @@ pub(super) struct PieceId {
 pub(super) struct QpLink {
     rail: usize,
     qp: Qp,
+    wanted: QpWanted,
+    /// The marker of a queue pair that fails has come back.
+    is_drained: bool,
     id: u64,
     inline: usize,
     held: u32,
@@ -112,7 +119,8 @@ impl QpLink {
             send_cq: queues.cq,
             receive_cq: queues.cq,
             srq: queues.srq,
-            sends: DEPTH as usize,
+            // One place more for the marker of a queue pair that fails.
+            sends: DEPTH as usize + 1,
             receives: queues.receives,
             inline,
         };
@@ -120,6 +128,8 @@ impl QpLink {
         Ok(QpLink {
             rail,
             qp: device.create_qp(&wanted)?,
+            wanted,
+            is_drained: false,
             id: WrId { rail, subject }.encode(),
             inline,
             held: 0,
@@ -227,6 +237,63 @@ impl QpLink {
         self.held -= requests;
         self.reports.come(1);
         note
+    }
+
+    /// Takes the queue pair to ERROR, and posts a marker: once its completion comes, every earlier
+    /// request has been reported.
+    pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize, role: QpRole) -> Result<()> {
+        let device = node.rail(self.rail);
+        device.modify(self.qp, Ending::Error)?;
+        let subject = Subject::Marker { peer, role };
+        let marker = Work {
+            id: WrId {
+                rail: self.rail,
+                subject,
+            }
+            .encode(),
+            operation: Operation::Send { immediate: None },
+            local: &[],
+            inline: false,
+            signaled: true,
+            to: None,
+        };
+        self.is_drained = false;
+        // SAFETY: the request has no memory.
+        unsafe { device.post(self.qp, &marker)? };
+        Ok(())
+    }
+
+    /// The marker has come back.
+    pub(super) fn heard_marker(&mut self) {
+        self.is_drained = true;
+    }
+
+    /// Since `fail`, every completion of the queue pair has been taken.
+    pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
+        Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)
+    }
+
+    /// Forgets the requests that have failed. Returns the meanings of the completions that will not
+    /// come.
+    pub(super) fn forget(&mut self) -> Vec<Note> {
+        self.held = 0;
+        self.since_signal = 0;
+        self.reports.come(self.signals.len() as u32);
+        self.signals.drain(..).map(|(_, note)| note).collect()
+    }
+
+    /// Takes the queue pair back to RESET, or replaces it where the device cannot. Returns the
+    /// queue pair that is gone.
+    pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<Option<Qp>> {
+        let device = node.rail(self.rail);
+        if resets {
+            device.modify(self.qp, Ending::Reset)?;
+            return Ok(None);
+        }
+        let old = self.qp;
+        device.destroy_qp(old)?;
+        self.qp = device.create_qp(&self.wanted)?;
+        Ok(Some(old))
     }
 
     /// Posts a receive of a message into a buffer of the endpoint.

@@ -85,6 +85,7 @@ pub(super) struct Rail {
     by_completion: bool,
     answered: bool,
     by_processor: bool,
+    resets: bool,
     longest: usize,
     cqs: Vec<Cq>,
     /// Completions that the last queue of `cqs` may have to hold.
@@ -124,6 +125,7 @@ impl Rail {
             by_completion: attributes.placement == Placement::Completion,
             answered: attributes.answered,
             by_processor: attributes.by_processor,
+            resets: attributes.resets,
             longest: attributes.longest.min(LONGEST) as usize,
             cqs: Vec::new(),
             reserved: 0,
@@ -190,6 +192,11 @@ impl Rail {
     /// This host's processors do the device's work.
     pub(super) fn by_processor(&self) -> bool {
         self.by_processor
+    }
+
+    /// A queue pair can go back to RESET.
+    pub(super) fn resets(&self) -> bool {
+        self.resets
     }
 
     /// The longest request, in bytes.
@@ -285,6 +292,14 @@ impl Rail {
                 .post_receive(queue, id.encode(), &[])?
         };
         Ok(())
+    }
+
+    /// The receives for notices in one line.
+    #[cfg(test)]
+    pub(super) fn describe(&self) -> String {
+        let notices = self.notices.as_ref();
+        let notices = notices.map(|notices| (notices.receives, notices.expected));
+        format!("rail {}: (receives, expected) {notices:?}", self.index)
     }
 
     /// Admits a connection without a ring to a pool of receives. Returns the pool's number and

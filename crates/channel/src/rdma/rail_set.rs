@@ -24,6 +24,11 @@ impl RailSet {
         RailSet(self.0 | RailSet::only(rail).0)
     }
 
+    /// This set without `rail`.
+    pub(super) fn without(self, rail: usize) -> RailSet {
+        RailSet(self.0 & !(1 << rail))
+    }
+
     /// The number of rails in the set.
     pub(super) fn len(self) -> usize {
         self.0.count_ones() as usize

@@ -9,6 +9,8 @@
 //! - packets are posted in the order of their sequence numbers: coalesced packets leave before the
 //!   next packet is built.
 
+use std::collections::VecDeque;
+
 use device::{Charges, Effort, Node, Remote, Slice};
 
 use super::endpoint::Wire;
@@ -32,6 +34,8 @@ pub(super) struct RingSender {
     coalescing: Option<Coalescing>,
     /// Coalesced packets have ended a lap, and the caller of `put` has not been told.
     lap_untold: bool,
+    /// The slots that are to be written again, in the order of their packets.
+    replays: VecDeque<(u64, SlotPlace)>,
     head_pointer: Option<HeadPointer>,
     /// The memory in which packets are built. None: the peer has no ring for this rank.
     staging: Option<Registered>,
@@ -74,6 +78,7 @@ impl RingSender {
             slots: Outbound::new(layout),
             coalescing: None,
             lap_untold: false,
+            replays: VecDeque::new(),
             head_pointer: None,
             staging: None,
             remote: 0,
@@ -129,7 +134,7 @@ impl RingSender {
     /// Nothing that was put earlier waits to be posted.
     #[inline(always)]
     pub(super) fn is_clear(&self) -> bool {
-        self.coalescing.is_none() && self.head_pointer.is_none()
+        self.coalescing.is_none() && self.head_pointer.is_none() && self.replays.is_empty()
     }
 
     #[inline(always)]
@@ -300,6 +305,63 @@ impl RingSender {
             lap: claimed.lap,
             head_pointer_due: basic,
         })
+    }
+
+    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the slots
+    /// that the link carried and the receiver lacks are to be written again.
+    pub(super) fn fenced(&mut self, link: usize, received: u64) {
+        let lost = self.slots.fenced(link, received);
+        self.replays.extend(lost);
+        // Slots that were to be written again on the same link are among the lost ones.
+        let mut replays = Vec::from(std::mem::take(&mut self.replays));
+        replays.sort_unstable_by_key(|(sequence, _)| *sequence);
+        replays.dedup_by_key(|(sequence, _)| *sequence);
+        self.replays = replays.into();
+    }
+
+    /// Slots wait to be written again.
+    #[inline(always)]
+    pub(super) fn has_replays(&self) -> bool {
+        !self.replays.is_empty()
+    }
+
+    /// Writes the next lost slot again: the same bytes, except for the mark of the link in the flag.
+    pub(super) fn replay(&mut self, wire: Wire) -> Result<()> {
+        let Some((sequence, place)) = self.replays.pop_front() else {
+            return Ok(());
+        };
+        let class = &self.layout.classes()[place.class];
+        let (start, end) = (class.start(place.slot), class.end(place.slot));
+        let Wire { node, link } = wire;
+        let rail = link.rail();
+        let staging = staging(&mut self.staging);
+        staging.block.store(end - WORD, flag(sequence, link));
+        let info = SlotInfo::decode(staging.block.load(end - 2 * WORD));
+        let info = info.expect("a slot that was posted has an info");
+        let len = padded(info.len as usize);
+        let slices = match info.content {
+            SlotContent::Packet => &[staging.slice(rail, end - TRAILER - len..end)][..],
+            SlotContent::Coalesced => &[
+                staging.slice(rail, start..start + info.len as usize),
+                staging.slice(rail, end - TRAILER..end),
+            ],
+        };
+        let bytes: usize = slices.iter().map(|slice| slice.len as usize).sum();
+        let write = RingWrite {
+            from: slices,
+            to: link.remote(self.remote + (RING + end - bytes) as u64),
+            immediate: immediate(sequence, link),
+            signaled: true,
+            note: Note::Replay(sequence),
+        };
+        self.charges.charge(node, Effort::Control);
+        self.slots.replayed(sequence, place, link.index());
+        link.control.write(node, &write)
+    }
+
+    /// The repeated write of packet `sequence` has completed.
+    pub(super) fn replay_completed(&mut self, sequence: u64) {
+        self.slots.replay_completed(sequence);
     }
 
     /// Posts the head pointer of a packet whose data has been written. False: none is due.

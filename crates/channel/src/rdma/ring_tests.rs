@@ -30,6 +30,7 @@ impl End {
             cq: rail.cq_for(&mut *node, 1000).unwrap(),
             pool: None,
             receives: 0,
+            window: 0,
             notices: rail.notice_srq(),
         };
         let link = Link::open(&mut *node, &rail, peer, 0, &queues).unwrap();

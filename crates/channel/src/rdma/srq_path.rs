@@ -25,7 +25,7 @@ use device::{Access, Node};
 use super::RING;
 use super::credit::{EMPTY, MOST};
 use super::endpoint::Endpoint;
-use super::layout::Layout;
+use super::layout::{Layout, WORD};
 use super::pool::shape;
 use super::rail::Rail;
 use super::rail_set::RailSet;
@@ -68,6 +68,8 @@ pub(super) struct SendBuffers {
     /// Bytes of a buffer.
     buffer: usize,
     free: Vec<usize>,
+    /// The bytes of the message in each buffer.
+    lengths: Vec<usize>,
 }
 
 /// Bytes of the memory for a ring. It is large enough for the messages of one peer.
@@ -90,6 +92,26 @@ impl SrqPath {
     /// From now on messages may come.
     pub(super) fn activate(&mut self) {
         self.active = true;
+    }
+
+    /// The buffers from which messages leave, if any has left.
+    pub(super) fn buffers(&self) -> Option<&SendBuffers> {
+        self.send_buffers.as_ref()
+    }
+
+    /// The sequence number of the message in a send buffer.
+    pub(super) fn sequence(&self, number: usize) -> u64 {
+        let buffers = self.buffers();
+        buffers
+            .expect("a message leaves from a send buffer")
+            .message(number)
+            .1
+    }
+
+    /// The number of messages of `peer` that have arrived and are not consumed.
+    pub(super) fn arrived_from(&self, peer: usize) -> u64 {
+        let of_peer = self.arrived.iter().filter(|message| message.from == peer);
+        of_peer.count() as u64
     }
 
     /// Takes the next message that has arrived.
@@ -148,6 +170,7 @@ impl SrqPath {
                     memory,
                     buffer,
                     free,
+                    lengths: vec![0; count],
                 }))
             }
         }
@@ -162,6 +185,18 @@ impl SrqPath {
 }
 
 impl SendBuffers {
+    /// Notes the length of the message in a buffer.
+    pub(super) fn fill(&mut self, number: usize, bytes: usize) {
+        self.lengths[number] = bytes;
+    }
+
+    /// The place of the message in a buffer, and its sequence number.
+    pub(super) fn message(&self, number: usize) -> (Range<usize>, u64) {
+        let start = number * self.buffer;
+        let end = start + self.lengths[number];
+        (start..end, self.memory.block.load(end - WORD))
+    }
+
     /// Every buffer holds a message that has not left.
     pub(super) fn is_exhausted(&self) -> bool {
         self.free.is_empty()
@@ -179,7 +214,10 @@ impl Endpoint {
     pub(super) fn may_send_message(&self) -> bool {
         // One place in the queue stays free for a grant-only message, and other peers need buffers
         // too.
-        self.sender.last() < self.credits.allowed() && self.home().control.held() < 2 * MOST
+        self.sender.last() < self.credits.allowed()
+            && self.home().control.held() < 2 * MOST
+            && self.lost_messages.is_empty()
+            && !self.is_fencing()
     }
 
     /// The number of the pool, on a rail, that receives the peer's messages.
@@ -233,6 +271,17 @@ impl Endpoint {
                 (memory, memory_buffer(layout, buffer))
             }
         }
+    }
+
+    /// Posts a receive that failed with its link again, on the home link.
+    pub(super) fn move_receive(
+        &self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        buffer: usize,
+    ) -> Result<()> {
+        self.post_in_memory(node, layout, peer, buffer)
     }
 
     /// Posts the receive of a message again.

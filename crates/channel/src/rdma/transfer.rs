@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use device::{Operation, Remote, Slice};
 
+use super::fence::Fence;
 use super::notice::NoticeWord;
 use super::qp_link::PieceId;
 use super::rail_set::{MAX_RAILS, RailKeys, RailSet};
@@ -273,6 +274,27 @@ impl Unfinished {
         }
     }
 
+    /// The state of the transfer in one line.
+    #[cfg(test)]
+    pub(super) fn describe(&self) -> String {
+        let shares = self.used.iter().map(|share| {
+            let Share { from, end, carrier } = self.shares[share];
+            format!("{share}: {from}..{end} on {carrier}")
+        });
+        format!(
+            "transfer {:?} {:?} of {}: {} unassigned, shares {:?}, again {:?}, noticed {:?} of {:?}, {} outstanding",
+            self.transfer.token,
+            self.transfer.direction,
+            self.transfer.len,
+            self.unassigned(),
+            shares.collect::<Vec<_>>(),
+            self.again,
+            self.noticed,
+            self.notices,
+            self.outstanding
+        )
+    }
+
     /// Nothing remains to be posted.
     pub(super) fn is_posted(&self) -> bool {
         let has_left = |share| !self.has_share(share);
@@ -280,6 +302,54 @@ impl Unfinished {
             && self.begun
             && self.used.iter().all(has_left)
             && (self.notice().is_none() || self.noticed == self.used)
+    }
+
+    /// The peer has been notified of the share of this piece, so every byte of the piece is there.
+    pub(super) fn is_confirmed(&self, piece: &PieceId, fence: &Fence) -> bool {
+        let decided = self.notices.is_some() && self.noticed.contains(piece.share);
+        let number = self.notice().filter(|_| decided);
+        number.is_some_and(|number| fence.confirms(number, piece.share))
+    }
+
+    /// A posted piece failed with its link, and is not confirmed. Its bytes will be posted again:
+    /// by any link while bytes may still be assigned, else as part of its share by `carrier`.
+    pub(super) fn give_back(&mut self, piece: &PieceId, carrier: usize) {
+        self.outstanding -= 1;
+        let range = piece.from..piece.from + u64::from(piece.len);
+        if self.is_undecided() {
+            if !range.is_empty() {
+                self.returned.push(range);
+            }
+            return;
+        }
+        if !range.is_empty() {
+            self.again.push((piece.share, range));
+        }
+        if piece.last {
+            self.noticed = self.noticed.without(piece.share);
+            self.begun &= self.transfer.len > 0;
+        }
+        self.shares[piece.share].carrier = carrier as u8;
+    }
+
+    /// Link `link` is dead: its share moves to `carrier`, or back to the unassigned bytes.
+    pub(super) fn leave(&mut self, link: usize, carrier: usize) {
+        for share in 0..MAX_RAILS {
+            if self.carrier(share) != link {
+                continue;
+            }
+            let Share { from, end, .. } = self.shares[share];
+            if !self.is_undecided() {
+                self.shares[share].carrier = carrier as u8;
+            } else {
+                // What the link has carried is confirmed or given back: no notice is needed.
+                self.used = self.used.without(share);
+                if from < end {
+                    self.returned.push(from..end);
+                    self.shares[share].from = end;
+                }
+            }
+        }
     }
 
     /// A piece is complete, and with it every earlier piece on its link. True: so is the transfer.

@@ -137,8 +137,7 @@ impl Rdma {
                 endpoint.reserve_shared_notices(&mut *self.node)?
             }
             Some(endpoint) => {
-                let links = endpoint.links().iter();
-                let rails = links.fold(RailSet::default(), |set, link| set.with(link.rail()));
+                let rails = endpoint.connected_rails();
                 self.reserve_notices(rails)?
             }
             None => self.reserve_notices(self.in_use)?,
@@ -178,10 +177,65 @@ impl Rdma {
         }
     }
 
+    fn release_all(&mut self, peer: usize, first: Reserved, again: Vec<Reserved>) {
+        self.release_notices(peer, first);
+        for reserved in again {
+            self.release_notices(peer, reserved);
+        }
+    }
+
+    /// Reserves a receive on each live link to `peer` for every notice that the peer owes: a link
+    /// fails, and other links may carry its shares.
+    pub(super) fn reserve_notices_again(&mut self, peer: usize) -> Result<()> {
+        let expected = self.bulk.expected_of(peer);
+        for (number, _) in expected {
+            let endpoint = self.endpoints.of(peer);
+            let is_shared = endpoint.notices_in_control();
+            let reserved = match is_shared {
+                true => endpoint.reserve_shared_notices(&mut *self.node)?,
+                false => {
+                    let rails = endpoint.connected_rails();
+                    self.reserve_notices(rails)?
+                }
+            };
+            // Without a free receive the peer's device waits and tries again: nothing is lost.
+            if let Some(reserved) = reserved {
+                self.bulk.reserved_again(number, reserved);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reserves a receive on link `index` to `peer`, which the peer may use again, for every notice
+    /// that has none there.
+    pub(super) fn reserve_notices_on(&mut self, peer: usize, index: usize) -> Result<()> {
+        for (number, _) in self.bulk.expected_of(peer) {
+            let endpoint = self.endpoints.of(peer);
+            let is_shared = endpoint.notices_in_control();
+            let link = &mut endpoint.links_mut()[index];
+            let rail = link.rail();
+            let wanted = match is_shared {
+                true => Reserved::Links(RailSet::only(index)),
+                false => Reserved::Rails(RailSet::only(rail)),
+            };
+            if self.bulk.has_reserved(number, wanted) {
+                continue;
+            }
+            let is_reserved = match is_shared {
+                true => link.reserve_shared_notice(&mut *self.node)?,
+                false => self.rails[rail].reserve_notice(&mut *self.node)?,
+            };
+            if is_reserved {
+                self.bulk.reserved_again(number, wanted);
+            }
+        }
+        Ok(())
+    }
+
     /// Stops expecting a notice.
     pub(super) fn forget_notice(&mut self, notice: u32) {
-        if let Some((peer, reserved)) = self.bulk.forget(notice) {
-            self.release_notices(peer, reserved);
+        if let Some((peer, reserved, again)) = self.bulk.forget(notice) {
+            self.release_all(peer, reserved, again);
         }
     }
 
@@ -206,7 +260,7 @@ impl Rdma {
         };
         match self.bulk.notice(peer, word) {
             Noticed::Part => (),
-            Noticed::Whole(reserved) => self.release_notices(peer, reserved),
+            Noticed::Whole(reserved, again) => self.release_all(peer, reserved, again),
             Noticed::Unexpected => {
                 let what = format!("it has written with {word:?}, which it was not given");
                 return Err(broken(peer, what));
@@ -284,6 +338,9 @@ impl Posting<'_> {
     fn post_share(&mut self, transfer: &mut Unfinished, share: usize) -> Result<bool> {
         let carrier = transfer.carrier(share);
         let link = &mut self.links[carrier];
+        if !link.life.is_live() {
+            return Ok(false);
+        }
         let rails = RailPair {
             ours: link.rail(),
             theirs: link.peer_rail(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bits 62-63   56-61   48-55   0-47
-//!      kind    zero    rail    peer and role, peer and buffer, or buffer
+//!      kind    zero    rail    marker, peer and role; peer and buffer; or buffer
 //! ```
 
 use super::qp_link::QpRole;
@@ -10,6 +10,8 @@ use super::qp_link::QpRole;
 const KIND_SHIFT: u32 = 62;
 const RAIL_SHIFT: u32 = 48;
 const PAYLOAD: u64 = (1 << RAIL_SHIFT) - 1;
+/// The bit of the payload that tells a marker from other requests of a queue pair.
+const MARKER: u64 = 1 << (RAIL_SHIFT - 1);
 /// Bits of the number of a buffer in the memory of an endpoint.
 const BUFFER_BITS: u32 = 8;
 
@@ -30,6 +32,8 @@ pub(super) enum Subject {
     EndpointBuffer { peer: usize, buffer: usize },
     /// A receive into a buffer of a pool. Its queue pair tells the peer.
     PoolBuffer { buffer: usize },
+    /// The last request of a queue pair that fails.
+    Marker { peer: usize, role: QpRole },
     /// A receive, without memory, for a notice. Its queue pair tells the peer.
     Notice,
 }
@@ -38,6 +42,7 @@ impl WrId {
     pub(super) fn encode(self) -> u64 {
         let (kind, payload) = match self.subject {
             Subject::QueuePair { peer, role } => (0, (peer as u64) << 1 | role as u64),
+            Subject::Marker { peer, role } => (0, MARKER | (peer as u64) << 1 | role as u64),
             Subject::EndpointBuffer { peer, buffer } => {
                 debug_assert!(buffer >> BUFFER_BITS == 0);
                 (1, (peer as u64) << BUFFER_BITS | buffer as u64)
@@ -53,13 +58,17 @@ impl WrId {
     pub(super) fn decode(id: u64) -> WrId {
         let payload = id & PAYLOAD;
         let subject = match id >> KIND_SHIFT {
-            0 => Subject::QueuePair {
-                peer: (payload >> 1) as usize,
-                role: match payload & 1 {
+            0 => {
+                let peer = ((payload & !MARKER) >> 1) as usize;
+                let role = match payload & 1 {
                     0 => QpRole::Control,
                     _ => QpRole::Bulk,
-                },
-            },
+                };
+                match payload & MARKER {
+                    0 => Subject::QueuePair { peer, role },
+                    _ => Subject::Marker { peer, role },
+                }
+            }
             1 => Subject::EndpointBuffer {
                 peer: (payload >> BUFFER_BITS) as usize,
                 buffer: (payload & ((1 << BUFFER_BITS) - 1)) as usize,
@@ -98,6 +107,7 @@ mod tests {
             for peer in [0, 1, 2, 1 << 20] {
                 for role in [QpRole::Control, QpRole::Bulk] {
                     subjects.push(Subject::QueuePair { peer, role });
+                    subjects.push(Subject::Marker { peer, role });
                 }
             }
             for subject in subjects {

@@ -1,6 +1,6 @@
 //! Lists of parts within a system. A rail of a list inherits from its system whatever it does not
-//! define itself, after the system has all its values: a system that changes only the HCA of another
-//! changes it for all rails that name none.
+//! define itself, after the system has all its values: a system that changes only the HCA of
+//! another changes it for all rails that name none.
 
 use super::problem::Problem;
 use super::resolve::{Field, FieldValue, PendingList, Sheet, overlay};

@@ -2,7 +2,7 @@
 
 use ::fabric::explain::{Path, StepCost, explain, total};
 use ::fabric::limits::{Limit, both_ways, limits, one_way};
-use ::fabric::{Bytes, Costs, Operation};
+use ::fabric::{Bytes, Costs, Operation, Rail, System};
 use channel::rdma::PacketWrite;
 use model::explain::{Packet, message};
 use serde_json::{Value, json};
@@ -35,7 +35,33 @@ struct Breakdown {
     hops: u32,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,
+    /// All rails of the system, if it has several.
+    rails: Vec<RailSummary>,
 }
+
+/// A rail of a system with several, in short.
+struct RailSummary {
+    rail: Rail,
+    /// Payload of long writes in one direction, in MB/s, and the resource that limits it.
+    carries: f64,
+    limit: &'static str,
+}
+
+impl RailSummary {
+    fn of(system: &System, number: u32) -> RailSummary {
+        let costs = Costs::of(system, number);
+        let limits = limits(&costs, LONG);
+        let least = one_way(&limits);
+        RailSummary {
+            rail: *costs.rail(),
+            carries: least.map_or(0.0, |least| least.one_way.as_mb_per_sec()),
+            limit: least.map_or("", |least| least.resource.name()),
+        }
+    }
+}
+
+/// The size of the writes whose rate is a rail's bandwidth.
+const LONG: Bytes = Bytes(1 << 20);
 
 impl Request<'_> {
     pub(super) fn explain(&self, json: bool) -> Result<(), String> {
@@ -63,11 +89,14 @@ impl Request<'_> {
             }
         };
         let hops = path.hops;
+        let count = system.rails.count();
+        let rails = (0..count).filter(|_| count > 1);
         Ok(Breakdown {
             verb,
             hops,
             steps,
             limits,
+            rails: rails.map(|rail| RailSummary::of(&system, rail)).collect(),
         })
     }
 
@@ -81,9 +110,17 @@ impl Request<'_> {
                 "one_way_mb_per_s": limit.one_way.as_mb_per_sec(),
                 "both_ways_mb_per_s": limit.both_ways.as_mb_per_sec()})
         });
-        json!({"system": self.name, "operation": breakdown.verb, "bytes": self.size.0,
+        let mut object = json!({"system": self.name, "operation": breakdown.verb, "bytes": self.size.0,
             "hops": breakdown.hops, "rail": self.rail, "rows": rows.collect::<Vec<_>>(),
-            "total_ns": total(&breakdown.steps).as_nanos(), "limits": limits.collect::<Vec<_>>()})
+            "total_ns": total(&breakdown.steps).as_nanos(), "limits": limits.collect::<Vec<_>>()});
+        if !breakdown.rails.is_empty() {
+            let rail = |one: &RailSummary| {
+                json!({"link_gb_per_s": one.rail.link_rate().as_gb_per_sec(), "one_way_mb_per_s": one.carries,
+                    "limit": one.limit, "socket": one.rail.socket, "card": one.rail.card, "subnet": one.rail.subnet})
+            };
+            object["rails"] = breakdown.rails.iter().map(rail).collect();
+        }
+        object
     }
 
     fn show(&self, breakdown: &Breakdown) {
@@ -104,6 +141,38 @@ impl Request<'_> {
         rows.push(["sum".into(), String::new(), String::new(), sum]);
         print(["step", "busy meanwhile", "count", "ns"], rows, 2);
         show_limits(&breakdown.limits);
+        self.show_rails(&breakdown.rails);
+    }
+
+    fn show_rails(&self, rails: &[RailSummary]) {
+        if rails.is_empty() {
+            return;
+        }
+        say!(
+            "\nRails (this is rail {}); rails of one card share its slot:",
+            self.rail
+        );
+        let rows = rails.iter().enumerate().map(|(number, one)| {
+            [
+                number.to_string(),
+                one.limit.to_owned(),
+                format!("{:.0}", one.carries),
+                format!("{:.0}", one.rail.link_rate().as_gb_per_sec()),
+                one.rail.card.to_string(),
+                one.rail.socket.to_string(),
+                one.rail.subnet.to_string(),
+            ]
+        });
+        let header = [
+            "rail",
+            "limit",
+            "MB/s",
+            "link, Gb/s",
+            "card",
+            "socket",
+            "subnet",
+        ];
+        print(header, rows.collect(), 2);
     }
 }
 

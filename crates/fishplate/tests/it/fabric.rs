@@ -87,6 +87,25 @@ fn an_explanation_adds_up() {
 }
 
 #[test]
+fn all_rails_are_shown_where_there_are_several() {
+    let text = good(&["explain", "2x-unequal", "--rail", "1"]);
+    assert!(text.contains("Rails (this is rail 1)"), "{text}");
+    assert!(!good(&["explain", "qdr"]).contains("Rails"));
+    let rails = object(&good(&["explain", "2x-unequal", "--json"]))["rails"].clone();
+    let rate = |rail: usize| rails[rail]["one_way_mb_per_s"].as_f64().unwrap();
+    assert!((3.9..4.1).contains(&(rate(0) / rate(1))), "{rails}");
+    let shown = good(&["show", "2x-unequal"]);
+    let line = |key: &str| {
+        let mut lines = shown.lines();
+        let line = lines.find(|line| line.split_whitespace().next() == Some(key));
+        line.unwrap_or_else(|| panic!("{key} in\n{shown}"))
+            .to_owned()
+    };
+    assert!(line("rails.1.hca").contains("connectx-3-sdr"), "{shown}");
+    assert_eq!(line("rails.0.card").split_whitespace().nth(1), Some("0"));
+}
+
+#[test]
 fn a_message_of_mpi_is_a_write_with_what_the_library_does() {
     let total = |words: &[&str]| object(&good(words))["total_ns"].as_f64().unwrap();
     // A body of 24 bytes and the trailer are a write of 64.

@@ -150,7 +150,11 @@ impl AnnouncedReceives {
         let number = track.count;
         track.count += 1;
         track.unseen.push_back(None);
-        let (_, target) = track.targets.pop_front_if(|(first, _)| *first == number)?;
+        let (first, _) = track.targets.front()?;
+        if *first != number {
+            return None;
+        }
+        let (_, target) = track.targets.pop_front()?;
         track.polls = POLLS[1];
         Some(target)
     }

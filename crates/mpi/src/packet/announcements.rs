@@ -101,7 +101,8 @@ pub(crate) struct AnnouncementPacket {
     body: Vec<u8>,
     /// Key and shape of the first run.
     first: Option<(Key, Shape)>,
-    /// Key and shape of the last run, and the place of its shape in the body unless it is the first.
+    /// Key and shape of the last run, and the place of its shape in the body unless it is the
+    /// first.
     last: Option<(Key, Shape, Option<usize>)>,
 }
 

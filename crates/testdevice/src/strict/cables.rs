@@ -40,25 +40,43 @@ pub(super) struct Cable {
     free_at: u64,
     requests: u64,
     bytes: u64,
+    /// A cut to come, once the port has executed this many requests.
+    later: Option<(u64, Cut)>,
+}
+
+impl Cable {
+    /// Cuts it; returns the port's report.
+    fn cut(&mut self, how: Cut) -> Option<PortChange> {
+        self.later = None;
+        match (self.cut.replace(how), how) {
+            (Some(Cut::Down), Cut::Down) => None,
+            (_, Cut::Down) => Some(PortChange::Down),
+            (Some(Cut::Down), _) => Some(PortChange::Up),
+            _ => None,
+        }
+    }
 }
 
 impl Cables {
     /// Cuts the cable at a rank's port.
     pub fn cut(&self, rank: usize, rail: usize, how: Cut) {
+        self.change(rank, rail, |cable| cable.cut(how));
+    }
+
+    /// Cuts the cable at a rank's port once the port has executed `requests` more requests at
+    /// peers.
+    pub fn cut_after(&self, rank: usize, rail: usize, requests: u64, how: Cut) {
         self.change(rank, rail, |cable| {
-            let was_down = cable.cut == Some(Cut::Down);
-            cable.cut = Some(how);
-            match (was_down, how) {
-                (false, Cut::Down) => Some(PortChange::Down),
-                (true, Cut::Silent | Cut::Acknowledgements) => Some(PortChange::Up),
-                _ => None,
-            }
+            cable.later = Some((cable.requests + requests, how));
+            None
         });
     }
 
-    /// Mends the cable at a rank's port. A port that was down reports that it is up.
+    /// Mends the cable at a rank's port, and cancels a cut to come. A port that was down reports
+    /// that it is up.
     pub fn mend(&self, rank: usize, rail: usize) {
         self.change(rank, rail, |cable| {
+            cable.later = None;
             let was = cable.cut.take();
             (was == Some(Cut::Down)).then_some(PortChange::Up)
         });
@@ -206,6 +224,15 @@ impl World {
         let cable = &mut self.cables[device];
         cable.requests += 1;
         cable.bytes += u64::from(bytes);
+        if let Some((requests, how)) = cable.later
+            && cable.requests >= requests
+            && let Some(change) = cable.cut(how)
+        {
+            let rails = self.cables.len() / self.port_events.len();
+            let (rank, rail) = (device / rails, device % rails);
+            self.port_events[rank].push(PortEvent { rail, change });
+            self.news();
+        }
     }
 }
 

@@ -75,6 +75,27 @@ fn a_cut_cable_fails_its_requests_and_no_others() {
 }
 
 #[test]
+fn a_cut_may_come_after_some_requests() {
+    two(&rails(), |node, ends, rank, cables| {
+        if rank == 1 {
+            return;
+        }
+        cables.cut_after(0, 0, 3, Cut::Down);
+        for _ in 0..5 {
+            ends[0].write_signaled(node, 0, 8, true, true);
+        }
+        let [ok, lost] = [Status::Success, Status::RetryExceeded];
+        let expected = [ok, ok, ok, lost, Status::Flushed];
+        assert_eq!(statuses(node, &ends[0], 5), expected);
+        let down = PortEvent {
+            rail: 0,
+            change: PortChange::Down,
+        };
+        assert_eq!(node.port_events(), [down]);
+    });
+}
+
+#[test]
 fn a_request_survives_a_cable_that_is_mended_in_time() {
     let setup = Setup {
         timeout_ns: 60_000_000_000,

@@ -44,8 +44,8 @@ fn first_failure(node: &mut dyn Node, end: &End) -> Status {
         immediate: None,
     };
     wait_for(node, |node| {
-        let failed = end.poll(node).into_iter().map(|one| one.status);
-        let failed = failed.filter(|status| *status != Status::Success).next();
+        let mut done = end.poll(node).into_iter().map(|one| one.status);
+        let failed = done.find(|status| *status != Status::Success);
         if failed.is_none() {
             match end.post(node, 1, write, &[end.slice(0, 64)], false, true) {
                 Ok(()) | Err(Error::Full) => {}

@@ -2,16 +2,16 @@
 
 use super::estimate::duration;
 use super::link_state::Links;
+use super::pace::Pace;
 use super::split::{self, NEXT_LINK, Split};
 use super::{Assignment, RailSet, SHORTEST_PIECE};
 use crate::rdma::config::QueuePairs;
 
-/// Shorter packets always take the home link: their arrival is all latency.
-const SHORT: usize = 1 << 10;
+/// Packets that leave the home link in less time always take it, in nanoseconds: a processor needs
+/// about as long for each, so they never wait for one another.
+const SHORT: u64 = 500;
 /// Processor time to post on another queue pair than the last one, in nanoseconds.
 const SWITCH: u64 = 30;
-/// Longer transfers are split even where links have work posted.
-const WHOLE: u64 = 32 << 10;
 /// The least length of a piece, on a link whose horizon holds two of them.
 const PIECE: u64 = 16 << 10;
 /// The pieces of a horizon.
@@ -29,8 +29,9 @@ pub(super) struct Adaptive {
     arrival: u64,
     /// A packet or piece has been posted since the rank waited.
     is_busy: bool,
-    /// Bytes of packets on the home link that were posted without reading the clock.
+    /// Bytes of packets on the home link that were posted without regard to time.
     untimed: u64,
+    pace: Pace,
 }
 
 impl Adaptive {
@@ -41,6 +42,7 @@ impl Adaptive {
             arrival: 0,
             is_busy: false,
             untimed: 0,
+            pace: Pace::default(),
         }
     }
 
@@ -53,14 +55,16 @@ impl Adaptive {
         len: usize,
         now: impl FnOnce() -> u64,
     ) -> usize {
+        let is_short = is_short(links, len);
         let is_alone = !self.is_busy && links.all.iter().all(|link| link.outstanding() == 0);
-        if len < SHORT || is_alone || links.live() < 2 {
-            self.is_busy |= len >= SHORT;
+        if is_short || is_alone || links.live() < 2 {
+            self.is_busy |= !is_short;
             self.untimed = self.untimed.saturating_add(len as u64);
             self.last = links.home();
             return self.last;
         }
-        self.backlogged(links, len as u64, now())
+        let now = self.pace.now(len as u64, now);
+        self.backlogged(links, len as u64, now)
     }
 
     /// The link of a packet behind others.
@@ -119,6 +123,7 @@ impl Adaptive {
     pub(super) fn idle(&mut self) {
         self.is_busy = false;
         self.untimed = 0;
+        self.pace.rest();
     }
 
     pub(super) fn links_changed(&mut self, links: &Links) {
@@ -126,6 +131,7 @@ impl Adaptive {
         // Packets of a dead link are posted again: their arrival is unknown.
         self.arrival = 0;
         self.untimed = 0;
+        self.pace.rest();
     }
 
     /// The links of the next bytes of a transfer.
@@ -134,9 +140,7 @@ impl Adaptive {
         if links.live() < 2 {
             return Assignment::Final(split::single(links.home(), left));
         }
-        let is_backlogged = || links.alive.iter().any(|link| links.ready(link, now) > now);
-        let whole = left <= WHOLE && is_backlogged();
-        let split = split::best(links, left, now, whole);
+        let split = split::best(links, left, now);
         if let Some(link) = to_probe(links, &split, left, now) {
             let len = SHORTEST_PIECE;
             return Assignment::Piece { link, len };
@@ -149,12 +153,23 @@ impl Adaptive {
     }
 }
 
+/// A packet of `len` bytes leaves the home link in less time than a processor needs for it.
+fn is_short(links: &Links, len: usize) -> bool {
+    let bandwidth = links.all[links.home()].estimate.bandwidth();
+    (len as u64).saturating_mul(1_000_000_000 / SHORT) < bandwidth
+}
+
 /// The next piece of a transfer that is longer than the horizons: on the link where it ends first.
 fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
     let mut best: Option<(u64, u64, usize, u64)> = None;
     for link in with_slot_mates(links, split.used).iter() {
         let state = &links.all[link];
-        let len = piece_len(state.horizon()).min(left);
+        // No more than its share of the rest: all links end together.
+        let share = match split.shares[link] {
+            0 => left,
+            share => share.max(SHORTEST_PIECE),
+        };
+        let len = piece_len(state.horizon()).min(share).min(left);
         let is_first = links.is_idle(link);
         if !is_first && links.room(link) < len {
             continue;

@@ -31,7 +31,7 @@ pub(in crate::rdma) struct Prediction {
 /// first.
 pub(super) fn predictions(schedule: &Schedule, len: u64) -> Vec<Prediction> {
     let links = schedule.links.idle();
-    let split = split::best(&links, len, 0, false);
+    let split = split::best(&links, len, 0);
     let taken = match &schedule.policy {
         Policy::Static(policy) => policy.clone().shares(&links, len),
         Policy::Adaptive(_) => split.shares,

@@ -6,6 +6,7 @@
 //! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
 //! - `link_state`: the work posted on a link; `estimate`: the bandwidth learned from completions;
 //!   `slot`: the total of links that share a card;
+//! - `pace`: the time of packets with few readings of the clock;
 //! - `explain`: predictions for the user.
 //!
 //! Invariants:
@@ -19,6 +20,7 @@ mod adaptive;
 mod estimate;
 mod explain;
 mod link_state;
+mod pace;
 mod slot;
 mod split;
 mod static_policy;

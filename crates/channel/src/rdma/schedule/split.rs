@@ -22,8 +22,8 @@ pub(super) struct Split {
 /// The links that can take part: when each could begin, and its latency.
 struct Starts([f64; MAX_RAILS]);
 
-/// The best split of `len` bytes. `whole`: over one link only.
-pub(super) fn best(links: &Links, len: u64, now: u64, whole: bool) -> Split {
+/// The best split of `len` bytes.
+pub(super) fn best(links: &Links, len: u64, now: u64) -> Split {
     let starts = Starts(std::array::from_fn(|link| {
         match links.alive.contains(link) {
             true => {
@@ -45,11 +45,12 @@ pub(super) fn best(links: &Links, len: u64, now: u64, whole: bool) -> Split {
         shares: single(fastest, len),
         end: f64::MAX,
     });
-    if whole || len < 2 * SHORTEST_PIECE {
+    if len < 2 * SHORTEST_PIECE {
         return best;
     }
+    let earliest = starts.0.iter().copied().fold(f64::INFINITY, f64::min);
     for &(_, link) in &order[1..links.live().max(1)] {
-        let gain = NEXT_LINK.max(best.end / LEAST_GAIN);
+        let gain = NEXT_LINK.max((best.end - earliest) / LEAST_GAIN);
         match on(links, &starts, best.used.with(link), len) {
             Some(split) if split.end + gain <= best.end => best = split,
             _ => {}

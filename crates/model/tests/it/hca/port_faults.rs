@@ -240,6 +240,24 @@ fn ranks_of_a_host_get_the_events_of_its_ports_at_their_times() {
 }
 
 #[test]
+fn a_rank_that_takes_no_events_for_long_finds_the_last_ones() {
+    use PortChange::{Down, Up};
+    let kind = PortFaultKind::Flapping(10 * MICRO);
+    let faults = plan(&[
+        fault(0, 0, MILLI, 9 * MILLI + 5 * MICRO, kind),
+        fault(0, 1, 3 * MILLI, u64::MAX, PortFaultKind::Down),
+    ]);
+    let seen = play(&system("2xqdr"), &[0], faults, 1, |mut node, _| {
+        sleep_until(&mut node, 20 * MILLI);
+        let events = node.port_events();
+        (events, node.port_events().len())
+    });
+    let of = |rail, change| PortEvent { rail, change };
+    let last = vec![of(1, Down), of(0, Down), of(0, Up)];
+    assert_eq!(seen[0], (last, 0));
+}
+
+#[test]
 fn one_rail_gets_no_event_and_pays_nothing_for_them() {
     let run = |faults| {
         play(&system("qdr"), &[0, 1], faults, 1, |mut node, _| {
@@ -472,6 +490,32 @@ fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
             },
         );
     }
+}
+
+#[test]
+fn the_timer_of_an_earlier_life_does_not_stand_for_that_of_the_next() {
+    let dead = plan(&[fault(1, 0, 10 * MILLI, u64::MAX, PortFaultKind::Silent)]);
+    play(&system("qdr"), &[0, 1], dead, 1, |mut node, rank| {
+        let peer = 1 - rank as usize;
+        let end = connect(&mut node, peer, &Wish::default());
+        if rank == 0 {
+            sleep_until(&mut node, 11 * MILLI);
+            end.write_signaled(&mut node, 0, 8, true, true);
+            // The packet is lost, and its timer runs.
+            sleep_until_next(&mut node, 50 * MICRO);
+            node.rail(0).modify(end.qp, Ending::Error).unwrap();
+            assert_eq!(end.completion(&mut node).status, Status::Flushed);
+            node.rail(0).modify(end.qp, Ending::Reset).unwrap();
+            node.rail(0).connect(end.qp, Some(end.peer)).unwrap();
+            let before = node.turn().now();
+            end.write_signaled(&mut node, 0, 8, true, true);
+            assert_eq!(end.completion(&mut node).status, DEAD);
+            // Four times the timeout, all of this life.
+            let time = node.turn().now() - before;
+            assert!((400 * MICRO..420 * MICRO).contains(&time), "{time}");
+        }
+        meet(&mut node, peer);
+    });
 }
 
 fn sleep_until_next(node: &mut ModelNode, time: u64) {

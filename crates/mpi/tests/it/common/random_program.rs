@@ -416,7 +416,7 @@ pub(crate) fn windows(rank: &Arc<Rank>, seed: u64) {
         for id in sends {
             rank.wait("MPI_Wait", id).unwrap();
         }
-        if count_of(seed, window) % 3 == 0 {
+        if count_of(seed, window).is_multiple_of(3) {
             cancel_receives(rank, left as i32, &mut own);
             barrier(rank, WORLD);
         }

@@ -10,31 +10,81 @@ fn no_clock() -> u64 {
 #[test]
 fn a_single_packet_takes_the_home_link_without_a_clock() {
     let mut schedule = adaptive(&[FAST; 2]);
-    for len in [0, 1, 8, 1023, 1024, 8192, 16 << 10] {
+    for len in [0, 1, 8, 1694, 1695, 8192, 16 << 10] {
         assert_eq!(schedule.packet(len, no_clock), 0);
         schedule.idle();
     }
     for _ in 0..100 {
         assert_eq!(
-            schedule.packet(1023, no_clock),
+            schedule.packet(1694, no_clock),
             0,
             "short ones never read it"
         );
     }
 }
 
-#[test]
-fn the_clock_is_read_for_each_long_packet_behind_another() {
-    let mut schedule = adaptive(&[FAST; 2]);
+/// The readings of the clock for `count` packets of `len` bytes, one each 400 ns.
+fn readings(schedule: &mut Schedule, len: usize, count: u64) -> u64 {
     let reads = Cell::new(0);
-    let clock = || {
-        reads.set(reads.get() + 1);
-        5000
-    };
-    for _ in 0..4 {
-        schedule.packet(1024, clock);
+    for number in 0..count {
+        let clock = || {
+            reads.set(reads.get() + 1);
+            5000 + 400 * number
+        };
+        schedule.packet(len, clock);
     }
-    assert_eq!(reads.get(), 3);
+    reads.get()
+}
+
+#[test]
+fn the_clock_is_read_once_for_several_packets() {
+    for (len, expected) in [(2048, 19), (4096, 43), (8192, 127), (12_000, 127)] {
+        let mut schedule = adaptive(&[FAST; 2]);
+        assert_eq!(readings(&mut schedule, len, 128), expected, "{len} B");
+        schedule.idle();
+        // The first packet of a burst needs no time, the second one does.
+        assert_eq!(readings(&mut schedule, len, 1), 0, "{len} B");
+        assert_eq!(readings(&mut schedule, len, 1), 1, "{len} B");
+    }
+}
+
+#[test]
+fn packets_that_leave_more_slowly_than_a_link_carries_them_stay_on_it() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    let mut dealt = |from: u64| {
+        let packet = |number| schedule.packet(1800, || number * 600);
+        (from..from + 64)
+            .map(packet)
+            .filter(|&link| link != 0)
+            .count()
+    };
+    dealt(0);
+    assert_eq!(dealt(64), 0, "the pace is known");
+    // At twice the pace one link is too slow.
+    let mut schedule = adaptive(&[FAST; 2]);
+    let other = (0..256).map(|number| schedule.packet(1800, || number * 300));
+    let other = other.filter(|&link| link == 1).count();
+    assert!((100..=150).contains(&other), "{other} of 256");
+}
+
+#[test]
+fn a_pause_of_the_sender_hides_no_backlog_for_long() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    let mut now = 0;
+    let mut burst = |schedule: &mut Schedule, count: u64| {
+        let mut packets = [0_u64; 2];
+        for _ in 0..count {
+            now += 100;
+            packets[schedule.packet(1800, || now)] += 1;
+        }
+        now += 100_000;
+        packets
+    };
+    burst(&mut schedule, 64);
+    for _ in 0..5 {
+        let [home, other] = burst(&mut schedule, 64);
+        assert!(home.abs_diff(other) <= 16, "{home} {other}");
+    }
 }
 
 #[test]

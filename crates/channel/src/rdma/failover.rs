@@ -1,0 +1,444 @@
+//! The driver of failover: it gives up a link whose requests fail, moves what the link carried to
+//! the others, and takes the link back when it works again.
+//!
+//! A link is given up by both ends. Each takes its queue pairs to ERROR, waits until they are
+//! drained, and reports to the peer what it has received (a *fence*). Once an end is drained and
+//! knows the peer's fence, it writes again what the peer lacks.
+//!
+//! [`Lifecycle`](super::lifecycle::Lifecycle) has the stages.
+//!
+//! Invariants:
+//! - only requests that no peer has acknowledged, or that were flushed behind one, start this;
+//!   every other failure is an error of the program or of the library;
+//! - nothing that the peer's fence confirms is written again: no buffer changes after the peer's
+//!   request has completed.
+
+use device::{Node, Operation, Status};
+
+use super::connection::Connection;
+use super::fence::{Fence, LinkMessage, LinkWord, NewAddress};
+use super::handshake::HandshakeMessage;
+use super::lifecycle::LifeStage;
+use super::messages::GRANTS;
+use super::put::TOO_MANY;
+use super::qp_link::{Note, QpRole};
+use super::{Rdma, broken};
+use crate::Result;
+
+impl Rdma {
+    /// A request on the link to `peer` over `rail` has failed. An error: the peer cannot be reached
+    /// any more, or the failure has another cause than the path.
+    #[cold]
+    pub(super) fn request_failed(
+        &mut self,
+        peer: usize,
+        rail: usize,
+        status: Status,
+    ) -> Result<()> {
+        let endpoint = self.endpoints.of(peer);
+        let link = endpoint.link_on(rail);
+        let index = link.index();
+        match link.life.stage() {
+            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead => return Ok(()),
+            LifeStage::Joining | LifeStage::Probing(_) => {
+                let now = self.node.now();
+                self.endpoints.of(peer).link_on(rail).life.give_up(now);
+                return Ok(());
+            }
+            LifeStage::Live => (),
+        }
+        let is_path = matches!(status, Status::RetryExceeded | Status::Flushed);
+        if !is_path || !self.rails[rail].answered() {
+            return Err(self.lost(peer, rail, status));
+        }
+        self.give_up(peer, index, status)
+    }
+
+    /// Gives up a live link: its queue pairs begin to drain. An error: no other link works.
+    fn give_up(&mut self, peer: usize, index: usize, status: Status) -> Result<()> {
+        let endpoint = self.endpoints.of(peer);
+        let rail = endpoint.links()[index].rail();
+        if !endpoint.leave_link(index) {
+            return Err(self.lost(peer, rail, status));
+        }
+        self.report_loss(peer, rail, status);
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        link.life.fail();
+        link.fail(&mut *self.node, peer)?;
+        if !self.attention.impaired.contains(&peer) {
+            self.attention.impaired.push(peer);
+        }
+        self.attention.fencing = true;
+        Ok(())
+    }
+
+    /// Keeps the words about a lost rail, one for each rail.
+    fn report_loss(&mut self, peer: usize, rail: usize, status: Status) {
+        let name = self.node.rail(rail).attributes().name.clone();
+        let notes = self.node.notes();
+        let why = match notes.is_empty() {
+            true => status.words().to_string(),
+            false => format!("{}; {}", status.words(), notes.join("; ")),
+        };
+        let others = self.endpoints.of(peer).live_rails().len();
+        let rails = match others {
+            2 => "one rail carries".to_string(),
+            more => format!("{} rails carry", more - 1),
+        };
+        if !std::mem::replace(&mut self.attention.reported[rail], true) {
+            self.attention.reports.push(format!(
+                "rail {rail} ({name}) towards rank {peer} has failed: {why}; {rails} its traffic until it works again"
+            ));
+        }
+    }
+
+    /// Takes the words about rails that have failed since the last call.
+    pub fn take_reports(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.attention.reports)
+    }
+
+    /// Goes on with links that are being given up. To be called while there are some.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tend_fences(&mut self) -> Result<()> {
+        self.poll_all()?;
+        self.listen()?;
+        let mut fencing = false;
+        for at in 0..self.attention.impaired.len() {
+            let peer = self.attention.impaired[at];
+            for index in 0..self.endpoints.of(peer).links().len() {
+                self.tend_fence(peer, index)?;
+            }
+            self.replay(peer)?;
+            let endpoint = self.endpoints.of(peer);
+            let replays = endpoint.sender.has_replays() || !endpoint.lost_messages.is_empty();
+            fencing |= endpoint.is_fencing() || replays;
+        }
+        self.attention.fencing = fencing;
+        Ok(())
+    }
+
+    /// Goes on with a link that is being given up.
+    fn tend_fence(&mut self, peer: usize, index: usize) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *self.node)? {
+            let rail = link.rail();
+            // What the peer wrote before the end is in the completion queue.
+            self.poll_rail(rail)?;
+            self.send_fence(peer, index)?;
+        }
+        let now = self.node.now();
+        let life = &mut self.endpoints.of(peer).links_mut()[index].life;
+        match life.bury(now) {
+            Some(fence) => self.bury(peer, index, &fence),
+            None => Ok(()),
+        }
+    }
+
+    /// This end of a link is drained: the peer hears what has come over it.
+    fn send_fence(&mut self, peer: usize, index: usize) -> Result<()> {
+        self.reserve_notices_again(peer)?;
+        let expected = self.bulk.expected_of(peer);
+        let arrived = self.srq_path.arrived_from(peer);
+        let endpoint = self.endpoints.of(peer);
+        let received = endpoint.receiver.consumed() + arrived;
+        let window = endpoint.home().window;
+        let granted = match endpoint.has_rings() {
+            true => received,
+            false => endpoint.credits.window.restart(received, window),
+        };
+        let link = &mut endpoint.links_mut()[index];
+        let lost = link.forget();
+        link.life.drained();
+        let epoch = link.life.epoch();
+        endpoint.lost_messages.extend(lost);
+        let word = LinkWord::Fence(Fence {
+            epoch,
+            received,
+            granted,
+            next_notice: self.bulk.next_notice(),
+            expected,
+        });
+        self.send_word(peer, index, word)
+    }
+
+    fn send_word(&mut self, peer: usize, index: usize, word: LinkWord) -> Result<()> {
+        let link = &self.endpoints.of(peer).links()[index];
+        let rails = (link.rail() as u8, link.peer_rail() as u8);
+        let message = HandshakeMessage::Link(LinkMessage { rails, word }).encode();
+        Ok(self.node.oob_send(peer, &message)?)
+    }
+
+    /// Both ends of a link are drained: what it carried and the peer lacks goes to other links.
+    fn bury(&mut self, peer: usize, index: usize, fence: &Fence) -> Result<()> {
+        let Rdma {
+            endpoints,
+            bulk,
+            srq_path,
+            ..
+        } = self;
+        let endpoint = endpoints.of(peer);
+        if fence.received > endpoint.sender.last() {
+            return Err(broken(peer, TOO_MANY));
+        }
+        if endpoint.has_rings() {
+            endpoint.sender.fenced(index, fence.received);
+        } else {
+            let last = endpoint.sender.last();
+            if !endpoint
+                .credits
+                .restart(last, fence.received, fence.granted)
+            {
+                return Err(broken(peer, GRANTS));
+            }
+            let lost = std::mem::take(&mut endpoint.lost_messages);
+            for number in lost {
+                match srq_path.sequence(number) > fence.received {
+                    true => endpoint.lost_messages.push_back(number),
+                    false => srq_path.sent(number),
+                }
+            }
+        }
+        let carrier = endpoint.home().index();
+        let lost = std::mem::take(&mut endpoint.links_mut()[index].lost_pieces);
+        let queue = &mut endpoint.transfers;
+        bulk.link_died(peer, (index, carrier), &lost, fence, queue);
+        // The last tail may have been lost with the link.
+        endpoint.write_tail(&mut *self.node, false)?;
+        self.replay(peer)?;
+        self.post_transfers(peer)
+    }
+
+    /// Writes lost packets again, as far as there is room.
+    fn replay(&mut self, peer: usize) -> Result<()> {
+        let Rdma {
+            endpoints,
+            node,
+            srq_path,
+            ..
+        } = self;
+        let endpoint = endpoints.of(peer);
+        if endpoint.is_fencing() {
+            return Ok(());
+        }
+        endpoint.replay_packets(&mut **node)?;
+        while let Some(&number) = endpoint.lost_messages.front() {
+            let Some(buffers) = srq_path.buffers() else {
+                break;
+            };
+            let (range, sequence) = buffers.message(number);
+            let allowed = endpoint.credits.allowed();
+            let link = endpoint.home_mut();
+            if sequence > allowed || !link.control.has_room() {
+                break;
+            }
+            let local = [buffers.memory.slice(link.rail(), range.clone())];
+            let inline = link.control.takes_inline(range.len());
+            let operation = Operation::Send { immediate: None };
+            let note = Note::SendBuffer(number);
+            link.control
+                .post(&mut **node, operation, &local, inline, true, note)?;
+            endpoint.lost_messages.pop_front();
+        }
+        Ok(())
+    }
+
+    /// A peer has said something about a link.
+    pub(super) fn hear_link(&mut self, peer: usize, message: LinkMessage) -> Result<()> {
+        let (theirs, ours) = (message.rails.0.into(), message.rails.1.into());
+        let Some(link) = self.endpoints.of(peer).link_between(ours, theirs) else {
+            let what = format!("it names a link between its rail {theirs} and our rail {ours}");
+            return Err(broken(peer, what));
+        };
+        let index = link.index();
+        match message.word {
+            LinkWord::Fence(fence) => self.hear_fence(peer, index, fence),
+            LinkWord::Join { epoch, address } => self.hear_join(peer, index, epoch, &address),
+            LinkWord::Joined { epoch, address } => {
+                if link.life.hear_joined(epoch) {
+                    self.reconnect(peer, index, &address)?;
+                    self.send_probe(peer, index)?;
+                }
+                Ok(())
+            }
+            LinkWord::Alive { epoch } => {
+                let now = self.node.now();
+                let link = &mut self.endpoints.of(peer).links_mut()[index];
+                match link.life.hear_alive(epoch, now) {
+                    true => self.revive(peer, index),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The peer has given up a link.
+    fn hear_fence(&mut self, peer: usize, index: usize, fence: Fence) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        if !link.life.hear(fence) {
+            return Ok(());
+        }
+        match link.life.stage() {
+            LifeStage::Live => self.give_up(peer, index, Status::RetryExceeded)?,
+            LifeStage::Probing(_) => {
+                link.life.fail();
+                link.fail(&mut *self.node, peer)?;
+            }
+            _ => (),
+        }
+        self.attention.fencing = true;
+        Ok(())
+    }
+
+    /// Goes on with links that are dead. To be called now and then.
+    #[cold]
+    pub(super) fn tend_dead(&mut self) -> Result<()> {
+        let now = self.node.now();
+        for event in self.node.port_events() {
+            if event.change == device::PortChange::Up {
+                self.hurry(event.rail, now);
+            }
+        }
+        for at in 0..self.attention.impaired.len() {
+            let peer = self.attention.impaired[at];
+            for index in 0..self.endpoints.of(peer).links().len() {
+                self.retry(peer, index, now)?;
+            }
+        }
+        let endpoints = &mut self.endpoints;
+        let is_impaired = |peer: &usize| {
+            let mut links = endpoints.of(*peer).links().iter();
+            links.any(|link| !link.life.is_live())
+        };
+        self.attention.impaired.retain(is_impaired);
+        Ok(())
+    }
+
+    /// A port works again: its links are tried at once.
+    fn hurry(&mut self, rail: usize, now: u64) {
+        for at in 0..self.attention.impaired.len() {
+            let peer = self.attention.impaired[at];
+            let links = self.endpoints.of(peer).links_mut();
+            for link in links.iter_mut().filter(|link| link.rail() == rail) {
+                link.life.hurry(now);
+            }
+        }
+    }
+
+    /// Tries to take a link back, if it is time.
+    fn retry(&mut self, peer: usize, index: usize, now: u64) -> Result<()> {
+        let endpoint = self.endpoints.of(peer);
+        // Where packets are messages, their receives have moved to another link for good.
+        let returns = endpoint.has_rings() && endpoint.connection == Connection::Ready;
+        let link = &mut endpoint.links_mut()[index];
+        let is_due = link.life.retry_at().is_some_and(|at| now >= at);
+        // The end with the higher rank answers only.
+        if !is_due || !returns || self.rank > peer {
+            return Ok(());
+        }
+        link.life.join(now);
+        let epoch = link.life.epoch();
+        let address = self.renew(peer, index)?;
+        self.send_word(peer, index, LinkWord::Join { epoch, address })
+    }
+
+    /// Makes the queue pairs of a dead link new. Returns their addresses.
+    fn renew(&mut self, peer: usize, index: usize) -> Result<NewAddress> {
+        let Rdma {
+            endpoints,
+            node,
+            rails,
+            ..
+        } = self;
+        let link = &mut endpoints.of(peer).links_mut()[index];
+        let rail = &mut rails[link.rail()];
+        link.forget();
+        let gone = link.renew(&mut **node, rail.resets())?;
+        for (role, gone) in [QpRole::Control, QpRole::Bulk].into_iter().zip(gone) {
+            if let Some(gone) = gone {
+                rail.forget(gone);
+                rail.belongs(link.queue_pair_mut(role).qp(), peer, role);
+            }
+        }
+        link.new_address(&mut **node)
+    }
+
+    /// The peer wants to take a link back.
+    fn hear_join(
+        &mut self,
+        peer: usize,
+        index: usize,
+        epoch: u32,
+        theirs: &NewAddress,
+    ) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        if !link.life.hear_join(epoch) {
+            return Ok(());
+        }
+        let address = self.renew(peer, index)?;
+        self.reconnect(peer, index, theirs)?;
+        self.send_word(peer, index, LinkWord::Joined { epoch, address })
+    }
+
+    /// Connects the new queue pairs of a link, and posts the receives that the peer may need.
+    fn reconnect(&mut self, peer: usize, index: usize, theirs: &NewAddress) -> Result<()> {
+        let rail = self.endpoints.of(peer).links()[index].rail();
+        let receives = self.receives(rail);
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        link.reconnect(&mut *self.node, theirs)?;
+        for _ in 0..receives {
+            link.control.post_receive(&mut *self.node)?;
+        }
+        link.post_shared_again(&mut *self.node)?;
+        self.reserve_notices_on(peer, index)
+    }
+
+    /// Writes no bytes over a link that may work again.
+    fn send_probe(&mut self, peer: usize, index: usize) -> Result<()> {
+        let endpoint = self.endpoints.of(peer);
+        let link = &endpoint.links()[index];
+        let operation = Operation::Write {
+            to: endpoint.sender.remote_memory(link),
+            immediate: None,
+        };
+        let link = &mut endpoint.links_mut()[index];
+        link.set_probing(&mut *self.node, true)?;
+        let node: &mut dyn Node = &mut *self.node;
+        link.control
+            .post(node, operation, &[], false, true, Note::Probe)?;
+        Ok(())
+    }
+
+    /// A probe has arrived.
+    pub(super) fn probe_arrived(&mut self, peer: usize, index: usize) -> Result<()> {
+        let now = self.node.now();
+        let life = &mut self.endpoints.of(peer).links_mut()[index].life;
+        match (life.probed(now), life.stage()) {
+            (true, _) => {
+                let epoch = life.epoch();
+                let link = &self.endpoints.of(peer).links()[index];
+                link.set_probing(&mut *self.node, false)?;
+                self.send_word(peer, index, LinkWord::Alive { epoch })?;
+                self.revive(peer, index)
+            }
+            (false, LifeStage::Probing(_)) => self.send_probe(peer, index),
+            _ => Ok(()),
+        }
+    }
+
+    /// A link works again.
+    fn revive(&mut self, peer: usize, index: usize) -> Result<()> {
+        let rail = self.endpoints.of(peer).links()[index].rail();
+        self.endpoints.of(peer).take_back_link(index);
+        self.attention.reported[rail] = false;
+        self.post_transfers(peer)
+    }
+
+    /// The time at which a dead link is tried again, at the earliest.
+    pub(super) fn next_retry(&self) -> Option<u64> {
+        let peers = self.attention.impaired.iter();
+        let links = peers.filter_map(|peer| self.endpoints.get(*peer));
+        let links = links.flat_map(|endpoint| endpoint.links());
+        links.filter_map(|link| link.life.retry_at()).min()
+    }
+}

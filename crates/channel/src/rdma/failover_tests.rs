@@ -1,0 +1,422 @@
+//! Rails that fail, slow down and come back under random traffic. Nothing is lost, duplicated,
+//! overtaken or stuck, and no buffer changes after its transfer has completed.
+//!
+//! Both ranks run in one thread. The strict devices execute requests in random order between queue
+//! pairs, and fail those over a cut cable after a while.
+
+use device::Placement;
+use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
+
+use super::*;
+use crate::{Exposed, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
+
+/// A generator of random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn happens(&mut self, one_in: u64) -> bool {
+        self.below(one_in) == 0
+    }
+}
+
+/// A transfer under way from one rank to the other.
+struct Moving {
+    number: u64,
+    from: crate::Exposure,
+    to: crate::Exposure,
+    source: Box<[u8]>,
+    target: Box<[u8]>,
+    len: usize,
+    /// The ranks that have been told of the end: the writer or reader, and the notified one.
+    told: [bool; 2],
+    reads: bool,
+}
+
+/// Two ranks, and what they owe each other.
+struct Pair {
+    ends: [Rdma; 2],
+    sent: [u64; 2],
+    heard: [u64; 2],
+    moving: [Vec<Moving>; 2],
+    /// Buffers whose transfers are complete: no byte of them may change.
+    quiet: Vec<Box<[u8]>>,
+    transfers: u64,
+    polls: u64,
+}
+
+/// The content of a packet.
+fn byte(number: u64, at: usize) -> u8 {
+    (number * 131 + at as u64 * 7) as u8
+}
+
+const QUIET: u8 = 0xa5;
+
+impl Pair {
+    fn new(ends: [Rdma; 2]) -> Pair {
+        Pair {
+            ends,
+            sent: [0; 2],
+            heard: [0; 2],
+            moving: [Vec::new(), Vec::new()],
+            quiet: Vec::new(),
+            transfers: 0,
+            polls: 0,
+        }
+    }
+
+    fn put(&mut self, from: usize, len: usize) {
+        let number = self.sent[from];
+        let fill = |body: &mut [u8]| {
+            let bytes = body.iter_mut().enumerate();
+            bytes.for_each(|(at, to)| *to = byte(number, at));
+        };
+        let len = len.min(self.ends[from].longest_packet(1 - from));
+        let put = self.ends[from].put(1 - from, [number, len as u64, 9], len, fill);
+        if put.unwrap() != Put::Full {
+            self.sent[from] += 1;
+        }
+    }
+
+    /// Starts a transfer of `len` bytes from rank `from`: a write with notice, or a read by the
+    /// peer.
+    fn begin(&mut self, from: usize, len: usize, reads: bool) {
+        let number = self.transfers;
+        let source: Box<[u8]> = (0..len).map(|at| byte(number, at)).collect();
+        let mut target = vec![0u8; len].into_boxed_slice();
+        let to = 1 - from;
+        let ours = suite::memory(&source);
+        let theirs = suite::room(&mut target);
+        let exposed = self.ends[from].expose(to, &ours, len, Exposed::ToRead);
+        let source_key = exposed.unwrap().unwrap();
+        let exposed = self.ends[to].expose(from, &theirs, len, Exposed::ToWrite);
+        let target_key = exposed.unwrap().unwrap();
+        let token = [number, 1, 1];
+        if reads {
+            let key: RemoteKey = source_key.key();
+            let _ = self.ends[to]
+                .read(from, &key, &target_key, 0..len, token)
+                .unwrap();
+        } else {
+            let Some(notice) = self.ends[to].expect(from, token).unwrap() else {
+                self.ends[from].retract(source_key).unwrap();
+                self.ends[to].retract(target_key).unwrap();
+                return;
+            };
+            let key = target_key.key();
+            let _ = self.ends[from]
+                .write_notified(to, &source_key, &key, len, notice, token)
+                .unwrap();
+        }
+        self.transfers += 1;
+        self.moving[from].push(Moving {
+            number,
+            from: source_key,
+            to: target_key,
+            source,
+            target,
+            len,
+            told: [reads, false],
+            reads,
+        });
+    }
+
+    fn poll(&mut self, rank: usize) {
+        self.polls += 1;
+        let heard = &mut self.heard[1 - rank];
+        suite::take(&mut self.ends[rank], |_, head, body| {
+            assert_eq!(head, [*heard, body.len() as u64, 9], "at rank {rank}");
+            let is_right = |(at, got): (usize, &u8)| *got == byte(*heard, at);
+            assert!(body.iter().enumerate().all(is_right), "packet {heard}");
+            *heard += 1;
+        })
+        .unwrap();
+        while let Some(done) = self.ends[rank].done() {
+            let mut found = false;
+            for from in 0..2 {
+                for moving in &mut self.moving[from] {
+                    if moving.number == done.token[0] {
+                        let side = usize::from(rank != from);
+                        assert!(!std::mem::replace(&mut moving.told[side], true));
+                        found = true;
+                    }
+                }
+            }
+            assert!(found, "transfer {} completes twice", done.token[0]);
+        }
+        for from in 0..2 {
+            let mut at = 0;
+            while at < self.moving[from].len() {
+                // The peer of a write may use its buffer as soon as it is notified.
+                let moving = &mut self.moving[from][at];
+                if moving.told[1] && moving.target.len() > 0 {
+                    assert_eq!(moving.target, moving.source, "transfer {}", moving.number);
+                    let mut target = std::mem::take(&mut moving.target);
+                    target.fill(QUIET);
+                    self.quiet.push(target);
+                }
+                match moving.told == [true; 2] {
+                    false => at += 1,
+                    true => {
+                        let moving = self.moving[from].swap_remove(at);
+                        self.ends[from].retract(moving.from).unwrap();
+                        self.ends[1 - from].retract(moving.to).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Prints the state of everything that is open.
+    fn describe(&mut self) {
+        for rank in 0..2 {
+            for rail in &self.ends[rank].rails {
+                println!("rank {rank}: {}", rail.describe());
+            }
+            let qps: Vec<_> = self.ends[rank]
+                .endpoints
+                .get(1 - rank)
+                .unwrap()
+                .links()
+                .iter()
+                .map(|l| (l.rail(), l.control.qp(), l.bulk.qp()))
+                .collect();
+            for (rail, control, bulk) in qps {
+                let device = self.ends[rank].node.rail(rail);
+                println!(
+                    "rank {rank} rail {rail}: {control:?} {:?} {bulk:?} {:?}",
+                    device.state(control),
+                    device.state(bulk)
+                );
+            }
+            let end = &self.ends[rank];
+            let Some(endpoint) = end.endpoints.get(1 - rank) else {
+                continue;
+            };
+            println!("rank {rank}: expects {:?}", end.bulk.expected_of(1 - rank));
+            end.bulk.describe();
+            for link in endpoint.links() {
+                println!(
+                    "  {:?} held {} {}",
+                    link.life,
+                    link.control.held(),
+                    link.bulk.held()
+                );
+            }
+            for moving in &self.moving[rank] {
+                let Moving {
+                    number,
+                    len,
+                    told,
+                    reads,
+                    ..
+                } = moving;
+                println!("  transfer {number} of {len}: told {told:?}, reads {reads}");
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sent == self.heard && self.moving.iter().all(Vec::is_empty)
+    }
+
+    /// Every link of both ends is live.
+    fn is_whole(&self) -> bool {
+        (0..2).all(|rank| {
+            let endpoint = self.ends[rank].endpoints.get(1 - rank);
+            endpoint.is_some_and(|endpoint| {
+                endpoint.connection.is_ready()
+                    && endpoint.links().iter().all(|link| link.life.is_live())
+            })
+        })
+    }
+}
+
+/// The faults of one run.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    seed: u64,
+    rails: usize,
+    /// Some rails need completions, and some have no immediates.
+    mixed: bool,
+    rings: usize,
+    policy: RailPolicy,
+    queue_pairs: QueuePairs,
+}
+
+fn machine(plan: &Plan) -> ([Rdma; 2], Cables) {
+    let mut setup = Setup {
+        rails: plan.rails,
+        delays: true,
+        patient: true,
+        inline: if plan.seed % 3 == 0 { 0 } else { 64 },
+        timeout_ns: 300_000,
+        seed: plan.seed,
+        ..Setup::default()
+    };
+    if plan.seed % 5 == 0 {
+        setup.placement = Placement::Completion;
+    }
+    if plan.mixed {
+        let usual = setup.of_rail(0);
+        let kind = |rail: usize| RailSetup {
+            placement: match rail % 2 {
+                0 => Placement::Ordered,
+                _ => Placement::Completion,
+            },
+            resets: rail != 1,
+            card: rail,
+            domain: rail,
+            ..usual.clone()
+        };
+        setup.of_rails = (0..plan.rails).map(kind).collect();
+    }
+    let (nodes, cables) = strict::machine(2, &setup);
+    let config = Config {
+        ring_bytes: 16 << 10,
+        chunk: 2 << 10,
+        rings: plan.rings,
+        rails: RailSettings {
+            policy: plan.policy,
+            stripe_above: 4 << 10,
+            queue_pairs: plan.queue_pairs,
+            ..RailSettings::default()
+        },
+        ..Config::default()
+    };
+    let mut ends = nodes.into_iter().enumerate().map(|(rank, node)| {
+        let mut config = config;
+        config.rails.local_rank = rank;
+        Rdma::attach(node, rank, 2, config).unwrap()
+    });
+    ([ends.next().unwrap(), ends.next().unwrap()], cables)
+}
+
+fn run(plan: Plan) {
+    let (ends, cables) = machine(&plan);
+    let mut random = Random(plan.seed);
+    let mut pair = Pair::new(ends);
+    let mut cut: Option<(usize, usize)> = None;
+    let mut cuts = 0;
+    for step in 0..4000 {
+        let rank = random.below(2) as usize;
+        match random.below(12) {
+            0..4 => {
+                let len = [0, 8, 100, 700, 2000][random.below(5) as usize];
+                pair.put(rank, len);
+            }
+            4 if pair.is_whole() || pair.ends[rank].endpoints.get(1 - rank).is_some() => {
+                let connected = (0..2).all(|own| {
+                    let endpoint = pair.ends[own].endpoints.get(1 - own);
+                    endpoint.is_some_and(|endpoint| endpoint.connection.is_ready())
+                });
+                if connected && pair.moving.iter().map(Vec::len).sum::<usize>() < 12 {
+                    let len = 1 + random.below(60_000) as usize;
+                    pair.begin(rank, len, random.happens(3));
+                }
+            }
+            // A rank computes now and then: the other one polls alone.
+            5 if random.happens(40) => {
+                (0..200).for_each(|_| pair.poll(rank));
+            }
+            6 if random.happens(6) => match cut {
+                None if step < 3500 && pair.is_whole() => {
+                    let rail = random.below(plan.rails as u64) as usize;
+                    let how = [Cut::Silent, Cut::Down, Cut::Acknowledgements];
+                    cables.cut(rank, rail, how[random.below(3) as usize]);
+                    cut = Some((rank, rail));
+                    cuts += 1;
+                }
+                Some((at, rail)) if random.happens(3) => {
+                    cables.mend(at, rail);
+                    cut = None;
+                }
+                _ => (),
+            },
+            7 if random.happens(60) => {
+                let rail = random.below(plan.rails as u64) as usize;
+                let time = [0, 20_000][random.below(2) as usize];
+                cables.slow(rank, rail, time);
+            }
+            _ => pair.poll(rank),
+        }
+    }
+    if let Some((at, rail)) = cut {
+        cables.mend(at, rail);
+    }
+    for rail in 0..plan.rails {
+        (0..2).for_each(|rank| cables.slow(rank, rail, 0));
+    }
+    let begin = std::time::Instant::now();
+    while !pair.is_idle() {
+        (0..2).for_each(|rank| pair.poll(rank));
+        let is_stuck = begin.elapsed().as_secs() >= 20;
+        if is_stuck {
+            pair.describe();
+        }
+        assert!(
+            !is_stuck,
+            "stuck: {plan:?}: sent {:?}, heard {:?}, {} and {} transfers open",
+            pair.sent,
+            pair.heard,
+            pair.moving[0].len(),
+            pair.moving[1].len(),
+        );
+    }
+    assert!(cuts > 0 || plan.seed % 50 != 1, "no cable was cut");
+    let untouched = |buffer: &Box<[u8]>| buffer.iter().all(|byte| *byte == QUIET);
+    assert!(pair.quiet.iter().all(untouched), "a late write: {plan:?}");
+}
+
+fn plan_of(seed: u64) -> Plan {
+    let mut random = Random(seed ^ 0x5eed);
+    let rails = 2 + random.below(2) as usize;
+    let policies = [
+        RailPolicy::Single,
+        RailPolicy::Stripe,
+        RailPolicy::RoundRobin,
+        RailPolicy::Fixed,
+        RailPolicy::Adaptive,
+    ];
+    Plan {
+        seed,
+        rails,
+        mixed: random.happens(3),
+        rings: if random.happens(4) { 0 } else { 64 },
+        policy: policies[random.below(5) as usize],
+        queue_pairs: match random.happens(4) {
+            true => QueuePairs::Shared,
+            false => QueuePairs::Separate,
+        },
+    }
+}
+
+#[test]
+fn nothing_is_lost_while_rails_fail_and_come_back() {
+    let one = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let count = std::env::var("SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok());
+    let seeds = match one {
+        Some(seed) => seed..seed + 1,
+        None => 0..count.unwrap_or(40),
+    };
+    for seed in seeds {
+        let plan = plan_of(seed);
+        println!("SEED={seed} {plan:?}");
+        run(plan);
+    }
+}

@@ -1,0 +1,286 @@
+//! The life of a link: from its first use to its failure, and back.
+//!
+//! ```text
+//!         a request fails, or          own queue pairs        the peer's fence has
+//!         the peer's fence comes       are drained            come, all is replayed
+//! Live ------------------> Draining -------------> Fenced ------------------> Dead
+//!  ^                                                                           |
+//!  |  three probes, or                queue pairs                              |  back-off
+//!  |  the peer says so               are connected                             v
+//!  +------------------- Probing <---------------------------------------- Joining
+//! ```
+//!
+//! Both ends of a link fence it together. The *epoch* counts the lives of the link; messages about
+//! another life than the present one are stale and change nothing. The end with the lower rank
+//! tries to take a dead link back: the other one only answers.
+//!
+//! Invariants:
+//! - nothing is posted on a link that is not live, except the marker that shows that a queue pair
+//!   is drained, and probes;
+//! - what a dead link carried is posted on another one only after both ends have been drained: no
+//!   write of the earlier life can arrive behind a replay.
+
+use super::fence::Fence;
+
+/// Probes that must succeed before a link is taken back.
+const PROBES: u32 = 3;
+/// The time from the death of a link to the first attempt to take it back, in nanoseconds.
+const FIRST_RETRY: u64 = 50_000_000;
+/// The longest time between two attempts, in nanoseconds.
+const LAST_RETRY: u64 = 6_400_000_000;
+/// A link that has been live for this time starts with the shortest back-off again, in nanoseconds.
+const STABLE: u64 = 10_000_000_000;
+
+/// The stage of a link's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LifeStage {
+    /// The link carries what the schedule gives it.
+    Live,
+    /// The queue pairs are in ERROR; their last completions are being taken.
+    Draining,
+    /// This end is drained and has told the peer.
+    Fenced,
+    /// Both ends are drained.
+    Dead,
+    /// The peer has been asked to connect again.
+    Joining,
+    /// The queue pairs are connected again. So many probes have succeeded.
+    Probing(u32),
+}
+
+/// The life of one link at this end.
+#[derive(Debug)]
+pub(super) struct Lifecycle {
+    stage: LifeStage,
+    epoch: u32,
+    /// The peer's fence of this life, if it has come.
+    fence: Option<Fence>,
+    /// The time at which the link became live, or at which it is tried again.
+    since: u64,
+    backoff: u64,
+}
+
+impl Lifecycle {
+    /// A new link.
+    pub(super) fn new() -> Lifecycle {
+        Lifecycle {
+            stage: LifeStage::Live,
+            epoch: 0,
+            fence: None,
+            since: 0,
+            backoff: FIRST_RETRY,
+        }
+    }
+
+    pub(super) fn stage(&self) -> LifeStage {
+        self.stage
+    }
+
+    #[inline(always)]
+    pub(super) fn is_live(&self) -> bool {
+        self.stage == LifeStage::Live
+    }
+
+    /// The peer may use the link: its queue pairs are connected.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
+    }
+
+    /// The number of the present life.
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// A request has failed. True: the link is to be drained now.
+    pub(super) fn fail(&mut self) -> bool {
+        let begins = matches!(
+            self.stage,
+            LifeStage::Live | LifeStage::Joining | LifeStage::Probing(_)
+        );
+        if begins {
+            self.stage = LifeStage::Draining;
+        }
+        begins
+    }
+
+    /// The peer's fence has come. True: it belongs to this life, and is kept.
+    pub(super) fn hear(&mut self, fence: Fence) -> bool {
+        let is_current = fence.epoch == self.epoch && self.stage != LifeStage::Dead;
+        if is_current {
+            self.fence = Some(fence);
+        }
+        is_current
+    }
+
+    /// This end is drained, and its fence leaves.
+    pub(super) fn drained(&mut self) {
+        debug_assert_eq!(self.stage, LifeStage::Draining);
+        self.stage = LifeStage::Fenced;
+    }
+
+    /// Both ends are drained: returns the peer's fence, and the link is dead. Further attempts
+    /// follow from `now` on.
+    pub(super) fn bury(&mut self, now: u64) -> Option<Fence> {
+        if self.stage != LifeStage::Fenced {
+            return None;
+        }
+        let fence = self.fence.take()?;
+        if now.saturating_sub(self.since) > STABLE {
+            self.backoff = FIRST_RETRY;
+        }
+        self.rest(now);
+        Some(fence)
+    }
+
+    /// Sets the time of the next attempt, and doubles the one after it.
+    fn rest(&mut self, now: u64) {
+        self.stage = LifeStage::Dead;
+        self.since = now.saturating_add(self.backoff);
+        self.backoff = (2 * self.backoff).min(LAST_RETRY);
+    }
+
+    /// The time of the next attempt. None: none is due.
+    pub(super) fn retry_at(&self) -> Option<u64> {
+        matches!(self.stage, LifeStage::Dead | LifeStage::Joining).then_some(self.since)
+    }
+
+    /// The port works again: the next attempt follows at once.
+    pub(super) fn hurry(&mut self, now: u64) {
+        if self.stage == LifeStage::Dead {
+            self.since = self.since.min(now);
+            self.backoff = FIRST_RETRY;
+        }
+    }
+
+    /// This end tries to take the link back: a new life begins.
+    pub(super) fn join(&mut self, now: u64) {
+        self.rest(now);
+        self.stage = LifeStage::Joining;
+        self.epoch += 1;
+    }
+
+    /// The peer tries to take the link back in life `epoch`. True: this end connects again.
+    pub(super) fn hear_join(&mut self, epoch: u32) -> bool {
+        let may = matches!(self.stage, LifeStage::Dead | LifeStage::Probing(_));
+        let accepted = may && epoch > self.epoch;
+        if accepted {
+            self.epoch = epoch;
+            self.stage = LifeStage::Probing(0);
+        }
+        accepted
+    }
+
+    /// The peer has connected its end for life `epoch`. True: this end connects too, and probes.
+    pub(super) fn hear_joined(&mut self, epoch: u32) -> bool {
+        let accepted = self.stage == LifeStage::Joining && epoch == self.epoch;
+        if accepted {
+            self.stage = LifeStage::Probing(0);
+        }
+        accepted
+    }
+
+    /// A probe has succeeded. True: it was the last, and the link is live.
+    pub(super) fn probed(&mut self, now: u64) -> bool {
+        let LifeStage::Probing(probes) = self.stage else {
+            return false;
+        };
+        self.stage = LifeStage::Probing(probes + 1);
+        let last = probes + 1 == PROBES;
+        if last {
+            self.revive(now);
+        }
+        last
+    }
+
+    /// A probe has failed, or could not be posted: the next attempt follows later.
+    pub(super) fn give_up(&mut self, now: u64) {
+        self.rest(now);
+    }
+
+    /// The peer says that the link works in life `epoch`. True: the link is live.
+    pub(super) fn hear_alive(&mut self, epoch: u32, now: u64) -> bool {
+        let accepted = matches!(self.stage, LifeStage::Probing(_)) && epoch == self.epoch;
+        if accepted {
+            self.revive(now);
+        }
+        accepted
+    }
+
+    fn revive(&mut self, now: u64) {
+        self.stage = LifeStage::Live;
+        self.fence = None;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(epoch: u32) -> Fence {
+        Fence {
+            epoch,
+            ..Fence::default()
+        }
+    }
+
+    #[test]
+    fn a_link_is_dead_only_when_both_ends_are_drained() {
+        let mut link = Lifecycle::new();
+        assert!(link.fail() && !link.fail());
+        assert!(!link.hear(fence(1)), "of another life");
+        assert!(link.bury(5).is_none());
+        assert!(link.hear(fence(0)));
+        assert!(link.bury(5).is_none(), "this end is not drained");
+        link.drained();
+        assert!(link.bury(5).is_some());
+        assert_eq!(link.stage(), LifeStage::Dead);
+        assert!(!link.hear(fence(0)), "a repetition");
+    }
+
+    #[test]
+    fn a_dead_link_comes_back_after_three_probes_in_a_new_life() {
+        let dead = |now| {
+            let mut link = Lifecycle::new();
+            link.fail();
+            link.drained();
+            link.hear(fence(0));
+            link.bury(now).unwrap();
+            link
+        };
+        let (mut a, mut b) = (dead(0), dead(0));
+        assert_eq!(a.retry_at(), Some(FIRST_RETRY));
+        a.join(FIRST_RETRY);
+        assert!(a.retry_at() > Some(2 * FIRST_RETRY), "if no answer comes");
+        assert!(b.hear_join(a.epoch()) && !b.hear_join(a.epoch()));
+        assert!(a.hear_joined(b.epoch()));
+        let probes: Vec<bool> = (0..3).map(|_| a.probed(0)).collect();
+        assert_eq!(probes, [false, false, true]);
+        assert!(a.is_live() && !b.is_live());
+        assert!(!b.hear_alive(0, 0), "of the earlier life");
+        assert!(b.hear_alive(1, 0) && b.is_live());
+        assert!(!b.hear(fence(0)), "a stale fence");
+        assert!(b.hear(fence(1)));
+    }
+
+    #[test]
+    fn attempts_become_rare_and_a_working_port_hurries_them() {
+        let mut link = Lifecycle::new();
+        link.fail();
+        link.drained();
+        link.hear(fence(0));
+        link.bury(0).unwrap();
+        let mut now = link.retry_at().unwrap();
+        let mut gap = FIRST_RETRY;
+        for _ in 0..12 {
+            link.join(now);
+            link.give_up(now);
+            let next = link.retry_at().unwrap();
+            assert!(next - now >= gap && next - now <= LAST_RETRY);
+            (gap, now) = (next - now, next);
+        }
+        assert_eq!(gap, LAST_RETRY);
+        link.hurry(now);
+        assert_eq!(link.retry_at(), Some(now));
+    }
+}

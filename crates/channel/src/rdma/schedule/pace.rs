@@ -1,0 +1,60 @@
+//! The time of packets that leave one after the other, with few readings of the clock.
+//!
+//! A reading costs as much as a twentieth of a short message. Between two readings, the time is the
+//! last reading and the usual time of the packets since.
+
+/// The packets, and their bytes, from one reading of the clock to the next.
+const PACKETS: u64 = 8;
+const BYTES: u64 = 16 << 10;
+
+/// The pace of the packets of one burst.
+#[derive(Default)]
+pub(super) struct Pace {
+    /// The last reading of the clock. None: the rank has waited since.
+    read: Option<u64>,
+    /// The packets since the last reading, and their bytes.
+    packets: u64,
+    bytes: u64,
+    /// The time from one packet to the next, in nanoseconds, for packets whose length has this
+    /// logarithm. 0: unknown, so that time stands still until the next reading.
+    each: u64,
+    class: u32,
+}
+
+impl Pace {
+    /// The time at which a packet of `len` bytes leaves. `clock` reads the clock.
+    pub(super) fn now(&mut self, len: u64, clock: impl FnOnce() -> u64) -> u64 {
+        let class = len.max(1).ilog2();
+        let is_new = class != self.class;
+        if let Some(read) = self.read.filter(|_| !is_new)
+            && self.packets + 1 < PACKETS
+            && self.bytes.saturating_add(len) < BYTES
+        {
+            self.packets += 1;
+            self.bytes += len;
+            return read.saturating_add(self.packets.saturating_mul(self.each));
+        }
+        let now = clock();
+        if is_new {
+            (self.class, self.each) = (class, 0);
+        } else if let Some(read) = self.read {
+            self.learn(now.saturating_sub(read) / (self.packets + 1));
+        }
+        (self.read, self.packets, self.bytes) = (Some(now), 0, len);
+        now
+    }
+
+    /// A packet took `each` nanoseconds. A sender that had no room for one is not slow: the pace
+    /// falls slowly.
+    fn learn(&mut self, each: u64) {
+        self.each = match self.each {
+            0 => each,
+            usual => each.min(usual.saturating_add(usual.div_ceil(8))),
+        };
+    }
+
+    /// The rank has waited: the next packet begins a burst.
+    pub(super) fn rest(&mut self) {
+        self.read = None;
+    }
+}
