@@ -154,6 +154,7 @@ impl Check {
         self.decided(found).unwrap_or_else(unmeasured)
     }
 
+    // Over 80 lines: an arm for each kind of check.
     fn decided(&self, found: &Curves) -> Option<Finding> {
         match self {
             Check::Ratio {
