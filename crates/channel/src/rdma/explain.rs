@@ -13,7 +13,7 @@ impl Rdma {
         else {
             return self.only_rail(peer, len);
         };
-        let rail = |link: usize| endpoint.link(link).rail();
+        let rail = |link: usize| endpoint.links()[link].rail();
         let predictions = schedule.explain(len as u64);
         let shares = |prediction: &Prediction| {
             let shares = prediction.shares.iter().enumerate();

@@ -325,7 +325,7 @@ impl RingSender {
         !self.replays.is_empty()
     }
 
-    /// Writes the next lost slot again: the same bytes, except for the mark of the link in the flag.
+    /// Writes the next lost slot again: the same bytes, but for the mark of the link in the flag.
     pub(super) fn replay(&mut self, wire: Wire) -> Result<()> {
         let Some((sequence, place)) = self.replays.pop_front() else {
             return Ok(());

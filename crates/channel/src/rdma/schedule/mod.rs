@@ -148,9 +148,9 @@ impl Schedule {
         }
     }
 
-    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none. Bytes
-    /// that exceed the link's room are cut into several pieces, so that the link never idles between
-    /// two of them.
+    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none.
+    /// Bytes that exceed the link's room are cut into several pieces, so that the link never idles
+    /// between two of them.
     pub(super) fn piece(&self, link: usize, left: u64) -> u64 {
         let room = self.room(link);
         let part = (self.links.all[link].horizon() / 4).max(SHORTEST_PIECE);
