@@ -36,8 +36,8 @@ pub(super) fn no_completions() -> PolledCompletions {
 }
 
 impl Rdma {
-    /// Takes the completions that this rank waits for. A rail on which nothing is outstanding is not
-    /// polled, unless it is the only one.
+    /// Takes the completions that this rank waits for. A rail on which nothing is outstanding is
+    /// not polled, unless it is the only one.
     #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
         let everything = self.rails.len() == 1 || self.srq_path.is_active();

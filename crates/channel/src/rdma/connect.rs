@@ -388,6 +388,9 @@ impl Rdma {
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
         let idle = endpoint.links().iter().all(|link| link.is_idle());
+        if endpoint.is_fencing() || !endpoint.lost_messages.is_empty() {
+            return Ok(false);
+        }
         if idle {
             return Ok(endpoint.sender.is_clear());
         }

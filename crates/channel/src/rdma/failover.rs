@@ -86,14 +86,15 @@ impl Rdma {
             more => format!("{} rails carry", more - 1),
         };
         if !std::mem::replace(&mut self.attention.reported[rail], true) {
-            self.attention.reports.push(format!(
+            let text = format!(
                 "rail {rail} ({name}) towards rank {peer} has failed: {why}; {rails} its traffic until it works again"
-            ));
+            );
+            self.attention.reports.push((rail, text));
         }
     }
 
-    /// Takes the words about rails that have failed since the last call.
-    pub fn take_reports(&mut self) -> Vec<String> {
+    /// Takes the rails that have failed since the last call, with the words about each.
+    pub fn take_reports(&mut self) -> Vec<(usize, String)> {
         std::mem::take(&mut self.attention.reports)
     }
 
