@@ -283,10 +283,9 @@ impl Panel {
             let dots = points.iter();
             chart.draw_series(dots.map(|&point| Circle::new(point, 3 * scale, colour.filled())))?;
         }
-        let corner = if self.unit.more_is_better() {
-            SeriesLabelPosition::LowerRight
-        } else {
-            SeriesLabelPosition::UpperLeft
+        let corner = match self.unit.more_is_better() {
+            true => SeriesLabelPosition::LowerRight,
+            false => SeriesLabelPosition::UpperLeft,
         };
         chart
             .configure_series_labels()
