@@ -52,3 +52,8 @@ simulate:
 # The table of docs/performance.md, measured here and now.
 bench: stage
 	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
+
+# Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
+.PHONY: rails
+rails: stage
+	@python3 tests/rails/run.py
