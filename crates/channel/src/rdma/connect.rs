@@ -365,6 +365,10 @@ impl Rdma {
     pub(super) fn end_connections(&mut self) -> Result<bool> {
         self.listen()?;
         self.poll()?;
+        // A link may fail with the last requests of the job.
+        if self.attention.fencing {
+            self.tend_fences()?;
+        }
         let mut all = true;
         for at in 0..self.endpoints.known().len() {
             let to = self.endpoints.known()[at];
@@ -387,9 +391,13 @@ impl Rdma {
     /// this asks for one.
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
+        // What a link that is being given up has carried may have to be written again.
+        if endpoint.is_fencing() {
+            return Ok(false);
+        }
         let idle = endpoint.links().iter().all(|link| link.is_idle());
         if idle {
-            return Ok(endpoint.sender.is_clear());
+            return Ok(endpoint.sender.is_clear() && endpoint.lost_messages.is_empty());
         }
         // A completion reports every earlier request too.
         if endpoint.home().control.has_unreported() {
