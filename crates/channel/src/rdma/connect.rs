@@ -395,7 +395,9 @@ impl Rdma {
         if endpoint.is_fencing() {
             return Ok(false);
         }
-        let idle = endpoint.links().iter().all(|link| link.is_idle());
+        // A link that is not live may have a probe under way, which nothing waits for.
+        let mut live = endpoint.links().iter().filter(|link| link.life.is_live());
+        let idle = live.all(Link::is_idle);
         if idle {
             return Ok(endpoint.sender.is_clear() && endpoint.lost_messages.is_empty());
         }
