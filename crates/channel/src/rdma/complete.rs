@@ -187,6 +187,7 @@ impl Rdma {
             Note::Replay(sequence) => {
                 let sender = &mut self.endpoints.of(peer).sender;
                 sender.replay_completed(sequence);
+                self.note_empty(peer, index);
                 Ok(())
             }
             Note::Probe => self.probe_arrived(peer, index),
@@ -194,8 +195,24 @@ impl Rdma {
                 self.srq_path.sent(number);
                 Ok(())
             }
-            Note::Piece(piece) => self.transferred(peer, index, &piece),
+            Note::Piece(piece) => {
+                if role == QpRole::Control {
+                    self.note_empty(peer, index);
+                }
+                self.transferred(peer, index, &piece)
+            }
             Note::Grant => Ok(()),
+        }
+    }
+
+    /// A completion that is not one of a packet has come from a queue pair for packets. It reports
+    /// the packets before it too: if the queue is empty now, no other completion will, and their
+    /// slots would never be free.
+    fn note_empty(&mut self, peer: usize, index: usize) {
+        let endpoint = self.endpoints.of(peer);
+        if endpoint.links()[index].control.held() == 0 {
+            let last = endpoint.sender.last();
+            endpoint.sender.heard_completed(index, last);
         }
     }
 
