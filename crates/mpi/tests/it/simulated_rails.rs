@@ -7,10 +7,9 @@
 //! first n seeds. Each seed is printed before its program runs.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use crate::common::modelled::{Keep, Run, play};
+use crate::common::modelled::{Keep, Run, play, play_to_error};
 use crate::common::{out, random_program, room};
 use fabric::System;
 use fabric::catalogue::Catalogue;
@@ -367,22 +366,13 @@ fn the_death_of_all_rails_is_one_clear_error() {
             };
             machine.faults.ports.push(fault).unwrap();
         }
-        let words = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let words = Arc::new(Mutex::new(Vec::new()));
         let seen = words.clone();
-        // The job cannot end as usual: MPI_Finalize needs the other rank.
-        let end = catch_unwind(AssertUnwindSafe(|| {
-            play(
-                machine,
-                vec![("FISHPLATE_RAIL_POLICY", policy)],
-                Keep::Nothing,
-                move |rank| {
-                    let error = until_it_fails(rank);
-                    seen.lock().unwrap().push(error);
-                    panic!("the job ends");
-                },
-            )
-        }));
-        assert!(end.is_err());
+        let settings = vec![("FISHPLATE_RAIL_POLICY", policy)];
+        play_to_error(machine, settings, move |rank| {
+            let error = until_it_fails(rank);
+            seen.lock().unwrap().push(error);
+        });
         let words = words.lock().unwrap();
         let first = words.first().expect("an error");
         assert!(
