@@ -319,7 +319,8 @@ impl Endpoint {
         let note = Note::Ring(self.sender.last());
         for link in &mut self.links {
             let control = &link.control;
-            if control.has_unreported() && !control.awaits() && control.has_room() {
+            let may_post = link.life.is_live() && control.has_room();
+            if may_post && control.has_unreported() && !control.awaits() {
                 let to = self.sender.remote_memory(link);
                 let nothing = Operation::Write {
                     to,

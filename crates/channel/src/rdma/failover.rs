@@ -39,12 +39,10 @@ impl Rdma {
         let link = endpoint.link_on(rail);
         let index = link.index();
         match link.life.stage() {
-            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead => return Ok(()),
-            LifeStage::Joining | LifeStage::Probing(_) => {
-                let now = self.node.now();
-                self.endpoints.of(peer).link_on(rail).life.give_up(now);
+            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead | LifeStage::Joining => {
                 return Ok(());
             }
+            LifeStage::Probing(_) => return self.begin_draining(peer, index),
             LifeStage::Live => (),
         }
         let is_path = matches!(status, Status::RetryExceeded | Status::Flushed);
@@ -62,14 +60,21 @@ impl Rdma {
             return Err(self.lost(peer, rail, status));
         }
         self.report_loss(peer, rail, status);
-        let link = &mut self.endpoints.of(peer).links_mut()[index];
-        link.life.fail();
-        link.fail(&mut *self.node, peer)?;
+        self.begin_draining(peer, index)?;
         if !self.attention.impaired.contains(&peer) {
             self.attention.impaired.push(peer);
         }
-        self.attention.fencing = true;
         Ok(())
+    }
+
+    /// Takes the queue pairs of a link to ERROR. A link that fails while it is probed is drained
+    /// and fenced too: a queue pair that uses a shared receive queue may go back to RESET only when
+    /// it is drained, at both ends.
+    fn begin_draining(&mut self, peer: usize, index: usize) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        link.life.fail();
+        self.attention.fencing = true;
+        link.fail(&mut *self.node, peer)
     }
 
     /// Keeps the words about a lost rail, one for each rail.
@@ -281,10 +286,7 @@ impl Rdma {
         }
         match link.life.stage() {
             LifeStage::Live => self.give_up(peer, index, Status::RetryExceeded)?,
-            LifeStage::Probing(_) => {
-                link.life.fail();
-                link.fail(&mut *self.node, peer)?;
-            }
+            LifeStage::Probing(_) => self.begin_draining(peer, index)?,
             _ => (),
         }
         self.attention.fencing = true;
@@ -337,7 +339,7 @@ impl Rdma {
         if !is_due || !returns || self.rank > peer {
             return Ok(());
         }
-        link.life.join(now);
+        link.life.join();
         let epoch = link.life.epoch();
         let address = self.renew(peer, index)?;
         self.send_word(peer, index, LinkWord::Join { epoch, address })
@@ -372,6 +374,8 @@ impl Rdma {
         epoch: u32,
         theirs: &NewAddress,
     ) -> Result<()> {
+        // The peer's fence may have come just before this: then the old life ends now.
+        self.tend_fence(peer, index)?;
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         if !link.life.hear_join(epoch) {
             return Ok(());
