@@ -39,6 +39,8 @@ pub(super) struct Link {
     peer: PeerEnd,
     /// Whether the link works.
     pub life: Lifecycle,
+    /// The device could not connect a queue pair: nothing has been posted to either.
+    is_unconnected: bool,
     /// Pieces of transfers that failed with the link, until both ends are drained.
     pub lost_pieces: Vec<PieceId>,
     /// Receives without memory that writes of the peer have used up.
@@ -109,6 +111,7 @@ impl Link {
             window: queues.window,
             peer: PeerEnd::default(),
             life: Lifecycle::new(),
+            is_unconnected: false,
             lost_pieces: Vec::new(),
             receives_due: 0,
             probed: None,
@@ -233,14 +236,24 @@ impl Link {
 
     /// Connects the queue pairs to the peer's, or begins to.
     pub(super) fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
-        let device = node.rail(self.rail);
-        device.connect(self.control.qp(), Some(peer.control))?;
-        device.connect(self.bulk.qp(), Some(peer.bulk))?;
         self.peer = PeerEnd {
             rail: peer.rail,
             key: peer.rkey,
             by_completion: peer.by_completion,
         };
+        let device = node.rail(self.rail);
+        device.connect(self.control.qp(), Some(peer.control))?;
+        Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
+    }
+
+    /// The device could not connect a queue pair. Both go back to RESET, so that nothing of the
+    /// peer's arrives.
+    pub(super) fn fail_unconnected(&mut self, node: &mut dyn Node, resets: bool) -> Result<()> {
+        self.is_unconnected = true;
+        if resets {
+            self.control.renew(node, true)?;
+            self.bulk.renew(node, true)?;
+        }
         Ok(())
     }
 
@@ -292,6 +305,9 @@ impl Link {
 
     /// Since `fail`, every completion of both queue pairs has been taken.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
+        if self.is_unconnected {
+            return Ok(true);
+        }
         Ok(self.control.is_drained(node)? && self.bulk.is_drained(node)?)
     }
 
@@ -329,6 +345,7 @@ impl Link {
 
     /// Connects new queue pairs to the peer's.
     pub(super) fn reconnect(&mut self, node: &mut dyn Node, peer: &NewAddress) -> Result<()> {
+        self.is_unconnected = false;
         let device = node.rail(self.rail);
         device.connect(self.control.qp(), Some(peer.control))?;
         Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
