@@ -401,7 +401,9 @@ impl Rdma {
         if endpoint.is_fencing() {
             return Ok(false);
         }
-        let idle = endpoint.links().iter().all(|link| link.is_idle());
+        // A dead link may hold a probe that has failed.
+        let mut live = endpoint.links().iter().filter(|link| link.life.is_live());
+        let idle = live.all(|link| link.is_idle());
         if idle {
             return Ok(endpoint.sender.is_clear());
         }
