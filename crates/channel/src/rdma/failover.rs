@@ -40,11 +40,7 @@ impl Rdma {
         let index = link.index();
         match link.life.stage() {
             LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead => return Ok(()),
-            LifeStage::Joining | LifeStage::Probing(_) => {
-                let now = self.node.now();
-                self.endpoints.of(peer).link_on(rail).life.give_up(now);
-                return Ok(());
-            }
+            LifeStage::Joining | LifeStage::Probing(_) => return self.abandon(peer, index),
             LifeStage::Live => (),
         }
         let is_path = matches!(status, Status::RetryExceeded | Status::Flushed);
@@ -52,6 +48,14 @@ impl Rdma {
             return Err(self.lost(peer, rail, status));
         }
         self.give_up(peer, index, status)
+    }
+
+    /// Gives up the attempt to take a link back. Its queue pairs are drained before the next one.
+    fn abandon(&mut self, peer: usize, index: usize) -> Result<()> {
+        let now = self.node.now();
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        link.life.give_up(now);
+        link.fail(&mut *self.node, peer)
     }
 
     /// Gives up a live link: its queue pairs begin to drain. An error: no other link works.
@@ -79,7 +83,7 @@ impl Rdma {
         self.report_loss(peer, rail, why);
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         link.life.fail();
-        link.fail_unconnected(&mut *self.node, self.rails[rail].resets())?;
+        link.stay_unconnected(&mut *self.node, self.rails[rail].resets())?;
         self.is_impaired(peer);
         Ok(())
     }
@@ -353,7 +357,7 @@ impl Rdma {
         let link = &mut endpoint.links_mut()[index];
         let is_due = link.life.retry_at().is_some_and(|at| now >= at);
         // The end with the higher rank answers only.
-        if !is_due || !returns || self.rank > peer {
+        if !is_due || !returns || self.rank > peer || !link.is_drained(&mut *self.node)? {
             return Ok(());
         }
         link.life.join(now);
@@ -392,7 +396,11 @@ impl Rdma {
         theirs: &NewAddress,
     ) -> Result<()> {
         let link = &mut self.endpoints.of(peer).links_mut()[index];
-        if !link.life.hear_join(epoch) {
+        if matches!(link.life.stage(), LifeStage::Probing(_)) {
+            // The peer tries again when these queue pairs are drained.
+            return self.abandon(peer, index);
+        }
+        if !link.is_drained(&mut *self.node)? || !link.life.hear_join(epoch) {
             return Ok(());
         }
         let address = self.renew(peer, index)?;
@@ -411,6 +419,7 @@ impl Rdma {
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         if link.reconnect(&mut *self.node, theirs).is_err() {
             link.life.give_up(self.node.now());
+            link.stay_unconnected(&mut *self.node, self.rails[rail].resets())?;
             return Ok(false);
         }
         for _ in 0..receives {
