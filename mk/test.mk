@@ -19,7 +19,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs robust figures counts verbs documents mpi4py mpich
+SUITES := unit loom programs robust figures counts verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
@@ -59,6 +59,6 @@ bench: stage
 	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
 
 # Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
-.PHONY: rails
-rails: stage
+.PHONY: rails-figures
+rails-figures: stage
 	@python3 tests/rails/run.py

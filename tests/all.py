@@ -89,13 +89,15 @@ def quiet_suites(full: bool) -> list[Step]:
 
 def other_suites(full: bool) -> list[Step]:
     """Suites whose time limits are many times the time that they take, the longest first."""
-    subset = [] if full else ["--subset", "ci"]
+    subset, short = ([], []) if full else (["--subset", "ci"], ["--short"])
     return [
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX)),
+        # Programs of ours and of others over two modelled rails, under each policy.
+        Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Every command that README.md and docs/ show.
         Step("documents", python("docs/run.py")),
     ]

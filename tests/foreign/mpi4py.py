@@ -218,6 +218,7 @@ def main() -> int:
                         help="the list of expected failures; an empty string for none")
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
+    parser.add_argument("--results", default="mpi4py", metavar="NAME", help="the name under which results are kept (mpi4py)")
     parser.add_argument("--build-only", action="store_true", help="build mpi4py, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
     options = parser.parse_args()
@@ -254,7 +255,7 @@ def main() -> int:
         tally.write(listed)
         publish("mpi4py", f"mpi4py {VERSION}, by the number of ranks:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return tally.close("mpi4py", stale, start)
+    return tally.close(options.results, stale, start)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ fetched, nothing was tested.
 
 import argparse
 import re
+import shlex
 import sys
 import tempfile
 import time
@@ -151,6 +152,8 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--memory", type=float, default=2, metavar="GB")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time-out of a program")
+    parser.add_argument("--mpiexec-options", default="", metavar="WORDS", help="more words for mpiexec, as its machine")
+    parser.add_argument("--results", default="mpich", metavar="NAME", help="the name under which results are kept (mpich)")
     parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per test")
     options = parser.parse_args()
@@ -204,7 +207,7 @@ def main() -> int:
             seconds = min(seconds, EXPECTED_SECONDS)
         with tempfile.TemporaryDirectory(prefix="mpich-test-") as work:
             ran = harness.launch(prefix, line.ranks, [target, *line.args], seconds=seconds,
-                                 env=line.env, cwd=Path(work))
+                                 env=line.env, cwd=Path(work), options=tuple(shlex.split(options.mpiexec_options)))
         problem = judge(line, ran, seconds)
         note(line, "fail" if problem else "pass", problem, ran.seconds)
 
@@ -214,7 +217,7 @@ def main() -> int:
         tally.write(listed, separator="/")
         publish("mpich", f"MPICH {VERSION}'s programs, by folder:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return tally.close("mpich", stale, start)
+    return tally.close(options.results, stale, start)
 
 
 if __name__ == "__main__":

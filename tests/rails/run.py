@@ -131,7 +131,7 @@ class Figures:
 
     def page(self) -> str:
         rows = "\n".join(f"| {' | '.join(row)} |" for row in self.targets)
-        return ("# Figures of several rails\n\n*By `make rails`. Modelled machines, virtual time: every run gives the same figures. "
+        return ("# Figures of several rails\n\n*By `make rails-figures`. Modelled machines, virtual time: every run gives the same figures. "
                 "`adaptive` has its defaults.\nThe static policies have the same queue pairs, each with and without ready-to-receive "
                 "announcements (RTR).*\n\n## Targets\n\n| what | wanted | found | met | at |\n| --- | --- | ---: | --- | --- |\n"
                 f"{rows}\n\n" + "\n\n".join(self.tables) + "\n")

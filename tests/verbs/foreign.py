@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import harness
+import rails
 from harness import Case, Problem
 
 SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
@@ -24,6 +25,8 @@ GROUPS = {
 }
 # One module of each kind of traffic, for `--short`.
 FEW = ["test_p2p_buf_matched", "test_cco_obj", "test_threads"]
+# Modules during which a rail breaks.
+BROKEN = ["test_p2p_buf_matched", "test_cco_buf"]
 # One rank and two of each host.
 RANKS = (2, 4)
 HOSTS = "--hosts 0,1 --launch-with 'on-host {host}'"
@@ -52,7 +55,20 @@ def suite(modules: list[str], ranks: int, seconds: float):
     return test
 
 
+def command_of(module: str):
+    def command(world) -> list:
+        return [sys.executable, SUITE, "--prefix", world.prefix, "--ranks", 2, "--stall", STALL, "--mpiexec-options",
+                HOSTS, "--only", module]
+    return command
+
+
+def has_passed(code: int, out: str, err: str) -> str:
+    return "" if code == 0 and re.search(r"^[1-9]\d* passed, 0 failed", out, re.MULTILINE) else f"exit status {code}:\n{out[-3000:]}{err[-1000:]}"
+
+
 def tests() -> list[Case]:
     few = Case("mpi4py: a few modules -n 2", suite(FEW, 2, 120))
+    broken = [Case(f"mpi4py: rail {rail}, {how}, under {module} -n 2", rails.under(command_of(module), rail, how, has_passed, seconds=300),
+                   short=False) for rail, how in rails.BROKEN for module in BROKEN]
     return [few, *(Case(f"mpi4py: {name} -n {ranks}", suite(modules, ranks, 1200), short=False)
-                   for ranks in RANKS for name, modules in GROUPS.items())]
+                   for ranks in RANKS for name, modules in GROUPS.items()), *broken]

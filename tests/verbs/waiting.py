@@ -1,4 +1,4 @@
-"""Ranks that wait: the processor time that they take, and their end when a cable breaks."""
+"""Ranks that wait: the processor time that they take, and their end when the cables of all rails break."""
 
 import subprocess
 import tempfile
@@ -59,11 +59,16 @@ class Endless:
         return self.process.returncode, self.said(self.err)
 
 
+def break_all(world, how: str) -> None:
+    for rail in (0, 1):
+        world.run("rail", rail, how)
+
+
 def broken(how: str, device: str = "rxe"):
     """The library ends the program; the error names the rank, the device, the reason and what to check."""
     def test(world) -> None:
         with Endless(world, "fatal") as job:
-            world.run("rail", "0", how)
+            break_all(world, how)
             code, err = job.end()
             if code == 0:
                 raise Problem(f"exit status 0: {err}")
@@ -97,7 +102,7 @@ def tests() -> list[Case]:
     return [
         Case("waiting: a rank sleeps until a short message comes", sleeps(8)),
         Case("waiting: a rank sleeps until a long message comes", sleeps(1 << 20), short=False),
-        Case("waiting: a cable is cut under a long message", broken("cut")),
-        Case("waiting: ports go down under a long message", broken("down"), short=False),
-        Case("waiting: a program is told that the cable is cut", told_to_the_program, short=False),
+        Case("waiting: all cables are cut under a long message", broken("cut")),
+        Case("waiting: all ports go down under a long message", broken("down"), short=False),
+        Case("waiting: a program is told that all cables are cut", told_to_the_program, short=False),
     ]

@@ -236,8 +236,14 @@ impl Rdma {
         if pairs.is_empty() {
             return Err(unreachable(to, &ours, &theirs));
         }
+        let mut failed = Vec::new();
         for &(ours, theirs) in &pairs {
-            endpoint.links_mut()[ours].connect(&mut **node, &hello.links[theirs])?;
+            let link = &mut endpoint.links_mut()[ours];
+            match link.connect(&mut **node, &hello.links[theirs]) {
+                Err(why) if failed.len() + 1 == pairs.len() => return Err(why),
+                Err(why) => failed.push((link.rail(), why)),
+                Ok(()) => (),
+            }
         }
         let is_paired = |link: &Link| pairs.iter().any(|(ours, _)| *ours == link.index());
         let lost = endpoint.settle_links(is_paired, |links| {
@@ -273,7 +279,8 @@ impl Rdma {
         })?;
         endpoint.credits.accept(grant);
         endpoint.sender.learn_remote(hello.address);
-        Ok(())
+        let mut failed = failed.into_iter();
+        failed.try_for_each(|(rail, why)| self.cannot_connect(to, rail, &why.to_string()))
     }
 
     /// Goes on with a connection whose queue pairs the device connects. When it is done, the peer
@@ -333,8 +340,9 @@ impl Rdma {
         let rails = endpoint.rails();
         let staging = Registered::new(&mut **node, rails, layout.bytes, Access::default())?;
         endpoint.sender.begin_ring(staging);
+        let live = endpoint.live_rails();
         endpoints.has_rings_now(to);
-        for rail in rails.iter() {
+        for rail in live.iter() {
             for _ in 0..self.receives(rail) {
                 let link = self.endpoints.of(to).link_on(rail);
                 link.control.post_receive(&mut *self.node)?;

@@ -59,12 +59,39 @@ impl Rdma {
         if !endpoint.leave_link(index) {
             return Err(self.lost(peer, rail, status));
         }
-        self.report_loss(peer, rail, status);
+        self.report_loss(peer, rail, status.words());
         self.begin_draining(peer, index)?;
+        self.is_impaired(peer);
+        Ok(())
+    }
+
+    /// A device could not connect a link, while others of the endpoint are connected: the peer
+    /// hears of it by the fence.
+    #[cold]
+    pub(super) fn cannot_connect(&mut self, peer: usize, rail: usize, why: &str) -> Result<()> {
+        let endpoint = self.endpoints.of(peer);
+        let index = endpoint.link_on(rail).index();
+        endpoint.leave_link(index);
+        self.report_loss(peer, rail, why);
+        self.end_unconnected(peer, index)
+    }
+
+    /// Ends the life of a link whose queue pairs are not connected: they are drained already.
+    fn end_unconnected(&mut self, peer: usize, index: usize) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        let resets = self.rails[link.rail()].resets();
+        link.life.fail();
+        link.stay_unconnected(&mut *self.node, resets)?;
+        self.is_impaired(peer);
+        Ok(())
+    }
+
+    /// A link to `peer` is being given up.
+    fn is_impaired(&mut self, peer: usize) {
         if !self.attention.impaired.contains(&peer) {
             self.attention.impaired.push(peer);
         }
-        Ok(())
+        self.attention.fencing = true;
     }
 
     /// Takes the queue pairs of a link to ERROR. A link that fails while it is probed is drained
@@ -78,12 +105,12 @@ impl Rdma {
     }
 
     /// Keeps the words about a lost rail, one for each rail.
-    fn report_loss(&mut self, peer: usize, rail: usize, status: Status) {
+    fn report_loss(&mut self, peer: usize, rail: usize, why: &str) {
         let name = self.node.rail(rail).attributes().name.clone();
         let notes = self.node.notes();
         let why = match notes.is_empty() {
-            true => status.words().to_string(),
-            false => format!("{}; {}", status.words(), notes.join("; ")),
+            true => why.to_string(),
+            false => format!("{why}; {}", notes.join("; ")),
         };
         let others = self.endpoints.of(peer).live_rails().len();
         let rails = match others {
@@ -261,11 +288,11 @@ impl Rdma {
             LinkWord::Fence(fence) => self.hear_fence(peer, index, fence),
             LinkWord::Join { epoch, address } => self.hear_join(peer, index, epoch, &address),
             LinkWord::Joined { epoch, address } => {
-                if link.life.hear_joined(epoch) {
-                    self.reconnect(peer, index, &address)?;
-                    self.send_probe(peer, index)?;
+                let is_next = link.life.hear_joined(epoch);
+                match is_next && self.reconnect(peer, index, &address)? {
+                    true => self.send_probe(peer, index),
+                    false => Ok(()),
                 }
-                Ok(())
             }
             LinkWord::Alive { epoch } => {
                 let now = self.node.now();
@@ -287,6 +314,7 @@ impl Rdma {
         match link.life.stage() {
             LifeStage::Live => self.give_up(peer, index, Status::RetryExceeded)?,
             LifeStage::Probing(_) => self.begin_draining(peer, index)?,
+            LifeStage::Joining => self.end_unconnected(peer, index)?,
             _ => (),
         }
         self.attention.fencing = true;
@@ -381,21 +409,29 @@ impl Rdma {
             return Ok(());
         }
         let address = self.renew(peer, index)?;
-        self.reconnect(peer, index, theirs)?;
-        self.send_word(peer, index, LinkWord::Joined { epoch, address })
+        match self.reconnect(peer, index, theirs)? {
+            true => self.send_word(peer, index, LinkWord::Joined { epoch, address }),
+            // The peer tries again.
+            false => Ok(()),
+        }
     }
 
     /// Connects the new queue pairs of a link, and posts the receives that the peer may need.
-    fn reconnect(&mut self, peer: usize, index: usize, theirs: &NewAddress) -> Result<()> {
+    /// False: the device cannot connect them now, as where its port is down.
+    fn reconnect(&mut self, peer: usize, index: usize, theirs: &NewAddress) -> Result<bool> {
         let rail = self.endpoints.of(peer).links()[index].rail();
         let receives = self.receives(rail);
         let link = &mut self.endpoints.of(peer).links_mut()[index];
-        link.reconnect(&mut *self.node, theirs)?;
+        if link.reconnect(&mut *self.node, theirs).is_err() {
+            self.end_unconnected(peer, index)?;
+            return Ok(false);
+        }
         for _ in 0..receives {
             link.control.post_receive(&mut *self.node)?;
         }
         link.post_shared_again(&mut *self.node)?;
-        self.reserve_notices_on(peer, index)
+        self.reserve_notices_on(peer, index)?;
+        Ok(true)
     }
 
     /// Writes no bytes over a link that may work again.

@@ -438,3 +438,31 @@ fn nothing_is_lost_while_rails_fail_and_come_back() {
         run(plan);
     }
 }
+
+#[test]
+fn connections_end_although_a_rail_fails_under_the_last_packets() {
+    for seed in 0..8 {
+        let plan = Plan {
+            rails: 2,
+            mixed: false,
+            policy: RailPolicy::RoundRobin,
+            ..plan_of(seed)
+        };
+        let (ends, cables) = machine(&plan);
+        let mut pair = Pair::new(ends);
+        pair.put(0, 8);
+        while !(pair.is_idle() && pair.is_whole()) {
+            (0..2).for_each(|rank| pair.poll(rank));
+        }
+        cables.cut(0, seed as usize % 2, Cut::Silent);
+        (0..4).for_each(|_| pair.put(0, 8));
+        let begin = std::time::Instant::now();
+        let mut are_closed = [false; 2];
+        while are_closed != [true; 2] {
+            for (rank, is_closed) in are_closed.iter_mut().enumerate() {
+                *is_closed = pair.ends[rank].close().unwrap();
+            }
+            assert!(begin.elapsed().as_secs() < 20, "stuck: {plan:?}");
+        }
+    }
+}

@@ -93,7 +93,10 @@ impl Lifecycle {
 
     /// A request has failed. True: the link is to be drained now.
     pub(super) fn fail(&mut self) -> bool {
-        let begins = matches!(self.stage, LifeStage::Live | LifeStage::Probing(_));
+        let begins = matches!(
+            self.stage,
+            LifeStage::Live | LifeStage::Joining | LifeStage::Probing(_)
+        );
         if begins {
             self.stage = LifeStage::Draining;
         }

@@ -39,6 +39,8 @@ pub(super) struct Link {
     peer: PeerEnd,
     /// Whether the link works.
     pub life: Lifecycle,
+    /// The queue pairs are new and not connected yet, or the device could not connect them.
+    is_new: bool,
     /// Pieces of transfers that failed with the link, until both ends are drained.
     pub lost_pieces: Vec<PieceId>,
     /// Receives without memory that writes of the peer have used up.
@@ -109,6 +111,7 @@ impl Link {
             window: queues.window,
             peer: PeerEnd::default(),
             life: Lifecycle::new(),
+            is_new: true,
             lost_pieces: Vec::new(),
             receives_due: 0,
             probed: None,
@@ -233,14 +236,25 @@ impl Link {
 
     /// Connects the queue pairs to the peer's, or begins to.
     pub(super) fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
-        let device = node.rail(self.rail);
-        device.connect(self.control.qp(), Some(peer.control))?;
-        device.connect(self.bulk.qp(), Some(peer.bulk))?;
         self.peer = PeerEnd {
             rail: peer.rail,
             key: peer.rkey,
             by_completion: peer.by_completion,
         };
+        let device = node.rail(self.rail);
+        self.is_new = false;
+        device.connect(self.control.qp(), Some(peer.control))?;
+        Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
+    }
+
+    /// The device could not connect a queue pair. Both go back to RESET, so that nothing of the
+    /// peer's arrives.
+    pub(super) fn stay_unconnected(&mut self, node: &mut dyn Node, resets: bool) -> Result<()> {
+        self.is_new = true;
+        if resets {
+            self.control.renew(node, true)?;
+            self.bulk.renew(node, true)?;
+        }
         Ok(())
     }
 
@@ -290,8 +304,11 @@ impl Link {
         self.bulk.fail(node, peer, QpRole::Bulk)
     }
 
-    /// Since `fail`, every completion of both queue pairs has been taken.
+    /// Since `fail`, every completion of both queue pairs has been taken, or they are new.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
+        if self.is_new {
+            return Ok(true);
+        }
         Ok(self.control.is_drained(node)? && self.bulk.is_drained(node)?)
     }
 
@@ -313,6 +330,7 @@ impl Link {
 
     /// Makes the queue pairs new. Returns those that are gone.
     pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<[Option<Qp>; 2]> {
+        self.is_new = true;
         Ok([
             self.control.renew(node, resets)?,
             self.bulk.renew(node, resets)?,
@@ -329,6 +347,7 @@ impl Link {
 
     /// Connects new queue pairs to the peer's.
     pub(super) fn reconnect(&mut self, node: &mut dyn Node, peer: &NewAddress) -> Result<()> {
+        self.is_new = false;
         let device = node.rail(self.rail);
         device.connect(self.control.qp(), Some(peer.control))?;
         Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)

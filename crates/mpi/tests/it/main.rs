@@ -7,6 +7,7 @@ mod collectives_together;
 mod common;
 mod communicators;
 mod counted;
+mod counted_rails;
 mod explained;
 mod groups;
 mod layers;

@@ -48,6 +48,7 @@ pub(crate) fn play(
 }
 
 /// Runs a program that ends with an error on some rank. The job does not end as usual.
+#[cfg(test)]
 pub(crate) fn play_to_error(
     scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
