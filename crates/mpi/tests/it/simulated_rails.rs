@@ -322,7 +322,9 @@ fn program(rank: &Arc<Rank>, seed: u64, course: Course) {
 
 #[test]
 fn random_programs_survive_rails_that_fail_and_come_back() {
-    for seed in random_program::seeds(60) {
+    // 59 and 67 have found defects: a link that failed at the end of a job, and slots that no
+    // completion freed.
+    for seed in random_program::seeds(70) {
         eprintln!("seed {seed}");
         let first = simulate(seed);
         if seed % 8 == 0 || random_program::only_seed().is_some() {
