@@ -14,6 +14,7 @@ help:
 	@echo 'make test                check everything, in about 15 minutes; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
+	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'

@@ -1,6 +1,6 @@
 # Tests. Every suite ends with a line `N passed, N failed`; tests/all.py runs them, and prints a table of them at the end.
 
-.PHONY: test test-all test-verbs foreign-all lint lint-aarch64 simulate needs bench
+.PHONY: test test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench
 
 test: needs
 	@python3 tests/all.py
@@ -44,11 +44,21 @@ lint-aarch64: begin
 	  set -x; $(CARGO) check --workspace --quiet --target $(AARCH64); \
 	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); fi
 
-# Ten thousand random programs on modelled machines under random faults. A seed that fails is the last one printed:
-# `SEED=n make simulate` runs it alone.
+# Ten thousand random programs on modelled machines under random faults, and as many on machines with several rails,
+# which fail and come back. A seed that fails is the last one printed: `SEED=n make simulate` runs it alone.
+# `FIRST_SEED=n` leaves out the seeds before n.
 simulate:
-	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated:: -- --nocapture
+	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated -- --nocapture --test-threads=1
+
+# Removes each rule of failover in turn, and says which test notices it.
+mutants:
+	python3 tests/mutants/rails.py
 
 # The table of docs/performance.md, measured here and now.
 bench: stage
 	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
+
+# Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
+.PHONY: rails-figures
+rails-figures: stage
+	@python3 tests/rails/run.py

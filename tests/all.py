@@ -97,7 +97,7 @@ def other_suites(full: bool) -> list[Step]:
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX)),
         # Programs of ours and of others over two modelled rails, under each policy.
-        Step("rails", python("rails/run.py", *PREFIX, *short)),
+        Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Every command that README.md and docs/ show.
         Step("documents", python("docs/run.py")),
     ]

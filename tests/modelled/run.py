@@ -23,13 +23,14 @@ from harness import Case, Problem  # noqa: E402
 
 # Commands share no state, so two at a time are as good as one.
 JOBS = 2
-SECONDS = 300
+SECONDS = 600
 # A host of each generation, for benchmarks that need not run on every system.
 SOME = "qdr,2xqdr,mpich2-2003,ndr"
 SHARED = ["--fabric", "qdr,mpich2-2003", "--ppn", 2]
 
 # File, and the commands whose output it holds. `{all}` stands for every system of the catalogue. The longest come first.
 TABLE = [
+    ("study-dual-rail", [["study", "dual-rail", "--out", "build/dual-rail"]]),
     ("study-rdma-channel", [["study", "rdma-channel", "--out", "build/plots"]]),
     ("bench-bw", [["bench", "bw", "--fabric", "{all}", "-m", "1:1M"], ["bench", "bw", "--fabric", SOME, "-m", "2M:4M"]]),
     ("bench-latency", [["bench", "latency", "--fabric", "{all}", "-m", "1:4M"]]),
@@ -50,6 +51,9 @@ TABLE = [
     ("perf-faults", [["perf", name, "--fabric", "qdr", "--size", 4096, "--faults", HERE / "faults.toml", "--seed", seed]
                      for name in ("write-bw", "send-lat") for seed in (1, 2)]),
 ]
+
+# Pictures that documents show, and the commands' files that they are copies of.
+PICTURES = {"study-dual-rail": (harness.ROOT / "build/dual-rail/bandwidth.svg", harness.ROOT / "docs/dual-rail.svg")}
 
 
 def systems(fishplate: Path) -> str:
@@ -76,6 +80,12 @@ def compare(name: str, commands: list, update: bool):
         elif (wanted := file.read_text()) != found:
             changes = [line for line in difflib.unified_diff(wanted.splitlines(), found.splitlines(), "today", "now", lineterm="", n=0)]
             raise Problem(f"{sum(line.startswith('+{') for line in changes)} lines differ{harness.output(chr(10).join(changes))}")
+        if name in PICTURES:
+            drawn, shown = PICTURES[name]
+            if update:
+                shown.write_text(drawn.read_text())
+            elif drawn.read_text() != shown.read_text():
+                raise Problem(f"{shown.relative_to(harness.ROOT)} is not the picture that the command draws; `--update` replaces it")
     return test
 
 

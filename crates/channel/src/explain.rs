@@ -1,7 +1,5 @@
 //! The rails of a message, explained for its user.
 
-use crate::rdma::Rdma;
-
 /// The choice of rails for messages of one length to one peer, and the choices not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RailChoice {
@@ -15,20 +13,4 @@ pub struct RailChoice {
     pub alternatives: Vec<(String, u64)>,
     /// The resource that bounds long messages, such as `link`, `bus` or `memory`, if it is known.
     pub limit: Option<String>,
-}
-
-impl Rdma {
-    /// The choice of rails for a message of `len` bytes to `peer`. Every peer has one rail.
-    pub(crate) fn explain_rails(&mut self, _peer: usize, len: usize) -> RailChoice {
-        const RAIL: usize = 0;
-        let attributes = self.node().rail(RAIL).attributes();
-        let on_link = len as u128 * 1_000_000_000 / u128::from(attributes.bandwidth.max(1));
-        RailChoice {
-            choice: format!("rail {RAIL}"),
-            shares: vec![(RAIL, len as u64)],
-            predicted_ns: attributes.latency_ns + on_link as u64,
-            alternatives: Vec::new(),
-            limit: None,
-        }
-    }
 }

@@ -162,6 +162,12 @@ impl Router {
         }
     }
 
+    /// Takes the rails that have failed since the last call, with the words about each.
+    pub fn take_rail_reports(&mut self) -> Vec<(usize, String)> {
+        let rdma = self.rdma.as_mut();
+        rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
+    }
+
     /// Leaves the modelled machine: this rank exchanges no more messages.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();

@@ -2,7 +2,7 @@
 
 /// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
 /// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
-/// `rail`. It implements `rails`, `wait` and `wait_idle` itself, and with `without rail` also `rail`.
+/// `rail`. It implements `rails`, `wait` and `wait_idle` itself; with `without rail` also `rail`.
 #[macro_export]
 macro_rules! delegate_to_node {
     () => {

@@ -28,6 +28,11 @@ pub(crate) enum RankEvent {
         key: String,
     },
     Fence,
+    /// Something to print once for each topic.
+    Warning {
+        topic: String,
+        text: String,
+    },
 }
 
 /// The most lines of one status; further lines are discarded.
@@ -246,6 +251,9 @@ impl RankProcess {
             }
             FromRank::Abort { code, message } => {
                 return Some(RankEvent::Failure(Cause::Abort { code, message }));
+            }
+            FromRank::Warning { topic, text } => {
+                return Some(RankEvent::Warning { topic, text });
             }
             FromRank::Fault { text } => self.fault = Some(text),
             FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),

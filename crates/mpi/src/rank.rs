@@ -319,7 +319,9 @@ impl Rank {
         self.wait_until(&waiting, |state| {
             let sent = !state.messages.has_work() && state.buffered_sends_are_done();
             Ok((sent && state.router.close()?).then_some(()))
-        })
+        })?;
+        self.lock().report_rails();
+        Ok(())
     }
 
     /// Waits until a request is complete, finishes it, and returns its status.

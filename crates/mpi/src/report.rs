@@ -17,7 +17,8 @@ impl Rank {
     /// The launcher is gone.
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.report_rails();
         let answer = || {
             while state.bootstrap.status_requested()? {
                 let report = state.report(waiting);
@@ -33,6 +34,17 @@ impl Rank {
 }
 
 impl State {
+    /// Reports rails that have failed to the launcher.
+    #[cold]
+    pub(crate) fn report_rails(&mut self) {
+        for (rail, text) in self.router.take_rail_reports() {
+            let topic = format!("rail-{rail}");
+            let (topic, text) = (&topic, &text);
+            // A launcher that is gone needs no report.
+            let _ = self.bootstrap.notify(Notice::Warning { topic, text });
+        }
+    }
+
     /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the
     /// modelled machine: time stands still until every rank has.
     #[cold]

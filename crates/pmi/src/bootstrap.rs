@@ -38,6 +38,14 @@ pub enum Notice<'a> {
     Initialized,
     /// This rank has completed MPI_Finalize: from now on its end is no failure of the job.
     Finalized,
+    /// Something that the user should know, and that no program sees. Of several with one topic, a
+    /// word without spaces, the launcher prints the first.
+    Warning {
+        /// The topic.
+        topic: &'a str,
+        /// The text.
+        text: &'a str,
+    },
     /// A fatal error is about to end this rank. The launcher prints the text with the end of the
     /// rank.
     Fault(&'a str),

@@ -116,6 +116,10 @@ impl Control {
                 pid: std::process::id(),
             }]),
             Notice::Finalized => self.send(&[FromRank::Finalize]),
+            Notice::Warning { topic, text } => self.send(&[FromRank::Warning {
+                topic: topic.to_string(),
+                text: text.to_string(),
+            }]),
             Notice::Fault(text) => self.send(&[FromRank::Fault {
                 text: text.to_string(),
             }]),

@@ -154,6 +154,7 @@ impl Bootstrap for InProcess {
         let text = match notice {
             Notice::Initialized => "initialized".into(),
             Notice::Finalized => "finalized".into(),
+            Notice::Warning { topic, text } => format!("warning {topic} {text}"),
             Notice::Fault(text) => format!("fault {text}"),
             Notice::Status(status) => format!("status {status}"),
             Notice::Deadlock(status) => format!("deadlock {status}"),

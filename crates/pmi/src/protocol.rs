@@ -27,6 +27,13 @@ pub enum FromRank {
         /// The reason.
         message: String,
     },
+    /// `warning TOPIC TEXT`: something that the user should know once for each topic.
+    Warning {
+        /// The topic, without spaces.
+        topic: String,
+        /// The text.
+        text: String,
+    },
     /// `fault TEXT`: a fatal error is about to end the rank.
     Fault {
         /// The error.
@@ -79,6 +86,7 @@ impl fmt::Display for FromRank {
             FromRank::Init { pid } => write!(f, "init {pid}"),
             FromRank::Finalize => write!(f, "finalize"),
             FromRank::Abort { code, message } => write!(f, "abort {code} {}", one_line(message)),
+            FromRank::Warning { topic, text } => write!(f, "warning {topic} {}", one_line(text)),
             FromRank::Fault { text } => write!(f, "fault {}", one_line(text)),
             FromRank::Status { text } => write!(f, "status {}", one_line(text)),
             FromRank::StatusEnd => write!(f, "status-end"),
@@ -109,6 +117,13 @@ impl FromStr for FromRank {
                 FromRank::Abort {
                     code: code.parse().map_err(drop)?,
                     message: one_line(message.trim()),
+                }
+            }
+            "warning" => {
+                let (topic, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                FromRank::Warning {
+                    topic: topic.to_string(),
+                    text: one_line(text.trim()),
                 }
             }
             "fault" => FromRank::Fault { text: text() },

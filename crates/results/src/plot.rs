@@ -266,19 +266,7 @@ impl Panel {
             .y_desc(format!("{}, {}", self.unit.quantity(), self.unit.shown()))
             .axis_desc_style(font(15, scale))
             .draw()?;
-        let mut named: Vec<&str> = Vec::new();
-        for band in &self.bands {
-            let corners = [(across(band.from), low), (across(band.to), high)];
-            let shade = || std::iter::once(Rectangle::new(corners, SHADE.filled()));
-            let drawn = chart.draw_series(shade())?;
-            if !named.contains(&band.name.as_str()) {
-                named.push(&band.name);
-                drawn.label(&band.name).legend(move |(x, y)| {
-                    let (width, half) = (20 * scale as i32, 5 * scale as i32);
-                    Rectangle::new([(x, y - half), (x + width, y + half)], SHADE.filled())
-                });
-            }
-        }
+        self.shade(&mut chart, across, (low, high), scale)?;
         for (at, series) in self.series.iter().enumerate() {
             let colour = COLOURS[at % COLOURS.len()];
             let points = placed(series);
@@ -295,10 +283,9 @@ impl Panel {
             let dots = points.iter();
             chart.draw_series(dots.map(|&point| Circle::new(point, 3 * scale, colour.filled())))?;
         }
-        let corner = if self.unit.more_is_better() {
-            SeriesLabelPosition::LowerRight
-        } else {
-            SeriesLabelPosition::UpperLeft
+        let corner = match self.unit.more_is_better() {
+            true => SeriesLabelPosition::LowerRight,
+            false => SeriesLabelPosition::UpperLeft,
         };
         chart
             .configure_series_labels()
@@ -309,6 +296,29 @@ impl Panel {
             .border_style(GRID)
             .label_font(font(14, scale))
             .draw()
+    }
+
+    /// Shades the bands from the lower to the upper end of the vertical axis.
+    fn shade<B: DrawingBackend>(
+        &self,
+        chart: &mut ChartContext<B, Cartesian2d<Axis, Axis>>,
+        across: impl Fn(f64) -> f64,
+        (low, high): (f64, f64),
+        scale: u32,
+    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+        let mut named: Vec<&str> = Vec::new();
+        for band in &self.bands {
+            let corners = [(across(band.from), low), (across(band.to), high)];
+            let drawn = chart.draw_series([Rectangle::new(corners, SHADE.filled())])?;
+            if !named.contains(&band.name.as_str()) {
+                named.push(&band.name);
+                drawn.label(&band.name).legend(move |(x, y)| {
+                    let (width, half) = (20 * scale as i32, 5 * scale as i32);
+                    Rectangle::new([(x, y - half), (x + width, y + half)], SHADE.filled())
+                });
+            }
+        }
+        Ok(())
     }
 
     fn bars<B: DrawingBackend>(

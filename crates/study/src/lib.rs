@@ -35,7 +35,7 @@ enum Study {
     /// channel
     #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
     RdmaChannel(OutputOptions),
-    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails and this library's own, by size
+    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails, and this library's, by size
     #[command(after_help = "Example:\n  fishplate study dual-rail --out plots")]
     DualRail(DualRailOptions),
 }

@@ -39,8 +39,8 @@ struct ExpectedNotice {
 pub(super) enum Noticed {
     /// Another part of the transfer is missing.
     Part,
-    /// The transfer is whole. Its reserved receives are free: those of the beginning, and those that
-    /// followed when a link failed.
+    /// The transfer is whole. Its reserved receives are free: those of the beginning, and those
+    /// that followed when a link failed.
     Whole(Reserved, Vec<Reserved>),
     /// The peer was not given this notice, or contradicts itself.
     Unexpected,

@@ -36,8 +36,8 @@ pub(super) fn no_completions() -> PolledCompletions {
 }
 
 impl Rdma {
-    /// Takes the completions that this rank waits for. A rail on which nothing is outstanding is not
-    /// polled, unless it is the only one.
+    /// Takes the completions that this rank waits for. A rail on which nothing is outstanding is
+    /// not polled, unless it is the only one.
     #[inline(never)]
     pub(super) fn poll(&mut self) -> Result<()> {
         let everything = self.rails.len() == 1 || self.srq_path.is_active();
@@ -173,17 +173,13 @@ impl Rdma {
         if of == Completed::Read && role == QpRole::Control {
             link.probed = None;
         }
-        match link.queue_pair_mut(role).completed() {
-            Note::Ring(sequence) => {
-                let sender = &mut self.endpoints.of(peer).sender;
-                sender.heard_completed(index, sequence);
-                Ok(())
-            }
-            Note::RingData(sequence) => {
-                let sender = &mut self.endpoints.of(peer).sender;
-                sender.heard_completed(index, sequence);
-                self.write_head_pointer(peer)
-            }
+        let (note, slot) = link.queue_pair_mut(role).completed();
+        let sender = &mut self.endpoints.of(peer).sender;
+        // Whatever it was: the ring slots before it on this queue pair are written.
+        sender.heard_completed(index, slot);
+        match note {
+            Note::Ring(_) => Ok(()),
+            Note::RingData(_) => self.write_head_pointer(peer),
             Note::Replay(sequence) => {
                 let sender = &mut self.endpoints.of(peer).sender;
                 sender.replay_completed(sequence);

@@ -373,6 +373,7 @@ impl Rdma {
     pub(super) fn end_connections(&mut self) -> Result<bool> {
         self.listen()?;
         self.poll()?;
+        // A link may fail with the last requests of the job.
         if self.attention.fencing {
             self.tend_fences()?;
         }
@@ -398,14 +399,15 @@ impl Rdma {
     /// this asks for one.
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
+        // What a link that is being given up has carried may have to be written again.
         if endpoint.is_fencing() {
             return Ok(false);
         }
-        // A dead link may hold a probe that has failed.
+        // A link that is not live may have a probe under way, which nothing waits for.
         let mut live = endpoint.links().iter().filter(|link| link.life.is_live());
-        let idle = live.all(|link| link.is_idle());
+        let idle = live.all(Link::is_idle);
         if idle {
-            return Ok(endpoint.sender.is_clear());
+            return Ok(endpoint.sender.is_clear() && endpoint.lost_messages.is_empty());
         }
         // A completion reports every earlier request too.
         if endpoint.home().control.has_unreported() {

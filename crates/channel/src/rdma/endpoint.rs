@@ -82,11 +82,6 @@ impl Endpoint {
         &mut self.links[self.home]
     }
 
-    #[inline(always)]
-    pub(super) fn link(&self, index: usize) -> &Link {
-        &self.links[index]
-    }
-
     /// The link on `rail`, whose device has reported something about it.
     pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);
@@ -241,8 +236,8 @@ impl Endpoint {
         self.sender.has_ring()
     }
 
-    /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its write.
-    /// One place in the queue stays free for the tail.
+    /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its
+    /// write. One place in the queue stays free for the tail.
     #[inline(always)]
     pub(super) fn find(&self, on: usize, len: usize) -> Option<SlotPlace> {
         let has_room = self.links[on].control.held() + 1 < DEPTH;
@@ -272,7 +267,12 @@ impl Endpoint {
         let Some(len) = self.sender.coalesced() else {
             return Ok(None);
         };
-        let on = self.choose(node, len);
+        let on = match &mut self.schedule {
+            None => 0,
+            Some(schedule) => *self
+                .chosen
+                .get_or_insert_with(|| schedule.coalesced(len, || node.now())),
+        };
         let link = &mut self.links[on];
         if link.control.held() + 1 >= DEPTH {
             return Ok(None);
@@ -319,7 +319,8 @@ impl Endpoint {
         let note = Note::Ring(self.sender.last());
         for link in &mut self.links {
             let control = &link.control;
-            if control.has_unreported() && !control.awaits() && control.has_room() {
+            let may_post = link.life.is_live() && control.has_room();
+            if may_post && control.has_unreported() && !control.awaits() {
                 let to = self.sender.remote_memory(link);
                 let nothing = Operation::Write {
                     to,

@@ -39,8 +39,10 @@ impl Rdma {
         let link = endpoint.link_on(rail);
         let index = link.index();
         match link.life.stage() {
-            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead => return Ok(()),
-            LifeStage::Joining | LifeStage::Probing(_) => return self.abandon(peer, index),
+            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead | LifeStage::Joining => {
+                return Ok(());
+            }
+            LifeStage::Probing(_) => return self.begin_draining(peer, index),
             LifeStage::Live => (),
         }
         let is_path = matches!(status, Status::RetryExceeded | Status::Flushed);
@@ -48,14 +50,6 @@ impl Rdma {
             return Err(self.lost(peer, rail, status));
         }
         self.give_up(peer, index, status)
-    }
-
-    /// Gives up the attempt to take a link back. Its queue pairs are drained before the next one.
-    fn abandon(&mut self, peer: usize, index: usize) -> Result<()> {
-        let now = self.node.now();
-        let link = &mut self.endpoints.of(peer).links_mut()[index];
-        link.life.give_up(now);
-        link.fail(&mut *self.node, peer)
     }
 
     /// Gives up a live link: its queue pairs begin to drain. An error: no other link works.
@@ -66,9 +60,7 @@ impl Rdma {
             return Err(self.lost(peer, rail, status));
         }
         self.report_loss(peer, rail, status.words());
-        let link = &mut self.endpoints.of(peer).links_mut()[index];
-        link.life.fail();
-        link.fail(&mut *self.node, peer)?;
+        self.begin_draining(peer, index)?;
         self.is_impaired(peer);
         Ok(())
     }
@@ -81,9 +73,15 @@ impl Rdma {
         let index = endpoint.link_on(rail).index();
         endpoint.leave_link(index);
         self.report_loss(peer, rail, why);
+        self.end_unconnected(peer, index)
+    }
+
+    /// Ends the life of a link whose queue pairs are not connected: they are drained already.
+    fn end_unconnected(&mut self, peer: usize, index: usize) -> Result<()> {
         let link = &mut self.endpoints.of(peer).links_mut()[index];
+        let resets = self.rails[link.rail()].resets();
         link.life.fail();
-        link.stay_unconnected(&mut *self.node, self.rails[rail].resets())?;
+        link.stay_unconnected(&mut *self.node, resets)?;
         self.is_impaired(peer);
         Ok(())
     }
@@ -94,6 +92,16 @@ impl Rdma {
             self.attention.impaired.push(peer);
         }
         self.attention.fencing = true;
+    }
+
+    /// Takes the queue pairs of a link to ERROR. A link that fails while it is probed is drained
+    /// and fenced too: a queue pair that uses a shared receive queue may go back to RESET only when
+    /// it is drained, at both ends.
+    fn begin_draining(&mut self, peer: usize, index: usize) -> Result<()> {
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        link.life.fail();
+        self.attention.fencing = true;
+        link.fail(&mut *self.node, peer)
     }
 
     /// Keeps the words about a lost rail, one for each rail.
@@ -110,14 +118,15 @@ impl Rdma {
             more => format!("{} rails carry", more - 1),
         };
         if !std::mem::replace(&mut self.attention.reported[rail], true) {
-            self.attention.reports.push(format!(
+            let text = format!(
                 "rail {rail} ({name}) towards rank {peer} has failed: {why}; {rails} its traffic until it works again"
-            ));
+            );
+            self.attention.reports.push((rail, text));
         }
     }
 
-    /// Takes the words about rails that have failed since the last call.
-    pub fn take_reports(&mut self) -> Vec<String> {
+    /// Takes the rails that have failed since the last call, with the words about each.
+    pub fn take_reports(&mut self) -> Vec<(usize, String)> {
         std::mem::take(&mut self.attention.reports)
     }
 
@@ -304,10 +313,8 @@ impl Rdma {
         }
         match link.life.stage() {
             LifeStage::Live => self.give_up(peer, index, Status::RetryExceeded)?,
-            LifeStage::Probing(_) => {
-                link.life.fail();
-                link.fail(&mut *self.node, peer)?;
-            }
+            LifeStage::Probing(_) => self.begin_draining(peer, index)?,
+            LifeStage::Joining => self.end_unconnected(peer, index)?,
             _ => (),
         }
         self.attention.fencing = true;
@@ -357,10 +364,10 @@ impl Rdma {
         let link = &mut endpoint.links_mut()[index];
         let is_due = link.life.retry_at().is_some_and(|at| now >= at);
         // The end with the higher rank answers only.
-        if !is_due || !returns || self.rank > peer || !link.is_drained(&mut *self.node)? {
+        if !is_due || !returns || self.rank > peer {
             return Ok(());
         }
-        link.life.join(now);
+        link.life.join();
         let epoch = link.life.epoch();
         let address = self.renew(peer, index)?;
         self.send_word(peer, index, LinkWord::Join { epoch, address })
@@ -395,12 +402,10 @@ impl Rdma {
         epoch: u32,
         theirs: &NewAddress,
     ) -> Result<()> {
+        // The peer's fence may have come just before this: then the old life ends now.
+        self.tend_fence(peer, index)?;
         let link = &mut self.endpoints.of(peer).links_mut()[index];
-        if matches!(link.life.stage(), LifeStage::Probing(_)) {
-            // The peer tries again when these queue pairs are drained.
-            return self.abandon(peer, index);
-        }
-        if !link.is_drained(&mut *self.node)? || !link.life.hear_join(epoch) {
+        if !link.life.hear_join(epoch) {
             return Ok(());
         }
         let address = self.renew(peer, index)?;
@@ -418,8 +423,7 @@ impl Rdma {
         let receives = self.receives(rail);
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         if link.reconnect(&mut *self.node, theirs).is_err() {
-            link.life.give_up(self.node.now());
-            link.stay_unconnected(&mut *self.node, self.rails[rail].resets())?;
+            self.end_unconnected(peer, index)?;
             return Ok(false);
         }
         for _ in 0..receives {

@@ -42,8 +42,8 @@ pub(super) struct Fence {
     pub received: u64,
     /// The last message that this end grants.
     pub granted: u64,
-    /// The number of the next notice that this end will expect. A peer may hear of later ones before
-    /// it hears the fence.
+    /// The number of the next notice that this end will expect. A peer may hear of later ones
+    /// before it hears the fence.
     pub next_notice: u32,
     /// Every notice that this end still expects from the peer, with the set of shares that have
     /// been reported. An earlier notice that is missing here has arrived whole.

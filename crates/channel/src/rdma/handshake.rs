@@ -83,7 +83,7 @@ impl Hello {
         for link in &self.links {
             let ethernet = link.network.link_layer == LinkLayer::Ethernet;
             let by_completion = u8::from(link.by_completion) * BY_COMPLETION;
-            bytes.push(u8::from(ethernet) * ETHERNET | by_completion);
+            bytes.push((u8::from(ethernet) * ETHERNET) | by_completion);
             bytes.extend(link.network.subnet.to_le_bytes());
             bytes.extend(link.bandwidth.to_le_bytes());
             bytes.extend(link.latency_ns.to_le_bytes());

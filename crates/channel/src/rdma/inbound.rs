@@ -259,8 +259,7 @@ mod tests {
     use super::super::config::Config;
     use super::*;
 
-    /// Writes a packet with this flag, without a body, where the ring of `layout` has slot `slot` of the
-    /// small class.
+    /// Writes a packet with this flag, without a body, to slot `slot` of the small class.
     fn write(block: &Block, layout: &Layout, slot: u32, flag: u64) {
         let info = SlotInfo {
             content: SlotContent::Packet,

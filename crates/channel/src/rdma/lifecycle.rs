@@ -4,9 +4,9 @@
 //!         a request fails, or          own queue pairs        the peer's fence has
 //!         the peer's fence comes       are drained            come, all is replayed
 //! Live ------------------> Draining -------------> Fenced ------------------> Dead
-//!  ^                                                                           |
-//!  |  three probes, or                queue pairs                              |  back-off
-//!  |  the peer says so               are connected                             v
+//!  ^                     ^                                                     |
+//!  |  three probes, or   | a probe        queue pairs                          |  back-off
+//!  |  the peer says so   | fails         are connected                         v
 //!  +------------------- Probing <---------------------------------------- Joining
 //! ```
 //!
@@ -141,7 +141,8 @@ impl Lifecycle {
 
     /// The time of the next attempt. None: none is due.
     pub(super) fn retry_at(&self) -> Option<u64> {
-        matches!(self.stage, LifeStage::Dead | LifeStage::Joining).then_some(self.since)
+        // Words about links arrive: the answer to an attempt is certain to come.
+        (self.stage == LifeStage::Dead).then_some(self.since)
     }
 
     /// The port works again: the next attempt follows at once.
@@ -153,16 +154,14 @@ impl Lifecycle {
     }
 
     /// This end tries to take the link back: a new life begins.
-    pub(super) fn join(&mut self, now: u64) {
-        self.rest(now);
+    pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
         self.epoch += 1;
     }
 
     /// The peer tries to take the link back in life `epoch`. True: this end connects again.
     pub(super) fn hear_join(&mut self, epoch: u32) -> bool {
-        let may = matches!(self.stage, LifeStage::Dead | LifeStage::Probing(_));
-        let accepted = may && epoch > self.epoch;
+        let accepted = self.stage == LifeStage::Dead && epoch > self.epoch;
         if accepted {
             self.epoch = epoch;
             self.stage = LifeStage::Probing(0);
@@ -190,11 +189,6 @@ impl Lifecycle {
             self.revive(now);
         }
         last
-    }
-
-    /// A probe has failed, or could not be posted: the next attempt follows later.
-    pub(super) fn give_up(&mut self, now: u64) {
-        self.rest(now);
     }
 
     /// The peer says that the link works in life `epoch`. True: the link is live.
@@ -250,8 +244,8 @@ mod tests {
         };
         let (mut a, mut b) = (dead(0), dead(0));
         assert_eq!(a.retry_at(), Some(FIRST_RETRY));
-        a.join(FIRST_RETRY);
-        assert!(a.retry_at() > Some(2 * FIRST_RETRY), "if no answer comes");
+        a.join();
+        assert_eq!(a.retry_at(), None, "the answer comes");
         assert!(b.hear_join(a.epoch()) && !b.hear_join(a.epoch()));
         assert!(a.hear_joined(b.epoch()));
         let probes: Vec<bool> = (0..3).map(|_| a.probed(0)).collect();
@@ -273,8 +267,11 @@ mod tests {
         let mut now = link.retry_at().unwrap();
         let mut gap = FIRST_RETRY;
         for _ in 0..12 {
-            link.join(now);
-            link.give_up(now);
+            link.join();
+            assert!(link.hear_joined(link.epoch()) && link.fail());
+            link.drained();
+            assert!(link.hear(fence(link.epoch())));
+            link.bury(now).unwrap();
             let next = link.retry_at().unwrap();
             assert!(next - now >= gap && next - now <= LAST_RETRY);
             (gap, now) = (next - now, next);

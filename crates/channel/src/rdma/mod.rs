@@ -3,8 +3,8 @@
 //!
 //! A connection is made when a rank first puts a packet for a peer: both ends exchange the
 //! addresses of their queue pairs and rings out of band. Each pair of ranks then has two queue
-//! pairs, one for packets and one for zero-copy transfers, so that a short packet never waits
-//! behind a long transfer.
+//! pairs for each pair of rails, one for packets and one for zero-copy transfers, so that a short
+//! packet never waits behind a long transfer.
 //!
 //! Memory: a connection with rings costs twice `ring_bytes` at either end, and only once it is
 //! used. A rank keeps rings with its first `rings` peers. With others it exchanges messages from
@@ -29,8 +29,9 @@
 //!   a device retry;
 //! - every number that comes back from a device names its rail (`wr_id`), and means something on
 //!   that rail only;
-//! - a request that fails ends the connection, and the error names peer, device and what to check.
-//!   It is not retried, for what the device could not deliver in all its retries is lost.
+//! - a request that fails for lack of an answer ends the use of its link, and with the last link
+//!   the connection; every other failure ends the connection at once. The error names peer, device
+//!   and what to check (`failover`).
 
 mod bulk;
 mod coalesce;
@@ -40,6 +41,7 @@ mod connect;
 mod connection;
 mod credit;
 mod endpoint;
+mod explain;
 mod failover;
 mod fence;
 mod handshake;
@@ -154,8 +156,8 @@ struct Attention {
     fencing: bool,
     /// Rails whose failure has been reported.
     reported: [bool; MAX_RAILS],
-    /// Words about rails that have failed.
-    reports: Vec<String>,
+    /// Rails that have failed, with words about each.
+    reports: Vec<(usize, String)>,
 }
 
 impl Rdma {

@@ -77,10 +77,20 @@ pub(super) struct QpLink {
     inline: usize,
     held: u32,
     since_signal: u32,
-    /// For each expected completion: the number of requests that it reports, and its meaning.
-    signals: VecDeque<(u32, Note)>,
+    /// The last ring slot that was posted.
+    slot: u64,
+    signals: VecDeque<Signal>,
     /// The completions that the rail's devices will report.
     reports: Reports,
+}
+
+/// An expected completion.
+struct Signal {
+    /// The number of requests that it reports.
+    requests: u32,
+    note: Note,
+    /// The last ring slot that was posted before it, or with it.
+    slot: u64,
 }
 
 /// The queues that a queue pair uses.
@@ -134,6 +144,7 @@ impl QpLink {
             inline,
             held: 0,
             since_signal: 0,
+            slot: 0,
             signals: VecDeque::new(),
             reports: on.reports(),
         })
@@ -221,22 +232,29 @@ impl QpLink {
         unsafe { node.rail(self.rail).post(self.qp, &work)? };
         self.held += 1;
         self.since_signal += 1;
+        if let Note::Ring(slot) | Note::RingData(slot) = note {
+            self.slot = slot;
+        }
         if signaled {
-            self.signals.push_back((self.since_signal, note));
+            self.signals.push_back(Signal {
+                requests: self.since_signal,
+                note,
+                slot: self.slot,
+            });
             self.since_signal = 0;
             self.reports.expect();
         }
         Ok(signaled)
     }
 
-    /// Takes account of a completion of the send queue. Returns its meaning.
-    pub(super) fn completed(&mut self) -> Note {
+    /// Takes account of a completion of the send queue. Returns its meaning, and the sequence
+    /// number up to which every ring slot that this queue pair carried has been written.
+    pub(super) fn completed(&mut self) -> (Note, u64) {
         let signal = self.signals.pop_front();
-        let (requests, note) =
-            signal.expect("a device reports only completions that it was asked for");
-        self.held -= requests;
+        let signal = signal.expect("a device reports only completions that it was asked for");
+        self.held -= signal.requests;
         self.reports.come(1);
-        note
+        (signal.note, signal.slot)
     }
 
     /// Takes the queue pair to ERROR, and posts a marker: once its completion comes, every earlier
@@ -279,7 +297,7 @@ impl QpLink {
         self.held = 0;
         self.since_signal = 0;
         self.reports.come(self.signals.len() as u32);
-        self.signals.drain(..).map(|(_, note)| note).collect()
+        self.signals.drain(..).map(|signal| signal.note).collect()
     }
 
     /// Takes the queue pair back to RESET, or replaces it where the device cannot. Returns the

@@ -1,5 +1,5 @@
-//! Several rails: every policy keeps the promises of a transport, and no number of one rail is taken
-//! for that of another.
+//! Several rails: every policy keeps the promises of a transport, and no number of one rail is
+//! taken for that of another.
 
 use testdevice::strict::{self, Setup};
 

@@ -107,10 +107,12 @@ impl Drop for Block {
     }
 }
 
-/// A block that is registered on one or several rails.
+/// A block that is registered on one or several rails, once for each protection domain.
 pub(super) struct Registered {
     pub block: Block,
     pub keys: RailKeys,
+    /// The rails whose devices have registered it, one of each domain.
+    registrars: RailSet,
 }
 
 impl Registered {
@@ -124,8 +126,17 @@ impl Registered {
         let mut registered = Registered {
             block: Block::new(bytes),
             keys: RailKeys::default(),
+            registrars: RailSet::default(),
         };
         for rail in rails.iter() {
+            let domain = node.rail(rail).attributes().domain;
+            let mut registrars = registered.registrars.iter();
+            if let Some(other) =
+                registrars.find(|&rail| node.rail(rail).attributes().domain == domain)
+            {
+                registered.keys.insert(rail, registered.keys.on(other));
+                continue;
+            }
             let block = &registered.block;
             // SAFETY: the block stays until it is deregistered. What the peer writes to is read as
             // atomics, or not at all while it may be written to.
@@ -133,6 +144,7 @@ impl Registered {
             match region {
                 Ok(Region { lkey, rkey, .. }) => {
                     registered.keys.insert(rail, KeyPair { lkey, rkey });
+                    registered.registrars = registered.registrars.with(rail);
                 }
                 Err(error) => {
                     registered.end(node);
@@ -161,7 +173,7 @@ impl Registered {
 
     /// Deregisters and frees the block. The queue pairs that used it are gone.
     pub(super) fn end(self, node: &mut dyn Node) {
-        for rail in self.keys.rails().iter() {
+        for rail in self.registrars.iter() {
             let KeyPair { lkey, rkey } = self.keys.on(rail);
             let region = Region {
                 address: self.address(),

@@ -307,8 +307,8 @@ impl RingSender {
         })
     }
 
-    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the slots
-    /// that the link carried and the receiver lacks are to be written again.
+    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the
+    /// slots that the link carried and the receiver lacks are to be written again.
     pub(super) fn fenced(&mut self, link: usize, received: u64) {
         let lost = self.slots.fenced(link, received);
         self.replays.extend(lost);
@@ -325,7 +325,7 @@ impl RingSender {
         !self.replays.is_empty()
     }
 
-    /// Writes the next lost slot again: the same bytes, except for the mark of the link in the flag.
+    /// Writes the next lost slot again: the same bytes, but for the mark of the link in the flag.
     pub(super) fn replay(&mut self, wire: Wire) -> Result<()> {
         let Some((sequence, place)) = self.replays.pop_front() else {
             return Ok(());

@@ -102,7 +102,7 @@ impl End {
             let count = self.node.rail(0).poll(cq, &mut *completions).unwrap();
             for Completion { status, .. } in &completions[..count] {
                 assert_eq!(*status, device::Status::Success);
-                let note = self.endpoint.link_on(0).control.completed();
+                let (note, _) = self.endpoint.link_on(0).control.completed();
                 let (Note::Ring(sequence) | Note::RingData(sequence)) = note else {
                     panic!("{note:?} in a ring");
                 };

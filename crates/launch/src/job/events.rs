@@ -11,6 +11,9 @@ use crate::agent::frame::{ProcessExit, ToAgent};
 use crate::rank::{RankEvent, RankProcess};
 use crate::verdict::{Cause, Verdict};
 
+/// The most warnings of a job, each with a topic of its own.
+const WARNINGS: usize = 64;
+
 impl RunningJob<'_> {
     /// Handles the lines of these ranks, and the ends of programs below wrappers.
     pub(super) fn handle_ranks(&mut self, ready: &[usize]) {
@@ -93,6 +96,12 @@ impl RunningJob<'_> {
                     Ok(None) => {}
                     Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
+                RankEvent::Warning { topic, text } => {
+                    let may = self.warned.len() < WARNINGS;
+                    if may && self.warned.insert(topic) {
+                        say(&format!("rank {number}: {text}"));
+                    }
+                }
                 RankEvent::Fence => match self.kvs.enter_fence(number) {
                     Ok(true) => {
                         let all = 0..self.ranks.len();

@@ -6,6 +6,7 @@ mod interrupt;
 mod remote;
 mod status_query;
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
@@ -91,6 +92,8 @@ struct RunningJob<'a> {
     input: InputRelay,
     signals: Signals,
     kvs: Kvs,
+    /// The topics of warnings that have been printed.
+    warned: HashSet<String>,
     stdout: OutputSink,
     stderr: OutputSink,
     /// The first failure.
@@ -132,6 +135,7 @@ impl<'a> RunningJob<'a> {
             input: InputRelay::default(),
             signals,
             kvs: Kvs::new(options.ranks),
+            warned: HashSet::new(),
             stdout: OutputSink::new(OutputTarget::Stdout),
             stderr: OutputSink::new(OutputTarget::Stderr),
             verdict: None,

@@ -14,4 +14,5 @@ mod layers;
 mod messages;
 mod programs;
 mod simulated;
+mod simulated_rails;
 mod topology;

@@ -6,7 +6,7 @@ use results::sizes::size_label;
 use super::curves::{Benchmark, Curves};
 
 /// Differences up to this share count as none.
-const EQUAL: f64 = 0.01;
+const EQUAL: f64 = 0.02;
 
 /// Which of two curves is better in a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,6 +22,8 @@ pub(crate) struct Document {
     /// The configurations that it compares.
     #[serde(rename = "curve")]
     pub(crate) curves: Vec<Configuration>,
+    /// A curve, and the curve of the same machine if its description is read in another sense.
+    pub(crate) other_reading: [String; 2],
     /// Its statements.
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
@@ -82,9 +84,9 @@ impl Document {
                 let id = &claim.id;
                 bail!("{name}: {id} needs either checks, or `setting`, or `not-modelled`");
             }
-            let curves = claim.checks.iter().flat_map(Check::curves);
-            for curve in curves {
-                if !document.curves.iter().any(|known| known.name == curve) {
+            let mut checks = claim.checks.clone();
+            for curve in checks.iter_mut().flat_map(Check::curves) {
+                if !document.curves.iter().any(|known| known.name == *curve) {
                     bail!("{name}: {} is about {curve:?}, which is no curve", claim.id);
                 }
             }
@@ -106,6 +108,7 @@ mod tests {
 
     const SOUND: &str = r#"
 document = "A title"
+other_reading = ["one", "one"]
 settings.all = { A = "1", B = "2" }
 [[curve]]
 name = "one"

@@ -12,6 +12,24 @@ use crate::rdma::config::QueuePairs;
 const SHORT: u64 = 500;
 /// Processor time to post on another queue pair than the last one, in nanoseconds.
 const SWITCH: u64 = 30;
+/// The gain that a packet must find on another link than the last one.
+#[derive(Clone, Copy)]
+struct Gain {
+    /// In nanoseconds.
+    switch: u64,
+    /// The inverse part of the additional time on the wire of a slower link.
+    slower: u64,
+}
+
+const PACKET: Gain = Gain {
+    switch: SWITCH,
+    slower: 8,
+};
+/// Coalesced packets are short: usually processors limit their stream, and not a link.
+const COALESCED: Gain = Gain {
+    switch: 1_000,
+    slower: 1,
+};
 /// The least length of a piece, on a link whose horizon holds two of them.
 const PIECE: u64 = 16 << 10;
 /// The pieces of a horizon.
@@ -64,19 +82,35 @@ impl Adaptive {
             return self.last;
         }
         let now = self.pace.now(len as u64, now);
-        self.backlogged(links, len as u64, now)
+        self.backlogged(links, len as u64, now, PACKET)
+    }
+
+    /// The link of `len` bytes of coalesced packets: others are on their way.
+    pub(super) fn coalesced(
+        &mut self,
+        links: &mut Links,
+        len: usize,
+        now: impl FnOnce() -> u64,
+    ) -> usize {
+        let now = self.pace.now(len as u64, now);
+        self.backlogged(links, len as u64, now, COALESCED)
     }
 
     /// The link of a packet behind others.
-    fn backlogged(&mut self, links: &mut Links, len: u64, now: u64) -> usize {
+    fn backlogged(&mut self, links: &mut Links, len: u64, now: u64, gain: Gain) -> usize {
         self.account_untimed(links, now);
         let mut best = (u64::MAX, u64::MAX, links.home());
+        let usual = duration(len, links.all[links.home()].estimate.bandwidth());
         for link in links.alive.iter() {
             let own = self.predict(links, link, len, now);
             // Packets are consumed in order: none arrives before its predecessor.
             let arrival = own.max(self.arrival);
+            // All packets behind a late one wait, so a slower link must win by a margin.
+            let time = duration(len, links.all[link].estimate.bandwidth());
+            let margin = time.saturating_sub(usual) / gain.slower;
+            let arrival = arrival.saturating_add(margin);
             let preferred = match link == self.last {
-                true => arrival.saturating_sub(SWITCH),
+                true => arrival.saturating_sub(gain.switch),
                 false => arrival,
             };
             best = best.min((preferred, own, link));

@@ -75,3 +75,26 @@ fn arrival(links: &Links, shares: &Shares) -> u64 {
     let last = used.iter().enumerate().map(arrives).max();
     last.unwrap_or(links.all[links.home()].latency)
 }
+
+/// The resource that bounds long messages with these shares: a slot that several links share and
+/// fill, or a link that carries less than its device states, so that something else bounds it.
+pub(super) fn limit(links: &Links, shares: &Shares) -> Option<&'static str> {
+    let used = links.alive.iter().filter(|&link| shares[link] > 0);
+    let used = used.fold(RailSet::default(), RailSet::with);
+    let bandwidths = links.bandwidths(used);
+    let alone = |link: usize| links.all[link].estimate.bandwidth() as f64;
+    if used
+        .iter()
+        .any(|link| bandwidths[link] < 0.95 * alone(link))
+    {
+        return Some("slot");
+    }
+    let is_slow = |link: usize| alone(link) < 0.9 * links.all[link].stated as f64;
+    let slow = used.iter().filter(|&link| is_slow(link)).count();
+    match slow {
+        0 => Some("link"),
+        // All at once: what they share is the host.
+        _ if slow > 1 && slow == used.iter().count() => Some("memory or bus"),
+        _ => Some("a rail below its stated rate"),
+    }
+}

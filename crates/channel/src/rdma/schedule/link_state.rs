@@ -12,6 +12,8 @@ const MOST_LATENCY: u64 = 1_000_000_000;
 /// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls come
 /// late by some hundred.
 const RUN: u64 = 10_000;
+/// The length of a short packet, by which the home link is chosen, in bytes.
+const SHORT: u64 = 1 << 10;
 /// Posts with a time of their own. Later ones share the last place.
 const POSTS: usize = 16;
 
@@ -30,6 +32,10 @@ struct Posts {
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
+    /// The bandwidth that the device states, in bytes per second.
+    pub stated: u64,
+    /// The time from the post of a packet of [`SHORT`] bytes to its arrival, by the attributes.
+    short_arrival: u64,
     /// The slot that the link shares with others, by position.
     pub slot: Option<usize>,
     /// The predicted end of the packets posted.
@@ -91,6 +97,8 @@ impl LinkState {
         LinkState {
             estimate: Estimate::new(bandwidth),
             latency,
+            stated: bandwidth,
+            short_arrival: latency.saturating_add(duration(SHORT, bandwidth)),
             slot: None,
             packets_until: 0,
             bulk_until: 0,
@@ -259,6 +267,8 @@ pub(super) struct Links {
     pub slots: Vec<Slot>,
     pub alive: RailSet,
     home: usize,
+    /// The home link is the one with the earliest arrival of a short packet, not the first one.
+    by_arrival: bool,
 }
 
 impl Links {
@@ -283,7 +293,23 @@ impl Links {
             slots,
             alive,
             home,
+            by_arrival: false,
         }
+    }
+
+    /// From now on the home link is the one with the earliest arrival of a short packet, by the
+    /// attributes of the devices: both ends of an endpoint choose the same one.
+    pub(super) fn home_by_arrival(&mut self) {
+        self.by_arrival = true;
+        self.choose_home();
+    }
+
+    fn choose_home(&mut self) {
+        let arrival = |link: &usize| match self.by_arrival {
+            true => self.all[*link].short_arrival,
+            false => 0,
+        };
+        self.home = self.alive.iter().min_by_key(arrival).unwrap_or(0);
     }
 
     #[inline]
@@ -310,7 +336,7 @@ impl Links {
             false => RailSet::of_mask(self.alive.mask() & !only),
         };
         self.all[link].forget();
-        self.home = self.alive.iter().next().unwrap_or(0);
+        self.choose_home();
     }
 
     /// Accounts a completion, and learns from it.

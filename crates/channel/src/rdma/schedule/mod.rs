@@ -78,12 +78,15 @@ enum Policy {
 }
 
 impl Schedule {
-    /// The schedule over `links`, of which the first is the home link: the link of control
-    /// messages.
+    /// The schedule over `links`. One of them is the home link: the link of control messages. It is
+    /// the first one, or with `adaptive` the one on which a short packet arrives first.
     pub(super) fn new(settings: &RailSettings, links: &[LinkTraits]) -> Schedule {
-        let links = Links::new(links);
+        let mut links = Links::new(links);
         let policy = match settings.policy {
-            RailPolicy::Adaptive => Policy::Adaptive(Adaptive::new(settings.queue_pairs)),
+            RailPolicy::Adaptive => {
+                links.home_by_arrival();
+                Policy::Adaptive(Adaptive::new(settings.queue_pairs))
+            }
             _ => Policy::Static(StaticPolicy::new(settings)),
         };
         Schedule { links, policy }
@@ -96,6 +99,14 @@ impl Schedule {
         match &mut self.policy {
             Policy::Static(policy) => policy.packet(&self.links),
             Policy::Adaptive(policy) => policy.packet(&mut self.links, len, now),
+        }
+    }
+
+    /// The link of `len` bytes of coalesced packets. `now` as for [`packet`](Schedule::packet).
+    pub(super) fn coalesced(&mut self, len: usize, now: impl FnOnce() -> u64) -> usize {
+        match &mut self.policy {
+            Policy::Static(policy) => policy.packet(&self.links),
+            Policy::Adaptive(policy) => policy.coalesced(&mut self.links, len, now),
         }
     }
 
@@ -137,9 +148,9 @@ impl Schedule {
         }
     }
 
-    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none. Bytes
-    /// that exceed the link's room are cut into several pieces, so that the link never idles between
-    /// two of them.
+    /// The longest piece, of `left` bytes assigned to `link`, that may be posted now. 0: none.
+    /// Bytes that exceed the link's room are cut into several pieces, so that the link never idles
+    /// between two of them.
     pub(super) fn piece(&self, link: usize, left: u64) -> u64 {
         let room = self.room(link);
         let part = (self.links.all[link].horizon() / 4).max(SHORTEST_PIECE);
@@ -158,7 +169,7 @@ impl Schedule {
         }
     }
 
-    /// The link of control messages: the first live one.
+    /// The link of control messages, which is live.
     #[inline]
     pub(super) fn home(&self) -> usize {
         self.links.home()
@@ -168,5 +179,10 @@ impl Schedule {
     /// first.
     pub(super) fn explain(&self, len: u64) -> Vec<Prediction> {
         explain::predictions(self, len)
+    }
+
+    /// The resource that bounds long messages with these shares, where the schedule knows it.
+    pub(super) fn limit(&self, shares: &Shares) -> Option<&'static str> {
+        explain::limit(&self.links, shares)
     }
 }

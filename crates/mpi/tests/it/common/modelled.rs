@@ -47,8 +47,33 @@ pub(crate) fn play(
     play_through(scene, settings, keep, |node, _| Box::new(node), program)
 }
 
+/// Runs a program that ends with an error on some rank. The job does not end as usual.
+#[cfg(test)]
+pub(crate) fn play_to_error(
+    scene: MachineConfig,
+    settings: Vec<(&'static str, &'static str)>,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) {
+    let node = |node, _| -> Box<dyn Node> { Box::new(node) };
+    run_ranks(scene, settings, Keep::Nothing, node, program);
+}
+
 /// Runs a program on all ranks, with the node that `node` makes of each modelled one.
 pub(crate) fn play_through(
+    scene: MachineConfig,
+    settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
+    node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) -> Run {
+    run_ranks(scene, settings, keep, node, move |rank| {
+        program(rank);
+        rank.finish("MPI_Finalize").unwrap();
+    })
+}
+
+/// Runs a program, which also ends its rank, on all ranks.
+fn run_ranks(
     scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
@@ -89,7 +114,6 @@ pub(crate) fn play_through(
         let rank = Rank::new(Some(wiring), knobs).unwrap();
         let rank = Arc::new(rank);
         program(&rank);
-        rank.finish("MPI_Finalize").unwrap();
         rank.now()
     };
     let last = |net: &mut MachineModel| (net.digest(), net.take_record());

@@ -21,11 +21,15 @@ pub(crate) fn only_seed() -> Option<u64> {
     number("SEED")
 }
 
-/// Seeds to run: the one of `SEED`, or the first `SEEDS`, or the first `usual`.
+/// Seeds to run: the one of `SEED`, or `SEEDS` of them, `usual` where that is not set. They begin
+/// with the one that `FIRST_SEED` names.
 pub(crate) fn seeds(usual: u64) -> Range<u64> {
     match only_seed() {
         Some(seed) => seed..seed + 1,
-        None => 0..number("SEEDS").unwrap_or(usual),
+        None => {
+            let first = number("FIRST_SEED").unwrap_or(0);
+            first..first + number("SEEDS").unwrap_or(usual)
+        }
     }
 }
 

@@ -143,3 +143,11 @@ fn values_and_peaks() {
     decided(any, true, "fdr, bw / write-bw: at most 1.463, at 32 KiB");
     decided(&any.replace("\"fdr\"", "\"rails\""), false, "not measured");
 }
+
+#[test]
+fn a_curve_can_stand_for_another() {
+    let down = check(r#"step-down = { of = "latency", curve = "rails", at = 16384 }"#);
+    let changed = down.with("rails", "fdr").unwrap();
+    assert!(down.decide(&found()).holds && !changed.decide(&found()).holds);
+    assert!(down.with("fdr", "rails").is_none());
+}

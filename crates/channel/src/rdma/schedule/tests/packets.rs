@@ -120,6 +120,11 @@ fn a_slow_link_delays_no_packet() {
                 assert!(with as f64 <= alone as f64 * 1.01, "{context}");
             }
         }
+        for len in [1, 512, 1024, 1500, 2048, 4096, 8192, 12 << 10] {
+            let alone = arrival(&[FAST], len, 1);
+            let with = arrival(&[FAST / ratio, FAST], len, 1);
+            assert_eq!(with, alone, "1:{ratio}, slow first, {len} B");
+        }
         let (alone, with) = (
             arrival(&[FAST], 8192, 64),
             arrival(&[FAST, FAST / ratio], 8192, 64),
@@ -169,4 +174,41 @@ fn packets_leave_a_dead_home_link() {
         1,
         "one link needs no clock"
     );
+}
+
+#[test]
+fn the_home_link_is_the_swiftest_live_one_by_its_attributes() {
+    let mut schedule = adaptive(&[FAST / 4, FAST, FAST]);
+    assert_eq!(schedule.home(), 1);
+    assert_eq!(schedule.packet(8, no_clock), 1);
+    schedule.set_alive(1, false);
+    assert_eq!(schedule.home(), 2);
+    schedule.set_alive(2, false);
+    assert_eq!(schedule.home(), 0);
+    schedule.set_alive(1, true);
+    assert_eq!(schedule.home(), 1);
+    // What one end has learned does not count: the other end may have learned something else.
+    for step in 1..100 {
+        schedule.posted(1, 1 << 20, step * 100_000_000);
+        schedule.completed(1, 1 << 20, step * 100_000_000 + 50_000_000, true);
+    }
+    schedule.set_alive(2, true);
+    assert_eq!(schedule.home(), 1);
+    let fixed = super::schedule(RailPolicy::Single, &links(&[FAST / 4, FAST]));
+    assert_eq!(fixed.home(), 0, "the first one");
+}
+
+#[test]
+fn coalesced_packets_leave_a_link_for_a_clear_gain_only() {
+    let mut schedule = adaptive(&[FAST; 2]);
+    // 2 KiB take 0.6 us, which is not worth a change of the link; 8 KiB take 2.4 us.
+    let dealt: Vec<usize> = (0..8).map(|_| schedule.coalesced(2048, || 1000)).collect();
+    assert_eq!(dealt, [0; 8]);
+    let dealt: Vec<usize> = (0..8).map(|_| schedule.coalesced(8192, || 1000)).collect();
+    assert!(dealt.contains(&0) && dealt.contains(&1), "{dealt:?}");
+    // Coalesced packets never take a link of a quarter, single ones do.
+    let mut schedule = adaptive(&[FAST, FAST / 4]);
+    let coalesced: Vec<usize> = (0..20).map(|_| schedule.coalesced(8192, || 1000)).collect();
+    assert_eq!(coalesced, [0; 20]);
+    assert!((0..20).any(|_| schedule.packet(8192, || 1000) == 1));
 }

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Mutants of failover: each rule of several rails is removed in turn, and some seed of the random tests must fail.
+
+    tests/mutants/rails.py [WORD...]     the mutants whose name contains one of the words; all without one
+    tests/mutants/rails.py --check       only checks that every mutation still fits the source
+
+A mutant is a copy of the tree with one text replaced. Two random tests run on it: `strict` (the channel on the strict
+device, crates/channel/src/rdma/failover_tests.rs) and, where that notices nothing, `simulate` (MPI programs on modelled
+machines, crates/mpi/tests/it/simulated_rails.rs). A test that hangs has noticed the mutant too.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TREE = os.path.join(ROOT, "build", "mutants")
+RDMA = "crates/channel/src/rdma/"
+
+STRICT = (["-p", "channel", "--lib", "rdma::failover_tests"], int(os.environ.get("STRICT_SEEDS", 200)))
+SIMULATE = (["-p", "mpi", "--test", "it", "simulated_rails"], int(os.environ.get("SIMULATE_SEEDS", 200)))
+TESTS = {"strict": STRICT, "simulate": SIMULATE}
+# The longest time of one test, in seconds.
+LONGEST = int(os.environ.get("LONGEST", 400))
+
+# The name, the rule that the mutant lacks, the file, the text and its replacement.
+MUTANTS = [
+    ("reuse-tail", "a slot is reused only when the receiver's tail has passed it", "outbound.rs",
+     "        let free = self.tail.min(self.in_flight.completed());\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();",
+     "        let free = self.in_flight.completed();\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();"),
+    ("reuse-copies", "a slot is reused only when every posted copy of it has completed", "outbound.rs",
+     "        let free = self.tail.min(self.in_flight.completed());\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();",
+     "        let free = self.tail;\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();"),
+    ("notice-count", "the receiver keeps a set of notices, not a count", "notice.rs",
+     "        self.arrived = self.arrived.with(word.share);",
+     "        let known = self.arrived.contains(word.share);\n"
+     "        let share = if known { (word.share + 1) % MAX_RAILS } else { word.share };\n"
+     "        self.arrived = self.arrived.with(share);"),
+    ("confirmed-parts", "only shares that the peer was notified of are confirmed", "fence.rs",
+     "            Some((_, shares)) => shares >> share & 1 == 1,",
+     "            Some(_) => share < 8,"),
+    ("confirmed-whole", "nothing that is confirmed is written again", "fence.rs",
+     "            None => number.wrapping_sub(self.next_notice) & NOTICE_NUMBERS > NOTICE_NUMBERS / 2,",
+     "            None => number > NOTICE_NUMBERS,"),
+    ("next-notice", "a notice that is expected after the fence is not confirmed by it", "fence.rs",
+     "            None => number.wrapping_sub(self.next_notice) & NOTICE_NUMBERS > NOTICE_NUMBERS / 2,",
+     "            None => number <= NOTICE_NUMBERS,"),
+    ("epoch", "a fence of another life of the link is stale", "lifecycle.rs",
+     "let is_current = fence.epoch == self.epoch && self.stage != LifeStage::Dead;",
+     "let is_current = fence.epoch <= self.epoch;"),
+    ("drained", "a fence leaves only when the queue pairs are drained", "failover.rs",
+     "link.life.stage() == LifeStage::Draining && link.is_drained(&mut *self.node)?",
+     "link.life.stage() == LifeStage::Draining"),
+    ("last-wqe", "a queue pair with a shared receive queue is drained at Last WQE Reached", "qp_link.rs",
+     "        Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)",
+     "        Ok(self.is_drained && node.rails() > 0)"),
+    ("marker", "a send queue is drained when its last completion has come", "qp_link.rs",
+     "        Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)",
+     "        Ok(node.rail(self.rail).is_drained(self.qp)?)"),
+    ("both-ends", "a replay waits until the peer's end is drained", "lifecycle.rs",
+     "        let fence = self.fence.take()?;",
+     "        let fence = self.fence.take().unwrap_or_default();"),
+    ("replay", "what the peer lacks is written again", "outbound.rs",
+     "if sequence > self.tail && usize::from(slots.links[slot]) == link {",
+     "if sequence > self.tail + 1 && usize::from(slots.links[slot]) == link {"),
+    ("replay-mark", "the flag of a replay has the mark of its own link", "ring_sender.rs",
+     "        staging.block.store(end - WORD, flag(sequence, link));\n        let info",
+     "        let info"),
+    ("replay-bytes", "a replay has the bytes of the first write", "ring_sender.rs",
+     "            SlotContent::Packet => &[staging.slice(rail, end - TRAILER - len..end)][..],",
+     "            SlotContent::Packet => &[staging.slice(rail, end - TRAILER - len / 2..end)][..],"),
+    ("tail-again", "each end sends its tail again after a fence", "failover.rs",
+     "        endpoint.write_tail(&mut *self.node, false)?;\n        self.replay(peer)?;",
+     "        self.replay(peer)?;"),
+    ("grants-again", "each end sends its grants again after a fence", "failover.rs",
+     ".restart(last, fence.received, fence.granted)",
+     ".restart(last, fence.received, fence.received)"),
+    ("inverted-flag", "the flag of a slot on a rail without order says: wait for the completion", "ring_sender.rs",
+     "        true => !sequence,", "        true => sequence,"),
+    ("receives-again", "a link that comes back has receives for a full ring", "failover.rs",
+     "        for _ in 0..receives {\n            link.control", "        for _ in 0..receives / 64 {\n            link.control"),
+    ("notices-again", "a link that comes back has receives for the notices that are expected", "failover.rs",
+     "        link.post_shared_again(&mut *self.node)?;\n        self.reserve_notices_on(peer, index)",
+     "        link.post_shared_again(&mut *self.node)"),
+    ("dead-transfers", "no piece is posted on a link that is not live", "transfers.rs",
+     "        if !link.life.is_live() {\n            return Ok(false);",
+     "        if link.index() > 99 {\n            return Ok(false);"),
+    ("dead-packets", "no packet is posted on a link that is not live", "endpoint.rs",
+     "            schedule.set_alive(on, false);\n", ""),
+    ("known", "numbers that are known already change nothing", "known.rs",
+     "            // Consumed already.\n            return true;",
+     "            // Consumed already.\n            return false;"),
+    ("probe-fence", "a link that fails while it is probed is fenced", "failover.rs",
+     "            LifeStage::Probing(_) => return self.begin_draining(peer, index),",
+     "            LifeStage::Probing(_) => return Ok(()),"),
+    ("fence-at-end", "links are fenced while a job ends", "connect.rs",
+     "        if self.attention.fencing {\n            self.tend_fences()?;\n        }\n", ""),
+    ("empty-queue", "the last completion of a queue pair reports the packets before it", "complete.rs",
+     "        if endpoint.links()[index].control.held() == 0 {",
+     "        if endpoint.links()[index].control.held() > 999 {"),
+]
+
+
+def fits():
+    """Checks that each mutation replaces exactly one text."""
+    wrong = 0
+    for name, _, file, old, _ in MUTANTS:
+        with open(os.path.join(ROOT, RDMA, file)) as source:
+            count = source.read().count(old)
+        if count != 1:
+            wrong += 1
+            print(f"{name}: its text occurs {count} times in {RDMA}{file}: adapt the mutation to the source")
+    return wrong == 0
+
+
+def copy_tree():
+    shutil.rmtree(TREE, ignore_errors=True)
+    os.makedirs(TREE)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
+    for name in files.decode().split("\0"):
+        source = os.path.join(ROOT, name)
+        if name and os.path.isfile(source):
+            target = os.path.join(TREE, name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(source, target)
+
+
+def passes(test):
+    """Runs a test on the mutant. Returns its seed that failed, or None if all passed."""
+    arguments, seeds = TESTS[test]
+    target = os.environ.get("MUTANTS_TARGET", os.path.join(ROOT, "build", "mutants-target"))
+    environment = dict(os.environ, CARGO_TARGET_DIR=target, SEEDS=str(seeds), RUST_BACKTRACE="0")
+    cargo = [os.environ.get("CARGO", "cargo"), "test", "--quiet"]
+    build = subprocess.run(cargo + arguments[:-1] + ["--no-run"], cwd=TREE, env=environment, capture_output=True, text=True)
+    if build.returncode != 0:
+        sys.exit(f"a mutant does not compile:\n{build.stderr[-3000:]}")
+    command = cargo + arguments + ["--", "--nocapture", "--test-threads=1"]
+    process = subprocess.Popen(["timeout", str(LONGEST)] + command, cwd=TREE, env=environment,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    output, _ = process.communicate()
+    if process.returncode == 0:
+        return None
+    words = [line for line in output.splitlines() if "SEED=" in line or "seed " in line]
+    last = words[-1].split("seed ")[-1].split("Plan")[0].replace("SEED=", "").strip() if words else "?"
+    return f"seed {last}" + (" (it hangs)" if process.returncode == 124 else "")
+
+
+def main():
+    if not fits():
+        return 1
+    words = sys.argv[1:]
+    if words == ["--check"]:
+        print(f"{len(MUTANTS)} mutations fit the source")
+        return 0
+    copy_tree()
+    survivors = 0
+    for name, rule, file, old, new in MUTANTS:
+        if words and not any(word in name for word in words):
+            continue
+        begin = time.monotonic()
+        path = os.path.join(TREE, RDMA, file)
+        with open(path) as source:
+            text = source.read()
+        with open(path, "w") as mutant:
+            mutant.write(text.replace(old, new))
+        try:
+            found = None
+            for test in TESTS:
+                seed = passes(test)
+                if seed is not None:
+                    found = f"{test}, {seed}"
+                    break
+        finally:
+            with open(path, "w") as mutant:
+                mutant.write(text)
+        survivors += found is None
+        verdict = f"caught by {found}" if found else "NOT CAUGHT"
+        print(f"{name:16} {verdict:40} {time.monotonic() - begin:5.0f} s  {rule}", flush=True)
+    print(f"{survivors} mutants were not caught")
+    return min(survivors, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
