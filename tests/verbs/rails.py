@@ -158,12 +158,15 @@ def broken(world, rail: int, how: str) -> None:
 
 
 def breaks(rail: int, how: str, policy: str = POLICIES[0]):
-    """Ranks that meet only after the break find each other too."""
+    """Ranks that meet only after the break find each other too. The job says once that the rail has failed."""
     def test(world) -> None:
         with program(world, "steady", SENDS, env={"FISHPLATE_RAIL_POLICY": policy}) as job:
             job.is_under_way()
             broken(world, rail, how)
             job.ends_well()
+            said = [line for line in job.said(job.err).splitlines() if "has failed" in line]
+        if len(said) != 1 or f"rail {rail} (rxe" not in said[0]:
+            raise Problem(f"it says {said} of rail {rail}")
     return test
 
 
