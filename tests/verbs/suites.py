@@ -20,6 +20,7 @@ SUITES = [
     ("verbs", "it", "devices::", 120, False),
     ("verbs", "it", "rails::", 120, True),
     ("mpi", "it", "counted::", 240, True),
+    ("mpi", "it", "counted_rails::", 240, False),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
 # iWARP's two ends are two of one device: its hosts have networks of their own, and a process is in one network.
