@@ -6,7 +6,7 @@
 
 A mutant is a copy of the tree with one text replaced. Two random tests run on it: `strict` (the channel on the strict
 device, crates/channel/src/rdma/failover_tests.rs) and, where that notices nothing, `simulate` (MPI programs on modelled
-machines, crates/mpi/tests/it/simulated_rails.rs). A test that hangs has noticed the mutant too.
+machines, crates/mpi/tests/it/simulated_rails.rs). A mutant that only `unit` notices needs better seeds. A test that hangs has noticed the mutant too.
 """
 
 import os
@@ -21,7 +21,9 @@ RDMA = "crates/channel/src/rdma/"
 
 STRICT = (["-p", "channel", "--lib", "rdma::failover_tests"], int(os.environ.get("STRICT_SEEDS", 200)))
 SIMULATE = (["-p", "mpi", "--test", "it", "simulated_rails"], int(os.environ.get("SIMULATE_SEEDS", 200)))
-TESTS = {"strict": STRICT, "simulate": SIMULATE}
+# The tests of the account of slots, without seeds: no random test has noticed yet that a slot is reused too early.
+UNIT = (["-p", "channel", "--lib", "rdma::outbound"], 0)
+TESTS = {"strict": STRICT, "simulate": SIMULATE, "unit": UNIT}
 # The longest time of one test, in seconds.
 LONGEST = int(os.environ.get("LONGEST", 400))
 
@@ -124,13 +126,15 @@ def copy_tree():
         if name and os.path.isfile(source):
             target = os.path.join(TREE, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copy2(source, target)
+            # With the time of now: the last build may be one of another mutant.
+            shutil.copy(source, target)
 
 
 def passes(test):
     """Runs a test on the mutant. Returns its seed that failed, or None if all passed."""
     arguments, seeds = TESTS[test]
-    target = os.environ.get("MUTANTS_TARGET", os.path.join(ROOT, "build", "mutants-target"))
+    # Not the target folder of the project: cargo would take the two trees for one.
+    target = os.path.join(ROOT, "build", "mutants-target")
     environment = dict(os.environ, CARGO_TARGET_DIR=target, SEEDS=str(seeds), RUST_BACKTRACE="0")
     cargo = [os.environ.get("CARGO", "cargo"), "test", "--quiet"]
     build = subprocess.run(cargo + arguments[:-1] + ["--no-run"], cwd=TREE, env=environment, capture_output=True, text=True)
@@ -142,6 +146,8 @@ def passes(test):
     output, _ = process.communicate()
     if process.returncode == 0:
         return None
+    if test == "unit":
+        return "no seed"
     words = [line for line in output.splitlines() if "SEED=" in line or "seed " in line]
     last = words[-1].split("seed ")[-1].split("Plan")[0].replace("SEED=", "").strip() if words else "?"
     return f"seed {last}" + (" (it hangs)" if process.returncode == 124 else "")
