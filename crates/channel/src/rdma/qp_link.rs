@@ -199,7 +199,8 @@ impl QpLink {
             node,
             operation,
             write.from,
-            len <= self.inline,
+            // A write of no bytes needs no inline payload: the device may have none.
+            len > 0 && len <= self.inline,
             write.signaled,
             write.note,
         )?;

@@ -28,7 +28,9 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
     let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
-    let run = play(scene, Vec::new(), Keep::Record, move |rank| {
+    // The rows are those of a packet over one rail.
+    let settings = vec![("FISHPLATE_RAILS", "1")];
+    let run = play(scene, settings, Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
         let peer = 1 - rank.rank() as i32;
         for turn in 0..2 * ROUNDS {
