@@ -12,7 +12,8 @@ impl State {
     /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
-        if self.router.has_nothing() && !self.messages.has_work() {
+        // Only a rank without devices has nothing.
+        if self.router.has_nothing() && !self.messages.has_work_without_devices() {
             return Ok(false);
         }
         self.round()

@@ -106,10 +106,13 @@ impl Messages {
     /// True if this rank can move something without a packet from a peer.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        self.send_queue.is_waiting()
-            || self.batches.is_gathering()
-            || !self.fetches.is_empty()
-            || !self.deferred.is_empty()
+        self.has_work_without_devices() || self.batches.is_gathering()
+    }
+
+    /// As [`has_work`](Messages::has_work), for a rank without devices: it announces no receives.
+    #[inline(always)]
+    pub fn has_work_without_devices(&self) -> bool {
+        self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
     }
 
     /// Takes arrived packets, advances announced messages, and sends queued packets. True if
