@@ -170,7 +170,7 @@ impl MachineModel {
         self.forget_answers(q);
         self.flush(q, clock.now(), clock);
         if visible > clock.now() {
-            // Whoever waits until it is drained.
+            // The rank may be waiting for the end of the drain.
             clock.at(visible, Event::Wake { rank });
         }
     }

@@ -399,7 +399,7 @@ impl Rdma {
     /// this asks for one.
     fn is_settled(&mut self, to: usize) -> Result<bool> {
         let endpoint = self.endpoints.of(to);
-        // What a link that is being given up has carried may have to be written again.
+        // Slots and pieces of a link that is being given up may have to be written again.
         if endpoint.is_fencing() {
             return Ok(false);
         }

@@ -156,7 +156,7 @@ impl Rdma {
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *self.node)? {
             let rail = link.rail();
-            // What the peer wrote before the end is in the completion queue.
+            // The completions of the peer's last writes are in the completion queue.
             self.poll_rail(rail)?;
             self.send_fence(peer, index)?;
         }

@@ -342,7 +342,7 @@ impl Unfinished {
             if !self.is_undecided() {
                 self.shares[share].carrier = carrier as u8;
             } else {
-                // What the link has carried is confirmed or given back: no notice is needed.
+                // Every byte of the link is confirmed or given back: no notice is needed.
                 self.used = self.used.without(share);
                 if from < end {
                     self.returned.push(from..end);

@@ -56,7 +56,7 @@ pub(crate) struct Claim {
     pub(crate) checks: Vec<Check>,
     /// The part of the experiments that the statement fixes.
     pub(crate) setting: Option<String>,
-    /// What the statement contradicts.
+    /// The statement or the physics that this statement contradicts.
     pub(crate) contradicts: Option<String>,
     /// The reason that no experiment can repeat it.
     pub(crate) not_modelled: Option<String>,

@@ -122,7 +122,7 @@ fn a_rail_fails_alone_and_is_connected_again() {
                 rail("up");
             }
             meet(node, 1 - rank);
-            // The same queue pair, with the same memory, in a second life.
+            // A second life of this queue pair, with this memory.
             let end = &ends[0];
             let device = node.rail(0);
             device.modify(end.qp, Ending::Error).unwrap();

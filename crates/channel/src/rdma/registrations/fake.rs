@@ -22,7 +22,7 @@ pub(super) struct Pinned {
     frames: Vec<u64>,
 }
 
-/// What is mapped, watched and registered.
+/// The mapped pages, the watched pages and the registered regions.
 pub(super) struct Memory {
     /// The number of mappings that each page has had.
     mappings: HashMap<u64, u64>,

@@ -187,7 +187,7 @@ fn the_home_link_is_the_swiftest_live_one_by_its_attributes() {
     assert_eq!(schedule.home(), 0);
     schedule.set_alive(1, true);
     assert_eq!(schedule.home(), 1);
-    // What one end has learned does not count: the other end may have learned something else.
+    // Estimates of one end do not count: the other end may have others.
     for step in 1..100 {
         schedule.posted(1, 1 << 20, step * 100_000_000);
         schedule.completed(1, 1 << 20, step * 100_000_000 + 50_000_000, true);

@@ -45,7 +45,7 @@ impl Wire {
         Wire { noise, ..self }
     }
 
-    /// The same wire, behind the slot number `slot`.
+    /// This wire, behind the slot with the number `slot`.
     pub(super) fn behind(self, slot: usize) -> Wire {
         Wire { slot, ..self }
     }
