@@ -154,7 +154,7 @@ impl Rdma {
             }
             Subject::EndpointBuffer { buffer, .. } => {
                 let endpoint = endpoints.of(peer);
-                endpoint.move_receive(&mut **node, layout, peer, buffer)
+                endpoint.post_in_memory(&mut **node, layout, peer, buffer)
             }
             Subject::QueuePair { .. } | Subject::Marker { .. } => Ok(()),
         }

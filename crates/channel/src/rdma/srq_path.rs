@@ -241,8 +241,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Posts a receive into a buffer in the memory for the peer's ring.
-    fn post_in_memory(
+    /// Posts a receive into a buffer in the memory for the peer's ring, on the home link.
+    pub(super) fn post_in_memory(
         &self,
         node: &mut dyn Node,
         layout: &Layout,
@@ -271,17 +271,6 @@ impl Endpoint {
                 (memory, memory_buffer(layout, buffer))
             }
         }
-    }
-
-    /// Posts a receive that failed with its link again, on the home link.
-    pub(super) fn move_receive(
-        &self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        peer: usize,
-        buffer: usize,
-    ) -> Result<()> {
-        self.post_in_memory(node, layout, peer, buffer)
     }
 
     /// Posts the receive of a message again.
