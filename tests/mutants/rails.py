@@ -9,7 +9,9 @@ device, crates/channel/src/rdma/failover_tests.rs) and, where that notices nothi
 machines, crates/mpi/tests/it/simulated_rails.rs). A mutant that only `unit` notices needs better seeds. A test that hangs has noticed the mutant too.
 """
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -99,9 +101,10 @@ MUTANTS = [
      "            LifeStage::Probing(_) => return Ok(()),"),
     ("fence-at-end", "links are fenced while a job ends", "connect.rs",
      "        if self.attention.fencing {\n            self.tend_fences()?;\n        }\n", ""),
-    ("empty-queue", "the last completion of a queue pair reports the packets before it", "complete.rs",
-     "        if endpoint.links()[index].control.held() == 0 {",
-     "        if endpoint.links()[index].control.held() > 999 {"),
+    ("any-completion", "any completion of a queue pair reports the packets before it", "complete.rs",
+     "        sender.heard_completed(index, slot);",
+     "        if matches!(note, Note::Ring(_) | Note::RingData(_)) {\n"
+     "            sender.heard_completed(index, slot);\n        }"),
 ]
 
 
@@ -130,27 +133,39 @@ def copy_tree():
             shutil.copy(source, target)
 
 
-def passes(test):
-    """Runs a test on the mutant. Returns its seed that failed, or None if all passed."""
-    arguments, seeds = TESTS[test]
+def build(arguments):
+    """Builds a test of the mutant. Returns its program."""
     # Not the target folder of the project: cargo would take the two trees for one.
-    target = os.path.join(ROOT, "build", "mutants-target")
-    environment = dict(os.environ, CARGO_TARGET_DIR=target, SEEDS=str(seeds), RUST_BACKTRACE="0")
-    cargo = [os.environ.get("CARGO", "cargo"), "test", "--quiet"]
-    build = subprocess.run(cargo + arguments[:-1] + ["--no-run"], cwd=TREE, env=environment, capture_output=True, text=True)
-    if build.returncode != 0:
-        sys.exit(f"a mutant does not compile:\n{build.stderr[-3000:]}")
-    command = cargo + arguments + ["--", "--nocapture", "--test-threads=1"]
-    process = subprocess.Popen(["timeout", str(LONGEST)] + command, cwd=TREE, env=environment,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    output, _ = process.communicate()
+    environment = dict(os.environ, CARGO_TARGET_DIR=os.path.join(ROOT, "build", "mutants-target"))
+    command = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "--no-run", "--message-format=json"]
+    process = subprocess.run(command + arguments, cwd=TREE, env=environment, capture_output=True, text=True)
+    messages = [json.loads(line) for line in process.stdout.splitlines()]
+    if process.returncode != 0:
+        errors = [message["message"]["rendered"] for message in messages if "message" in message]
+        sys.exit(f"a mutant does not compile:\n{process.stderr}{''.join(errors)[-3000:]}")
+    programs = [message["executable"] for message in messages if message.get("profile", {}).get("test")]
+    return next(program for program in programs if program)
+
+
+def notices(test):
+    """Runs a test on the mutant. Returns the test and its seed that failed, or None if all passed."""
+    (*arguments, tests), seeds = TESTS[test]
+    command = [build(arguments), tests, "--nocapture", "--test-threads=1"]
+    # The tests that the package has of itself expect its folder.
+    folder = os.path.join(TREE, "crates", arguments[1])
+    environment = dict(os.environ, SEEDS=str(seeds), RUST_BACKTRACE="0")
+    process = subprocess.run(["timeout", str(LONGEST)] + command, cwd=folder, env=environment,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if process.returncode == 0:
         return None
-    if test == "unit":
-        return "no seed"
-    words = [line for line in output.splitlines() if "SEED=" in line or "seed " in line]
-    last = words[-1].split("seed ")[-1].split("Plan")[0].replace("SEED=", "").strip() if words else "?"
-    return f"seed {last}" + (" (it hangs)" if process.returncode == 124 else "")
+    # What each test has written, by its name. The first that failed, or the one that hangs, has noticed the mutant.
+    parts = re.split(r"^test (\S+) \.\.\. ", process.stdout, flags=re.MULTILINE)
+    written = dict(zip(parts[1::2], parts[2::2]))
+    failed = re.findall(r"^    (\S+)$", written[parts[-2]].split("\nfailures:\n")[-1], re.MULTILINE)
+    name = failed[0] if failed else parts[-2]
+    numbers = re.findall(r"^(?:SEED=|seed )(\d+)", written[name], re.MULTILINE)
+    seed = f", seed {numbers[-1]}" if numbers else ""
+    return name.split("::")[-1] + seed + (" (it hangs)" if process.returncode == 124 else "")
 
 
 def main():
@@ -174,9 +189,9 @@ def main():
         try:
             found = None
             for test in TESTS:
-                seed = passes(test)
-                if seed is not None:
-                    found = f"{test}, {seed}"
+                noticed = notices(test)
+                if noticed:
+                    found = f"{test}: {noticed}"
                     break
         finally:
             with open(path, "w") as mutant:

@@ -7,6 +7,7 @@
 use device::Placement;
 use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
 
+use super::rail_tests::POLICIES;
 use super::*;
 use crate::{Exposed, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
 
@@ -397,19 +398,12 @@ fn run(plan: Plan) {
 fn plan_of(seed: u64) -> Plan {
     let mut random = Random(seed ^ 0x5eed);
     let rails = 2 + random.below(2) as usize;
-    let policies = [
-        RailPolicy::Single,
-        RailPolicy::Stripe,
-        RailPolicy::RoundRobin,
-        RailPolicy::Fixed,
-        RailPolicy::Adaptive,
-    ];
     Plan {
         seed,
         rails,
         mixed: random.happens(3),
         rings: if random.happens(4) { 0 } else { 64 },
-        policy: policies[random.below(5) as usize],
+        policy: POLICIES[random.below(5) as usize],
         queue_pairs: match random.happens(4) {
             true => QueuePairs::Shared,
             false => QueuePairs::Separate,
