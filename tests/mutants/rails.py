@@ -6,7 +6,9 @@
 
 A mutant is a copy of the tree with one text replaced. Two random tests run on it: `strict` (the channel on the strict
 device, crates/channel/src/rdma/failover_tests.rs) and, where that notices nothing, `simulate` (MPI programs on modelled
-machines, crates/mpi/tests/it/simulated_rails.rs). A mutant that only `unit` notices needs better seeds. A test that hangs has noticed the mutant too.
+machines, crates/mpi/tests/it/simulated_rails.rs). `unit`, the tests of single modules, comes last: only these can notice
+the mutant of a rule against messages that these machines never send, as a fence that comes twice. A test that hangs has
+noticed the mutant too.
 """
 
 import json
@@ -21,10 +23,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TREE = os.path.join(ROOT, "build", "mutants")
 RDMA = "crates/channel/src/rdma/"
 
-STRICT = (["-p", "channel", "--lib", "rdma::failover_tests"], int(os.environ.get("STRICT_SEEDS", 200)))
-SIMULATE = (["-p", "mpi", "--test", "it", "simulated_rails"], int(os.environ.get("SIMULATE_SEEDS", 200)))
-# The tests of the account of slots, without seeds: no random test has noticed yet that a slot is reused too early.
-UNIT = (["-p", "channel", "--lib", "rdma::outbound"], 0)
+# The arguments that build each test, the tests of that program, and the number of seeds.
+STRICT = (["-p", "channel", "--lib"], ["rdma::failover_tests"], int(os.environ.get("STRICT_SEEDS", 200)))
+SIMULATE = (["-p", "mpi", "--test", "it"], ["simulated_rails"], int(os.environ.get("SIMULATE_SEEDS", 200)))
+UNIT = (["-p", "channel", "--lib"], [f"rdma::{module}::" for module in ("fence", "lifecycle", "notice", "outbound")], 0)
 TESTS = {"strict": STRICT, "simulate": SIMULATE, "unit": UNIT}
 # The longest time of one test, in seconds.
 LONGEST = int(os.environ.get("LONGEST", 400))
@@ -147,8 +149,8 @@ def build(arguments):
 
 def notices(test):
     """Runs a test on the mutant. Returns the test and its seed that failed, or None if all passed."""
-    (*arguments, tests), seeds = TESTS[test]
-    command = [build(arguments), tests, "--nocapture", "--test-threads=1"]
+    arguments, tests, seeds = TESTS[test]
+    command = [build(arguments), *tests, "--nocapture", "--test-threads=1"]
     # The tests that the package has of itself expect its folder.
     folder = os.path.join(TREE, "crates", arguments[1])
     environment = dict(os.environ, SEEDS=str(seeds), RUST_BACKTRACE="0")
