@@ -492,3 +492,24 @@ fn a_slot_is_kept_while_its_packet_is_written_again() {
         assert!(begin.elapsed().as_secs() < 20, "stuck");
     }
 }
+
+#[test]
+fn a_link_is_drained_only_when_its_last_completions_are_taken() {
+    let (mut pair, _cables) = connected(&Plan {
+        rails: 2,
+        ..plan_of(0)
+    });
+    let end = &mut pair.ends[0];
+    end.request_failed(1, 0, device::Status::RetryExceeded)
+        .unwrap();
+    let is_drained = |end: &mut Rdma| {
+        let link = &mut end.endpoints.of(1).links_mut()[0];
+        link.is_drained(&mut *end.node).unwrap()
+    };
+    assert!(!is_drained(end), "the device has them");
+    let begin = std::time::Instant::now();
+    while !is_drained(end) {
+        end.poll_rail(0).unwrap();
+        assert!(begin.elapsed().as_secs() < 20, "stuck");
+    }
+}
