@@ -236,8 +236,6 @@ impl Rdma {
         let lost = std::mem::take(&mut endpoint.links_mut()[index].lost_pieces);
         let queue = &mut endpoint.transfers;
         bulk.link_died(peer, (index, carrier), &lost, fence, queue);
-        // The last tail may have been lost with the link.
-        endpoint.write_tail(&mut *self.node, false)?;
         self.replay(peer)?;
         self.post_transfers(peer)
     }
