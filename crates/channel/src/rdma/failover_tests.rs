@@ -276,8 +276,7 @@ fn machine(plan: &Plan) -> ([Rdma; 2], Cables) {
     let mut setup = Setup {
         rails: plan.rails,
         delays: true,
-        // Each packet and notice finds a receive, on a link that has come back too.
-        patient: false,
+        patient: true,
         inline: if plan.seed.is_multiple_of(3) { 0 } else { 64 },
         timeout_ns: TIMEOUT,
         seed: plan.seed,
