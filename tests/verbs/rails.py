@@ -210,7 +210,8 @@ def tests() -> list[Case]:
           for rail in (0, 1) for how in BREAKS),
         *(Case(f"rails: rail {rail}, cut, under messages, {policy}", breaks(rail, "cut", policy), short=False)
           for rail in (0, 1) for policy in POLICIES[1:]),
-        *(Case(f"rails: rail {rail} breaks and recovers, twice, under messages", breaks_and_mends(steady(3 * SENDS), rail), short=False) for rail in (0, 1)),
+        *(Case(f"rails: rail {rail} breaks and recovers, twice, under messages", breaks_and_mends(steady(3 * SENDS), rail), short=False)
+          for rail in (0, 1)),
         *(Case(f"rails: rail {rail}, {how}: the time without messages", outage(rail, how), short=False)
           for rail, how in ((0, "cut"), (0, "down"), (0, "pull 1"), (1, "cut"))),
         *breaks_under_others(),

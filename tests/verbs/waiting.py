@@ -62,10 +62,10 @@ def ends_with_the_error(job: Job, how: str, device: str) -> None:
         time.sleep(0.05)
 
 
-def broken(how: str, device: str = "rxe", start=None, **more):
-    """All rails break under a job that says "under way": its error is the same whether it has one rail or several."""
+def broken(how: str, device: str = "rxe", **more):
+    """All rails break: the error is the same whether the job has one rail or several."""
     def test(world) -> None:
-        with start(world) if start else endless(world, "fatal", **more) as job:
+        with endless(world, "fatal", **more) as job:
             job.is_under_way()
             break_rails(world, how)
             ends_with_the_error(job, how, device)
@@ -117,7 +117,8 @@ def tests() -> list[Case]:
         Case("waiting: all cables are cut under a long message", broken("cut")),
         *(Case(f"waiting: all rails, {how}, under a long message", broken(how), short=False)
           for how in ("down", "pull 0", "pull 1", "mute 0", "mute 1")),
-        *(Case(f"waiting: the only rail, {how}, under a long message", broken(how, env={"FISHPLATE_RAILS": "1"}), short=False) for how in ("cut", "down")),
+        *(Case(f"waiting: the only rail, {how}, under a long message", broken(how, env={"FISHPLATE_RAILS": "1"}), short=False)
+          for how in ("cut", "down")),
         *(Case(f"waiting: rail {first} is cut, then the other, under a long message", broken_in_turn(first), short=False)
           for first in (0, 1)),
         Case("waiting: all cables are cut under bench bw", under_bench, short=False),
