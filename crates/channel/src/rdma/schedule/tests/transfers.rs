@@ -471,7 +471,32 @@ fn explanations_name_every_choice_and_the_one_taken_is_the_soonest() {
     let ratio = measured / arrivals[0] as f64;
     assert!((1.0..1.05).contains(&ratio), "{measured} {arrivals:?}");
     let stripe = super::schedule(RailPolicy::Stripe, &links(&[FAST; 2])).explain(MIB);
-    assert!(stripe[0].is_taken && stripe[0].choice == Choice::EvenStripe);
+    assert_eq!(stripe[0].choice, Choice::EvenStripe);
+}
+
+#[test]
+fn the_limit_of_long_messages_is_named() {
+    // Stated as FAST each, and behind what they share.
+    let limit = |cards: [usize; 2], wires: [Wire; 2], shared: &[u64]| {
+        let traits = cards.map(|card| link(card, FAST));
+        let schedule = schedule(RailPolicy::Adaptive, &traits);
+        let mut simulator = Simulator::new(schedule, wires.into()).with_slots(shared);
+        stream(&mut simulator, 4 * MIB, 100, 4);
+        let taken = simulator.schedule.explain(4 * MIB)[0].shares;
+        simulator.schedule.limit(&taken)
+    };
+    let wire = || Wire::new(FAST);
+    assert_eq!(limit([0, 1], [wire(), wire()], &[]), Some("link"));
+    let behind_one = || [wire().behind(0), wire().behind(0)];
+    let shared = [FAST * 5 / 4];
+    assert_eq!(limit([0, 0], behind_one(), &shared), Some("slot"));
+    let of_host = limit([0, 1], behind_one(), &shared).unwrap();
+    assert!(of_host.ends_with("memory or bus"), "{of_host}");
+    let slower = [wire(), Wire::new(FAST / 2)];
+    assert_eq!(
+        limit([0, 1], slower, &[]),
+        Some("a rail below its stated rate, or memory or bus")
+    );
 }
 
 #[test]
