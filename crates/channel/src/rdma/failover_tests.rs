@@ -513,3 +513,34 @@ fn a_link_is_drained_only_when_its_last_completions_are_taken() {
         assert!(begin.elapsed().as_secs() < 20, "stuck");
     }
 }
+
+/// Each end in turn answers nothing over rail 0, so that only the requests of the other one fail.
+#[test]
+fn a_link_that_is_dead_in_one_direction_is_not_taken_back() {
+    for mute in 0..2 {
+        let (mut pair, cables) = connected(&Plan {
+            rails: 2,
+            mixed: false,
+            rings: 64,
+            policy: RailPolicy::RoundRobin,
+            ..plan_of(mute as u64)
+        });
+        cables.cut(mute, 0, Cut::Acknowledgements);
+        let begin = std::time::Instant::now();
+        let mut died = None;
+        // Longer than the first attempts to take the link back.
+        while died.is_none_or(|died: std::time::Instant| died.elapsed().as_millis() < 400) {
+            (0..2).for_each(|rank| pair.put(rank, 1100));
+            pair.poll_both();
+            let is_live = |rank: usize| {
+                let endpoint = pair.ends[rank].endpoints.get(1 - rank).unwrap();
+                endpoint.links()[0].life.is_live()
+            };
+            match is_live(0) || is_live(1) {
+                false => died = died.or(Some(std::time::Instant::now())),
+                true => assert!(died.is_none(), "end {mute} is mute"),
+            }
+            assert!(begin.elapsed().as_secs() < 20, "stuck");
+        }
+    }
+}
