@@ -16,8 +16,9 @@ mod resolve;
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
 
-use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::rails::{OwnRails, Rail};
+use crate::software::Software;
 use crate::system::System;
 use read::WrittenPart;
 

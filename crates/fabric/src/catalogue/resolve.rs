@@ -4,9 +4,10 @@ use super::problem::{Location, Problem, instead};
 use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
 use crate::components::{
-    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Software, Switch,
+    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Switch,
 };
 use crate::quantity::{Quantity, Raw};
+use crate::software::Software;
 use crate::system::System;
 
 /// A part with every value that it defines or inherits.
