@@ -12,6 +12,7 @@ part! {
         value receive: Nanos, "Processor: a receive, from the noticed arrival to the return of the call.";
         value control: Nanos, "Processor: a protocol step that is not part of a packet, such as writing a ring's tail to the peer.";
         value eager: Option<Bytes>, "Longest message that it sends eagerly; \"none\": no library in particular.";
+        value buffers: Option<u32>, "Receive buffers, each for one of the longest eager messages, that a peer may fill; \"none\": as this library.";
         value copied: Option<Bytes>, "Longest eager message that its sender copies; a longer one leaves from the program's memory. \"none\": any.";
         value zero_copy: ZeroCopy, "Movement of messages above the eager limit: read, write or none.";
         value header: Option<Bytes>, "Bytes that it adds to an eager message; \"none\": as this library.";
@@ -23,6 +24,9 @@ part! {
     check |software| {
         InvalidValue::unless(software.eager.is_none_or(|eager| eager.0 > 0), "eager", || {
             "a library sends at least 1 B eagerly".into()
+        })?;
+        InvalidValue::unless(software.buffers.is_none_or(|count| (2..=1024).contains(&count)), "buffers", || {
+            "that is not a number of buffers; valid are 2 to 1024".into()
         })?;
         InvalidValue::unless(software.header.is_none_or(|header| header.0 <= 256), "header", || {
             "more than 256 B of header are not possible".into()
@@ -40,6 +44,7 @@ impl Software {
     pub fn costs_alone(&self) -> Software {
         Software {
             eager: None,
+            buffers: None,
             copied: None,
             zero_copy: ZeroCopy::Read,
             header: None,

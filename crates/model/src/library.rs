@@ -10,8 +10,8 @@ use crate::config::MachineConfig;
 const HEADER: u64 = 40;
 /// The longest packet of this library unless a setting says otherwise, in bytes.
 const PACKET: u64 = 16 << 10;
-/// A ring holds this many of the longest packets.
-const PACKETS: u64 = 16;
+/// The longest ring of this library, in bytes.
+const LONGEST_RING: u64 = 64 << 20;
 
 impl MachineConfig {
     /// This machine under the MPI library `software`, if it is a particular one. The ranks need its
@@ -49,9 +49,11 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
         ("FISHPLATE_EAGER_LIMIT", eager.0.to_string()),
         ("FISHPLATE_RTR", "off".to_owned()),
     ];
-    if eager.0 > PACKET {
-        set.push(("FISHPLATE_RDMA_CHUNK", eager.0.to_string()));
-        let ring = eager.0 * PACKETS;
+    let packet = eager.0.max(PACKET);
+    set.push(("FISHPLATE_RDMA_CHUNK", packet.to_string()));
+    if let Some(buffers) = software.buffers {
+        // The longest packets get a little more than half of a ring.
+        let ring = (2 * packet * u64::from(buffers)).min(LONGEST_RING);
         set.push(("FISHPLATE_RDMA_RING_BYTES", ring.to_string()));
     }
     set.push(match software.zero_copy {
@@ -71,4 +73,56 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
         set.push(("FISHPLATE_STRIPE_ABOVE_EAGER", "on".to_owned()));
     }
     set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+    use knobs::Knobs;
+
+    fn software(name: &str) -> Software {
+        let sheet = Catalogue::builtin().sheet("software", name).unwrap();
+        sheet.build().unwrap()
+    }
+
+    #[test]
+    fn every_library_of_the_catalogue_has_settings_that_are_valid() {
+        let catalogue = Catalogue::builtin();
+        let names = catalogue.entries().filter(|entry| entry.kind == "software");
+        let mut libraries = 0;
+        for name in names.map(|entry| entry.name) {
+            let software = software(name);
+            let set = settings(&software);
+            assert_eq!(set.is_empty(), !software.is_library(), "{name}");
+            libraries += usize::from(software.is_library());
+            let variables = set.into_iter().map(|(name, value)| (name.to_owned(), value));
+            let knobs = Knobs::parse(variables).unwrap();
+            if let Some(eager) = software.eager {
+                assert_eq!(knobs.eager_limit.get() as u64, eager.0, "{name}");
+                assert!(knobs.rdma_chunk.get() as u64 >= eager.0, "{name}");
+                assert!(knobs.rdma_ring_bytes.get() >= 16 * knobs.rdma_chunk.get());
+            }
+        }
+        assert!(libraries >= 6, "{libraries}");
+    }
+
+    #[test]
+    fn a_machine_predicts_this_library_unless_it_is_given_another() {
+        let system = Catalogue::builtin().system("blog-fdr").unwrap();
+        let own = MachineConfig::new(&system, 2, 1, 1).unwrap();
+        assert!(!own.system.software.is_library());
+        assert_eq!(own.system.software.send, system.software.send);
+        assert_eq!(own.system.hca, system.hca);
+        let named = own.clone().with_library(&system.software);
+        assert_eq!(named.system.software, system.software);
+        assert_eq!(named.system.hca.inline, Bytes(128));
+        // A longer header fills more lines of a request.
+        let header = Some(Bytes(HEADER + 64));
+        let longer = own.clone().with_library(&Software { header, ..system.software });
+        let bytes = own.system.hca.work_request.0 + 64;
+        assert_eq!(longer.system.hca.work_request, Bytes(bytes));
+        let none = own.clone().with_library(&software("nehalem"));
+        assert_eq!(none, own);
+    }
 }

@@ -6,6 +6,7 @@ mod port_faults;
 mod processes;
 mod rails;
 mod shares;
+mod rates;
 mod times;
 mod verbs;
 
