@@ -186,7 +186,17 @@ impl Fabrics {
         let path = own_library(command)?;
         let library = |name: &String| {
             let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
-            let words = ["run", "--fabric", name, "--predict", self.predict, "--ppn", &ppn, "--seed", &seed];
+            let words = [
+                "run",
+                "--fabric",
+                name,
+                "--predict",
+                self.predict,
+                "--ppn",
+                &ppn,
+                "--seed",
+                &seed,
+            ];
             let words = words.map(OsString::from).into_iter();
             let trace = self.trace.iter();
             let trace = trace.flat_map(|file| [OsString::from("--trace"), file.into()]);

@@ -96,7 +96,9 @@ mod tests {
             let set = settings(&software);
             assert_eq!(set.is_empty(), !software.is_library(), "{name}");
             libraries += usize::from(software.is_library());
-            let variables = set.into_iter().map(|(name, value)| (name.to_owned(), value));
+            let variables = set
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value));
             let knobs = Knobs::parse(variables).unwrap();
             if let Some(eager) = software.eager {
                 assert_eq!(knobs.eager_limit.get() as u64, eager.0, "{name}");
@@ -119,7 +121,10 @@ mod tests {
         assert_eq!(named.system.hca.inline, Bytes(128));
         // A longer header fills more lines of a request.
         let header = Some(Bytes(HEADER + 64));
-        let longer = own.clone().with_library(&Software { header, ..system.software });
+        let longer = own.clone().with_library(&Software {
+            header,
+            ..system.software
+        });
         let bytes = own.system.hca.work_request.0 + 64;
         assert_eq!(longer.system.hca.work_request, Bytes(bytes));
         let none = own.clone().with_library(&software("nehalem"));

@@ -5,8 +5,8 @@ mod faults;
 mod port_faults;
 mod processes;
 mod rails;
-mod shares;
 mod rates;
+mod shares;
 mod times;
 mod verbs;
 
