@@ -22,11 +22,16 @@ part! {
         part cable: Cable, "The cables, all of equal length.";
         part switch: Switch, "The switches.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
+        value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
     }
     check |rail| {
         lanes(rail.lanes)?;
         InvalidValue::unless(rail.slot.half_duplex == rail.hca.bus.half_duplex, "hca", || {
             "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
+        })?;
+        let times = rail.oversubscription;
+        InvalidValue::unless((1..=64).contains(&times), "oversubscription", || {
+            format!("{times} hosts for each link are not possible; valid are 1 to 64")
         })?;
         let direct = rail.switch.ports == 0;
         InvalidValue::unless(rail.hops.is_none_or(|hops| direct == (hops == 0)), "hops", || match direct {

@@ -8,6 +8,7 @@ mod rails;
 mod rates;
 mod shares;
 mod times;
+mod trees;
 mod verbs;
 
 use fabric::catalogue::Catalogue;
