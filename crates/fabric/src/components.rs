@@ -237,6 +237,7 @@ part! {
 part! {
     /// A host channel adapter.
     Hca "hca" {
+        value year: u32, "Year of its introduction.";
         part link: Link, "The fastest generation of its ports.";
         value width: u32, "Lanes of a port.";
         part bus: Bus, "The fastest bus that it supports.";
@@ -264,9 +265,9 @@ part! {
     }
     check |hca| {
         lanes(hca.lanes)?;
-        let widths = [1, 2, 4, 8, 12];
-        InvalidValue::unless(widths.contains(&hca.width), "width", || {
-            format!("{} is not a link width; valid are 1, 2, 4, 8 and 12", hca.width)
+        width(hca.width)?;
+        InvalidValue::unless((1999..=2100).contains(&hca.year), "year", || {
+            format!("{} is not a year of InfiniBand; valid are 1999 to 2100", hca.year)
         })?;
         InvalidValue::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
         InvalidValue::unless(hca.prefetch != Some(0), "prefetch", || "at least 1 request must be allowed".into())?;
@@ -294,12 +295,23 @@ part! {
 part! {
     /// A switch. One without ports stands for two hosts back to back.
     Switch "switch" {
-        value ports: u32, "Number of ports, each as wide as an HCA's; 0 for two hosts back to back.";
+        value ports: u32, "Number of ports; 0 for two hosts back to back.";
+        value width: u32, "Lanes of a port.";
         part link: Link, "The fastest generation of its ports.";
         value latency: Nanos, "Cut-through latency from port to port.";
     }
-    check |switch| InvalidValue::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
-        format!("{} ports cannot form a fat tree; valid are even numbers up to 1024, and 0 for no switch", switch.ports)
+    check |switch| {
+        width(switch.width)?;
+        InvalidValue::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
+            format!("{} ports cannot form a fat tree; valid are even numbers up to 1024, and 0 for no switch", switch.ports)
+        })
+    }
+}
+
+/// Refuses a number of lanes that no port has.
+fn width(width: u32) -> Result<(), InvalidValue> {
+    InvalidValue::unless([1, 2, 4, 8, 12].contains(&width), "width", || {
+        format!("{width} is not a link width; valid are 1, 2, 4, 8 and 12")
     })
 }
 

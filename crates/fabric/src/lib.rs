@@ -32,6 +32,7 @@ pub mod catalogue;
 pub mod components;
 pub mod cost;
 pub mod explain;
+pub mod figures;
 pub mod limits;
 pub mod packet;
 pub mod quantity;

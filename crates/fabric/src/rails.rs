@@ -52,9 +52,17 @@ impl Rail {
         }
     }
 
+    /// The lanes of the link between HCA and switch: the fewer of both ports.
+    pub fn link_width(&self) -> u32 {
+        match self.switch.ports {
+            0 => self.hca.width,
+            _ => self.hca.width.min(self.switch.width),
+        }
+    }
+
     /// The packet rate of the port in bits, headers included.
     pub fn link_rate(&self) -> GbPerSec {
-        self.link().data() * self.hca.width
+        self.link().data() * self.link_width()
     }
 
     /// The bus between host and HCA: the slower of their two generations.

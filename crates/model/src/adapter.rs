@@ -337,7 +337,7 @@ impl MachineModel {
         bytes: u32,
     ) -> Time {
         let rail = *self.timing(from).costs.rail();
-        let rate = rail.switch.link.data() * rail.hca.width;
+        let rate = rail.switch.link.data() * rail.switch.width;
         let time = rate.time(bytes.into()).picos();
         let hosts = [from, to].map(|adapter| self.adapters[adapter as usize].host);
         let network = &mut self.networks[number];

@@ -114,7 +114,7 @@ fn three_levels_are_contended_at_each() {
     // Groups of 16 hosts below the top; places 0 of three groups.
     let same = shares(&system, &[(0, 16), (1, 32), (4, 48)]);
     assert!(same[0] < 0.7 && same[1] < 0.7, "{same:?}");
-    let link = system.switch.link.data() * system.hca.width;
+    let link = system.switch.link.data() * system.switch.width;
     let most = link.as_mb_per_sec() * 1e6;
     let sum: f64 = streams(&system, &[(0, 16), (1, 32)]).iter().sum();
     assert!(sum < most && sum > 0.9 * most, "{sum:.3e} of {most:.3e}");
