@@ -1,6 +1,7 @@
 //! `fishplate fabric`: the catalogue of modelled hardware, users' files, and the breakdown of a
 //! message's time.
 
+mod calibrate;
 mod explain;
 mod files;
 mod list;
@@ -57,6 +58,24 @@ enum Action {
     Check {
         /// A TOML file
         file: String,
+    },
+    /// Write a machine's file from your own measurements with `fishplate perf`
+    #[command(
+        after_help = "Example:\n  fishplate perf write-lat --json HOST > perf.json\n  fishplate perf write-bw --json HOST >> perf.json\n  fishplate fabric calibrate --from perf.json --base fdr > mine.toml"
+    )]
+    Calibrate {
+        /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; may be repeated
+        #[arg(long, value_name = "FILE", required = true)]
+        from: Vec<String>,
+        /// System that has all values which the measurements do not determine
+        #[arg(long, value_name = "NAME|FILE")]
+        base: String,
+        /// Name of the calibrated system
+        #[arg(long, default_value = "mine")]
+        name: String,
+        /// Number of switches between the measured hosts [default: between the hosts furthest apart]
+        #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
+        hops: Option<u32>,
     },
     /// Break down the time of a single message on an idle machine
     #[command(
@@ -131,6 +150,18 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
         }
         Action::Show { name, json } => show(&name, json),
         Action::Check { file } => check(&file),
+        Action::Calibrate {
+            from,
+            base,
+            name,
+            hops,
+        } => calibrate::Request {
+            from: &from,
+            base: &base,
+            name: &name,
+            hops,
+        }
+        .calibrate(),
         Action::Explain {
             name,
             size,

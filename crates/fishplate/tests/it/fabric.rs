@@ -196,3 +196,54 @@ fn a_file_is_checked_and_used() {
     assert!(bad(&["check", file]).contains("holds no part"));
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn a_machine_is_calibrated_from_measurements() {
+    let file = |name: &str| {
+        let name = format!("fishplate-calibrate-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    };
+    let (measured, mine) = (file("perf.json"), file("mine.toml"));
+    let mut lines = Vec::new();
+    for benchmark in ["write-lat", "write-bw", "send-lat"] {
+        let perf = Command::new(env!("CARGO_BIN_EXE_fishplate"))
+            .args(["perf", benchmark, "--fabric", "r620-fdr", "--json"])
+            .output()
+            .unwrap();
+        assert!(perf.status.success(), "{perf:?}");
+        lines.extend(perf.stdout);
+    }
+    std::fs::write(&measured, lines).unwrap();
+    let from = ["calibrate", "--from", measured.to_str().unwrap()];
+    let text = good(&[&from[..], &["--base", "r610-qdr"]].concat());
+    assert!(
+        text.contains("[system.mine]\nfrom = \"r610-qdr\"\nhost.dma_write = { value = "),
+        "{text}"
+    );
+    std::fs::write(&mine, &text).unwrap();
+    let checked = good(&["check", mine.to_str().unwrap()]);
+    assert!(checked.contains("good: system.mine"), "{checked}");
+    let shown = good(&["show", mine.to_str().unwrap()]);
+    assert!(
+        shown.contains("inferred: write latency of 2 B to 64 B in "),
+        "{shown}"
+    );
+    let total = |system: &str| {
+        let explained = good(&["explain", system, "--size", "8", "--json"]);
+        object(&explained)["total_ns"].as_f64().unwrap()
+    };
+    let (found, real) = (total(mine.to_str().unwrap()), total("r620-fdr"));
+    assert!((found / real - 1.0).abs() < 0.02, "{found} {real}");
+    assert!(
+        bad(&["calibrate", "--from", "./none.json", "--base", "qdr"])
+            .contains("./none.json: No such file")
+    );
+    std::fs::write(&measured, "{\"benchmark\": \"write-lat\"}").unwrap();
+    assert!(
+        bad(&[&from[..], &["--base", "qdr"]].concat())
+            .contains("object 1: it has no size or no median")
+    );
+    for path in [&measured, &mine] {
+        std::fs::remove_file(path).unwrap();
+    }
+}
