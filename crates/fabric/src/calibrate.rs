@@ -1,8 +1,8 @@
 //! A machine from one's own measurements: the values of a known system that latencies and
 //! bandwidths of RDMA determine, with the range that the measurements leave.
 //!
-//! Each value takes up what the ones before it leave over, from the shortest messages on. Latencies
-//! of short messages do not tell processor, bus and chip apart: their sum goes into one value.
+//! Each value takes up what the ones before it leave over: bandwidths first, then latencies from the
+//! shortest messages on. Latencies of short messages do not tell processor, bus and chip apart: their sum goes into one value.
 
 use crate::components::InvalidValue;
 use crate::cost::Costs;
@@ -80,9 +80,11 @@ pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibrati
         all,
         estimates: Vec::new(),
     };
-    fit.latencies()?;
-    fit.rate();
+    // The bandwidth decides how long a packet takes, and so belongs to the latency of all but short
+    // messages.
     fit.bandwidth();
+    fit.rate();
+    fit.latencies()?;
     InvalidValue::unless(!fit.estimates.is_empty(), "from", || {
         format!(
             "no measurement determines a value: latencies of up to {SHORT} are needed, or bandwidths"
@@ -325,14 +327,14 @@ mod tests {
         assert_eq!(
             keys,
             [
+                "read_engine",
+                "message_rate",
                 "dma_write",
                 "dma_read",
-                "receive_match",
-                "message_rate",
-                "read_engine"
+                "receive_match"
             ]
         );
-        let write = &found.estimates[0];
+        let write = &found.estimates[2];
         assert_eq!(
             (write.value.as_str(), write.from.as_str()),
             ("310 ns", "write latency of 2 B to 64 B")
