@@ -158,6 +158,7 @@ impl ModelledArguments {
         if self.predict == Predicted::Named {
             scene = scene.with_library(&system.software);
             settings = model::library::settings(&system.software);
+            say_settings(word, &settings);
         }
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
@@ -209,6 +210,23 @@ impl ModelledArguments {
             record,
             ranks,
         })
+    }
+}
+
+/// Names the settings with which the ranks behave like the library that a machine names.
+fn say_settings(word: &str, settings: &[(&str, String)]) {
+    let set = settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let set: Vec<String> = set.collect();
+    match set.is_empty() {
+        true => eprintln!(
+            "fishplate: --predict named: {word} names no library, so this one is predicted"
+        ),
+        false => eprintln!(
+            "fishplate: --predict named: the library of {word} is predicted by {}",
+            set.join(" ")
+        ),
     }
 }
 

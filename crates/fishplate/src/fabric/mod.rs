@@ -64,7 +64,8 @@ enum Action {
         after_help = "Example:\n  fishplate perf write-lat --json HOST > perf.json\n  fishplate perf write-bw --json HOST >> perf.json\n  fishplate fabric calibrate --from perf.json --base fdr > mine.toml"
     )]
     Calibrate {
-        /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; may be repeated
+        /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; may be
+        /// repeated
         #[arg(long, value_name = "FILE", required = true)]
         from: Vec<String>,
         /// System that has all values which the measurements do not determine
@@ -73,7 +74,8 @@ enum Action {
         /// Name of the calibrated system
         #[arg(long, default_value = "mine")]
         name: String,
-        /// Number of switches between the measured hosts [default: between the hosts furthest apart]
+        /// Number of switches between the measured hosts [default: between the hosts furthest
+        /// apart]
         #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
         hops: Option<u32>,
     },
