@@ -213,20 +213,19 @@ impl ModelledArguments {
     }
 }
 
-/// Names the settings with which the ranks behave like the library that a machine names.
+/// Names the settings with which the ranks behave like the library that a machine names, if it
+/// names one.
 fn say_settings(word: &str, settings: &[(&str, String)]) {
-    let set = settings
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
+    let set = settings.iter().map(|(name, value)| {
+        let name = name.trim_start_matches("FISHPLATE_").to_lowercase();
+        format!("{}={value}", name.replace('_', "-"))
+    });
     let set: Vec<String> = set.collect();
-    match set.is_empty() {
-        true => eprintln!(
-            "fishplate: --predict named: {word} names no library, so this one is predicted"
-        ),
-        false => eprintln!(
-            "fishplate: --predict named: the library of {word} is predicted by {}",
+    if !set.is_empty() {
+        eprintln!(
+            "fishplate: predicting the MPI library that {word} names: {}",
             set.join(" ")
-        ),
+        );
     }
 }
 
