@@ -12,9 +12,11 @@ mod lists;
 mod problem;
 mod read;
 mod resolve;
+mod uncertain;
 
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
+pub use uncertain::UncertainValue;
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
 use crate::rails::{OwnRails, Rail};

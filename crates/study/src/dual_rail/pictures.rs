@@ -140,10 +140,8 @@ fn panel(
     let series = names.iter().filter_map(|(shown, name)| {
         let points = results.curves.curve(of, name)?.points.iter();
         let points = points.filter(|(size, _)| (from..=to).contains(size));
-        Some(Series {
-            name: shown.clone(),
-            points: points.map(|&(size, value)| (size as f64, value)).collect(),
-        })
+        let points = points.map(|&(size, value)| (size as f64, value));
+        Some(Series::line(shown.clone(), points.collect()))
     });
     Panel {
         title: String::new(),
