@@ -26,7 +26,7 @@ class Browser:
     """One browser with one page. Its messages about the page are kept in `complaints`."""
 
     def __init__(self, path: str):
-        self.profile = tempfile.TemporaryDirectory(prefix="fishplate-browser-")
+        self.profile = tempfile.TemporaryDirectory(prefix="fishplate-browser-", ignore_cleanup_errors=True)
         their_in, self.to_browser = os.pipe()
         self.from_browser, their_out = os.pipe()
 

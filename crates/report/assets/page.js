@@ -30,6 +30,9 @@
     return plot.figure.data.map((trace) => {
       const colour = getComputedStyle(entry(plot, trace.meta).querySelector("svg")).color;
       const copy = { ...trace, visible: isOn(plot, trace.meta), showlegend: false };
+      if (isNarrow && trace.hovertemplate) {
+        copy.hovertemplate = `%{x}: ${trace.hovertemplate}`;
+      }
       if (trace.fill) {
         return { ...copy, fillcolor: translucent(colour, 0.2), line: { ...trace.line, color: colour } };
       }
@@ -75,11 +78,12 @@
       shapes: (own.shapes || []).map((shape) => ({ ...shape, fillcolor: named("shade") })),
       margin: { l: 48, r: 12, t: isNarrow ? 12 : 28, b: 44 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: named("faint"), activecolor: named("ink") },
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
+      paper_bgcolor: named("ground"),
+      plot_bgcolor: named("ground"),
       font: { family: getComputedStyle(document.body).fontFamily, size: isNarrow ? 12 : 13, color: named("ink") },
-      hovermode: "x unified",
-      hoverlabel: { bgcolor: named("raised"), bordercolor: named("rule"), font: { color: named("ink") }, namelength: -1 },
+      // The values of all series in one box need room.
+      hovermode: isNarrow ? "closest" : "x unified",
+      hoverlabel: { bgcolor: named("raised"), bordercolor: named("rule"), font: { color: named("ink") }, namelength: isNarrow ? 12 : 40 },
       dragmode: isNarrow ? false : "zoom",
       showlegend: false,
     };

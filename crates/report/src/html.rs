@@ -171,7 +171,7 @@ impl<'a> PlotView<'a> {
                 name: series.name.clone(),
                 light: on(Ground::Light),
                 dark: on(Ground::Dark),
-                swatch: swatch(series.kind, Dash::of(at), Mark::of(at)),
+                swatch: swatch(series.kind, at),
             }
         });
         let shades = plot.shades.iter().map(|shade| shade.name.as_str());
@@ -185,8 +185,9 @@ impl<'a> PlotView<'a> {
     }
 }
 
-/// Line and mark of a series as SVG elements, around 0 in a box of 32 by 12.
-fn swatch(kind: SeriesKind, dash: Dash, mark: Mark) -> String {
+/// Line and mark of series `at` as SVG elements, around 0 in a box of 32 by 12.
+fn swatch(kind: SeriesKind, at: usize) -> String {
+    let (dash, mark) = (Dash::of(at), Mark::of(at));
     if kind == SeriesKind::Bars {
         return r#"<rect x="-10" y="-5" width="20" height="10" fill="currentColor"/>"#.into();
     }
@@ -201,9 +202,12 @@ fn swatch(kind: SeriesKind, dash: Dash, mark: Mark) -> String {
             add(format_args!(
                 r#"<path d="M-15 0H15" stroke="currentColor" stroke-width="2" stroke-dasharray="{lengths}"/>"#
             ));
-            ("currentColor", 3.5)
+            match Mark::is_hollow(at) {
+                true => ("none", 4.0),
+                false => ("currentColor", 3.5),
+            }
         }
-        _ => ("none", 4.0),
+        _ => ("none", 5.0),
     };
     let place = |(x, y): (f64, f64)| format!("{:.1} {:.1}", x * radius, y * radius);
     let mut path = String::new();

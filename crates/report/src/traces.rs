@@ -67,7 +67,12 @@ fn trace(plot: &Plot, at: usize, series: &Series) -> Value {
         SeriesKind::Line => {
             trace["mode"] = json!("lines+markers");
             trace["line"] = json!({"width": LINE, "dash": dash(Dash::of(at), LINE)});
-            trace["marker"] = json!({"size": 7, "symbol": symbol(Mark::of(at))});
+            trace["marker"] = match Mark::is_hollow(at) {
+                true => {
+                    json!({"size": 8, "symbol": format!("{}-open", symbol(Mark::of(at))), "line": {"width": 1.5}})
+                }
+                false => json!({"size": 7, "symbol": symbol(Mark::of(at))}),
+            };
         }
         SeriesKind::Marks => {
             trace["mode"] = json!("markers");

@@ -166,6 +166,11 @@ impl Mark {
         MARKS[at % MARKS.len()]
     }
 
+    /// Whether the mark of series `at` is an outline, so that a mark below it shows.
+    pub fn is_hollow(at: usize) -> bool {
+        at % 2 == 1
+    }
+
     /// The corners of the mark within a square from -1 to 1, with `y` downward. None for a circle
     /// and for marks of lines.
     pub fn corners(self) -> &'static [(f64, f64)] {

@@ -220,6 +220,7 @@ pub(super) struct Pen {
     colour: RGBColor,
     dash: Dash,
     mark: Mark,
+    is_hollow: bool,
     kind: SeriesKind,
     scale: u32,
 }
@@ -233,6 +234,7 @@ impl Pen {
             colour: RGBColor(colour.0, colour.1, colour.2),
             dash: Dash::of(at),
             mark: Mark::of(at),
+            is_hollow: Mark::is_hollow(at) || plot.series[at].kind == SeriesKind::Marks,
             kind: plot.series[at].kind,
             scale,
         }
@@ -257,7 +259,7 @@ impl Pen {
         }
     }
 
-    /// Draws the mark of a point, hollow for a series without a line.
+    /// Draws the mark of a point.
     pub(super) fn mark<B: DrawingBackend, C: CoordTranslate>(
         &self,
         area: &DrawingArea<B, C>,
@@ -266,16 +268,20 @@ impl Pen {
     where
         C::From: Clone,
     {
-        let is_hollow = self.kind == SeriesKind::Marks;
-        let radius = if is_hollow { 6 } else { 3 } * self.scale as i32;
-        let outline = self.colour.stroke_width(2 * self.scale);
+        let radius = match self.kind {
+            SeriesKind::Marks => 6,
+            _ if self.is_hollow => 4,
+            _ => 3,
+        };
+        let radius = radius * self.scale as i32;
+        let outline = self.colour.stroke_width(self.outline() * self.scale);
         let near = |&(x, y): &(f64, f64)| {
             let pixels = |share: f64| (share * f64::from(radius)).round() as i32;
             (pixels(x), pixels(y))
         };
         let at = || EmptyElement::at(place.clone());
         if self.mark == Mark::Circle {
-            let style = if is_hollow {
+            let style = if self.is_hollow {
                 outline
             } else {
                 self.colour.filled()
@@ -287,13 +293,21 @@ impl Pen {
             area.draw(&(at() + PathElement::new(line, outline)))?;
         }
         let mut corners: Vec<_> = self.mark.corners().iter().map(near).collect();
-        match (corners.first().copied(), is_hollow) {
+        match (corners.first().copied(), self.is_hollow) {
             (None, _) => Ok(()),
             (Some(first), true) => {
                 corners.push(first);
                 area.draw(&(at() + PathElement::new(corners, outline)))
             }
             (Some(_), false) => area.draw(&(at() + Polygon::new(corners, self.colour.filled()))),
+        }
+    }
+
+    /// The width of an outline before scaling.
+    fn outline(&self) -> u32 {
+        match self.kind {
+            SeriesKind::Marks => 2,
+            _ => 1,
         }
     }
 
