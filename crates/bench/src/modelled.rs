@@ -10,11 +10,9 @@ use results::sizes::parse_bytes;
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
 use crate::plan::{Benchmark, WorkerPlan};
-use crate::plot;
-use crate::rounds::Measurement;
 use crate::sizes::SizeRange;
 
-/// One benchmark on a modelled machine with one rank on each host, and settings of the library.
+/// One benchmark on a modelled machine, and settings of the library.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The name of its curve.
@@ -25,6 +23,8 @@ pub struct Experiment {
     pub benchmark: &'static str,
     /// The number of ranks.
     pub ranks: usize,
+    /// The number of ranks on each host.
+    pub ppn: usize,
     /// Message sizes: ranges as on the command line, and single sizes, separated by commas. They
     /// are measured in ascending order.
     pub sizes: String,
@@ -62,37 +62,32 @@ impl Curve {
 /// Longest time without output of a job.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs experiments one after the other, with a progress bar. `command` is the executable that
-/// starts jobs and workers.
-pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
-    let plans = experiments
+/// The steps of a progress bar that an experiment takes.
+pub fn steps(experiment: &Experiment) -> Result<usize> {
+    Ok(plan(experiment)?.sizes.len())
+}
+
+/// Runs an experiment. `command` is the executable that starts jobs and workers.
+pub fn run(command: &Path, experiment: &Experiment, console: &mut Console) -> Result<Curve> {
+    let plan = plan(experiment)?;
+    console.doing(format!("{}, {}", experiment.benchmark, experiment.label));
+    let library = library(command, experiment)?;
+    let job = Job {
+        command,
+        library: &library,
+        ranks: experiment.ranks,
+        plan: &plan,
+        timeout: PATIENCE,
+    };
+    let outcome = job.run(console)?;
+    let points = outcome
+        .samples
         .iter()
-        .map(plan)
-        .collect::<Result<Vec<WorkerPlan>>>()?;
-    let steps = plans.iter().map(|plan| plan.sizes.len()).sum();
-    let mut console = Console::new(steps);
-    let mut curves = Vec::new();
-    for (experiment, plan) in experiments.iter().zip(&plans) {
-        console.doing(format!("{}, {}", experiment.benchmark, experiment.label));
-        let library = library(command, experiment)?;
-        let job = Job {
-            command,
-            library: &library,
-            ranks: experiment.ranks,
-            plan,
-            timeout: PATIENCE,
-        };
-        let outcome = job.run(&mut console)?;
-        let points = outcome
-            .samples
-            .iter()
-            .map(|sample| (sample.size, sample.value));
-        curves.push(Curve {
-            label: experiment.label.clone(),
-            points: points.collect(),
-        });
-    }
-    Ok(curves)
+        .map(|sample| (sample.size, sample.value));
+    Ok(Curve {
+        label: experiment.label.clone(),
+        points: points.collect(),
+    })
 }
 
 fn plan(experiment: &Experiment) -> Result<WorkerPlan> {
@@ -122,7 +117,7 @@ fn sizes(benchmark: Benchmark, list: &str) -> Result<Vec<usize>> {
 fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
     let fabrics = Fabrics {
         names: vec![experiment.fabric.clone()],
-        ppn: 1,
+        ppn: experiment.ppn,
         seed: 1,
         trace: None,
     };
@@ -145,40 +140,9 @@ fn named(name: &str) -> Result<Benchmark> {
         "bibw" => Ok(Benchmark::Bibw),
         "sweep" => Ok(Benchmark::Sweep),
         "sort" => Ok(Benchmark::Sort),
+        "mbw-mr" => Ok(Benchmark::MbwMr),
         other => bail!("{other} is not a benchmark of a study"),
     }
-}
-
-/// Draws curves of one benchmark as SVG or PNG, by the suffix of the file. `across` is the label of
-/// the horizontal axis.
-pub fn draw(
-    benchmark: &str,
-    title: &str,
-    across: &str,
-    curves: &[Curve],
-    file: &Path,
-) -> Result<()> {
-    let benchmark = named(benchmark)?;
-    let measurement = |label: &String, size, value| Measurement {
-        benchmark: benchmark.name().into(),
-        library: label.clone(),
-        label: label.clone(),
-        fabric: None,
-        ranks: 2,
-        size,
-        unit: benchmark.unit(),
-        rounds: vec![value],
-        extremes: Vec::new(),
-        percentiles: Vec::new(),
-    };
-    let all: Vec<Measurement> = curves
-        .iter()
-        .flat_map(|curve| {
-            let points = curve.points.iter();
-            points.map(|&(size, value)| measurement(&curve.label, size, value))
-        })
-        .collect();
-    plot::draw_titled(&all, title, across, file)
 }
 
 #[cfg(test)]

@@ -16,24 +16,6 @@ pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
     plot::draw(&panels, path)
 }
 
-/// Draws one panel with this title and this label of the horizontal axis.
-pub(crate) fn draw_titled(
-    all: &[Measurement],
-    title: &str,
-    across: &str,
-    path: &Path,
-) -> Result<()> {
-    let Some(first) = all.first() else {
-        return Ok(());
-    };
-    let panel = Panel {
-        title: title.into(),
-        quantity: across.into(),
-        ..panel(&first.benchmark, all)
-    };
-    plot::draw(&[panel], path)
-}
-
 fn panel(name: &str, all: &[Measurement]) -> Panel {
     let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == name).collect();
     let ranks = distinct(own.iter().map(|m| m.ranks));

@@ -1,17 +1,26 @@
-//! Studies: the experiments of published papers, run again on modelled machines. Reports show
+//! Studies: the experiments of published documents, run again on modelled machines. Reports show
 //! published figures beside predicted ones.
 //!
 //! An experiment is a job of real ranks on a modelled machine: the library, the launcher and the
-//! benchmarks that users run.
+//! benchmarks that users run; or a benchmark of devices without MPI. All studies have one form: a
+//! file of `data/` holds the machines, the measurements and the statements of a document, with a
+//! role and checks for each statement.
 //!
 //! Study must always hold: a figure is either published, and is part of `data/` with its reference,
 //! or predicted by a run. Nothing is fitted here.
 
-mod claims;
-mod dual_rail;
-mod rdma_channel;
-mod report;
-mod verbs;
+mod answer;
+mod benchmark;
+mod check;
+mod curves;
+mod document;
+mod experiments;
+mod outcome;
+mod pictures;
+mod score;
+mod scoreboard;
+mod show;
+mod verdict;
 
 use std::env;
 use std::io::{Write, stdout};
@@ -20,10 +29,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use results::arguments::without_error_numbers;
 
-/// Run the experiments of a paper again, and compare the results with the published figures.
+use crate::outcome::{Results, STUDIES};
+use scoreboard::Scoreboard;
+
+/// Run the experiments of published documents again, and compare the results with the published
+/// figures.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  fishplate study rdma-channel --out plots")]
+#[command(
+    after_help = "Example:\n  fishplate study edr --quick\n  fishplate study all --out plots\n  fishplate study score mine.csv --fabrics mine.toml"
+)]
 pub struct StudyArguments {
     #[command(subcommand)]
     study: Study,
@@ -31,32 +47,69 @@ pub struct StudyArguments {
 
 #[derive(Debug, Subcommand)]
 enum Study {
+    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails, and this library's, by size
+    #[command(after_help = "Example:\n  fishplate study dual-rail --out plots")]
+    DualRail(OutputOptions),
+    /// FDR and EDR: latency, bandwidth, message rate of one pair of ranks and of many
+    #[command(after_help = "Example:\n  fishplate study edr --quick")]
+    Edr(OutputOptions),
     /// MPICH2's RDMA channel over InfiniBand (2003): four designs, and a rendezvous above the
     /// channel
     #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
     RdmaChannel(OutputOptions),
-    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails, and this library's, by size
-    #[command(after_help = "Example:\n  fishplate study dual-rail --out plots")]
-    DualRail(DualRailOptions),
+    /// PCI Express Gen2 and Gen3, with QDR and FDR
+    #[command(after_help = "Example:\n  fishplate study pcie --out plots")]
+    Pcie(OutputOptions),
+    /// SDR, DDR and QDR: switch and cables, transports, shared receive queue, MTU
+    #[command(after_help = "Example:\n  fishplate study generations --json")]
+    Generations(OutputOptions),
+    /// All studies, and the verdicts on all their statements
+    #[command(after_help = "Example:\n  fishplate study all --quick\n  fishplate study all --json")]
+    All(OutputOptions),
+    /// Predict any published figures, and sum up the errors by kind
+    #[command(after_help = SCORE)]
+    Score(ScoreOptions),
 }
 
-#[derive(Debug, Args)]
-struct DualRailOptions {
-    #[command(flatten)]
-    output: OutputOptions,
-    /// Measure only sizes around the thresholds of the protocols
-    #[arg(long)]
-    quick: bool,
-}
+const SCORE: &str = "\
+FILE.csv has a line for each figure, and a first line with the names of the columns, among them
+  id         any name of the figure
+  test       osu_latency, osu_bw, osu_bibw, osu_mbw_mr, ib_write_lat, ib_write_lat_noinl, ib_read_lat,
+             ib_send_lat, ib_write_bw, ib_read_bw, ib_send_bw, ib_write_bibw, ib_read_bibw, ib_send_bibw
+  model_cfg  a system of FILE.toml or of the catalogue
+  msg_size   bytes, or small or large
+  value      the published figure
+  unit       us, MB/s, GB/s, Gb/s or M msg/s
+FILE.toml has the form of files for --fabric, and may hold several systems.
+
+Example:
+  fishplate study score
+  fishplate study score mine.csv --fabrics mine.toml --json";
 
 #[derive(Debug, Args)]
 struct OutputOptions {
-    /// Print one JSON object per line for each published figure
+    /// Measure fewer sizes
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object per line for each statement
     #[arg(long)]
     json: bool,
     /// Draw the curves as SVG files into this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreOptions {
+    /// Published figures [default: those of this project]
+    #[arg(value_name = "FILE.csv")]
+    figures: Option<PathBuf>,
+    /// Their machines [default: those of this project]
+    #[arg(long, value_name = "FILE.toml")]
+    fabrics: Option<PathBuf>,
+    /// Print one JSON object per line for each figure
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs `fishplate study` with these arguments. The executable that calls this function must also
@@ -65,7 +118,7 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+            let why = without_error_numbers(&format!("{error:#}"));
             eprintln!("fishplate study: {why}");
             ExitCode::FAILURE
         }
@@ -74,25 +127,35 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
-    match &arguments.study {
-        Study::RdmaChannel(output) => {
-            let results = rdma_channel::run(&command)?;
-            let scored = results.paper.score(&results);
+    let (number, output) = match &arguments.study {
+        Study::DualRail(output) => (0, output),
+        Study::Edr(output) => (1, output),
+        Study::RdmaChannel(output) => (2, output),
+        Study::Pcie(output) => (3, output),
+        Study::Generations(output) => (4, output),
+        Study::All(output) => {
+            let board = Scoreboard::run(&command, output.quick)?;
             let text = match output.json {
-                true => report::json(&scored)?,
-                false => format!("{}\n{}", report::curves(&results), report::claims(&scored)),
+                true => board.json()?,
+                false => board.text(),
             };
-            output.write(text, |folder| results.draw(folder))
+            return output.write(text, |folder| board.draw(folder));
         }
-        Study::DualRail(DualRailOptions { output, quick }) => {
-            let results = dual_rail::run(&command, *quick)?;
-            let text = match output.json {
-                true => dual_rail::json(&results)?,
-                false => dual_rail::text(&results),
-            };
-            output.write(text, |folder| dual_rail::draw(&results, folder))
+        Study::Score(options) => {
+            let (figures, fabrics) = (options.figures.as_deref(), options.fabrics.as_deref());
+            let scores = score::run(&command, figures, fabrics)?;
+            return print(&match options.json {
+                true => scores.json(),
+                false => scores.text(),
+            });
         }
-    }
+    };
+    let results = Results::run(STUDIES[number], &command, output.quick)?;
+    let text = match output.json {
+        true => show::json(&results)?,
+        false => show::text(&results),
+    };
+    output.write(text, |folder| pictures::draw(&results, folder))
 }
 
 impl OutputOptions {
@@ -108,8 +171,15 @@ impl OutputOptions {
                 text.extend(files.iter().map(|file| format!("{}\n", file.display())));
             }
         }
-        stdout()
-            .write_all(text.as_bytes())
-            .context("cannot write the results")
+        print(&text)
     }
 }
+
+fn print(text: &str) -> Result<()> {
+    stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the results")
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 
 use results::sizes::size_label;
 
-use super::curves::{Benchmark, Curves};
+use crate::curves::Curves;
+use crate::document::Comparison;
 
 /// Differences up to this share count as none.
 const EQUAL: f64 = 0.02;
@@ -27,10 +28,10 @@ pub(crate) struct Range {
 }
 
 /// The ranges of all measured sizes, in ascending order.
-pub(crate) fn ranges(found: &Curves, of: Benchmark, first: &str, second: &str) -> Vec<Range> {
+pub(crate) fn ranges(found: &Curves, of: &str, first: &str, second: &str) -> Vec<Range> {
     let mut all: Vec<Range> = Vec::new();
     for (size, ratio) in found.ratios(of, first, second) {
-        let gain = match of.unit().more_is_better() {
+        let gain = match found.unit(of).more_is_better() {
             true => ratio,
             false => 1.0 / ratio,
         };
@@ -75,30 +76,35 @@ pub(crate) fn words(ranges: &[Range], names: [&str; 2]) -> String {
 
 /// One sentence: from which size on the first curve stays better in bandwidth, and where the second
 /// one is.
-pub(crate) fn sentence(found: &Curves, policy: &str, curves: [&str; 2]) -> String {
-    let of = Benchmark::Bw;
-    let ranges = ranges(found, of, curves[0], curves[1]);
+pub(crate) fn sentence(found: &Curves, comparison: &Comparison) -> String {
+    let Comparison {
+        policy,
+        first,
+        second,
+        names: [one, other],
+    } = comparison;
+    let ranges = ranges(found, "bw", first, second);
     let losing: Vec<&Range> = ranges
         .iter()
         .filter(|r| r.better == Better::Second)
         .collect();
     let stays = match ranges.last() {
         Some(last) if last.better == Better::First => {
-            format!("beats FDR from {} on", size_label(last.sizes[0]))
+            format!("beats {other} from {} on", size_label(last.sizes[0]))
         }
-        _ => "does not beat FDR at the largest sizes".into(),
+        _ => format!("does not beat {other} at the largest sizes"),
     };
     let loses = match losing.first().zip(losing.last()) {
-        None => "FDR wins nowhere".into(),
+        None => format!("{other} wins nowhere"),
         Some((first, last)) if first.sizes[0] == last.sizes[1] => {
-            format!("FDR wins at {}", size_label(first.sizes[0]))
+            format!("{other} wins at {}", size_label(first.sizes[0]))
         }
         Some((first, last)) => {
             let [from, to] = [first.sizes[0], last.sizes[1]].map(size_label);
-            format!("FDR wins between {from} and {to}")
+            format!("{other} wins between {from} and {to}")
         }
     };
-    format!("In bandwidth, dual-rail QDR with {policy} {stays}; {loses}.")
+    format!("In bandwidth, {one} with {policy} {stays}; {loses}.")
 }
 
 #[cfg(test)]
@@ -106,24 +112,28 @@ mod tests {
     use super::*;
     use bench::modelled::Curve;
 
+    use crate::benchmark::Benchmark;
+    use crate::curves::Measured;
+
     fn found() -> Curves {
         let curve = |label: &str, values: [f64; 5]| Curve {
             label: label.into(),
             points: (0..5).map(|bits| 1 << bits).zip(values).collect(),
         };
-        let mut curves = Curves::default();
         let one = curve("one", [10.0, 10.0, 10.0, 30.0, 40.0]);
         let other = curve("other", [10.05, 15.0, 20.0, 20.0, 20.0]);
-        curves
-            .0
-            .insert(Benchmark::Bw, vec![one.clone(), other.clone()]);
-        curves.0.insert(Benchmark::Latency, vec![one, other]);
-        curves
+        let measured = |benchmark| Measured {
+            benchmark,
+            swept: Vec::new(),
+            curves: vec![one.clone(), other.clone()],
+        };
+        let bandwidth = ("bw".into(), measured(Benchmark::Bw));
+        Curves([bandwidth, ("latency".into(), measured(Benchmark::Latency))].into())
     }
 
     #[test]
     fn neighbouring_sizes_with_one_answer_are_one_range() {
-        let ranges = ranges(&found(), Benchmark::Bw, "one", "other");
+        let ranges = ranges(&found(), "bw", "one", "other");
         assert_eq!(
             words(&ranges, ["1", "2"]),
             "1 B: equal; 2 B to 4 B: 2 (up to 100 %); 8 B to 16 B: 1 (up to 100 %)"
@@ -132,20 +142,26 @@ mod tests {
 
     #[test]
     fn less_latency_is_better() {
-        let ranges = ranges(&found(), Benchmark::Latency, "one", "other");
+        let ranges = ranges(&found(), "latency", "one", "other");
         let better: Vec<Better> = ranges.iter().map(|range| range.better).collect();
         assert_eq!(better, [Better::Neither, Better::First, Better::Second]);
     }
 
     #[test]
     fn the_sentence_names_both_sides() {
+        let comparison = |second: &str| Comparison {
+            policy: "x".into(),
+            first: "one".into(),
+            second: second.into(),
+            names: ["2 x QDR".into(), "FDR".into()],
+        };
         assert_eq!(
-            sentence(&found(), "x", ["one", "other"]),
-            "In bandwidth, dual-rail QDR with x beats FDR from 8 B on; FDR wins between 2 B and 4 B."
+            sentence(&found(), &comparison("other")),
+            "In bandwidth, 2 x QDR with x beats FDR from 8 B on; FDR wins between 2 B and 4 B."
         );
         assert_eq!(
-            sentence(&found(), "x", ["one", "one"]),
-            "In bandwidth, dual-rail QDR with x does not beat FDR at the largest sizes; FDR wins nowhere."
+            sentence(&found(), &comparison("one")),
+            "In bandwidth, 2 x QDR with x does not beat FDR at the largest sizes; FDR wins nowhere."
         );
     }
 }

@@ -1,30 +1,31 @@
-//! Pictures of the curves. The sizes at which FDR is better are shaded.
+//! Pictures of the curves: one for each measurement, or those that answer a document's question. In
+//! those, the sizes at which FDR is better are shaded.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use results::plot::{Across, Band, Panel, Series, Values, draw_below};
 
-use super::Results;
-use super::answer::{Better, Range, ranges};
-use super::curves::Benchmark;
-use super::show::{COMPARISONS, Comparison};
+use crate::answer::{Better, Range, ranges};
+use crate::curves::Measured;
+use crate::document::{Comparison, Measure};
+use crate::outcome::Results;
 
 /// Draws the curves into a folder, and returns the paths of the files.
 pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let pages = [
-        (
-            "bandwidth",
-            compared(results, Benchmark::Bw, [512, 4 << 20]),
-        ),
-        (
-            "latency",
-            compared(results, Benchmark::Latency, [1, 64 << 10]),
-        ),
-        ("bidirectional", bidirectional(results)),
-    ];
+    let pages = match results.document.comparisons.is_empty() {
+        true => measurements(results),
+        false => vec![
+            ("bandwidth".into(), compared(results, "bw", [512, 4 << 20])),
+            (
+                "latency".into(),
+                compared(results, "latency", [1, 64 << 10]),
+            ),
+            ("bidirectional".into(), bidirectional(results)),
+        ],
+    };
     let mut files = Vec::new();
     for (name, panels) in pages {
         let file = folder.join(name).with_extension("svg");
@@ -34,32 +35,72 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A page for each measurement with more than one point.
+fn measurements(results: &Results) -> Vec<(String, Vec<Panel>)> {
+    let page = |(measure, measured): (&Measure, &Measured)| {
+        let name = measure.picture.as_ref().unwrap_or(&measure.name);
+        let panel = measurement(results, measure, measured)?;
+        Some((name.clone(), vec![panel]))
+    };
+    results.measured().filter_map(page).collect()
+}
+
+/// All curves of a measurement. None: a single point, or a parameter that is not a number.
+fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Option<Panel> {
+    let across = match measure.sweep.as_ref().map(|sweep| sweep.over.as_str()) {
+        Some("pairs") => Across::Ranks,
+        _ => Across::Sizes,
+    };
+    let is_number = |value: &String| value.starts_with(|first: char| first.is_ascii_digit());
+    let many = measured.curves.iter().any(|curve| curve.points.len() > 1);
+    if !many || !measured.swept.iter().all(is_number) {
+        return None;
+    }
+    let names = measured.curves.iter();
+    let names: Vec<(String, &str)> = names
+        .map(|curve| (curve.label.clone(), curve.label.as_str()))
+        .collect();
+    let quantity = match (&measure.quantity, across) {
+        (Some(own), _) => own.clone(),
+        (None, Across::Ranks) => "pairs of ranks".into(),
+        (None, _) => "message size".into(),
+    };
+    Some(Panel {
+        title: format!("{} ({})", measure.title(), results.name),
+        across,
+        quantity,
+        ..panel(results, &measure.name, &names, [0, usize::MAX])
+    })
+}
+
 /// One panel for each comparison.
-fn compared(results: &Results, of: Benchmark, sizes: [usize; 2]) -> Vec<Panel> {
-    COMPARISONS
-        .iter()
-        .map(|comparison| against_fdr(results, of, comparison, sizes))
+fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
+    let all = results.document.comparisons.iter();
+    all.map(|comparison| against_fdr(results, of, comparison, sizes))
         .collect()
 }
 
-fn against_fdr(
-    results: &Results,
-    of: Benchmark,
-    comparison: &Comparison,
-    sizes: [usize; 2],
-) -> Panel {
-    let Comparison { policy, rails, fdr } = comparison;
-    let third = match *rails {
+fn against_fdr(results: &Results, of: &str, comparison: &Comparison, sizes: [usize; 2]) -> Panel {
+    let Comparison {
+        policy,
+        first: rails,
+        second: fdr,
+        ..
+    } = comparison;
+    let third = match rails.as_str() {
         "stripe" => ("QDR", "QDR"),
         _ => ("2 x QDR, default striping", "stripe"),
     };
     let names = [
-        ("FDR".to_owned(), *fdr),
-        (format!("2 x QDR, {policy}"), *rails),
+        ("FDR".to_owned(), fdr.as_str()),
+        (format!("2 x QDR, {policy}"), rails.as_str()),
         (third.0.to_owned(), third.1),
     ];
     Panel {
-        title: format!("{}: two rails of QDR with {policy}, and FDR", of.title()),
+        title: format!(
+            "{}: two rails of QDR with {policy}, and FDR",
+            title(results, of)
+        ),
         bands: windows(results, of, [rails, fdr], sizes),
         ..panel(results, of, &names, sizes)
     }
@@ -68,7 +109,7 @@ fn against_fdr(
 /// The sizes at which the second curve is better, from one crossing of the lines to the next.
 fn windows(
     results: &Results,
-    of: Benchmark,
+    of: &str,
     [first, second]: [&str; 2],
     [from, to]: [usize; 2],
 ) -> Vec<Band> {
@@ -106,7 +147,8 @@ fn crossing(here: (usize, f64), next: Option<(usize, f64)>) -> f64 {
 
 /// All policies, and the dip around 12 KiB.
 fn bidirectional(results: &Results) -> Vec<Panel> {
-    let of = Benchmark::Bibw;
+    let of = "bibw";
+    let title = title(results, of);
     // In both panels a curve has one colour.
     let names = [
         "FDR",
@@ -120,23 +162,24 @@ fn bidirectional(results: &Results) -> Vec<Panel> {
     let dip = &names[..4];
     vec![
         Panel {
-            title: of.title().into(),
+            title: title.into(),
             ..panel(results, of, &names, [512, 4 << 20])
         },
         Panel {
-            title: format!("{} where eager turns into rendezvous", of.title()),
+            title: format!("{title} where eager turns into rendezvous"),
             ..panel(results, of, dip, [8 << 10, 24 << 10])
         },
     ]
 }
 
+fn title<'a>(results: &'a Results, of: &str) -> &'a str {
+    let measured = results.curves.0.get(of);
+    measured.map_or("", |measured| measured.benchmark.title())
+}
+
 /// A panel with the curves of these names (in the legend, and in the results).
-fn panel(
-    results: &Results,
-    of: Benchmark,
-    names: &[(String, &str)],
-    [from, to]: [usize; 2],
-) -> Panel {
+fn panel(results: &Results, of: &str, names: &[(String, &str)], [from, to]: [usize; 2]) -> Panel {
+    let unit = results.curves.unit(of);
     let series = names.iter().filter_map(|(shown, name)| {
         let points = results.curves.curve(of, name)?.points.iter();
         let points = points.filter(|(size, _)| (from..=to).contains(size));
@@ -145,10 +188,10 @@ fn panel(
     });
     Panel {
         title: String::new(),
-        unit: of.unit(),
+        unit,
         across: Across::Sizes,
         quantity: "message size".into(),
-        values: match of.unit().more_is_better() {
+        values: match unit.more_is_better() {
             true => Values::Linear,
             false => Values::Logarithmic,
         },

@@ -1,0 +1,81 @@
+//! The benchmarks of studies: those of MPI, and those of devices.
+
+use results::Unit;
+use serde::Deserialize;
+
+/// A benchmark, by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Benchmark {
+    Latency,
+    Bw,
+    Bibw,
+    /// Message rate of pairs of ranks.
+    MbwMr,
+    /// The messages of NAS LU.
+    Sweep,
+    /// The messages of NAS IS.
+    Sort,
+    WriteLat,
+    WriteBw,
+    ReadLat,
+    ReadBw,
+    SendLat,
+    SendBw,
+    MsgRate,
+}
+
+impl Benchmark {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Benchmark::Latency => "latency",
+            Benchmark::Bw => "bw",
+            Benchmark::Bibw => "bibw",
+            Benchmark::MbwMr => "mbw-mr",
+            Benchmark::Sweep => "sweep",
+            Benchmark::Sort => "sort",
+            Benchmark::WriteLat => "write-lat",
+            Benchmark::WriteBw => "write-bw",
+            Benchmark::ReadLat => "read-lat",
+            Benchmark::ReadBw => "read-bw",
+            Benchmark::SendLat => "send-lat",
+            Benchmark::SendBw => "send-bw",
+            Benchmark::MsgRate => "msg-rate",
+        }
+    }
+
+    /// The name in titles.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Benchmark::Latency => "Latency",
+            Benchmark::Bw => "Bandwidth",
+            Benchmark::Bibw => "Bidirectional bandwidth",
+            Benchmark::MbwMr => "Message rate",
+            Benchmark::Sweep => "Messages of NAS LU",
+            Benchmark::Sort => "Messages of NAS IS",
+            Benchmark::WriteLat => "Latency of RDMA write",
+            Benchmark::WriteBw => "Bandwidth of RDMA write",
+            Benchmark::ReadLat => "Latency of RDMA read",
+            Benchmark::ReadBw => "Bandwidth of RDMA read",
+            Benchmark::SendLat => "Latency of send",
+            Benchmark::SendBw => "Bandwidth of send",
+            Benchmark::MsgRate => "Message rate of RDMA writes",
+        }
+    }
+
+    /// Whether `fishplate perf` runs it, without MPI.
+    pub(crate) fn is_of_devices(self) -> bool {
+        use Benchmark::*;
+        !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort)
+    }
+
+    pub(crate) fn unit(self) -> Unit {
+        use Benchmark::*;
+        match self {
+            Bw | Bibw | WriteBw | ReadBw | SendBw => Unit::MegabytesPerSecond,
+            MbwMr | MsgRate => Unit::MessagesPerSecond,
+            Latency | Sweep | Sort | WriteLat | ReadLat | SendLat => Unit::Microseconds,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Checks of figures: predicted beside published.
+
+use results::Unit;
+use results::sizes::size_label;
+use results::table::significant;
+
+use super::{At, Check, Evidence, Finding};
+use crate::curves::Curves;
+
+/// Greatest error of a figure that is reproduced, as a share.
+pub(crate) const CLOSE: f64 = 0.1;
+
+/// A published figure and the predicted one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) published: f64,
+    pub(crate) predicted: f64,
+    pub(crate) unit: String,
+}
+
+impl Figure {
+    /// The error of the prediction as a share of the published figure.
+    pub(crate) fn error(&self) -> f64 {
+        self.predicted / self.published - 1.0
+    }
+
+    /// A finding that holds if the error is at most [`CLOSE`].
+    pub(super) fn finding(self) -> Finding {
+        let holds = self.error().abs() <= CLOSE;
+        self.finding_that(holds)
+    }
+
+    fn finding_that(self, holds: bool) -> Finding {
+        let (value, error) = (significant(self.predicted), self.error() * 100.0);
+        Finding {
+            holds,
+            measured: format!("{value} {} ({error:+.1} %)", self.unit),
+            figure: Some(self),
+        }
+    }
+}
+
+/// The factor from the unit of a measurement to the unit of a publication.
+pub(crate) fn factor(from: Unit, to: &str) -> Option<f64> {
+    match (from, to) {
+        (Unit::MegabytesPerSecond, "Gb/s") => Some(0.008),
+        (Unit::MegabytesPerSecond, "GB/s") => Some(0.001),
+        (Unit::MessagesPerSecond, "M msg/s") => Some(1e-6),
+        (own, name) if own.name() == name => Some(1.0),
+        _ => None,
+    }
+}
+
+fn place(curves: &Curves, of: &str, curve: &str, at: At) -> Option<f64> {
+    match at {
+        At::Size(size) => curves.at(of, curve, size),
+        At::Highest(_) => curves.peak(of, curve),
+    }
+}
+
+impl Check {
+    /// The finding of a check of a figure. None: it is no such check, or was not measured.
+    pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
+        let curves = evidence.curves;
+        let scaled = |of: &str, value: f64, published: f64, unit: &Option<String>| {
+            let own = curves.unit(of);
+            let unit = unit.as_deref().unwrap_or(own.name());
+            Some(Figure {
+                published,
+                predicted: value * factor(own, unit)?,
+                unit: unit.into(),
+            })
+        };
+        let pair = |of: &str, curve: &str, over: &str, at| {
+            Some((place(curves, of, curve, at)?, place(curves, of, over, at)?))
+        };
+        let figure = match self {
+            Check::Value {
+                of,
+                curve,
+                at,
+                published,
+                unit,
+            } => scaled(of, place(curves, of, curve, *at)?, *published, unit)?,
+            Check::Swept {
+                of,
+                curve,
+                at,
+                published,
+                unit,
+            } => scaled(of, curves.swept(of, curve, at)?, *published, unit)?,
+            Check::Quotient {
+                of,
+                curve,
+                over,
+                at,
+                published,
+            } => {
+                let (one, other) = pair(of, curve, over, *at)?;
+                Figure {
+                    published: *published,
+                    predicted: one / other,
+                    unit: "x".into(),
+                }
+            }
+            Check::Difference {
+                of,
+                curve,
+                over,
+                at,
+                published,
+            } => {
+                let (one, other) = pair(of, curve, over, *at)?;
+                scaled(of, one - other, *published, &None)?
+            }
+            Check::Plateau {
+                of,
+                curve,
+                within,
+                published,
+            } => Figure {
+                published: *published,
+                predicted: plateau(curves, of, curve, *within)? as f64,
+                unit: "B".into(),
+            },
+            Check::Half {
+                of,
+                curve,
+                published,
+            } => {
+                let predicted = half(curves, of, curve)?;
+                let figure = Figure {
+                    published: *published,
+                    predicted,
+                    unit: "B".into(),
+                };
+                let close = (0.5..=2.0).contains(&(predicted / published));
+                return Some(figure.finding_that(close));
+            }
+            _ => return None,
+        };
+        Some(figure.finding())
+    }
+
+    /// The finding of a check of a quotient without a published figure.
+    pub(super) fn quotients(&self, found: &Curves) -> Option<Finding> {
+        match self {
+            Check::SweptRatio {
+                of,
+                curve,
+                at,
+                over,
+                than,
+                above,
+            } => {
+                let ratio = found.swept(of, curve, at)? / found.swept(over, curve, than)?;
+                let measured = format!("{of} {at} / {over} {than}: {ratio:.3}");
+                Some(Finding::of(ratio > *above, measured))
+            }
+            Check::PeakShare {
+                of,
+                curve,
+                peak,
+                at,
+                above,
+            } => {
+                let share = found.at(of, curve, *at)? / found.peak(of, peak)?;
+                let (size, percent) = (size_label(*at), share * 100.0);
+                let measured = format!("{curve} at {size}: {percent:.0} % of {peak}'s highest");
+                Some(Finding::of(share > *above, measured))
+            }
+            Check::Spread { of, curve, above } => {
+                let points = &found.curve(of, curve)?.points;
+                let values = points.iter().map(|(_, value)| *value);
+                let most = values.clone().max_by(f64::total_cmp)?;
+                let least = values.min_by(f64::total_cmp)?;
+                let unit = found.unit(of).name();
+                let (low, high) = (significant(least), significant(most));
+                let measured = format!("{of}: {low} to {high} {unit}");
+                Some(Finding::of(most / least >= *above, measured))
+            }
+            Check::InFlight {
+                of,
+                latency,
+                curve,
+                at,
+                above,
+            } => {
+                // Megabytes a second times microseconds: bytes.
+                let bytes = found.at(of, curve, *at)? * found.at(latency, curve, *at)?;
+                let messages = bytes / *at as f64;
+                let size = size_label(*at);
+                let measured = format!("{curve}: {messages:.1} messages of {size} in flight");
+                Some(Finding::of(messages >= *above, measured))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The smallest size or swept value whose result is within a share of the highest one.
+fn plateau(curves: &Curves, of: &str, curve: &str, within: f64) -> Option<usize> {
+    let curve = curves.curve(of, curve)?;
+    let enough = curve.peak()? * (1.0 - within);
+    let mut points = curve.points.iter();
+    let first = points.find(|(_, value)| *value >= enough)?;
+    Some(first.0)
+}
+
+/// The size at half of the highest value, on the line between the measured sizes around it.
+fn half(curves: &Curves, of: &str, curve: &str) -> Option<f64> {
+    let curve = curves.curve(of, curve)?;
+    let wanted = curve.peak()? / 2.0;
+    let after = curve
+        .points
+        .iter()
+        .position(|(_, value)| *value >= wanted)?;
+    let (size, value) = curve.points[after];
+    let Some((low, below)) = after.checked_sub(1).map(|before| curve.points[before]) else {
+        return Some(size as f64);
+    };
+    let share = (wanted - below) / (value - below);
+    Some(low as f64 + (size - low) as f64 * share)
+}

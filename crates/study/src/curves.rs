@@ -1,0 +1,68 @@
+//! Measured curves by measurement and configuration.
+
+use std::collections::BTreeMap;
+
+use bench::modelled::Curve;
+use results::Unit;
+
+use crate::benchmark::Benchmark;
+
+/// The curves of one measurement.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) benchmark: Benchmark,
+    /// The values of a swept parameter, as written; point `i` of a curve is that of value `i`.
+    /// Empty: the points are of message sizes.
+    pub(crate) swept: Vec<String>,
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// All measured curves, by the names of their measurements.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Curves(pub(crate) BTreeMap<String, Measured>);
+
+impl Curves {
+    /// The curve of a configuration.
+    pub(crate) fn curve(&self, of: &str, name: &str) -> Option<&Curve> {
+        let mut curves = self.0.get(of)?.curves.iter();
+        curves.find(|curve| curve.label == name)
+    }
+
+    /// A value of a curve.
+    pub(crate) fn at(&self, of: &str, name: &str, size: usize) -> Option<f64> {
+        self.curve(of, name)?.at(size)
+    }
+
+    /// The value of a curve for a value of its swept parameter.
+    pub(crate) fn swept(&self, of: &str, name: &str, value: &str) -> Option<f64> {
+        let place = self.0.get(of)?.swept.iter().position(|own| own == value)?;
+        let (_, value) = self.curve(of, name)?.points.get(place)?;
+        Some(*value)
+    }
+
+    /// The highest value of a curve.
+    pub(crate) fn peak(&self, of: &str, name: &str) -> Option<f64> {
+        self.curve(of, name)?.peak()
+    }
+
+    pub(crate) fn unit(&self, of: &str) -> Unit {
+        let measured = self.0.get(of);
+        measured.map_or(Unit::Microseconds, |measured| measured.benchmark.unit())
+    }
+
+    /// Sizes, and quotients of two curves at them, in ascending order.
+    pub(crate) fn ratios(&self, of: &str, name: &str, over: &str) -> Vec<(usize, f64)> {
+        self.quotients([of, name], [of, over])
+    }
+
+    /// Sizes, and quotients of two curves of any measurements at them, in ascending order.
+    pub(crate) fn quotients(&self, one: [&str; 2], other: [&str; 2]) -> Vec<(usize, f64)> {
+        let [Some(one), Some(other)] = [one, other].map(|[of, name]| self.curve(of, name)) else {
+            return Vec::new();
+        };
+        let points = one.points.iter();
+        points
+            .filter_map(|&(size, value)| Some((size, value / other.at(size)?)))
+            .collect()
+    }
+}

@@ -1,0 +1,342 @@
+//! The experiments of a study: jobs of MPI benchmarks, and benchmarks of devices, on modelled
+//! machines.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use bench::modelled::{Curve, Experiment};
+use results::Console;
+use results::sizes::parse_bytes;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::benchmark::Benchmark;
+use crate::curves::{Curves, Measured};
+use crate::document::{Configuration, Document, Machine, Measure, Reads, Sweep};
+
+/// One job or one run of a device benchmark, and the curve that its figures belong to.
+pub(crate) struct Run {
+    pub(crate) label: String,
+    pub(crate) fabric: String,
+    pub(crate) benchmark: Benchmark,
+    /// Message sizes; none: those of `fishplate perf`.
+    pub(crate) sizes: Option<String>,
+    pub(crate) iterations: Option<usize>,
+    pub(crate) ranks: usize,
+    pub(crate) ppn: usize,
+    /// Environment variables and their values, for MPI.
+    pub(crate) settings: Vec<(String, String)>,
+    /// Options, for devices.
+    pub(crate) options: Vec<String>,
+    pub(crate) reads: Reads,
+}
+
+/// Points of one run: sizes and values.
+type Points = Vec<(usize, f64)>;
+
+/// The files of machines that are not in the catalogue. They last as long as this value.
+pub(crate) struct Machines {
+    folder: TempDir,
+    names: Vec<String>,
+}
+
+impl Machines {
+    /// Writes a file for each machine.
+    pub(crate) fn write(machines: &[Machine]) -> Result<Machines> {
+        let folder = TempDir::new().context("cannot make a folder for machines")?;
+        for machine in machines {
+            let file = folder.path().join(&machine.name).with_extension("toml");
+            std::fs::write(&file, &machine.text)
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        let names = machines.iter().map(|machine| machine.name.clone());
+        Ok(Machines {
+            folder,
+            names: names.collect(),
+        })
+    }
+
+    /// The word that names a machine on command lines.
+    pub(crate) fn word(&self, name: &str) -> String {
+        let file = |name: &str| -> PathBuf { self.folder.path().join(name).with_extension("toml") };
+        match self.names.iter().any(|own| own == name) {
+            true => file(name).display().to_string(),
+            false => name.into(),
+        }
+    }
+}
+
+/// Runs all measurements of a document. `command` is the executable that starts jobs and workers.
+pub(crate) fn run(command: &Path, document: &Document, quick: bool) -> Result<Curves> {
+    let machines = Machines::write(&document.machines)?;
+    let mut plans: Vec<(&Measure, Vec<Run>)> = Vec::new();
+    for measure in &document.measures {
+        if let Some(sizes) = measure.sizes(quick) {
+            let curves = document.curves_of(measure);
+            let runs = curves.flat_map(|curve| runs(document, &machines, measure, curve, sizes));
+            plans.push((measure, runs.collect()));
+        }
+    }
+    let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
+    let mut console = Console::new(steps.sum::<Result<usize>>()?);
+    let mut curves = Curves::default();
+    for (measure, runs) in &plans {
+        let mut points = Vec::new();
+        for run in runs {
+            points.push(run.run(command, &mut console)?);
+        }
+        add(&mut curves, measure, runs, points)?;
+    }
+    Ok(curves)
+}
+
+/// The runs of one measurement of one curve: one for each value of a swept parameter.
+fn runs(
+    document: &Document,
+    machines: &Machines,
+    measure: &Measure,
+    curve: &Configuration,
+    sizes: Option<&str>,
+) -> Vec<Run> {
+    let run = || Run {
+        label: curve.name.clone(),
+        fabric: machines.word(&curve.fabric),
+        benchmark: measure.benchmark,
+        sizes: sizes.map(String::from),
+        iterations: measure.iterations,
+        ranks: measure.ranks,
+        ppn: 1,
+        settings: document.settings(curve).into_iter().collect(),
+        options: [curve.options.as_slice(), &measure.options].concat(),
+        reads: measure.reads,
+    };
+    match &measure.sweep {
+        None => vec![run()],
+        Some(sweep) => {
+            let values = sweep.values.iter();
+            values.map(|value| sweep.applied(run(), value)).collect()
+        }
+    }
+}
+
+impl Sweep {
+    fn applied(&self, mut run: Run, value: &str) -> Run {
+        match self.over.as_str() {
+            "pairs" => {
+                let pairs = value.parse().unwrap_or(1);
+                (run.ranks, run.ppn) = (2 * pairs, pairs);
+            }
+            option if option.starts_with("--") => {
+                run.options.extend([option.to_owned(), value.to_owned()]);
+            }
+            variable => run.settings.push((variable.into(), value.into())),
+        }
+        run
+    }
+
+    /// The places of the values on a horizontal axis: their numbers, or else their order.
+    fn places(&self) -> Vec<usize> {
+        let values = self.values.iter();
+        let numbers: Option<Vec<usize>> = values.map(|value| parse_bytes(value).ok()).collect();
+        numbers.unwrap_or_else(|| (1..=self.values.len()).collect())
+    }
+}
+
+/// Adds the points of a measurement's runs, in the order of the runs, to the curves.
+fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>) -> Result<()> {
+    let mut found: Vec<Curve> = Vec::new();
+    let places = measure.sweep.as_ref().map(Sweep::places);
+    let many = places.as_ref().map_or(1, Vec::len);
+    for (runs, points) in runs.chunks(many).zip(points.chunks(many)) {
+        let points = match &places {
+            None => points[0].clone(),
+            Some(places) => {
+                let values = points.iter().map(|points| match points.as_slice() {
+                    [(_, value)] => Ok(*value),
+                    several => bail!("{} has {} sizes in a sweep", measure.name, several.len()),
+                });
+                let values: Result<Vec<f64>> = values.collect();
+                places.iter().copied().zip(values?).collect()
+            }
+        };
+        found.push(Curve {
+            label: runs[0].label.clone(),
+            points,
+        });
+    }
+    let swept = measure.sweep.as_ref().map(|sweep| sweep.values.clone());
+    let known = curves.0.entry(measure.name.clone()).or_insert(Measured {
+        benchmark: measure.benchmark,
+        swept: swept.unwrap_or_default(),
+        curves: Vec::new(),
+    });
+    for curve in found {
+        match known.curves.iter_mut().find(|own| own.label == curve.label) {
+            Some(own) => own.points.extend(curve.points),
+            None => known.curves.push(curve),
+        }
+    }
+    Ok(())
+}
+
+impl Run {
+    /// The steps of a progress bar that it takes.
+    pub(crate) fn steps(&self) -> Result<usize> {
+        match self.benchmark.is_of_devices() {
+            true => Ok(1),
+            false => bench::modelled::steps(&self.experiment()?),
+        }
+    }
+
+    /// Runs it, and returns its points.
+    pub(crate) fn run(&self, command: &Path, console: &mut Console) -> Result<Points> {
+        if !self.benchmark.is_of_devices() {
+            return Ok(bench::modelled::run(command, &self.experiment()?, console)?.points);
+        }
+        console.doing(format!("{}, {}", self.benchmark.name(), self.label));
+        let mut points = Vec::new();
+        match &self.sizes {
+            None => points = self.perf(command, None)?,
+            Some(list) => {
+                for size in list.split(',') {
+                    points.extend(self.perf(command, Some(size))?);
+                }
+            }
+        }
+        console.step();
+        Ok(points)
+    }
+
+    fn experiment(&self) -> Result<Experiment> {
+        let sizes = self.sizes.clone();
+        ensure!(
+            self.options.is_empty(),
+            "{} takes no options of device benchmarks",
+            self.benchmark.name()
+        );
+        Ok(Experiment {
+            label: self.label.clone(),
+            fabric: self.fabric.clone(),
+            benchmark: self.benchmark.name(),
+            ranks: self.ranks,
+            ppn: self.ppn,
+            sizes: sizes.with_context(|| format!("{} needs sizes", self.benchmark.name()))?,
+            iterations: self.iterations,
+            settings: self.settings.clone(),
+        })
+    }
+
+    /// Medians by size, measured by `fishplate perf`: at all its sizes, or at one.
+    fn perf(&self, command: &Path, size: Option<&str>) -> Result<Points> {
+        let name = self.benchmark.name();
+        let mut words = ["perf", name, "--fabric", &self.fabric, "--json"]
+            .map(String::from)
+            .to_vec();
+        if let Some(size) = size {
+            words.extend(["--size".into(), size.into()]);
+        }
+        words.extend(self.options.iter().cloned());
+        let shown = format!("fishplate {}", words.join(" "));
+        let said = Command::new(command)
+            .args(&words)
+            .output()
+            .with_context(|| format!("cannot start {}", command.display()))?;
+        if !said.status.success() {
+            let why = String::from_utf8_lossy(&said.stderr);
+            bail!("{shown} failed ({}): {}", said.status, why.trim());
+        }
+        let lines = serde_json::Deserializer::from_slice(&said.stdout).into_iter::<Value>();
+        let mut points = Vec::new();
+        for line in lines {
+            let line = line.with_context(|| format!("{shown} printed no JSON"))?;
+            if line["benchmark"] == name {
+                let point = self.point(&line);
+                points.push(point.with_context(|| format!("{shown} printed no figure"))?);
+            }
+        }
+        Ok(points)
+    }
+
+    fn point(&self, line: &Value) -> Option<(usize, f64)> {
+        let key = match self.reads {
+            Reads::Median => "median",
+            // Over a reliable transport all bytes that are sent are received.
+            Reads::Received if line["received_rate"].is_null() => "median",
+            Reads::Received => "received_rate",
+        };
+        let size = line["size"].as_u64()?;
+        Some((size as usize, line[key].as_f64()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run {
+            label: "one".into(),
+            fabric: "qdr".into(),
+            benchmark: Benchmark::SendBw,
+            sizes: None,
+            iterations: None,
+            ranks: 2,
+            ppn: 1,
+            settings: Vec::new(),
+            options: Vec::new(),
+            reads: Reads::Received,
+        }
+    }
+
+    #[test]
+    fn sweeps_change_ranks_options_or_settings() {
+        let sweep = |over: &str, value: &str| {
+            let sweep = Sweep {
+                over: over.into(),
+                values: Vec::new(),
+            };
+            sweep.applied(run(), value)
+        };
+        let pairs = sweep("pairs", "4");
+        assert_eq!((pairs.ranks, pairs.ppn), (8, 4));
+        assert_eq!(sweep("--mtu", "256").options, ["--mtu", "256"]);
+        let settings = sweep("FISHPLATE_X", "1K").settings;
+        assert_eq!(settings, [("FISHPLATE_X".into(), "1K".into())]);
+    }
+
+    #[test]
+    fn swept_values_have_places() {
+        let places = |values: &[&str]| {
+            let values = values.iter().map(|value| value.to_string()).collect();
+            Sweep {
+                over: "--x".into(),
+                values,
+            }
+            .places()
+        };
+        assert_eq!(places(&["1K", "16K"]), [1024, 16384]);
+        assert_eq!(places(&["rc", "uc", "ud"]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn received_rates_are_those_of_the_receiver_if_it_has_its_own() {
+        let line = |text: &str| run().point(&serde_json::from_str(text).unwrap());
+        let unreliable = r#"{"size":2048,"median":3.0,"received_rate":2.0}"#;
+        assert_eq!(line(unreliable), Some((2048, 2.0)));
+        assert_eq!(line(r#"{"size":8,"median":3.0}"#), Some((8, 3.0)));
+        assert_eq!(line(r#"{"size":8}"#), None);
+    }
+
+    #[test]
+    fn machines_of_the_document_are_files_and_others_are_names() {
+        let machine = Machine {
+            name: "mine".into(),
+            text: "[system.mine]\n".into(),
+        };
+        let machines = Machines::write(&[machine]).unwrap();
+        assert_eq!(machines.word("qdr"), "qdr");
+        let file = machines.word("mine");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "[system.mine]\n");
+    }
+}

@@ -1,0 +1,66 @@
+//! The results of a study: its document and its measured curves.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::check::Evidence;
+use crate::curves::{Curves, Measured};
+use crate::document::{Document, Measure};
+use crate::experiments;
+use crate::verdict::{Judged, judge};
+
+/// The studies: name, and the data of the document.
+pub(crate) const STUDIES: [(&str, &str); 5] = [
+    ("dual-rail", include_str!("../data/dual-rail.toml")),
+    ("edr", include_str!("../data/edr.toml")),
+    ("rdma-channel", include_str!("../data/rdma-channel.toml")),
+    ("pcie", include_str!("../data/pcie.toml")),
+    ("generations", include_str!("../data/generations.toml")),
+];
+
+/// The results of a study.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) name: &'static str,
+    pub(crate) document: Document,
+    pub(crate) curves: Curves,
+}
+
+impl Results {
+    /// A study before its experiments: its name in [`STUDIES`] and the document's data.
+    pub(crate) fn without((name, data): (&'static str, &str)) -> Result<Results> {
+        Ok(Results {
+            name,
+            document: Document::read(name, data)?,
+            curves: Curves::default(),
+        })
+    }
+
+    /// Runs the experiments. `command` is the executable that starts jobs and workers.
+    pub(crate) fn run(study: (&'static str, &str), command: &Path, quick: bool) -> Result<Results> {
+        let mut results = Results::without(study)?;
+        results.curves = experiments::run(command, &results.document, quick)?;
+        Ok(results)
+    }
+
+    /// The verdicts on all statements.
+    pub(crate) fn judge(&self) -> Vec<Judged<'_>> {
+        let evidence = Evidence {
+            curves: &self.curves,
+            machines: &self.document.machines,
+        };
+        judge(&self.document, &evidence)
+    }
+
+    /// The measurements with their curves, in the order of the document; those of one name once.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = (&Measure, &Measured)> {
+        let measures = self.document.measures.iter().enumerate();
+        measures.filter_map(|(at, measure)| {
+            let mut before = self.document.measures[..at].iter();
+            let is_first = before.all(|other| other.name != measure.name);
+            let measured = self.curves.0.get(&measure.name)?;
+            is_first.then_some((measure, measured))
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! The results of a study as tables and as lines of JSON.
+
+use anyhow::Result;
+use results::sizes::size_label;
+use results::table::{aligned, number, ratio};
+use serde_json::json;
+
+use crate::answer::{ranges, sentence, words};
+use crate::benchmark::Benchmark;
+use crate::curves::Measured;
+use crate::document::{Comparison, Measure, Table};
+use crate::outcome::Results;
+use crate::verdict::{Judged, Verdict};
+
+/// One JSON object per line: the statements, then the answers by size.
+pub(crate) fn json(results: &Results) -> Result<String> {
+    let mut lines = Vec::new();
+    for judged in results.judge() {
+        lines.push(serde_json::to_string(&judged)?);
+    }
+    for comparison in &results.document.comparisons {
+        for (measure, _) in compared(results) {
+            let answer = answer(results, &measure.name, comparison);
+            let policy = &comparison.policy;
+            lines.push(
+                json!({"benchmark": measure.name, "policy": policy, "answer": answer}).to_string(),
+            );
+        }
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// All tables, and the answers.
+pub(crate) fn text(results: &Results) -> String {
+    let document = &results.document;
+    let mut text = format!("{}\n\n", document.document);
+    let rows = document.curves.iter().map(|curve| {
+        vec![
+            curve.name.clone(),
+            curve.fabric.clone(),
+            curve.about.clone(),
+        ]
+    });
+    let header = ["curve", "machine", ""].map(String::from).to_vec();
+    text += &aligned(header, rows.collect(), |_| true);
+    for (measure, measured) in results.measured() {
+        let unit = measured.benchmark.unit().shown();
+        text += &format!("\n{}, {unit}\n", measure.title());
+        text += &match measured.swept.is_empty() {
+            true => by_size(results, measure, measured),
+            false => by_value(measure, measured),
+        };
+    }
+    for table in &document.tables {
+        text += &format!("\n{}\n{}", table.title, side_by_side(results, table));
+    }
+    text += &format!("\n{}", claims(&results.judge()));
+    text += &other_readings(results);
+    text += &answers(results);
+    text
+}
+
+/// The measurements whose answers are given: those of MPI by message size.
+fn compared(results: &Results) -> impl Iterator<Item = (&Measure, &Measured)> {
+    results.measured().filter(|(_, measured)| {
+        use Benchmark::*;
+        measured.swept.is_empty() && matches!(measured.benchmark, Latency | Bw | Bibw)
+    })
+}
+
+fn answer(results: &Results, of: &str, comparison: &Comparison) -> String {
+    let Comparison {
+        first,
+        second,
+        names: [one, other],
+        ..
+    } = comparison;
+    words(&ranges(&results.curves, of, first, second), [one, other])
+}
+
+fn answers(results: &Results) -> String {
+    let comparisons = &results.document.comparisons;
+    if comparisons.is_empty() {
+        return String::new();
+    }
+    let mut rows = Vec::new();
+    for comparison in comparisons {
+        for (measure, _) in compared(results) {
+            rows.push(vec![
+                comparison.policy.clone(),
+                measure.title().to_lowercase(),
+                answer(results, &measure.name, comparison),
+            ]);
+        }
+    }
+    let names = &comparisons[0].names;
+    let mut text = format!(
+        "\nIs {} better than {}? By size (differences up to 2 % count as equal):\n",
+        names[0], names[1]
+    );
+    let header = [&format!("{} with", names[0]), "", "better"].map(String::from);
+    text += &aligned(header.to_vec(), rows, |_| true);
+    text += "\n";
+    for comparison in comparisons {
+        text += &sentence(&results.curves, comparison);
+        text += "\n";
+    }
+    text
+}
+
+/// A table of the values of all curves, and of the quotients that answer the question.
+fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> String {
+    let of = measure.name.as_str();
+    let names: Vec<&str> = measured.curves.iter().map(|c| c.label.as_str()).collect();
+    let pairs = results.document.comparisons.iter();
+    let pairs: Vec<[&str; 2]> = pairs
+        .map(|pair| [pair.first.as_str(), &pair.second])
+        .filter(|pair| pair.iter().all(|name| names.contains(name)))
+        .collect();
+    let mut header = vec!["size".to_owned()];
+    header.extend(names.iter().map(|name| (*name).to_owned()));
+    header.extend(pairs.iter().map(|[one, other]| format!("{one} / {other}")));
+    let Some(first) = measured.curves.first() else {
+        return String::new();
+    };
+    let row = |&(size, _): &(usize, f64)| {
+        let at = |name: &str| results.curves.at(of, name, size).unwrap_or(f64::NAN);
+        let mut row = vec![size_label(size)];
+        let unit = measured.benchmark.unit();
+        row.extend(names.iter().map(|name| number(at(name), unit)));
+        row.extend(pairs.iter().map(|[one, other]| ratio(at(one) / at(other))));
+        row
+    };
+    aligned(header, first.points.iter().map(row).collect(), |_| false)
+}
+
+/// A table of the values of all curves by a swept parameter.
+fn by_value(measure: &Measure, measured: &Measured) -> String {
+    let over = measure.sweep.as_ref().map_or("", |sweep| &sweep.over);
+    let mut header = vec![over.trim_start_matches('-').to_owned()];
+    header.extend(measured.curves.iter().map(|curve| curve.label.clone()));
+    let unit = measured.benchmark.unit();
+    let row = |(at, value): (usize, &String)| {
+        let mut row = vec![value.clone()];
+        let values = measured.curves.iter().map(|curve| curve.points.get(at));
+        row.extend(values.map(|point| number(point.map_or(f64::NAN, |(_, v)| *v), unit)));
+        row
+    };
+    let rows = measured.swept.iter().enumerate().map(row).collect();
+    aligned(header, rows, |column| column == 0)
+}
+
+/// Several measurements in one table, at the sizes that all have.
+fn side_by_side(results: &Results, table: &Table) -> String {
+    let columns = &table.columns;
+    let mut header = vec!["size".to_owned()];
+    for column in columns {
+        let unit = results.curves.unit(&column.of).shown();
+        header.push(format!("{} {}, {unit}", column.curve, column.of));
+    }
+    let first = columns
+        .first()
+        .and_then(|c| results.curves.curve(&c.of, &c.curve));
+    let row = |&(size, _): &(usize, f64)| -> Option<Vec<String>> {
+        let mut row = vec![size_label(size)];
+        for column in columns {
+            let value = results.curves.at(&column.of, &column.curve, size)?;
+            row.push(number(value, results.curves.unit(&column.of)));
+        }
+        Some(row)
+    };
+    let points = first.map_or(&[][..], |curve| &curve.points);
+    aligned(header, points.iter().filter_map(row).collect(), |_| false)
+}
+
+/// A table of statements with their verdicts.
+pub(crate) fn claims(all: &[Judged]) -> String {
+    let row = |judged: &Judged| {
+        vec![
+            judged.claim.into(),
+            judged.about.into(),
+            verdict(judged),
+            judged.measured.clone(),
+            judged.role.name().into(),
+        ]
+    };
+    let header = ["claim", "", "verdict", "measured", "role"].map(String::from);
+    aligned(header.to_vec(), all.iter().map(row).collect(), |_| true)
+}
+
+fn verdict(judged: &Judged) -> String {
+    match (judged.verdict, &judged.figure) {
+        (Verdict::Differs, Some(figure)) => {
+            format!("differs by {:+.1} %", figure.error_percent)
+        }
+        (verdict, _) => verdict.name().into(),
+    }
+}
+
+/// A table of the statements that read the curve of which there is another.
+fn other_readings(results: &Results) -> String {
+    let Some([old, _]) = &results.document.other_reading else {
+        return String::new();
+    };
+    let judged = results.judge();
+    let rows = judged.iter().filter_map(|judged| {
+        let other = judged.other_reading.as_ref()?;
+        let holds = match other.holds {
+            true => "holds",
+            false => "does not hold",
+        };
+        Some(vec![
+            judged.claim.into(),
+            holds.into(),
+            other.measured.clone(),
+        ])
+    });
+    let header = ["claim", &format!("other reading of {old}"), "measured"].map(String::from);
+    format!("\n{}", aligned(header.to_vec(), rows.collect(), |_| true))
+}
