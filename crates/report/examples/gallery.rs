@@ -161,6 +161,6 @@ fn table() -> Table {
     });
     Table {
         right_aligned: vec![2, 3, 4],
-        ..Table::new(header.map(String::from).to_vec(), rows.collect(), 6)
+        ..Table::of_text(header.map(String::from).to_vec(), rows.collect())
     }
 }

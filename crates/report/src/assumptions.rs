@@ -2,7 +2,9 @@
 
 use fabric::catalogue::UncertainValue;
 
-use crate::page::{Block, Section, Table};
+use results::table::Table;
+
+use crate::page::{Block, Section};
 
 /// A row of the table: one value, and the machines that have it.
 struct Row<'a> {
@@ -47,13 +49,13 @@ pub fn assumptions(machines: &[(String, Vec<UncertainValue>)]) -> Section {
         ]
     };
     let header = ["value of", "value", "standing", "reason", "machines"].map(String::from);
-    let table = Table::new(header.to_vec(), rows.iter().map(cells).collect(), 5);
+    let table = Table::of_text(header.to_vec(), rows.iter().map(cells).collect());
     let mut blocks = vec![Block::Text(text.into())];
     match rows.is_empty() {
         true => blocks.push(Block::Text(
             "There are none: every value has a document.".into(),
         )),
-        false => blocks.push(table.folded(line).into()),
+        false => blocks.push(Block::Folded(line, table)),
     }
     Section::new("Assumptions about the machines", blocks)
 }
@@ -71,7 +73,7 @@ mod tests {
             (name.to_owned(), sheet.uncertain())
         });
         let section = assumptions(&machines);
-        let Some(Block::Table(table)) = section.blocks.last() else {
+        let Some(Block::Folded(_, table)) = section.blocks.last() else {
             panic!("{section:?}");
         };
         let machines_of = |path: &str| -> Vec<&str> {

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use askama::Template;
 use results::plot::{Plot, SeriesKind};
 use results::style::{Dash, Ground, Mark};
+use results::table::{Table, distinct};
 use serde_json::Value;
 
-use crate::page::{Block, Made, Page, Table};
+use crate::page::{Block, Made, Page};
 use crate::traces::figure;
 
 const STYLES: &str = include_str!("../assets/page.css");
@@ -130,7 +131,8 @@ pub(crate) fn escaped(text: &str) -> String {
 fn view<'a>(block: &'a Block, plots: &mut usize) -> BlockView<'a> {
     match block {
         Block::Text(text) => BlockView::Text(text),
-        Block::Table(table) => BlockView::Table(TableView::of(table)),
+        Block::Table(table) => BlockView::Table(TableView::of(table, None)),
+        Block::Folded(line, table) => BlockView::Table(TableView::of(table, Some(line))),
         Block::Plot(plot) => {
             *plots += 1;
             BlockView::Plot(PlotView::of(plot, *plots - 1))
@@ -139,7 +141,7 @@ fn view<'a>(block: &'a Block, plots: &mut usize) -> BlockView<'a> {
 }
 
 impl<'a> TableView<'a> {
-    fn of(table: &'a Table) -> TableView<'a> {
+    fn of(table: &'a Table, folded: Option<&'a str>) -> TableView<'a> {
         let row = |row: &'a Vec<String>| {
             let cells = row.iter().enumerate();
             let cell = |(column, text): (usize, &'a String)| Cell {
@@ -153,7 +155,7 @@ impl<'a> TableView<'a> {
             cells.map(cell).collect()
         };
         TableView {
-            folded: table.folded.as_deref(),
+            folded,
             header: row(&table.header),
             rows: table.rows.iter().map(row).collect(),
         }
@@ -179,7 +181,7 @@ impl<'a> PlotView<'a> {
             number,
             quantity: plot.y.title(),
             entries: entries.collect(),
-            shades: results::table::distinct(shades),
+            shades: distinct(shades),
             plot,
         }
     }
@@ -246,8 +248,12 @@ mod tests {
             caption: EVIL.into(),
             ..Plot::default()
         };
-        let table = Table::new(vec![EVIL.into()], vec![vec![EVIL.into()]], 1).folded(EVIL);
-        let blocks = vec![Block::Text(EVIL.into()), table.into(), plot.into()];
+        let table = Table::of_text(vec![EVIL.into()], vec![vec![EVIL.into()]]);
+        let blocks = vec![
+            Block::Text(EVIL.into()),
+            Block::Folded(EVIL.into(), table),
+            plot.into(),
+        ];
         Page {
             title: EVIL.into(),
             lead: EVIL.into(),

@@ -33,6 +33,7 @@ mod page;
 mod traces;
 
 pub use assumptions::assumptions;
-pub use page::{Block, Made, Page, Section, Table};
+pub use page::{Block, Made, Page, Section};
 pub use results::plot::{Axis, Plot, Series, SeriesKind, Shade};
 pub use results::style::Palette;
+pub use results::table::Table;

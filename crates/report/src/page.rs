@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use results::plot::Plot;
+use results::table::Table;
 
 /// A page of results.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +46,8 @@ pub enum Block {
     Text(String),
     /// A table.
     Table(Table),
+    /// A closed table, and the line that opens it.
+    Folded(String, Table),
     /// A plot.
     Plot(Plot),
 }
@@ -58,40 +61,6 @@ impl From<Table> for Block {
 impl From<Plot> for Block {
     fn from(plot: Plot) -> Block {
         Block::Plot(plot)
-    }
-}
-
-/// A table of text.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// The heading of each column.
-    pub header: Vec<String>,
-    /// The cells, row by row.
-    pub rows: Vec<Vec<String>>,
-    /// The columns that are aligned to the right, counted from 0.
-    pub right_aligned: Vec<usize>,
-    /// The line of a closed table, which opens when a reader chooses it. `None` for a table that
-    /// shows at once.
-    pub folded: Option<String>,
-}
-
-impl Table {
-    /// A table whose columns after the first `left` are aligned to the right.
-    pub fn new(header: Vec<String>, rows: Vec<Vec<String>>, left: usize) -> Table {
-        Table {
-            right_aligned: (left..header.len()).collect(),
-            header,
-            rows,
-            folded: None,
-        }
-    }
-
-    /// The table behind a line that opens it.
-    pub fn folded(self, line: impl Into<String>) -> Table {
-        Table {
-            folded: Some(line.into()),
-            ..self
-        }
     }
 }
 
