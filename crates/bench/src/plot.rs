@@ -44,10 +44,7 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
         };
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => series.push(Series {
-                name,
-                points: vec![point],
-            }),
+            None => series.push(Series::line(name, vec![point])),
         }
     }
     let mut title = part_title(name).to_owned();

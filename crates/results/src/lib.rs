@@ -8,7 +8,9 @@ pub mod console;
 pub mod plot;
 pub mod sizes;
 pub mod stats;
+pub mod style;
 pub mod table;
+pub mod ticks;
 pub mod unit;
 
 pub use console::Console;

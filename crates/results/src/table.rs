@@ -1,8 +1,45 @@
 //! Text tables in the one style of this project, and the formatting of numbers in them.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use crate::unit::Unit;
+
+/// A table of text, for a terminal or a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The heading of each column.
+    pub header: Vec<String>,
+    /// The cells, row by row.
+    pub rows: Vec<Vec<String>>,
+    /// The columns that are aligned to the right, counted from 0.
+    pub right_aligned: Vec<usize>,
+}
+
+impl Table {
+    /// A table whose columns after the first `left` are aligned to the right.
+    pub fn new(header: Vec<String>, rows: Vec<Vec<String>>, left: usize) -> Table {
+        Table {
+            right_aligned: (left..header.len()).collect(),
+            header,
+            rows,
+        }
+    }
+
+    /// A table of columns that are aligned to the left.
+    pub fn of_text(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
+        Table::new(header, rows, usize::MAX)
+    }
+
+    /// The table as lines of text without trailing blanks.
+    pub fn text(self) -> String {
+        let Table {
+            header,
+            rows,
+            right_aligned,
+        } = self;
+        aligned(header, rows, |column| !right_aligned.contains(&column))
+    }
+}
 
 /// A table as lines of text without trailing blanks. The first `left` columns are aligned to the
 /// left, all others to the right.
@@ -17,7 +54,7 @@ pub fn aligned(
     rows: Vec<Vec<String>>,
     is_left: impl Fn(usize) -> bool,
 ) -> String {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table.set_header(header);
     table.add_rows(rows);
     let line = LineStyle::none().fill('─').junction('─');

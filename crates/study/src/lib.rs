@@ -16,6 +16,7 @@ mod curves;
 mod document;
 mod experiments;
 mod outcome;
+mod page;
 mod pictures;
 mod score;
 mod scoreboard;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use report::Page;
 use results::arguments::without_error_numbers;
 
 use crate::outcome::{Results, STUDIES};
@@ -97,6 +99,9 @@ struct OutputOptions {
     /// Draw the curves as SVG files into this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Write a page with all results, which needs no network
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -139,7 +144,7 @@ fn run(arguments: &StudyArguments) -> Result<()> {
                 true => board.json()?,
                 false => board.text(),
             };
-            return output.write(text, |folder| board.draw(folder));
+            return output.write(text, |folder| board.draw(folder), || board.page());
         }
         Study::Score(options) => {
             let (figures, fabrics) = (options.figures.as_deref(), options.fabrics.as_deref());
@@ -155,16 +160,25 @@ fn run(arguments: &StudyArguments) -> Result<()> {
         true => show::json(&results)?,
         false => show::text(&results),
     };
-    output.write(text, |folder| pictures::draw(&results, folder))
+    output.write(
+        text,
+        |folder| pictures::draw(&results, folder),
+        || page::page(&results),
+    )
 }
 
 impl OutputOptions {
-    /// Draws the curves if a folder is named, and prints the results.
+    /// Draws the curves if a folder is named, writes the page if a file is named, and prints the
+    /// results.
     fn write(
         &self,
         mut text: String,
         draw: impl FnOnce(&Path) -> Result<Vec<PathBuf>>,
+        page: impl FnOnce() -> Page,
     ) -> Result<()> {
+        if let Some(file) = &self.report {
+            page().write(file)?;
+        }
         if let Some(folder) = &self.out {
             let files = draw(folder)?;
             if !self.json {

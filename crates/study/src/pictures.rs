@@ -15,17 +15,16 @@ use crate::outcome::Results;
 pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let pages = match results.document.comparisons.is_empty() {
-        true => measurements(results),
-        false => vec![
-            ("bandwidth".into(), compared(results, "bw", [512, 4 << 20])),
-            (
-                "latency".into(),
-                compared(results, "latency", [1, 64 << 10]),
-            ),
-            ("bidirectional".into(), bidirectional(results)),
-        ],
-    };
+    let mut pages = answering(results);
+    if pages.is_empty() {
+        let all = measurements(results).into_iter();
+        pages = all
+            .map(|(measure, panel)| {
+                let name = measure.picture.as_ref().unwrap_or(&measure.name);
+                (name.clone(), vec![panel])
+            })
+            .collect();
+    }
     let mut files = Vec::new();
     for (name, panels) in pages {
         let file = folder.join(name).with_extension("svg");
@@ -35,13 +34,24 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A page for each measurement with more than one point.
-fn measurements(results: &Results) -> Vec<(String, Vec<Panel>)> {
-    let page = |(measure, measured): (&Measure, &Measured)| {
-        let name = measure.picture.as_ref().unwrap_or(&measure.name);
-        let panel = measurement(results, measure, measured)?;
-        Some((name.clone(), vec![panel]))
-    };
+/// The pages that answer the question of a document with comparisons.
+pub(crate) fn answering(results: &Results) -> Vec<(String, Vec<Panel>)> {
+    match results.document.comparisons.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            ("bandwidth".into(), compared(results, "bw", [512, 4 << 20])),
+            (
+                "latency".into(),
+                compared(results, "latency", [1, 64 << 10]),
+            ),
+            ("bidirectional".into(), bidirectional(results)),
+        ],
+    }
+}
+
+/// A panel for each measurement with more than one point.
+pub(crate) fn measurements(results: &Results) -> Vec<(&Measure, Panel)> {
+    let page = |(measure, measured)| Some((measure, measurement(results, measure, measured)?));
     results.measured().filter_map(page).collect()
 }
 
@@ -183,10 +193,8 @@ fn panel(results: &Results, of: &str, names: &[(String, &str)], [from, to]: [usi
     let series = names.iter().filter_map(|(shown, name)| {
         let points = results.curves.curve(of, name)?.points.iter();
         let points = points.filter(|(size, _)| (from..=to).contains(size));
-        Some(Series {
-            name: shown.clone(),
-            points: points.map(|&(size, value)| (size as f64, value)).collect(),
-        })
+        let points = points.map(|&(size, value)| (size as f64, unit.scaled(value)));
+        Some(Series::line(shown.clone(), points.collect()))
     });
     Panel {
         title: String::new(),

@@ -4,15 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use report::{Made, Page, Section, assumptions};
 use results::stats::{median, round_to};
-use results::table::aligned;
+use results::table::Table;
 use serde_json::json;
 
 use crate::check::CLOSE;
 use crate::document::Role;
 use crate::outcome::{Results, STUDIES};
 use crate::verdict::{Judged, Verdict};
-use crate::{pictures, show};
+use crate::{page, pictures, show};
 
 /// Least share of predicted figures within [`CLOSE`] of the published ones.
 const SHARE: f64 = 0.9;
@@ -142,9 +143,9 @@ impl Scoreboard {
         for results in &self.0 {
             let title = &results.document.document;
             text += &format!("{title} (study {})\n", results.name);
-            text += &format!("{}\n", show::claims(&results.judge()));
+            text += &format!("{}\n", show::claims(&results.judge()).text());
         }
-        text += &format!("{} statements\n{}\n", all.len(), counts(&all));
+        text += &format!("{} statements\n{}\n", all.len(), counts(&all).text());
         for (aim, found, met) in Aims::of(&all).lines() {
             let met = if met { "met" } else { "missed" };
             text += &format!("{aim}: {met} ({found})\n");
@@ -167,6 +168,37 @@ impl Scoreboard {
         Ok(lines.join("\n") + "\n")
     }
 
+    /// The page of all studies.
+    pub(crate) fn page(&self) -> Page {
+        let all = self.judge();
+        let aims = Aims::of(&all).lines().map(|(aim, found, met)| {
+            let met = if met { "met" } else { "missed" };
+            vec![aim, met.into(), found]
+        });
+        let header = ["aim", "", "found"].map(String::from).to_vec();
+        let score = vec![
+            Table::of_text(header, aims.to_vec()).into(),
+            counts(&all).into(),
+        ];
+        let mut sections = vec![Section::new("Score", score)];
+        sections.extend(self.0.iter().map(|results| {
+            let mut blocks = page::statements(results);
+            blocks.extend(page::curves(results));
+            Section::new(results.document.document.as_str(), blocks)
+        }));
+        sections.push(assumptions(&page::uncertain(self.0.iter())));
+        Page {
+            title: "Published studies of InfiniBand, again".into(),
+            lead: format!(
+                "{} statements of {} documents, and what modelled machines say to each.",
+                all.len(),
+                self.0.len()
+            ),
+            sections,
+            made: Some(Made::here()),
+        }
+    }
+
     /// Draws the curves of each study into a folder of its name.
     pub(crate) fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let all = self.0.iter();
@@ -186,7 +218,7 @@ fn table(all: &[Judged]) -> Vec<(Verdict, Role, usize)> {
     pairs.collect()
 }
 
-fn counts(all: &[Judged]) -> String {
+fn counts(all: &[Judged]) -> Table {
     let table = table(all);
     let row = |verdict: &Verdict| {
         let own = table.iter().filter(|(own, _, _)| own == verdict);
@@ -199,9 +231,7 @@ fn counts(all: &[Judged]) -> String {
     let mut header = vec!["verdict".to_owned()];
     header.extend(Role::ALL.iter().map(|role| role.name().to_owned()));
     header.push("all".into());
-    aligned(header, Verdict::ALL.iter().map(row).collect(), |column| {
-        column == 0
-    })
+    Table::new(header, Verdict::ALL.iter().map(row).collect(), 1)
 }
 
 #[cfg(test)]
@@ -264,7 +294,7 @@ mod tests {
         let lines = aims.lines();
         assert_eq!(lines.each_ref().map(|line| line.2), [false, true, false]);
         assert_eq!(lines[0].1, "2 of 3, 66.7 %; 1 more are not modelled yet");
-        let table = counts(&all);
+        let table = counts(&all).text();
         let row = table.lines().find(|line| line.contains("holds")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(words, ["holds", "3", "1", "1", "5"]);

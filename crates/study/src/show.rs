@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use results::sizes::size_label;
-use results::table::{aligned, number, ratio};
+use results::table::{Table, number, ratio};
 use serde_json::json;
 
 use crate::answer::{ranges, sentence, words};
 use crate::benchmark::Benchmark;
 use crate::curves::Measured;
-use crate::document::{Comparison, Measure, Table};
+use crate::document::{self, Comparison, Measure};
 use crate::outcome::Results;
 use crate::verdict::{Judged, Verdict};
 
@@ -34,7 +34,26 @@ pub(crate) fn json(results: &Results) -> Result<String> {
 pub(crate) fn text(results: &Results) -> String {
     let document = &results.document;
     let mut text = format!("{}\n\n", document.document);
-    let rows = document.curves.iter().map(|curve| {
+    text += &configurations(results).text();
+    for (title, table) in values(results) {
+        text += &format!("\n{title}\n{}", table.text());
+    }
+    text += &format!("\n{}", claims(&results.judge()).text());
+    if let Some(table) = other_readings(results) {
+        text += &format!("\n{}", table.text());
+    }
+    if let Some((question, table)) = answers(results) {
+        text += &format!("\n{question}\n{}\n", table.text());
+    }
+    for sentence in sentences(results) {
+        text += &format!("{sentence}\n");
+    }
+    text
+}
+
+/// A table of the curves: their machines, and what these are.
+pub(crate) fn configurations(results: &Results) -> Table {
+    let rows = results.document.curves.iter().map(|curve| {
         vec![
             curve.name.clone(),
             curve.fabric.clone(),
@@ -42,22 +61,22 @@ pub(crate) fn text(results: &Results) -> String {
         ]
     });
     let header = ["curve", "machine", ""].map(String::from).to_vec();
-    text += &aligned(header, rows.collect(), |_| true);
-    for (measure, measured) in results.measured() {
+    Table::of_text(header, rows.collect())
+}
+
+/// A table of values for each measurement, with its title, and the tables of several measurements.
+pub(crate) fn values(results: &Results) -> Vec<(String, Table)> {
+    let measured = results.measured().map(|(measure, measured)| {
         let unit = measured.benchmark.unit().shown();
-        text += &format!("\n{}, {unit}\n", measure.title());
-        text += &match measured.swept.is_empty() {
+        let table = match measured.swept.is_empty() {
             true => by_size(results, measure, measured),
             false => by_value(measure, measured),
         };
-    }
-    for table in &document.tables {
-        text += &format!("\n{}\n{}", table.title, side_by_side(results, table));
-    }
-    text += &format!("\n{}", claims(&results.judge()));
-    text += &other_readings(results);
-    text += &answers(results);
-    text
+        (format!("{}, {unit}", measure.title()), table)
+    });
+    let beside = results.document.tables.iter();
+    let beside = beside.map(|table| (table.title.clone(), side_by_side(results, table)));
+    measured.chain(beside).collect()
 }
 
 /// The measurements whose answers are given: those of MPI by message size.
@@ -78,11 +97,10 @@ fn answer(results: &Results, of: &str, comparison: &Comparison) -> String {
     words(&ranges(&results.curves, of, first, second), [one, other])
 }
 
-fn answers(results: &Results) -> String {
+/// The question of a document with comparisons, and a table of the answers by size.
+pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
     let comparisons = &results.document.comparisons;
-    if comparisons.is_empty() {
-        return String::new();
-    }
+    let [one, other] = &comparisons.first()?.names;
     let mut rows = Vec::new();
     for comparison in comparisons {
         for (measure, _) in compared(results) {
@@ -93,23 +111,21 @@ fn answers(results: &Results) -> String {
             ]);
         }
     }
-    let names = &comparisons[0].names;
-    let mut text = format!(
-        "\nIs {} better than {}? By size (differences up to 2 % count as equal):\n",
-        names[0], names[1]
-    );
-    let header = [&format!("{} with", names[0]), "", "better"].map(String::from);
-    text += &aligned(header.to_vec(), rows, |_| true);
-    text += "\n";
-    for comparison in comparisons {
-        text += &sentence(&results.curves, comparison);
-        text += "\n";
-    }
-    text
+    let question =
+        format!("Is {one} better than {other}? By size (differences up to 2 % count as equal):");
+    let header = [&format!("{one} with"), "", "better"].map(String::from);
+    Some((question, Table::of_text(header.to_vec(), rows)))
+}
+
+/// The answer of each comparison in a sentence.
+pub(crate) fn sentences(results: &Results) -> Vec<String> {
+    let all = results.document.comparisons.iter();
+    all.map(|comparison| sentence(&results.curves, comparison))
+        .collect()
 }
 
 /// A table of the values of all curves, and of the quotients that answer the question.
-fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> String {
+fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> Table {
     let of = measure.name.as_str();
     let names: Vec<&str> = measured.curves.iter().map(|c| c.label.as_str()).collect();
     let pairs = results.document.comparisons.iter();
@@ -121,7 +137,7 @@ fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> String 
     header.extend(names.iter().map(|name| (*name).to_owned()));
     header.extend(pairs.iter().map(|[one, other]| format!("{one} / {other}")));
     let Some(first) = measured.curves.first() else {
-        return String::new();
+        return Table::default();
     };
     let row = |&(size, _): &(usize, f64)| {
         let at = |name: &str| results.curves.at(of, name, size).unwrap_or(f64::NAN);
@@ -131,11 +147,11 @@ fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> String 
         row.extend(pairs.iter().map(|[one, other]| ratio(at(one) / at(other))));
         row
     };
-    aligned(header, first.points.iter().map(row).collect(), |_| false)
+    Table::new(header, first.points.iter().map(row).collect(), 0)
 }
 
 /// A table of the values of all curves by a swept parameter.
-fn by_value(measure: &Measure, measured: &Measured) -> String {
+fn by_value(measure: &Measure, measured: &Measured) -> Table {
     let over = measure.sweep.as_ref().map_or("", |sweep| &sweep.over);
     let mut header = vec![over.trim_start_matches('-').to_owned()];
     header.extend(measured.curves.iter().map(|curve| curve.label.clone()));
@@ -147,11 +163,11 @@ fn by_value(measure: &Measure, measured: &Measured) -> String {
         row
     };
     let rows = measured.swept.iter().enumerate().map(row).collect();
-    aligned(header, rows, |column| column == 0)
+    Table::new(header, rows, 1)
 }
 
 /// Several measurements in one table, at the sizes that all have.
-fn side_by_side(results: &Results, table: &Table) -> String {
+fn side_by_side(results: &Results, table: &document::Table) -> Table {
     let columns = &table.columns;
     let mut header = vec!["size".to_owned()];
     for column in columns {
@@ -170,11 +186,11 @@ fn side_by_side(results: &Results, table: &Table) -> String {
         Some(row)
     };
     let points = first.map_or(&[][..], |curve| &curve.points);
-    aligned(header, points.iter().filter_map(row).collect(), |_| false)
+    Table::new(header, points.iter().filter_map(row).collect(), 0)
 }
 
 /// A table of statements with their verdicts.
-pub(crate) fn claims(all: &[Judged]) -> String {
+pub(crate) fn claims(all: &[Judged]) -> Table {
     let row = |judged: &Judged| {
         vec![
             judged.claim.into(),
@@ -185,7 +201,7 @@ pub(crate) fn claims(all: &[Judged]) -> String {
         ]
     };
     let header = ["claim", "", "verdict", "measured", "role"].map(String::from);
-    aligned(header.to_vec(), all.iter().map(row).collect(), |_| true)
+    Table::of_text(header.to_vec(), all.iter().map(row).collect())
 }
 
 fn verdict(judged: &Judged) -> String {
@@ -198,10 +214,8 @@ fn verdict(judged: &Judged) -> String {
 }
 
 /// A table of the statements that read the curve of which there is another.
-fn other_readings(results: &Results) -> String {
-    let Some([old, _]) = &results.document.other_reading else {
-        return String::new();
-    };
+pub(crate) fn other_readings(results: &Results) -> Option<Table> {
+    let [old, _] = results.document.other_reading.as_ref()?;
     let judged = results.judge();
     let rows = judged.iter().filter_map(|judged| {
         let other = judged.other_reading.as_ref()?;
@@ -216,5 +230,5 @@ fn other_readings(results: &Results) -> String {
         ])
     });
     let header = ["claim", &format!("other reading of {old}"), "measured"].map(String::from);
-    format!("\n{}", aligned(header.to_vec(), rows.collect(), |_| true))
+    Some(Table::of_text(header.to_vec(), rows.collect()))
 }

@@ -13,9 +13,11 @@ mod problem;
 mod read;
 mod resolve;
 mod slips;
+mod uncertain;
 
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
+pub use uncertain::UncertainValue;
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::rails::{OwnRails, Rail};

@@ -86,7 +86,7 @@ pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
                 .filter_map(|sample| Some((sample.size as f64, unit.scaled(value(sample)?))));
             let points: Vec<(f64, f64)> = points.filter(|point| point.1 > 0.0).collect();
             if !points.is_empty() {
-                series.push(Series { name, points });
+                series.push(Series::line(name, points));
             }
         };
         let received = |sample: &Sample| match &sample.found {

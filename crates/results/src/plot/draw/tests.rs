@@ -1,12 +1,13 @@
+use super::super::{Across, Axis, Band, Panel, Series, Values};
 use super::*;
+use crate::style::{Colour, Ground, Palette};
+use crate::unit::Unit;
 
 fn latency() -> Panel {
-    let series = |name: &str, factor: f64| Series {
-        name: name.into(),
-        points: (0..=22)
-            .map(|bits| f64::from(1 << bits))
-            .map(|size| (size, (0.2 + size / 1e4) * factor))
-            .collect(),
+    let series = |name: &str, factor: f64| {
+        let sizes = (0..=22).map(|bits| f64::from(1 << bits));
+        let point = |size| (size, (0.2 + size / 1e4) * factor);
+        Series::line(name, sizes.map(point).collect())
     };
     Panel {
         title: "latency, 2 ranks".into(),
@@ -19,9 +20,12 @@ fn latency() -> Panel {
     }
 }
 
-fn drawn(panel: Panel, name: &str) -> Vec<u8> {
+fn drawn<P>(plot: P, name: &str) -> Vec<u8>
+where
+    for<'a> &'a P: Into<Plot>,
+{
     let file = std::env::temp_dir().join(format!("plot-{}-{name}", std::process::id()));
-    draw(&[panel], &file).unwrap();
+    draw(&[plot], &file).unwrap();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(file).unwrap();
     bytes
@@ -44,7 +48,8 @@ fn an_svg_names_axes_units_ticks_and_libraries() {
         assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
     }
     assert!(svg.trim_end().ends_with("</svg>"));
-    assert_eq!(svg.matches("<circle").count(), 2 * 23);
+    // Marks of the first series, and its entry in the legend.
+    assert_eq!(svg.matches("<circle").count(), 23 + 1);
 }
 
 /// Without letters, the strip of the title would be white.
@@ -52,21 +57,19 @@ fn an_svg_names_axes_units_ticks_and_libraries() {
 fn a_png_has_letters_and_both_colours() {
     let png = drawn(latency(), "a.png");
     let image = image::load_from_memory(&png).unwrap().to_rgb8();
-    assert_eq!(image.dimensions(), (PANEL.0 * PIXELS, PANEL.1 * PIXELS));
+    assert_eq!(image.dimensions(), (SIZE.0 * PIXELS, SIZE.1 * PIXELS));
     let dark = |x, y| image.get_pixel(x, y).0.iter().all(|&part| part < 128);
     let title = (0..image.width()).flat_map(|x| (0..60).map(move |y| (x, y)));
     assert!(title.filter(|&(x, y)| dark(x, y)).count() > 100, "no title");
-    for RGBColor(r, g, b) in [COLOURS[0], COLOURS[1]] {
+    for at in 0..2 {
+        let Colour(r, g, b) = Palette::Distinct.colour(at, 2, Ground::Light);
         assert!(image.pixels().filter(|pixel| pixel.0 == [r, g, b]).count() > 500);
     }
 }
 
 #[test]
 fn one_number_each_becomes_bars() {
-    let one = |name: &str, value| Series {
-        name: name.into(),
-        points: vec![(0.0, value)],
-    };
+    let one = |name: &str, value| Series::line(name, vec![(0.0, value)]);
     let panel = Panel {
         across: Across::Nothing,
         series: vec![one("own", 12.0), one("peer", 120.0)],
@@ -84,18 +87,6 @@ fn other_endings_are_refused_and_folders_that_are_not_there_named() {
 }
 
 #[test]
-fn ticks_are_few_and_round() {
-    assert_eq!(doublings(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(doublings(0.0, 22.0).len(), 12);
-    let labels: Vec<String> = decades(-0.7, 1.1)
-        .iter()
-        .map(|y| plain(10f64.powf(*y)))
-        .collect();
-    assert_eq!(labels, ["0.2", "0.5", "1", "2", "5", "10"]);
-    assert_eq!(plain(20_000.0), "20000");
-}
-
-#[test]
 fn bands_are_shaded_and_named_once() {
     let band = |from, to| Band {
         from,
@@ -109,16 +100,44 @@ fn bands_are_shaded_and_named_once() {
     };
     let svg = String::from_utf8(drawn(panel, "e.svg")).unwrap();
     assert_eq!(svg.matches("\npeer wins\n").count(), 1);
-    let RGBColor(r, g, b) = SHADE;
+    let RGBColor(r, g, b) = super::super::chart::SHADE;
     let shade = format!("#{r:02X}{g:02X}{b:02X}");
     assert_eq!(svg.matches(&shade).count(), 3, "two bands and an entry");
 }
 
 #[test]
-fn linear_axes_have_round_ticks_from_0() {
-    assert_eq!(
-        steps(6800.0),
-        [0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0]
-    );
-    assert_eq!(steps(1.1), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+fn a_band_a_caption_and_hollow_marks_are_drawn() {
+    let points = vec![(8.0, 2.0), (16.0, 3.0)];
+    let band = vec![(8.0, 1.5, 2.5), (16.0, 2.5, 3.5)];
+    let plot = Plot {
+        x: Axis::sizes("size"),
+        y: Axis::linear("time", "µs"),
+        series: vec![
+            Series::line("measured", points.clone()).with_band(band),
+            Series::marks("published", points).with_colour_of("measured"),
+        ],
+        caption: "qdr, fishplate 0.1.0, `fishplate bench latency`. ".repeat(4),
+        ..Plot::default()
+    };
+    let svg = String::from_utf8(drawn(plot, "f.svg")).unwrap();
+    assert_eq!(svg.matches("opacity=\"0.2\"").count(), 1, "{svg}");
+    assert!(svg.contains(&format!("height=\"{}\"", SIZE.1 + 2 * LINE)));
+    assert!(!svg.contains("#D55E00"), "a colour of its own");
+}
+
+/// Two equal curves: the later one has gaps, and marks of another form.
+#[test]
+fn a_series_shows_through_the_one_above_it() {
+    let curve = |name: &str| Series::line(name, vec![(1.0, 2.0), (1024.0, 3.0)]);
+    let plot = |series| Plot {
+        x: Axis::sizes("size"),
+        y: Axis::linear("time", "µs"),
+        series,
+        ..Plot::default()
+    };
+    let paths = |plot: Plot| {
+        let svg = String::from_utf8(drawn(plot, "g.svg")).unwrap();
+        svg.matches("stroke=\"#D55E00\"").count()
+    };
+    assert!(paths(plot(vec![curve("a"), curve("b")])) > 20, "dashes");
 }

@@ -1,0 +1,89 @@
+//! The values of a part that no document states.
+
+use super::resolve::{FieldValue, Sheet};
+
+/// The standings of sources of values that no document states.
+const STANDINGS: [&str; 2] = ["inferred", "assumed"];
+
+/// A value that is inferred from figures, or assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncertainValue {
+    /// The keys that lead to the value, joined by dots, such as `hca.link.rate`.
+    pub path: String,
+    /// The value as the file writes it, or the name of a part.
+    pub value: String,
+    /// The meaning of the key.
+    pub doc: &'static str,
+    /// `inferred` or `assumed`.
+    pub standing: &'static str,
+    /// The reason: the source without its standing.
+    pub reason: String,
+}
+
+impl Sheet {
+    /// The values of this part and of the parts within it that are inferred or assumed, in the
+    /// order of the keys. A part that is chosen by assumption is such a value too: its name.
+    pub fn uncertain(&self) -> Vec<UncertainValue> {
+        let mut found = Vec::new();
+        self.find_uncertain("", &mut found);
+        found
+    }
+
+    fn find_uncertain(&self, above: &str, found: &mut Vec<UncertainValue>) {
+        for field in &self.fields {
+            let path = format!("{above}{}", field.key.name);
+            let value = match &field.value {
+                FieldValue::Value(raw) => raw.to_string().trim_matches('"').to_owned(),
+                FieldValue::Part(part) => part.name.clone(),
+                FieldValue::List(parts) => format!("{} of them", parts.len()),
+            };
+            found.extend(
+                standing(&field.source).map(|(standing, reason)| UncertainValue {
+                    path: path.clone(),
+                    value,
+                    doc: field.key.doc,
+                    standing,
+                    reason: reason.to_owned(),
+                }),
+            );
+            match &field.value {
+                FieldValue::Value(_) => {}
+                FieldValue::Part(part) => part.find_uncertain(&format!("{path}."), found),
+                FieldValue::List(parts) => {
+                    for (number, part) in parts.iter().enumerate() {
+                        part.find_uncertain(&format!("{path}.{number}."), found);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The standing of an uncertain source, and the rest of the source.
+fn standing(source: &str) -> Option<(&'static str, &str)> {
+    STANDINGS.iter().find_map(|standing| {
+        let rest = source.strip_prefix(standing)?.strip_prefix(':')?;
+        Some((*standing, rest.trim_start()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogue::Catalogue;
+
+    #[test]
+    fn assumed_values_are_found_in_parts_within_parts() {
+        let mut catalogue = Catalogue::builtin();
+        let text = "[system.mine]\nfrom = \"fdr\"\nnodes = { value = 4, source = \"datasheet: of mine\" }\n\
+                    hca = { from = \"connectx-3\", mtu = { value = \"4096 B\", source = \"assumed: as set up\" } }\n";
+        catalogue.add("mine.toml", text).unwrap();
+        let values = catalogue.sheet("system", "mine").unwrap().uncertain();
+        let at = |path: &str| values.iter().find(|value| value.path == path);
+        let mtu = at("hca.mtu").unwrap();
+        assert_eq!((mtu.value.as_str(), mtu.standing), ("4096 B", "assumed"));
+        assert_eq!(mtu.reason, "as set up");
+        assert_eq!(at("hca.send").unwrap().standing, "inferred");
+        assert_eq!(at("nodes"), None);
+        assert_eq!(at("hca.completion"), None, "published");
+    }
+}

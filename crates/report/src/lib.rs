@@ -1,0 +1,39 @@
+//! Pages of results: one HTML file with plots, tables, the assumptions behind them and the command
+//! that made it. The file needs no network: the plotting library (plotly.js) is part of it.
+//!
+//! ```
+//! use report::{Axis, Page, Plot, Section, Series};
+//!
+//! let curve = Series::line("FDR", vec![(8.0, 1.61), (4096.0, 3.2)]);
+//! let published = Series::marks("FDR, published", vec![(8.0, 1.67)]).with_colour_of("FDR");
+//! let plot = Plot {
+//!     title: "Latency".into(),
+//!     x: Axis::sizes("message size"),
+//!     y: Axis::logarithmic("latency", "µs"),
+//!     series: vec![curve, published],
+//!     ..Plot::default()
+//! };
+//! let page = Page {
+//!     title: "FDR".into(),
+//!     lead: "The latency of FDR.".into(),
+//!     sections: vec![Section::new("Results", vec![plot.into()])],
+//!     ..Page::default()
+//! };
+//! assert!(page.html().starts_with("<!doctype html>"));
+//! ```
+//!
+//! Invariants:
+//!
+//! - Text from users stands in a page as text: it is never markup or code.
+//! - Equal pages have equal bytes. Nothing here reads a clock.
+
+mod assumptions;
+mod html;
+mod page;
+mod traces;
+
+pub use assumptions::assumptions;
+pub use page::{Block, Made, Page, Section};
+pub use results::plot::{Axis, Plot, Series, SeriesKind, Shade};
+pub use results::style::Palette;
+pub use results::table::Table;

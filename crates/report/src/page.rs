@@ -1,0 +1,134 @@
+//! The parts of a page.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use results::plot::Plot;
+use results::table::Table;
+
+/// A page of results.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The heading of the page, and its title in a browser.
+    pub title: String,
+    /// The paragraph below the heading: the answer in short.
+    pub lead: String,
+    /// The sections, in order.
+    pub sections: Vec<Section>,
+    /// The origin of the page. It becomes the last section.
+    pub made: Option<Made>,
+}
+
+/// A part of a page with a heading.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// The heading.
+    pub heading: String,
+    /// The content, in order.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section with this heading and content.
+    pub fn new(heading: impl Into<String>, blocks: Vec<Block>) -> Section {
+        Section {
+            heading: heading.into(),
+            blocks,
+        }
+    }
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// A paragraph of plain text.
+    Text(String),
+    /// A table.
+    Table(Table),
+    /// A closed table, and the line that opens it.
+    Folded(String, Table),
+    /// A plot.
+    Plot(Plot),
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Block {
+        Block::Table(table)
+    }
+}
+
+impl From<Plot> for Block {
+    fn from(plot: Plot) -> Block {
+        Block::Plot(plot)
+    }
+}
+
+/// The origin of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The command with its arguments, as a shell takes them.
+    pub command: String,
+    /// The version of the program.
+    pub version: String,
+    /// The date, if the user gave one. Without it the same command makes the same bytes every day.
+    pub date: Option<String>,
+}
+
+impl Made {
+    /// The origin of results of this process: its arguments, its version, no date.
+    pub fn here() -> Made {
+        Made::by(std::env::args_os())
+    }
+
+    /// The origin of results of a command. Its name counts without the folder.
+    fn by(words: impl Iterator<Item = OsString>) -> Made {
+        let word = |(at, word): (usize, OsString)| {
+            let name = Path::new(&word).file_name().filter(|_| at == 0);
+            name.unwrap_or(&word).to_string_lossy().replace('\0', "")
+        };
+        let words: Vec<String> = words.enumerate().map(word).collect();
+        let command = shlex::try_join(words.iter().map(String::as_str));
+        Made {
+            command: command.expect("no word has a NUL"),
+            version: env!("CARGO_PKG_VERSION").into(),
+            date: None,
+        }
+    }
+}
+
+impl Page {
+    /// Writes the page as one HTML file.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        std::fs::write(file, self.html())
+            .with_context(|| format!("cannot write the report {}", file.display()))
+    }
+
+    /// The plots of all sections, in order.
+    pub fn plots(&self) -> impl Iterator<Item = &Plot> {
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.filter_map(|block| match block {
+            Block::Plot(plot) => Some(plot),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_a_shell_takes_it() {
+        let words = ["/a b/fishplate", "compare", "./my prog", "-n", "4"].map(OsString::from);
+        let made = Made::by(words.into_iter());
+        assert_eq!(made.command, "fishplate compare './my prog' -n 4");
+    }
+
+    #[test]
+    fn an_error_names_the_file() {
+        let error = Page::default().write(Path::new("/nonexistent/a.html"));
+        let error = format!("{:#}", error.unwrap_err());
+        assert!(error.contains("/nonexistent/a.html"), "{error}");
+    }
+}

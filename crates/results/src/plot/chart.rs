@@ -1,0 +1,368 @@
+//! One plot on a drawing area.
+
+use std::ops::Range;
+
+use plotters::coord::CoordTranslate;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+
+use super::draw::{FAMILY, LINE, SIZE};
+use super::{Plot, Scale, Series, SeriesKind, legend};
+use crate::style::{Dash, Ground, Mark};
+use crate::ticks::plain;
+
+pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
+pub(super) const SHADE: RGBColor = RGBColor(244, 226, 190);
+const INK: RGBColor = RGBColor(50, 50, 50);
+/// Margins of a plot, and those of its axes with labels.
+const MARGIN: u32 = 14;
+/// Width of a letter of the caption, on average.
+const LETTER: u32 = 6;
+
+/// The result of drawing on a backend.
+pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
+
+/// A coordinate system of places.
+pub(super) type Places<'a, B> = ChartContext<'a, B, Cartesian2d<Line, Line>>;
+
+/// Draws a plot with its caption.
+pub(super) fn chart<B: DrawingBackend>(
+    plot: &Plot,
+    area: &DrawingArea<B, Shift>,
+    scale: u32,
+) -> Drawn<B> {
+    let lines = caption_lines(&plot.caption);
+    let height = area.dim_in_pixel().1 - LINE * lines.len() as u32 * scale;
+    let (upper, lower) = area.split_vertically(height);
+    for (at, line) in lines.iter().enumerate() {
+        let place = (3 * MARGIN * scale, LINE * at as u32 * scale);
+        let place = (place.0 as i32, place.1 as i32 - 4 * scale as i32);
+        lower.draw(&Text::new(line.as_str(), place, font(12, scale)))?;
+    }
+    let (across, upward) = (plot.across(), plot.upward());
+    let mut chart = ChartBuilder::on(&upper)
+        .caption(&plot.title, font(19, scale))
+        .margin(MARGIN * scale)
+        .margin_right(2 * MARGIN * scale)
+        .x_label_area_size(48 * scale)
+        .y_label_area_size(68 * scale)
+        .build_cartesian_2d(Line::of(&across), Line::of(&upward))?;
+    mesh(plot, &mut chart, [&across, &upward], scale)?;
+    shade(plot, &mut chart, [&across, &upward])?;
+    let drawing = |at| Drawing {
+        plot,
+        at,
+        scales: [&across, &upward],
+        pen: Pen::of(plot, at, scale),
+    };
+    for (at, series) in plot.series.iter().enumerate() {
+        drawing(at).band(&chart, series)?;
+    }
+    // Marks without lines lie above lines.
+    for is_mark in [false, true] {
+        for (at, series) in plot.series.iter().enumerate() {
+            if (series.kind == SeriesKind::Marks) == is_mark {
+                drawing(at).series(&chart, series)?;
+            }
+        }
+    }
+    legend::draw(plot, &chart, [&across, &upward], scale)
+}
+
+/// The caption in lines that fit below a plot.
+pub(super) fn caption_lines(caption: &str) -> Vec<String> {
+    let most = ((SIZE.0 - 6 * MARGIN) / LETTER) as usize;
+    let mut lines: Vec<String> = Vec::new();
+    for word in caption.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
+fn mesh<B: DrawingBackend>(
+    plot: &Plot,
+    chart: &mut Places<B>,
+    [across, upward]: [&Scale; 2],
+    scale: u32,
+) -> Drawn<B> {
+    let value = |scale: &Scale, place: f64| match scale.is_logarithmic {
+        true => 10f64.powf(place),
+        false => place,
+    };
+    let mut mesh = chart.configure_mesh();
+    if plot.has_bars() {
+        mesh.disable_x_mesh();
+    }
+    mesh.light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK.stroke_width(scale))
+        .label_style(font(13, scale))
+        .x_labels(across.ticks.len())
+        .y_labels(upward.ticks.len())
+        .x_label_formatter(&|x| plot.x.tick(value(across, *x)))
+        .y_label_formatter(&|y| plot.y.tick(value(upward, *y)))
+        .x_desc(plot.x.title())
+        .y_desc(plot.y.title())
+        .axis_desc_style(font(15, scale))
+        .draw()
+}
+
+/// Shades the ranges from the lower to the upper end of the vertical axis.
+fn shade<B: DrawingBackend>(
+    plot: &Plot,
+    chart: &mut Places<B>,
+    [across, upward]: [&Scale; 2],
+) -> Drawn<B> {
+    let ranges = plot.shades.iter().map(|shade| {
+        let corner = |x: f64, y: f64| (across.place(x).clamp(across.ends.0, across.ends.1), y);
+        let corners = [
+            corner(shade.from, upward.ends.0),
+            corner(shade.to, upward.ends.1),
+        ];
+        Rectangle::new(corners, SHADE.filled())
+    });
+    chart.draw_series(ranges)?;
+    Ok(())
+}
+
+/// The drawing of one series.
+struct Drawing<'a> {
+    plot: &'a Plot,
+    at: usize,
+    scales: [&'a Scale; 2],
+    pen: Pen,
+}
+
+impl Drawing<'_> {
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.scales[0].place(x), self.scales[1].place(y))
+    }
+
+    /// Draws the range of values as an area.
+    fn band<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
+        let band = self.plot.placed_band(series);
+        let there = band.iter().map(|&(x, least, _)| (x, least));
+        let back = band.iter().rev().map(|&(x, _, most)| (x, most));
+        let outline: Vec<_> = there.chain(back).map(|point| self.place(point)).collect();
+        match outline.is_empty() {
+            true => Ok(()),
+            false => {
+                let style = self.pen.colour.mix(0.2).filled();
+                chart.plotting_area().draw(&Polygon::new(outline, style))
+            }
+        }
+    }
+
+    fn series<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
+        let points = self.plot.placed(series);
+        if series.kind == SeriesKind::Bars {
+            return self.bars(chart, &points);
+        }
+        let places: Vec<_> = points.iter().map(|&point| self.place(point)).collect();
+        if series.kind == SeriesKind::Line {
+            self.pen.line(chart.plotting_area(), places.clone())?;
+        }
+        for place in places {
+            self.pen.mark(chart.plotting_area(), place)?;
+        }
+        Ok(())
+    }
+
+    /// Draws a bar with its value for each point. Bars at one position stand beside each other.
+    fn bars<B: DrawingBackend>(&self, chart: &Places<B>, points: &[(f64, f64)]) -> Drawn<B> {
+        let ends = self.scales[1].ends;
+        let floor = match self.scales[1].is_logarithmic {
+            true => ends.0,
+            false => 0.0,
+        };
+        for &(x, value) in points {
+            let (left, right) = self.plot.bar(self.at, x);
+            let (_, top) = self.place((x, value));
+            let style = self.pen.colour.filled();
+            let area = chart.plotting_area();
+            area.draw(&Rectangle::new([(left, floor), (right, top)], style))?;
+            let scale = self.pen.scale;
+            let shift = (-12 * scale as i32, -18 * scale as i32);
+            let text = Text::new(plain(value), shift, font(14, scale));
+            area.draw(&(EmptyElement::at(((left + right) / 2.0, top)) + text))?;
+        }
+        Ok(())
+    }
+}
+
+impl Plot {
+    /// The ends of the bar of a series at a position, among the bars of all series there.
+    fn bar(&self, at: usize, x: f64) -> (f64, f64) {
+        let is_there = |series: &Series| {
+            series.kind == SeriesKind::Bars && series.points.iter().any(|point| point.0 == x)
+        };
+        let count = |series: &[Series]| series.iter().filter(|series| is_there(series)).count();
+        let (before, all) = (count(&self.series[..at]), count(&self.series).max(1));
+        let width = match all {
+            1 => 0.6,
+            all => 0.8 / all as f64,
+        };
+        let left = x - width * all as f64 / 2.0 + width * before as f64;
+        (left, left + width)
+    }
+}
+
+/// Colour, dashes and mark of a series.
+pub(super) struct Pen {
+    colour: RGBColor,
+    dash: Dash,
+    mark: Mark,
+    is_hollow: bool,
+    kind: SeriesKind,
+    scale: u32,
+}
+
+impl Pen {
+    /// The pen of series `at` of a plot.
+    pub(super) fn of(plot: &Plot, at: usize, scale: u32) -> Pen {
+        let (numbers, count) = plot.colours();
+        let colour = plot.palette.colour(numbers[at], count, Ground::Light);
+        Pen {
+            colour: RGBColor(colour.0, colour.1, colour.2),
+            dash: Dash::of(at),
+            mark: Mark::of(at),
+            is_hollow: Mark::is_hollow(at) || plot.series[at].kind == SeriesKind::Marks,
+            kind: plot.series[at].kind,
+            scale,
+        }
+    }
+
+    /// Draws a line through these places.
+    pub(super) fn line<B: DrawingBackend, C: CoordTranslate>(
+        &self,
+        area: &DrawingArea<B, C>,
+        places: Vec<C::From>,
+    ) -> Drawn<B>
+    where
+        C::From: Clone,
+    {
+        let style = self.colour.stroke_width(2 * self.scale);
+        match self.dash.lengths() {
+            None => area.draw(&PathElement::new(places, style)),
+            Some((dash, gap)) => {
+                let [dash, gap] = [dash, gap].map(|length| length * 2 * self.scale);
+                area.draw(&DashedPathElement::new(places, dash, gap, style))
+            }
+        }
+    }
+
+    /// Draws the mark of a point.
+    pub(super) fn mark<B: DrawingBackend, C: CoordTranslate>(
+        &self,
+        area: &DrawingArea<B, C>,
+        place: C::From,
+    ) -> Drawn<B>
+    where
+        C::From: Clone,
+    {
+        let radius = match self.kind {
+            SeriesKind::Marks => 6,
+            _ if self.is_hollow => 4,
+            _ => 3,
+        };
+        let radius = radius * self.scale as i32;
+        let outline = self.colour.stroke_width(self.outline() * self.scale);
+        let near = |&(x, y): &(f64, f64)| {
+            let pixels = |share: f64| (share * f64::from(radius)).round() as i32;
+            (pixels(x), pixels(y))
+        };
+        let at = || EmptyElement::at(place.clone());
+        if self.mark == Mark::Circle {
+            let style = if self.is_hollow {
+                outline
+            } else {
+                self.colour.filled()
+            };
+            return area.draw(&Circle::new(place, radius, style));
+        }
+        for line in self.mark.lines() {
+            let line: Vec<_> = line.iter().map(near).collect();
+            area.draw(&(at() + PathElement::new(line, outline)))?;
+        }
+        let mut corners: Vec<_> = self.mark.corners().iter().map(near).collect();
+        match (corners.first().copied(), self.is_hollow) {
+            (None, _) => Ok(()),
+            (Some(first), true) => {
+                corners.push(first);
+                area.draw(&(at() + PathElement::new(corners, outline)))
+            }
+            (Some(_), false) => area.draw(&(at() + Polygon::new(corners, self.colour.filled()))),
+        }
+    }
+
+    /// The width of an outline before scaling.
+    fn outline(&self) -> u32 {
+        match self.kind {
+            SeriesKind::Marks => 2,
+            _ => 1,
+        }
+    }
+
+    /// Draws line and mark, or a bar, around the middle of a legend's swatch.
+    pub(super) fn swatch<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        (x, y): (i32, i32),
+        half: i32,
+    ) -> Drawn<B> {
+        if self.kind == SeriesKind::Bars {
+            let corners = [(x - half / 2, y - half / 3), (x + half / 2, y + half / 3)];
+            return area.draw(&Rectangle::new(corners, self.colour.filled()));
+        }
+        if self.kind == SeriesKind::Line {
+            self.line(area, vec![(x - half, y), (x + half, y)])?;
+        }
+        self.mark(area, (x, y))
+    }
+}
+
+/// A linear scale of places with given ticks.
+pub(super) struct Line {
+    range: Range<f64>,
+    ticks: Vec<f64>,
+}
+
+impl Line {
+    fn of(scale: &Scale) -> Line {
+        Line {
+            range: scale.ends.0..scale.ends.1,
+            ticks: scale.ticks.iter().map(|&tick| scale.place(tick)).collect(),
+        }
+    }
+}
+
+impl Ranged for Line {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (low, high): (i32, i32)) -> i32 {
+        let share = (value - self.range.start) / (self.range.end - self.range.start);
+        low + (share * f64::from(high - low)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+/// The style of text of this size.
+pub(super) fn font(size: u32, scale: u32) -> TextStyle<'static> {
+    (FAMILY, size * scale, &INK).into_text_style(&(1, 1))
+}

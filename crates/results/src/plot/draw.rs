@@ -1,0 +1,116 @@
+//! Pages of plots as SVG or PNG, by the suffix of the file's name.
+//!
+//! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
+
+use std::path::Path;
+use std::sync::Once;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+use super::Plot;
+use super::chart::{Drawn, caption_lines, chart};
+
+const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
+pub(super) const FAMILY: &str = "sans-serif";
+/// Width and height of one plot without its caption, before scaling.
+pub(super) const SIZE: (u32, u32) = (800, 500);
+/// Height of a line of the caption.
+pub(super) const LINE: u32 = 17;
+/// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
+pub(super) const PIXELS: u32 = 2;
+
+/// The format of a plot's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// Scalable Vector Graphics.
+    Svg,
+    /// Portable Network Graphics.
+    Png,
+}
+
+impl ImageFormat {
+    /// The format that the suffix of `path` names. Callers ask before they measure, so that a wrong
+    /// name fails at once.
+    pub fn of(path: &Path) -> Result<ImageFormat> {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("svg") => Ok(ImageFormat::Svg),
+            Some("png") => Ok(ImageFormat::Png),
+            _ => bail!(
+                "--plot {}: the file's name must end in .svg or .png",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// Draws the plots on one page, two in a row.
+pub fn draw<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
+where
+    &'a P: Into<Plot>,
+{
+    draw_in_columns(plots, if plots.len() > 1 { 2 } else { 1 }, path)
+}
+
+/// Draws the plots on one page, each below the one before.
+pub fn draw_below<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
+where
+    &'a P: Into<Plot>,
+{
+    draw_in_columns(plots, 1, path)
+}
+
+fn draw_in_columns<'a, P>(plots: &'a [P], columns: usize, path: &Path) -> Result<()>
+where
+    &'a P: Into<Plot>,
+{
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        assert!(
+            register_font(FAMILY, FontStyle::Normal, FONT).is_ok(),
+            "the font is well formed"
+        );
+    });
+    let plots: Vec<Plot> = plots.iter().map(Into::into).collect();
+    let rows = plots.len().div_ceil(columns);
+    let lines = plots.iter().map(|plot| caption_lines(&plot.caption).len());
+    let height = SIZE.1 + LINE * lines.max().unwrap_or(0) as u32;
+    let size = |scale: u32| {
+        (
+            SIZE.0 * columns as u32 * scale,
+            height * rows as u32 * scale,
+        )
+    };
+    match ImageFormat::of(path)? {
+        ImageFormat::Svg => {
+            let area = SVGBackend::new(path, size(1)).into_drawing_area();
+            page(&area, &plots, (rows, columns), 1)
+        }
+        ImageFormat::Png => {
+            let area = BitMapBackend::new(path, size(PIXELS)).into_drawing_area();
+            page(&area, &plots, (rows, columns), PIXELS)
+        }
+    }
+    .with_context(|| format!("cannot draw {}", path.display()))
+}
+
+fn page<B: DrawingBackend>(
+    area: &DrawingArea<B, Shift>,
+    plots: &[Plot],
+    grid: (usize, usize),
+    scale: u32,
+) -> Result<()> {
+    let draw = || -> Drawn<B> {
+        area.fill(&WHITE)?;
+        for (plot, part) in plots.iter().zip(area.split_evenly(grid)) {
+            chart(plot, &part, scale)?;
+        }
+        area.present()
+    };
+    draw().map_err(|error| anyhow!("{error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Plots of measurements: values in a known unit over sizes, ranks, or nothing.
+
+use super::{Axis, Plot, Series, SeriesKind, Shade};
+use crate::unit::Unit;
+
+/// A plot of measurements.
+pub struct Panel {
+    /// The text above it.
+    pub title: String,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// The kind of horizontal axis.
+    pub across: Across,
+    /// The label of the horizontal axis.
+    pub quantity: String,
+    /// The scale of the values of curves; bars have a linear one.
+    pub values: Values,
+    /// Ranges of the horizontal axis that are shaded behind curves.
+    pub bands: Vec<Band>,
+    /// The curves, or bars.
+    pub series: Vec<Series>,
+}
+
+/// The scale of a panel's vertical axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// Equal quotients are equally far apart.
+    #[default]
+    Logarithmic,
+    /// Equal differences are equally far apart. The axis begins at 0.
+    Linear,
+}
+
+/// A shaded range of the horizontal axis.
+pub type Band = Shade;
+
+/// The kind of a panel's horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// Sizes in bytes, on a logarithmic scale.
+    Sizes,
+    /// Numbers of ranks, on a linear scale.
+    Ranks,
+    /// None: each series is a single bar.
+    Nothing,
+}
+
+impl From<&Panel> for Plot {
+    fn from(panel: &Panel) -> Plot {
+        let label = panel.quantity.clone();
+        let is_barred = panel.across == Across::Nothing;
+        Plot {
+            title: panel.title.clone(),
+            x: match panel.across {
+                Across::Sizes => Axis::sizes(label),
+                Across::Ranks => Axis::linear(label, ""),
+                Across::Nothing => {
+                    let names = panel.series.iter().map(|series| series.name.clone());
+                    Axis::named("", names.collect())
+                }
+            },
+            y: Axis {
+                log2: panel.values == Values::Logarithmic && !is_barred,
+                ..Axis::linear(panel.unit.quantity(), panel.unit.shown())
+            },
+            series: match is_barred {
+                true => bars(&panel.series),
+                false => panel.series.clone(),
+            },
+            shades: panel.bands.clone(),
+            ..Plot::default()
+        }
+    }
+}
+
+/// One bar for each series, beside each other.
+fn bars(all: &[Series]) -> Vec<Series> {
+    let bar = |(at, series): (usize, &Series)| {
+        let place = |&(_, value): &(f64, f64)| (at as f64, value);
+        Series {
+            points: series.points.iter().take(1).map(place).collect(),
+            kind: SeriesKind::Bars,
+            ..series.clone()
+        }
+    };
+    all.iter().enumerate().map(bar).collect()
+}
+
+impl From<&Plot> for Plot {
+    fn from(plot: &Plot) -> Plot {
+        plot.clone()
+    }
+}
