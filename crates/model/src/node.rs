@@ -7,7 +7,7 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, VirtualTime};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -51,6 +51,8 @@ pub struct ModelNode {
     rails: Vec<ModelDevice>,
     /// The program's current MPI call and its start, if a record is kept.
     call: Option<(&'static str, Time)>,
+    /// The time for which the rank has been idle.
+    waited: Time,
 }
 
 impl ModelNode {
@@ -68,6 +70,7 @@ impl ModelNode {
             turn,
             rails,
             call: None,
+            waited: 0,
         }
     }
 
@@ -98,10 +101,12 @@ impl ModelNode {
             (until, next) => turn.wait(until.or(next)),
         };
         let answer = answer.map_err(deadlock);
-        turn.with(|net, clock| {
+        self.waited += turn.with(|net, clock| {
             net.ranks[rank].fresh = false;
             let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+            let time = clock.of(rank) - since;
+            net.note_rank(rank, since, time, Activity::Wait.alone(0));
+            time
         });
         if answer.is_err() {
             // The program will not return from this call.
@@ -267,6 +272,13 @@ impl Accounting for ModelNode {
                     net.note_call(rank, since, clock.of(rank), call);
                 }
             });
+        }
+    }
+
+    fn time(&self) -> VirtualTime {
+        VirtualTime {
+            now: self.turn.now(),
+            waited: self.waited,
         }
     }
 }
