@@ -184,8 +184,9 @@ impl Fabrics {
         let path = own_library(command)?;
         let library = |name: &String| {
             let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
-            let words = ["run", "--fabric", name, "--ppn", &ppn, "--seed", &seed];
-            let words = words.map(OsString::from).into_iter();
+            let machine = ["run", "--fabric", name, "--ppn", &ppn, "--seed", &seed];
+            let words = machine.into_iter().chain(["--summary", "none"]);
+            let words = words.map(OsString::from);
             let trace = self.trace.iter();
             let trace = trace.flat_map(|file| [OsString::from("--trace"), file.into()]);
             Library {

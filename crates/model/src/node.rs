@@ -287,7 +287,10 @@ impl Drop for ModelNode {
     fn drop(&mut self) {
         self.leave();
         let rank = self.turn.rank();
-        self.turn.with(|net, _| net.leave(rank));
+        self.turn.with(|net, _| {
+            net.leave(rank);
+            net.count_leaving();
+        });
     }
 }
 

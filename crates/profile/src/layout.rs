@@ -69,7 +69,11 @@ pub fn create(ranks: usize) -> io::Result<OwnedFd> {
 pub(crate) fn class_of(bytes: usize) -> usize {
     match bytes {
         0 => 0,
-        _ => ((bytes - 1).checked_ilog2().map_or(0, |log| log as usize + 1) + 1).min(CLASSES - 1),
+        _ => ((bytes - 1)
+            .checked_ilog2()
+            .map_or(0, |log| log as usize + 1)
+            + 1)
+        .min(CLASSES - 1),
     }
 }
 

@@ -194,7 +194,11 @@ mod tests {
             bytes: 300,
         };
         assert_eq!(seen.sizes, [class]);
-        let peers: Vec<_> = seen.peers.iter().map(|peer| (peer.rank, peer.sent)).collect();
+        let peers: Vec<_> = seen
+            .peers
+            .iter()
+            .map(|peer| (peer.rank, peer.sent))
+            .collect();
         assert_eq!(peers, [(0, counted(2, 200)), (1, counted(1, 100))]);
         rank.finish(450, None);
         let seen = &read(&file, 3).unwrap()[2];
@@ -224,6 +228,9 @@ mod tests {
         file.write_all_at(&RUNNING.to_ne_bytes(), 0).unwrap();
         let seen = &read(&file, 1).unwrap()[0];
         assert_eq!(seen.peers.len(), MOST_PEERS);
-        assert_eq!((seen.current.as_deref(), &*seen.procedures[0].name), (None, ""));
+        assert_eq!(
+            (seen.current.as_deref(), &*seen.procedures[0].name),
+            (None, "")
+        );
     }
 }

@@ -338,7 +338,11 @@ mod tests {
             ..JobFacts::default()
         };
         let summary = Summary::of(facts, &[first, killed]);
-        let names: Vec<_> = summary.procedures.iter().map(|p| (&*p.name, p.calls)).collect();
+        let names: Vec<_> = summary
+            .procedures
+            .iter()
+            .map(|p| (&*p.name, p.calls))
+            .collect();
         assert_eq!(names, [("MPI_Send", 4), ("MPI_Recv", 2)]);
         assert_eq!((summary.messages.count, summary.messages.bytes), (4, 200));
         assert_eq!(summary.messages.by_size.len(), 1);
