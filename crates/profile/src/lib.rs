@@ -14,6 +14,7 @@ mod layout;
 mod rank;
 mod read;
 mod summary;
+mod transfer;
 
 pub use layout::{MOST_PEERS, MOST_PROCEDURES, create};
 pub use rank::RankProfile;
@@ -21,3 +22,4 @@ pub use read::{Counted, PeerTraffic, Procedure, RankRecord, SizeClass, State, re
 pub use summary::{
     JobFacts, Messages, Pair, ProcedureUse, RankTimes, ResourceUse, Shares, Summary,
 };
+pub use transfer::{pieces, put_piece};
