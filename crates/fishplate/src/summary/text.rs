@@ -10,6 +10,8 @@ const LABEL: usize = 15;
 /// The most procedures, pairs and resources.
 const PROCEDURES: usize = 4;
 const PAIRS: usize = 3;
+/// The least share of the time in MPI of a procedure that is shown.
+const LEAST_SHARE: f64 = 0.001;
 const RESOURCES: usize = 3;
 /// The largest sizes of the columns of messages, in bytes; the last column has all others.
 const COLUMNS: [(u64, &str); 5] = [
@@ -86,7 +88,7 @@ fn time_in_mpi(summary: &Summary) -> String {
             format!("; {} of it waiting", percent(waited / in_mpi))
         });
     if summary.fabric.is_some() && ranks.iter().all(|rank| rank.compute_s == 0.0) {
-        return format!("all (computing is not charged, see --compute){waiting}");
+        return format!("all, as --compute is none{waiting}");
     }
     let shares = summary.mpi_share;
     let most = ranks.iter().max_by(|one, other| {
@@ -108,7 +110,8 @@ fn time_in_mpi(summary: &Summary) -> String {
 
 fn procedures(all: &[ProcedureUse]) -> Vec<String> {
     let total: f64 = all.iter().map(|procedure| procedure.seconds).sum();
-    let shown = all.iter().take(PROCEDURES).enumerate();
+    let shown = all.iter().take(PROCEDURES);
+    let shown = shown.filter(|procedure| procedure.seconds >= LEAST_SHARE * total);
     let row = |(at, procedure): (usize, &ProcedureUse)| {
         let label = if at == 0 { "procedures" } else { "" };
         let share = percent(procedure.seconds / total.max(f64::MIN_POSITIVE));
@@ -120,7 +123,7 @@ fn procedures(all: &[ProcedureUse]) -> Vec<String> {
             &format!("{name:<26} {share:>5} {calls:>9} {noun:<5} of {each}"),
         )
     };
-    shown.map(row).collect()
+    shown.enumerate().map(row).collect()
 }
 
 fn messages(summary: &Summary) -> Vec<String> {

@@ -12,5 +12,6 @@ mod perf;
 mod signals;
 mod space;
 mod streams;
+mod summary;
 mod terminal;
 mod wrappers;

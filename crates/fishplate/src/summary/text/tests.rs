@@ -83,7 +83,6 @@ fishplate: 4 ranks on qdr, 1 a host
   time in MPI    least 10 %, median 15 %, most 50 % (rank 3); 50 % of it waiting
   procedures     MPI_Allreduce               89 %       400 calls of 20.0 µs
                  MPI_Init                    11 %         4 calls of 250 µs
-                 MPI_Send                   0.0 %         1 call  of 4.00 µs
   messages          to 64 B     larger        all
     number             1001          2       1003
     bytes          6.84 KiB   1.00 MiB   1.01 MiB
@@ -107,7 +106,7 @@ fn a_job_whose_computing_is_free_is_all_in_mpi() {
     }
     let text = summary(&job);
     assert!(
-        text.contains("all (computing is not charged, see --compute); 50 % of it waiting\n"),
+        text.contains("time in MPI    all, as --compute is none; 50 % of it waiting\n"),
         "{text}"
     );
 }

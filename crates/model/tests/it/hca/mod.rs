@@ -7,6 +7,7 @@ mod processes;
 mod rails;
 mod shares;
 mod times;
+mod usage;
 mod verbs;
 
 use fabric::catalogue::Catalogue;
