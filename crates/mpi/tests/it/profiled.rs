@@ -78,7 +78,7 @@ fn scripted(rank: &Arc<Rank>) {
                 }
                 1 => {
                     let mut data = vec![0; len];
-                    let receive = rank.lock().receive(room(&mut data), 0, tag, WORLD.into());
+                    let receive = rank.lock().receive(room(&mut data), 0, tag, WORLD);
                     let receive = receive.unwrap();
                     rank.send("MPI_Send", Mode::Standard, out(&[]), 0, 7, WORLD)
                         .unwrap();
@@ -91,10 +91,7 @@ fn scripted(rank: &Arc<Rank>) {
     }
     if rank.rank() == 2 {
         let mut data = [0; 3];
-        let receive = rank
-            .lock()
-            .receive(room(&mut data), 2, 9, WORLD.into())
-            .unwrap();
+        let receive = rank.lock().receive(room(&mut data), 2, 9, WORLD).unwrap();
         rank.send("MPI_Send", Mode::Standard, out(&[1, 2, 3]), 2, 9, WORLD)
             .unwrap();
         rank.wait("MPI_Wait", receive).unwrap();
