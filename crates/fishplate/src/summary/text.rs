@@ -15,10 +15,10 @@ const LEAST_SHARE: f64 = 0.001;
 const RESOURCES: usize = 3;
 /// The largest sizes of the columns of messages, in bytes; the last column has all others.
 const COLUMNS: [(u64, &str); 5] = [
-    (64, "to 64 B"),
-    (1 << 10, "to 1 KiB"),
-    (16 << 10, "to 16 KiB"),
-    (256 << 10, "to 256 KiB"),
+    (64, "≤ 64 B"),
+    (1 << 10, "≤ 1 KiB"),
+    (16 << 10, "≤ 16 KiB"),
+    (256 << 10, "≤ 256 KiB"),
     (u64::MAX, "larger"),
 ];
 /// The most ranks of a matrix with a column for each.
@@ -144,7 +144,7 @@ fn messages(summary: &Summary) -> Vec<String> {
     let row = |label: &str, cell: &dyn Fn(&(&str, u64, u64)) -> String| {
         let cells: Vec<String> = columns
             .iter()
-            .map(|column| format!("{:>10}", cell(column)))
+            .map(|column| format!("{:>9}", cell(column)))
             .collect();
         labelled(label, &cells.join(" "))
     };

@@ -83,9 +83,9 @@ fishplate: 4 ranks on qdr, 1 a host
   time in MPI    least 10 %, median 15 %, most 50 % (rank 3); 50 % of it waiting
   procedures     MPI_Allreduce               89 %       400 calls of 20.0 µs
                  MPI_Init                    11 %         4 calls of 250 µs
-  messages          to 64 B     larger        all
-    number             1001          2       1003
-    bytes          6.84 KiB   1.00 MiB   1.01 MiB
+  messages          ≤ 64 B    larger       all
+    number            1001         2      1003
+    bytes         6.84 KiB  1.00 MiB  1.01 MiB
   heaviest       0 to 1: 1.00 MiB, 1 to 0: 3.42 KiB
   busiest        host 3, rail 1: link out 87 %
                  processor of rank 0 (copies) 0.4 %
@@ -147,6 +147,25 @@ fn few_ranks_have_a_matrix_and_many_a_list() {
         "{text}"
     );
     assert_eq!(text.lines().count(), 3);
+}
+
+#[test]
+fn the_widest_messages_fit_80_columns() {
+    let mut job = four_ranks();
+    let class = |up_to| SizeClass {
+        up_to,
+        count: 123_456_789,
+        bytes: 1023 << 40,
+    };
+    job.messages.by_size = [64, 1 << 10, 16 << 10, 256 << 10, 1 << 20]
+        .map(class)
+        .to_vec();
+    let text = summary(&job);
+    assert!(text.contains("≤ 256 KiB    larger"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
 }
 
 #[test]
