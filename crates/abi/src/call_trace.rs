@@ -7,7 +7,8 @@
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
-use model::compute_trace::Replay;
+
+use model::compute_trace::{CallKind, Replay};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The trace of this rank's calls.
@@ -46,7 +47,7 @@ impl Watch {
     }
 
     /// A call begins.
-    pub fn enter(&self, rank: &Rank, call: &'static str) {
+    pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind) {
         let mut inner = self.lock();
         let (since, reading) = (inner.since, inner.reading);
         let computed = match &mut inner.time {
@@ -55,24 +56,21 @@ impl Watch {
                 let time = processor_time().saturating_sub(since + reading);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
             }
-            Time::Replayed(replay) => match replay.next(call) {
-                Ok(nanos) => nanos,
-                Err(why) => {
-                    let why = format!(
-                        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, \
-                         other arguments, another machine); record it again",
-                        rank.rank()
-                    );
-                    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
-                }
-            },
+            Time::Replayed(replay) => replay
+                .enter(call, kind)
+                .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
         rank.mpi.enter(call, computed);
     }
 
     /// The call returns to the program.
-    pub fn leave(&self, rank: &Rank) {
-        rank.mpi.leave();
+    pub fn leave(&self, rank: &Rank, call: &'static str, kind: CallKind, has_result: bool) {
+        if let Time::Replayed(replay) = &mut self.lock().time
+            && let Err(why) = replay.leave(call, kind, has_result)
+        {
+            another_run(rank, call, &why);
+        }
+        rank.mpi.leave(has_result);
         self.begin();
     }
 
@@ -87,6 +85,17 @@ impl Watch {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The program makes other calls than in the recorded run.
+#[cold]
+fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
+    let why = format!(
+        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments), or \
+         the program's calls depend on time; record it again on a machine more like this one",
+        rank.rank()
+    );
+    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
 }
 
 /// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include

@@ -8,6 +8,7 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -83,12 +84,12 @@ impl Library {
     /// Announces a call of a traced program. False if no program is traced or it is in a call
     /// already.
     #[cold]
-    pub fn enter(&self, call: &'static str) -> bool {
+    pub fn enter(&self, call: &'static str, kind: CallKind) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call);
+            watch.enter(rank, call, kind);
         }
         self.outside.store(ptr::null_mut(), Ordering::Release);
         let rank = ptr::from_ref(rank).cast_mut();
@@ -98,14 +99,14 @@ impl Library {
 
     /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
-    pub fn leave(&self) {
+    pub fn leave(&self, call: &'static str, kind: CallKind, has_result: bool) {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
         let place = self.rank.swap(ptr::null_mut(), Ordering::AcqRel);
         self.outside.store(place, Ordering::Release);
         if let Some(watch) = &rank.watch {
-            watch.leave(rank);
+            watch.leave(rank, call, kind, has_result);
         }
     }
 

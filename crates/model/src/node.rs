@@ -49,8 +49,26 @@ const SHORT: usize = 1 << 10;
 pub struct ModelNode {
     turn: Rc<Turn<MachineModel>>,
     rails: Vec<ModelDevice>,
-    /// The program's current MPI call and its start, if a record is kept.
-    call: Option<(&'static str, Time)>,
+    /// The program's current MPI call.
+    call: Option<Current>,
+    /// Equal calls in a row that returned without a result.
+    unsuccessful: Option<Unsuccessful>,
+}
+
+/// A call of the program.
+struct Current {
+    name: &'static str,
+    start: Time,
+    /// The computing time before it, in nanoseconds.
+    computed: u64,
+}
+
+/// Equal calls in a row that returned without a result: polls, and readings of the clock.
+struct Unsuccessful {
+    name: &'static str,
+    /// The computing time before them, in nanoseconds.
+    computed: u64,
+    times: u64,
 }
 
 impl ModelNode {
@@ -68,6 +86,7 @@ impl ModelNode {
             turn,
             rails,
             call: None,
+            unsuccessful: None,
         }
     }
 
@@ -105,7 +124,7 @@ impl ModelNode {
         });
         if answer.is_err() {
             // The program will not return from this call.
-            self.leave();
+            self.leave(true);
         }
         answer
     }
@@ -251,21 +270,57 @@ impl Accounting for ModelNode {
 
     fn enter(&mut self, call: &'static str, computed: u64) {
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| {
-            net.keep_computed(rank, call, computed);
-            net.cpu(rank, computed.saturating_mul(1000))
-        });
+        let time = self
+            .turn
+            .with(|net, _| net.cpu(rank, computed.saturating_mul(1000)));
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
-        self.call = Some((call, self.turn.now()));
+        self.call = Some(Current {
+            name: call,
+            start: self.turn.now(),
+            computed,
+        });
     }
 
-    fn leave(&mut self) {
-        if let Some((call, since)) = self.call.take() {
-            let rank = self.turn.rank();
-            self.turn.with(|net, clock| {
-                if net.is_recording() {
-                    net.note_call(rank, since, clock.of(rank), call);
-                }
+    fn leave(&mut self, has_result: bool) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        let rank = self.turn.rank();
+        self.turn.with(|net, clock| {
+            if net.is_recording() {
+                net.note_call(rank, call.start, clock.of(rank), call.name);
+            }
+        });
+        self.keep_computed(&call, has_result);
+    }
+}
+
+impl ModelNode {
+    /// Records the computing time before a call that returns. Equal calls in a row without a result
+    /// are one entry, so that a program may poll for as long as it likes.
+    fn keep_computed(&mut self, call: &Current, has_result: bool) {
+        if let (false, Some(before)) = (has_result, &mut self.unsuccessful)
+            && before.name == call.name
+        {
+            before.computed += call.computed;
+            before.times += 1;
+            return;
+        }
+        let rank = self.turn.rank();
+        let before = self.unsuccessful.take();
+        self.turn.with(|net, _| {
+            if let Some(before) = before {
+                net.keep_computed(rank, before.name, before.computed, before.times);
+            }
+            if has_result {
+                net.keep_computed(rank, call.name, call.computed, 0);
+            }
+        });
+        if !has_result {
+            self.unsuccessful = Some(Unsuccessful {
+                name: call.name,
+                computed: call.computed,
+                times: 1,
             });
         }
     }
@@ -273,7 +328,7 @@ impl Accounting for ModelNode {
 
 impl Drop for ModelNode {
     fn drop(&mut self) {
-        self.leave();
+        self.leave(true);
         let rank = self.turn.rank();
         self.turn.with(|net, _| net.leave(rank));
     }

@@ -168,9 +168,10 @@ impl Rank {
         self.lock().router.enter(call, computed);
     }
 
-    /// Ends a call of the program.
-    pub fn leave(&self) {
-        self.lock().router.leave_call();
+    /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
+    /// reading of the clock.
+    pub fn leave(&self, has_result: bool) {
+        self.lock().router.leave_call(has_result);
     }
 
     /// The protocols for messages to a peer: the length from which on each is used, the protocol,
