@@ -15,6 +15,8 @@ use model::config::{Compute, MachineConfig};
 use model::trace::{self, Record};
 use results::arguments::{ANY, whole_number};
 
+use crate::fabric::ValueChange;
+
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
 pub(crate) struct ModelledArguments {
@@ -26,6 +28,11 @@ pub(crate) struct ModelledArguments {
     /// eager limit, rendezvous and other protocols become settings of the ranks unless they are set
     #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
     predict: Predicted,
+
+    /// Change one value of the machine, by its keys in `fabric show`: `hca.send=120ns`. May be
+    /// repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "fabric")]
+    set: Vec<ValueChange>,
 
     /// Path between ranks of one modelled host
     #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
@@ -151,7 +158,7 @@ impl ModelledArguments {
         if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
-        let system = crate::fabric::system(word)?;
+        let system = crate::fabric::changed_system(word, &self.set)?;
         let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
         let mut settings = Vec::new();
