@@ -42,7 +42,7 @@ impl Deref for Rank {
 /// The state of the library in this process.
 pub struct Library {
     rank: AtomicPtr<Rank>,
-    /// The rank, while a traced program computes; `rank` is null then.
+    /// The rank of a traced program; while the program computes, `rank` is null.
     outside: AtomicPtr<Rank>,
     /// MPI_Init was called.
     initialised: AtomicBool,
@@ -81,19 +81,18 @@ impl Library {
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program. False if no program is traced or it is in a call
-    /// already.
+    /// Announces a call of a traced program. False if no program is traced, so MPI is not running.
     #[cold]
     pub fn enter(&self, call: &'static str, kind: CallKind) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call, kind);
+            watch.enter(rank, call, kind, || {
+                let rank = ptr::from_ref(rank).cast_mut();
+                self.rank.store(rank, Ordering::Release);
+            });
         }
-        self.outside.store(ptr::null_mut(), Ordering::Release);
-        let rank = ptr::from_ref(rank).cast_mut();
-        self.rank.store(rank, Ordering::Release);
         true
     }
 
@@ -103,10 +102,10 @@ impl Library {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
-        let place = self.rank.swap(ptr::null_mut(), Ordering::AcqRel);
-        self.outside.store(place, Ordering::Release);
         if let Some(watch) = &rank.watch {
-            watch.leave(rank, call, kind, has_result);
+            watch.leave(rank, call, kind, has_result, || {
+                self.rank.store(ptr::null_mut(), Ordering::Release);
+            });
         }
     }
 
@@ -116,7 +115,7 @@ impl Library {
         self.initialised.store(true, Ordering::Relaxed);
         let place = match &rank.watch {
             Some(watch) => {
-                watch.begin();
+                watch.begin(rank);
                 &self.outside
             }
             None => &self.rank,

@@ -7,7 +7,7 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, VirtualTime};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -55,6 +55,8 @@ pub struct ModelNode {
     call: Option<Current>,
     /// Equal calls in a row that returned without a result.
     unsuccessful: Option<Unsuccessful>,
+    /// The time for which the rank has been idle.
+    waited: Time,
 }
 
 /// A call of the program.
@@ -90,6 +92,7 @@ impl ModelNode {
             prepared: false,
             call: None,
             unsuccessful: None,
+            waited: 0,
         }
     }
 
@@ -127,10 +130,12 @@ impl ModelNode {
             (until, next) => turn.wait(until.or(next)),
         };
         let answer = answer.map_err(deadlock);
-        turn.with(|net, clock| {
+        self.waited += turn.with(|net, clock| {
             net.ranks[rank].fresh = false;
             let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+            let time = clock.of(rank) - since;
+            net.note_rank(rank, since, time, Activity::Wait.alone(0));
+            time
         });
         if answer.is_err() {
             // The program will not return from this call.
@@ -305,6 +310,13 @@ impl Accounting for ModelNode {
         });
         self.keep_computed(&call, has_result);
     }
+
+    fn time(&self) -> VirtualTime {
+        VirtualTime {
+            now: self.turn.now(),
+            waited: self.waited,
+        }
+    }
 }
 
 impl ModelNode {
@@ -342,7 +354,10 @@ impl Drop for ModelNode {
     fn drop(&mut self) {
         self.leave(true);
         let rank = self.turn.rank();
-        self.turn.with(|net, _| net.leave(rank));
+        self.turn.with(|net, _| {
+            net.leave(rank);
+            net.count_leaving();
+        });
     }
 }
 

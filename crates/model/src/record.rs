@@ -379,19 +379,24 @@ impl MachineModel {
         time: Time,
         doing: Doing,
     ) {
-        if self.is_recording() && time > 0 {
-            let own = &self.adapters[adapter as usize];
+        if time == 0 {
+            return;
+        }
+        let own = &self.adapters[adapter as usize];
+        let part = match part {
+            HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
+            other => other,
+        };
+        self.sums.add_part(adapter, part, time);
+        if self.is_recording() {
             let (host, rail) = (own.host, own.rail);
-            let part = match part {
-                HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
-                other => other,
-            };
             self.note(host, Track::Rail(rail, part), end - time, end, doing);
         }
     }
 
     #[inline]
     pub(super) fn note_rank(&mut self, rank: u32, start: Time, time: Time, doing: Doing) {
+        self.sums.add_processor(rank, doing.activity, time);
         if self.is_recording() && time > 0 {
             let host = self.ranks[rank as usize].host;
             self.note(host, Track::Processor(rank), start, start + time, doing);

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use device::VirtualTime;
+
 use crate::Router;
 
 /// Nanoseconds of wall-clock time since the rank began.
@@ -37,6 +39,12 @@ impl Router {
         if let Some(rdma) = &mut self.rdma {
             rdma.node().leave(has_result);
         }
+    }
+
+    /// The rank's virtual time, if it runs on a modelled machine. Reading it is not charged.
+    pub fn virtual_time(&mut self) -> Option<VirtualTime> {
+        let accounting = self.rdma.as_mut()?.node().accounting()?;
+        Some(accounting.time())
     }
 
     /// Time is virtual: the rank runs on a modelled machine.
