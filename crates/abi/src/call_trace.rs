@@ -12,7 +12,8 @@ use crate::call_profile::CallProfile;
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
-use model::compute_trace::Replay;
+
+use model::compute_trace::{CallKind, Replay};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The trace of this rank's calls.
@@ -56,22 +57,30 @@ impl Watch {
     }
 
     /// A call begins. `publish` lets the library find the rank.
-    pub fn enter(&self, rank: &Rank, call: &'static str, publish: impl FnOnce()) {
+    pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
         let mut inner = self.lock();
         inner.depth += 1;
         if inner.depth == 1 {
-            inner.enter(rank, call);
+            inner.enter(rank, call, kind);
             publish();
         }
     }
 
-    /// The call returns to the program. `withdraw` hides the rank from the library.
-    pub fn leave(&self, rank: &Rank, withdraw: impl FnOnce()) {
+    /// The call returns to the program, a poll perhaps without a result. `withdraw` hides the rank
+    /// from the library.
+    pub fn leave(
+        &self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        has_result: bool,
+        withdraw: impl FnOnce(),
+    ) {
         let mut inner = self.lock();
         inner.depth = inner.depth.saturating_sub(1);
         if inner.depth == 0 {
             withdraw();
-            inner.leave(rank);
+            inner.leave(rank, call, kind, has_result);
         }
     }
 
@@ -97,7 +106,7 @@ impl Watch {
 }
 
 impl Inner {
-    fn enter(&mut self, rank: &Rank, call: &'static str) {
+    fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
         let (since, reading) = (self.since, self.reading);
         let computed = match &mut self.time {
             Time::None => 0,
@@ -105,17 +114,9 @@ impl Inner {
                 let time = processor_time().saturating_sub(since + reading);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
             }
-            Time::Replayed(replay) => match replay.next(call) {
-                Ok(nanos) => nanos,
-                Err(why) => {
-                    let why = format!(
-                        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, \
-                         other arguments, another machine); record it again",
-                        rank.rank()
-                    );
-                    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
-                }
-            },
+            Time::Replayed(replay) => replay
+                .enter(call, kind)
+                .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
         if rank.in_virtual_time {
             rank.mpi.enter(call, computed);
@@ -125,9 +126,14 @@ impl Inner {
         }
     }
 
-    fn leave(&mut self, rank: &Rank) {
+    fn leave(&mut self, rank: &Rank, call: &'static str, kind: CallKind, has_result: bool) {
+        if let Time::Replayed(replay) = &mut self.time
+            && let Err(why) = replay.leave(call, kind, has_result)
+        {
+            another_run(rank, call, &why);
+        }
         if rank.in_virtual_time {
-            rank.mpi.leave();
+            rank.mpi.leave(has_result);
         }
         if let Some(profile) = &self.profile {
             profile.leave(rank);
@@ -141,6 +147,17 @@ impl Inner {
             self.since = processor_time();
         }
     }
+}
+
+/// The program makes other calls than in the recorded run.
+#[cold]
+fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
+    let why = format!(
+        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments), or \
+         the program's calls depend on time; record it again on a machine more like this one",
+        rank.rank()
+    );
+    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
 }
 
 /// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include

@@ -8,6 +8,7 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -82,12 +83,12 @@ impl Library {
 
     /// Announces a call of a traced program. False if no program is traced, so MPI is not running.
     #[cold]
-    pub fn enter(&self, call: &'static str) -> bool {
+    pub fn enter(&self, call: &'static str, kind: CallKind) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call, || {
+            watch.enter(rank, call, kind, || {
                 let rank = ptr::from_ref(rank).cast_mut();
                 self.rank.store(rank, Ordering::Release);
             });
@@ -97,12 +98,12 @@ impl Library {
 
     /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
-    pub fn leave(&self) {
+    pub fn leave(&self, call: &'static str, kind: CallKind, has_result: bool) {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
         if let Some(watch) = &rank.watch {
-            watch.leave(rank, || {
+            watch.leave(rank, call, kind, has_result, || {
                 self.rank.store(ptr::null_mut(), Ordering::Release);
             });
         }

@@ -65,6 +65,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs experiments one after the other, with a progress bar. `command` is the executable that
 /// starts jobs and workers.
 pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
+    run_predicting("own", command, experiments)
+}
+
+/// Runs experiments as [`run`] does, but predicts the MPI library that a machine names, where it
+/// names one: its protocols are the defaults of the settings.
+pub fn run_named(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
+    run_predicting("named", command, experiments)
+}
+
+fn run_predicting(
+    predict: &'static str,
+    command: &Path,
+    experiments: &[Experiment],
+) -> Result<Vec<Curve>> {
     let plans = experiments
         .iter()
         .map(plan)
@@ -74,7 +88,7 @@ pub fn run(command: &Path, experiments: &[Experiment]) -> Result<Vec<Curve>> {
     let mut curves = Vec::new();
     for (experiment, plan) in experiments.iter().zip(&plans) {
         console.doing(format!("{}, {}", experiment.benchmark, experiment.label));
-        let library = library(command, experiment)?;
+        let library = library(predict, command, experiment)?;
         let job = Job {
             command,
             library: &library,
@@ -119,9 +133,10 @@ fn sizes(benchmark: Benchmark, list: &str) -> Result<Vec<usize>> {
     Ok(all)
 }
 
-fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
+fn library(predict: &'static str, command: &Path, experiment: &Experiment) -> Result<Library> {
     let fabrics = Fabrics {
         names: vec![experiment.fabric.clone()],
+        predict,
         ppn: 1,
         seed: 1,
         trace: None,

@@ -84,11 +84,14 @@ impl Rail {
         let slot = |rail: &Rail| (rail.slot, rail.lanes, rail.socket);
         let chip = |rail: &Rail| {
             let hca = &rail.hca;
-            (hca.bus, hca.lanes, hca.read_engine, hca.internal)
+            (
+                (hca.bus, hca.lanes, hca.read_engine, hca.internal),
+                (hca.chip_rate, hca.answer_rate, hca.atomic_rate),
+            )
         };
         match (slot(self) == slot(other), chip(self) == chip(other)) {
             (false, _) => Err("slots (slot, lanes, socket)"),
-            (true, false) => Err("HCAs (bus, lanes, read_engine, internal)"),
+            (true, false) => Err("HCAs (bus, lanes, read_engine, internal, rates of the chip)"),
             (true, true) => Ok(()),
         }
     }

@@ -1,11 +1,11 @@
 //! A machine: hosts of one kind, their rails, and the networks between them.
 
 use crate::components::{
-    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Software,
-    Switch, part,
+    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
 };
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
+use crate::software::Software;
 use crate::tree::Tree;
 use crate::units::{Bytes, GbPerSec};
 
@@ -20,7 +20,7 @@ part! {
         part switch: Switch, "The switches.";
         value nodes: u32, "Number of hosts.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
-        part software: Software, "Costs of the MPI library's work.";
+        part software: Software, "The MPI library.";
     }
     check |system| {
         system.rails.check()?;
@@ -47,11 +47,16 @@ impl System {
 
     /// This machine with packets of at most `mtu` on every link.
     pub fn with_mtu(&self, mtu: Bytes) -> System {
+        self.with_hcas(|hca| hca.mtu = mtu)
+    }
+
+    /// This machine with the same change to all its HCAs.
+    pub fn with_hcas(&self, change: impl Fn(&mut Hca)) -> System {
         let mut system = *self;
-        system.hca.mtu = mtu;
+        change(&mut system.hca);
         if let Rails::Listed(rails) = &system.rails {
             let mut all = rails.as_slice().to_vec();
-            all.iter_mut().for_each(|rail| rail.hca.mtu = mtu);
+            all.iter_mut().for_each(|rail| change(&mut rail.hca));
             system.rails = Rails::of_parts(&all).unwrap_or(system.rails);
         }
         system

@@ -49,6 +49,35 @@ impl Tree {
         self.levels
     }
 
+    /// The number of switches, with a top level just wide enough for the links up to it.
+    pub fn switches(&self) -> u64 {
+        let leaves = self.leaves();
+        match self.levels {
+            0 => 0,
+            levels => leaves * u64::from(levels - 1) + self.top(leaves),
+        }
+    }
+
+    /// The number of cables between switches.
+    pub fn inner_cables(&self) -> u64 {
+        match self.levels {
+            0 => 0,
+            levels => self.leaves() * self.half * u64::from(levels - 1),
+        }
+    }
+
+    /// The number of switches of each level below the top.
+    fn leaves(&self) -> u64 {
+        self.width.div_ceil(self.half.max(1))
+    }
+
+    fn top(&self, leaves: u64) -> u64 {
+        match self.levels {
+            1 => 1,
+            _ => leaves.div_ceil(2),
+        }
+    }
+
     /// The number of switches between two hosts: up to the lowest switch above both, and down.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match (from == to, self.climb(from, to)) {
@@ -99,5 +128,31 @@ impl Tree {
             .rev()
             .map(move |level| (2 * level + 1) * width + to);
         up.chain(down)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_as_many_switches_and_cables_as_its_hosts_need() {
+        // Hosts, ports of a switch, switches, cables between switches.
+        for (hosts, ports, switches, cables) in [
+            (2, 0, 0, 0),
+            (16, 36, 1, 0),
+            (36, 36, 1, 0),
+            (37, 36, 3 + 2, 3 * 18),
+            (72, 36, 4 + 2, 72),
+            (648, 36, 36 + 18, 648),
+            (16, 4, 8 + 8 + 4, 32),
+        ] {
+            let tree = Tree::new(hosts, ports);
+            assert_eq!(
+                (tree.switches(), tree.inner_cables()),
+                (switches, cables),
+                "{hosts} hosts"
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
 //! it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use model::trace::{self, Record};
 use model::{IntraHost, Usage};
 use results::arguments::{ANY, whole_number};
 
+use crate::fabric::ValueChange;
 use crate::output::Output;
 
 #[derive(Args)]
@@ -23,6 +24,16 @@ pub(crate) struct ModelledArguments {
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
+
+    /// MPI library to predict: `own`, this one, or `named`, the one that the machine names, whose
+    /// eager limit, rendezvous and other protocols become settings of the ranks unless they are set
+    #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
+    predict: Predicted,
+
+    /// Change one value of the machine, by its keys in `fabric show`: `hca.send=120ns`. May be
+    /// repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "fabric")]
+    set: Vec<ValueChange>,
 
     /// Path between ranks of one modelled host
     #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
@@ -52,6 +63,14 @@ pub(crate) struct ModelledArguments {
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Predicted {
+    /// This library
+    Own,
+    /// The library that the machine names; this one, if it names none
+    Named,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -112,6 +131,8 @@ impl FromStr for ComputeOption {
 pub(crate) struct ModelledJob {
     /// The machine as the launcher passes it to ranks.
     pub(crate) launched: Option<launch::ModelledMachine>,
+    /// Settings with which the ranks behave like the library to predict.
+    pub(crate) settings: Vec<(&'static str, String)>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
@@ -143,9 +164,14 @@ impl ModelledArguments {
         if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
-        let system = crate::fabric::system(word)?;
+        let system = crate::fabric::changed_system(word, &self.set)?;
         let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
+        let mut settings = Vec::new();
+        if self.predict == Predicted::Named {
+            scene = scene.with_library(&system.software);
+            settings = model::library::settings(&system.software);
+        }
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
         }
@@ -189,6 +215,7 @@ impl ModelledArguments {
                 world: Arc::new(world),
                 computed,
             }),
+            settings,
             trace,
             record,
             ranks,
@@ -212,6 +239,20 @@ fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, St
 }
 
 impl ModelledJob {
+    /// The settings of the predicted library that no variable of `set` sets.
+    pub(crate) fn defaults(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let is_free = |name: &str| {
+            let knob = knobs::TABLE.iter().find(|knob| knob.env == name);
+            let sets = |(variable, text): &(String, String)| {
+                knob.is_some_and(|knob| knob.answers_to(variable)) && !text.trim().is_empty()
+            };
+            !set.iter().any(sets)
+        };
+        let free = self.settings.iter().filter(|(name, _)| is_free(name));
+        free.map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
     /// The use of the modelled machine's resources, busiest first.
     pub(crate) fn usage(&self) -> io::Result<Vec<Usage>> {
         let Some(stage) = &self.launched else {

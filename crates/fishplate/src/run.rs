@@ -176,7 +176,7 @@ fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
     let of_ranks = environment.chain(variables.iter().cloned());
     let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
     let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
-    for notice in knobs::notices(of_ranks.into_iter()) {
+    for notice in knobs::notices(of_ranks.iter().cloned()) {
         eprintln!("fishplate: {notice}");
     }
     let hosts = match &arguments.hosts {
@@ -200,6 +200,7 @@ fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
         &program,
         &words,
     )?;
+    let defaults = modelled.defaults(&of_ranks);
     let facts = JobFacts {
         program: command_line(&program, &words),
         ranks_per_host: per_host(
@@ -216,7 +217,7 @@ fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
         ranks: arguments.ranks,
         program,
         arguments: words,
-        variables,
+        variables: variables.into_iter().chain(defaults).collect(),
         directory: arguments.directory,
         hosts,
         machine: modelled.launched.clone(),

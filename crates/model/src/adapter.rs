@@ -38,6 +38,11 @@ pub(super) struct Slot {
     down: Fifo,
     up: Fifo,
     internal: Fifo,
+    /// The part of the chip that takes work requests, that answers reads and atomics, and that
+    /// executes atomics.
+    requests: Fifo,
+    answers: Fifo,
+    atomics: Fifo,
     pub half_duplex: bool,
 }
 
@@ -191,6 +196,25 @@ impl MachineModel {
     /// The bus from memory.
     pub(super) fn down(&mut self, adapter: u32) -> &mut Fifo {
         &mut self.slots[self.adapters[adapter as usize].slot as usize].down
+    }
+
+    /// Reserves the chip for a work request, from now on; returns its start.
+    pub(super) fn take_chip(&mut self, adapter: u32, now: Time) -> Time {
+        let time = self.timing(adapter).chip;
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        slot.requests.take(now, time) - time
+    }
+
+    /// Reserves the responder's chip for the answer to a read or atomic; returns its start.
+    pub(super) fn take_answer(&mut self, adapter: u32, now: Time, is_atomic: bool) -> Time {
+        let timing = self.timing(adapter);
+        let (answer, atomic) = (timing.answer, timing.atomic);
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        let start = slot.answers.take(now, answer) - answer;
+        match is_atomic {
+            true => slot.atomics.take(start, atomic) - atomic,
+            false => start,
+        }
     }
 
     /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both

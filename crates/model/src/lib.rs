@@ -23,6 +23,7 @@ mod engine;
 mod event;
 pub mod explain;
 mod faults;
+pub mod library;
 mod message;
 mod node;
 mod pinned;

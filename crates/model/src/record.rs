@@ -27,6 +27,7 @@ pub(super) const COMPUTED: usize = 2;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
+pub(super) const CALL: usize = 3;
 
 /// A time in which a resource was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +276,7 @@ pub(super) struct Record {
     names: Vec<[u64; NAME]>,
     listed: Log<NAME>,
     keeps_computing: bool,
-    computed: Log<2>,
+    computed: Log<CALL>,
 }
 
 impl Record {
@@ -442,11 +443,12 @@ impl MachineModel {
         });
     }
 
-    /// Records the computing time of a rank before a call, in nanoseconds.
-    pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64) {
+    /// Records the computing time of a rank before a call, in nanoseconds; `times` is 0 for a call
+    /// with a result, else the number of equal calls without one.
+    pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64, times: u64) {
         if self.record.keeps_computing {
             let name = self.name(call);
-            let entry = [u64::from(rank) << 32 | u64::from(name), nanos];
+            let entry = [u64::from(rank) << 32 | u64::from(name), nanos, times];
             self.record.computed.push(entry);
         }
     }

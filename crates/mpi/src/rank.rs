@@ -169,9 +169,10 @@ impl Rank {
         self.lock().router.enter(call, computed);
     }
 
-    /// Ends a call of the program.
-    pub fn leave(&self) {
-        self.lock().router.leave_call();
+    /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
+    /// reading of the clock.
+    pub fn leave(&self, has_result: bool) {
+        self.lock().router.leave_call(has_result);
     }
 
     /// The rank's time on its modelled machine, in picoseconds: since the machine's start, and the

@@ -34,10 +34,10 @@ impl Router {
         }
     }
 
-    /// The call returns to the program.
-    pub fn leave_call(&mut self) {
+    /// The call returns to the program, a poll perhaps without a result.
+    pub fn leave_call(&mut self, has_result: bool) {
         if let Some(rdma) = &mut self.rdma {
-            rdma.node().leave();
+            rdma.node().leave(has_result);
         }
     }
 

@@ -12,12 +12,15 @@ mod lists;
 mod problem;
 mod read;
 mod resolve;
+mod values;
 
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
+pub use values::NamedValue;
 
-use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::rails::{OwnRails, Rail};
+use crate::software::Software;
 use crate::system::System;
 use read::WrittenPart;
 

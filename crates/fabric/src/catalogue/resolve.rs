@@ -4,9 +4,10 @@ use super::problem::{Location, Problem, instead};
 use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
 use crate::components::{
-    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Software, Switch,
+    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Switch,
 };
 use crate::quantity::{Quantity, Raw};
+use crate::software::Software;
 use crate::system::System;
 
 /// A part with every value that it defines or inherits.
@@ -129,6 +130,9 @@ impl PartSource for &Sheet {
     type Error = Problem;
 
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
+        if let (None, Some(absent)) = (self.field(key), Q::absent()) {
+            return Ok(absent);
+        }
         let field = self.needed(key)?;
         let FieldValue::Value(raw) = &field.value else {
             unreachable!("{key} holds a value")
