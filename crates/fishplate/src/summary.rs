@@ -205,7 +205,9 @@ fn name(resource: Resource, full_duplex: bool) -> (String, Option<u32>) {
         Resource::BusDown(rail) if full_duplex => ("bus, memory to HCA".into(), Some(rail)),
         Resource::BusDown(rail) => ("bus, both ways".into(), Some(rail)),
         Resource::BusUp(rail) => ("bus, HCA to memory".into(), Some(rail)),
-        Resource::Chip(rail) => ("HCA".into(), Some(rail)),
+        Resource::Chip(rail) => ("HCA, data path".into(), Some(rail)),
+        Resource::Requests(rail) => ("HCA, work requests".into(), Some(rail)),
+        Resource::Answers(rail) => ("HCA, answers to reads".into(), Some(rail)),
         Resource::Memory => ("memory".into(), None),
         Resource::Processor(rank, work) => {
             let work = match work {

@@ -34,6 +34,10 @@ pub enum Resource {
     BusUp(u32),
     /// The data path through the chip of a rail's HCA.
     Chip(u32),
+    /// The part of the chip of a rail's HCA that takes work requests.
+    Requests(u32),
+    /// The part of the chip of a rail's HCA that answers reads and atomics.
+    Answers(u32),
     /// The host's memory.
     Memory,
     /// The processor of a rank, with the work that took most of its time.
@@ -98,8 +102,10 @@ impl Usage {
             Resource::BusDown(rail) => (2, rail),
             Resource::BusUp(rail) => (3, rail),
             Resource::Chip(rail) => (4, rail),
-            Resource::Memory => (5, 0),
-            Resource::Processor(rank, work) => (6 + work as u64, rank),
+            Resource::Requests(rail) => (5, rail),
+            Resource::Answers(rail) => (6, rail),
+            Resource::Memory => (7, 0),
+            Resource::Processor(rank, work) => (8 + work as u64, rank),
         };
         [
             u64::from(self.host) << 32 | u64::from(number),
@@ -117,9 +123,11 @@ impl Usage {
             2 => Resource::BusDown(number),
             3 => Resource::BusUp(number),
             4 => Resource::Chip(number),
-            5 => Resource::Memory,
+            5 => Resource::Requests(number),
+            6 => Resource::Answers(number),
+            7 => Resource::Memory,
             _ => {
-                let work = usize::try_from(kind - 6).ok()?;
+                let work = usize::try_from(kind - 8).ok()?;
                 Resource::Processor(number, *ProcessorWork::ALL.get(work)?)
             }
         };
@@ -135,6 +143,8 @@ impl Usage {
 pub(super) struct Sums {
     /// By adapter and part. Parts that ports of a card share are summed at each port.
     parts: Vec<[Time; HcaPart::ALL.len()]>,
+    /// By adapter: work requests, and answers. The chip is shared as well.
+    chips: Vec<[Time; 2]>,
     /// By rank and work.
     processors: Vec<[Time; ProcessorWork::ALL.len()]>,
     log: Log<USE>,
@@ -146,6 +156,7 @@ impl Sums {
     pub(crate) fn new(memory: WorldMemory) -> Sums {
         Sums {
             parts: Vec::new_in(memory),
+            chips: Vec::new_in(memory),
             processors: Vec::new_in(memory),
             log: Log::new(memory, USES, MOST),
             left: 0,
@@ -155,6 +166,7 @@ impl Sums {
     /// Makes room for the machine's adapters and ranks.
     pub(crate) fn make_room(&mut self, adapters: usize, ranks: usize) {
         self.parts.resize(adapters, Default::default());
+        self.chips.resize(adapters, Default::default());
         self.processors.resize(ranks, Default::default());
     }
 
@@ -162,6 +174,18 @@ impl Sums {
     #[inline]
     pub(crate) fn add_part(&mut self, adapter: u32, part: HcaPart, time: Time) {
         self.parts[adapter as usize][part as usize] += time;
+    }
+
+    /// The chip of an adapter is busy for `time` with a work request.
+    #[inline]
+    pub(crate) fn add_request(&mut self, adapter: u32, time: Time) {
+        self.chips[adapter as usize][0] += time;
+    }
+
+    /// The chip of an adapter is busy for `time` with an answer.
+    #[inline]
+    pub(crate) fn add_answer(&mut self, adapter: u32, time: Time) {
+        self.chips[adapter as usize][1] += time;
     }
 
     /// The processor of a rank is busy for `time`.
@@ -176,7 +200,7 @@ impl Sums {
 impl MachineModel {
     /// The uses of all resources that have been busy, by host and resource.
     pub fn usage(&self) -> std::vec::Vec<Usage> {
-        let mut busy = BTreeMap::new();
+        let mut busy: BTreeMap<(u32, Resource), Time> = BTreeMap::new();
         for (adapter, parts) in self.adapters.iter().zip(&self.sums.parts) {
             for part in HcaPart::ALL {
                 // Ports of a card share all but their links.
@@ -188,6 +212,14 @@ impl MachineModel {
                     HcaPart::Buffer => Resource::Chip(adapter.domain),
                 };
                 *busy.entry((adapter.host, resource)).or_default() += parts[part as usize];
+            }
+        }
+        for (adapter, [requests, answers]) in self.adapters.iter().zip(&self.sums.chips) {
+            for (resource, time) in [
+                (Resource::Requests(adapter.domain), requests),
+                (Resource::Answers(adapter.domain), answers),
+            ] {
+                *busy.entry((adapter.host, resource)).or_default() += time;
             }
         }
         for (host, own) in self.hosts.iter().enumerate() {
@@ -233,6 +265,8 @@ mod tests {
             Resource::BusDown(3),
             Resource::BusUp(3),
             Resource::Chip(3),
+            Resource::Requests(3),
+            Resource::Answers(3),
             Resource::Memory,
         ];
         for resource in processors.into_iter().chain(others) {

@@ -8,6 +8,14 @@ use model::trace::{Activity, HcaPart, Track};
 use model::{Faults, MachineModel, ModelNode, Resource, Usage};
 use sim::coroutines::{Plan, run_then};
 
+/// Memory and the chip's requests and answers have no spans.
+fn is_recorded(resource: Resource) -> bool {
+    !matches!(
+        resource,
+        Resource::Memory | Resource::Requests(_) | Resource::Answers(_)
+    )
+}
+
 /// Rank 0 writes to rank 1 over the given rail. Returns the uses, and those that the record shows.
 fn uses(name: &str, rail: usize) -> [BTreeMap<(u32, Resource), u64>; 2] {
     let plan = Plan {
@@ -61,7 +69,7 @@ fn uses(name: &str, rail: usize) -> [BTreeMap<(u32, Resource), u64>; 2] {
     }
     let own = uses
         .into_iter()
-        .filter(|usage| usage.resource != Resource::Memory)
+        .filter(|usage| is_recorded(usage.resource))
         .map(|usage| ((usage.host, usage.resource), usage.busy))
         .collect();
     [own, shown]
