@@ -107,7 +107,8 @@ def same_again(world):
 def rounds(world, *arguments, options=(), ranks=RANKS, fabric="qdr", code=0, program="rounds") -> Job:
     """A finished job: a ring of ranks that compute and print their time at the end."""
     fishplate = world.mpiexec.parent / "fishplate"
-    words = [fishplate, "run", "-n", ranks, "--fabric", fabric, *options, world.work / program, *arguments]
+    summary = () if "--summary" in options else ("--summary", "none")
+    words = [fishplate, "run", "-n", ranks, "--fabric", fabric, *summary, *options, world.work / program, *arguments]
     with Job(world.work, words) as job:
         if (ended := job.end(20)) != code:
             raise Problem(f"exit status {ended}, not {code}: {job.err[-800:]}")

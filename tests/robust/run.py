@@ -3,7 +3,7 @@
 
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--list]
 
-The cases are in deaths.py, launcher.py, hosts.py, modelled.py and surroundings.py; job.py watches a job. They run in a mount
+The cases are in deaths.py, launcher.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount
 namespace (unshare) with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written
 for our prefix only: another library's launcher prints other messages. The seed of the random moments is printed and can be given.
 The last line is `N passed, N failed, N skipped`.
@@ -25,6 +25,7 @@ import deaths  # noqa: E402
 import hosts  # noqa: E402
 import launcher  # noqa: E402
 import modelled  # noqa: E402
+import summaries  # noqa: E402
 import surroundings  # noqa: E402
 from harness import Case  # noqa: E402
 from job import check_no_files  # noqa: E402
@@ -75,7 +76,7 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    cases = [Case(name, run) for module in (deaths, launcher, hosts, modelled, surroundings) for name, run in module.tests()
+    cases = [Case(name, run) for module in (deaths, launcher, hosts, modelled, summaries, surroundings) for name, run in module.tests()
              if options.only in name]
     if options.list:
         print("\n".join(case.name for case in cases))

@@ -196,6 +196,8 @@ impl Fabrics {
                 &ppn,
                 "--seed",
                 &seed,
+                "--summary",
+                "none",
             ];
             let words = words.map(OsString::from).into_iter();
             let trace = self.trace.iter();

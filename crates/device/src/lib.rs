@@ -16,7 +16,7 @@ pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
-pub use accounting::{Accounting, Charges, Effort};
+pub use accounting::{Accounting, Charges, Effort, VirtualTime};
 pub use immediates::with_immediates;
 pub use types::*;
 

@@ -1,6 +1,7 @@
 //! The components of a system. One table for each kind of component defines its values, their types
 //! and their meaning; reading, checking, showing and compiling all follow that table.
 
+use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
@@ -225,6 +226,7 @@ part! {
         value register_page: Nanos, "Processor: additional cost of registration for each page of 4 KiB.";
         value crossing: Nanos, "One-way latency between sockets, for a rail whose HCA is attached to the other socket.";
         value rail_switch: Nanos, "Processor: switching from one rail's queue pair to another rail's.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |host| {
         lanes(host.lanes)?;
@@ -262,6 +264,7 @@ part! {
         value reads: u32, "Outstanding RDMA reads of one queue pair.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |hca| {
         lanes(hca.lanes)?;
@@ -286,6 +289,7 @@ part! {
         value metre: Nanos, "Signal time for each metre.";
         value conversion: Nanos, "Latency of the conversion to light and back, in an active cable.";
         value reach: Metres, "Greatest length at which the link works.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |cable| InvalidValue::unless(cable.length <= cable.reach, "length", || {
         format!("{} is longer than the reach of this cable, {}", cable.length, cable.reach)
@@ -299,6 +303,7 @@ part! {
         value width: u32, "Lanes of a port.";
         part link: Link, "The fastest generation of its ports.";
         value latency: Nanos, "Cut-through latency from port to port.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |switch| {
         width(switch.width)?;

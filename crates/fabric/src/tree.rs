@@ -79,6 +79,28 @@ impl Tree {
         }
     }
 
+    /// The number of switches, with a top level just wide enough for the links up to it.
+    pub fn switches(&self) -> u64 {
+        let leaves = self.leaves();
+        let up = leaves * self.leaf[1];
+        let top = up.div_ceil(2 * self.half.max(1));
+        match self.levels {
+            0 => 0,
+            1 => 1,
+            2 => leaves + top,
+            _ => leaves + up.div_ceil(self.half) + top,
+        }
+    }
+
+    /// The number of cables between switches: no level is narrower than the one below.
+    pub fn inner_cables(&self) -> u64 {
+        self.leaves() * self.leaf[1] * u64::from(self.levels.saturating_sub(1))
+    }
+
+    fn leaves(&self) -> u64 {
+        self.width.div_ceil(self.leaf[0].max(1))
+    }
+
     /// The number of switches between two hosts: up to the lowest switch above both, and down.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match (from == to, self.climb(from, to)) {
@@ -136,6 +158,32 @@ impl Tree {
             0 => 0,
             1 => to % hosts % up,
             _ => to / hosts % self.half * up + to % hosts % up,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_as_many_switches_and_cables_as_its_hosts_need() {
+        // Hosts, ports of a switch, switches, cables between switches.
+        for (hosts, ports, switches, cables) in [
+            (2, 0, 0, 0),
+            (16, 36, 1, 0),
+            (36, 36, 1, 0),
+            (37, 36, 3 + 2, 3 * 18),
+            (72, 36, 4 + 2, 72),
+            (648, 36, 36 + 18, 648),
+            (16, 4, 8 + 8 + 4, 32),
+        ] {
+            let tree = Tree::new(hosts, ports, 1);
+            assert_eq!(
+                (tree.switches(), tree.inner_cables()),
+                (switches, cables),
+                "{hosts} hosts"
+            );
         }
     }
 }

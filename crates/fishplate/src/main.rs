@@ -20,9 +20,11 @@ mod faults;
 mod info;
 mod modelled;
 mod mpiexec;
+mod output;
 mod perf;
 mod run;
 mod settings;
+mod summary;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -238,6 +238,7 @@ impl MachineModel {
     /// Reserves the chip for a work request, from now on; returns its start.
     pub(super) fn take_chip(&mut self, adapter: u32, now: Time) -> Time {
         let time = self.timing(adapter).chip;
+        self.sums.add_request(adapter, time);
         let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
         slot.requests.take(now, time) - time
     }
@@ -246,6 +247,13 @@ impl MachineModel {
     pub(super) fn take_answer(&mut self, adapter: u32, now: Time, is_atomic: bool) -> Time {
         let timing = self.timing(adapter);
         let (answer, atomic) = (timing.answer, timing.atomic);
+        // An atomic takes the slower of its two parts.
+        let busy = if is_atomic {
+            answer.max(atomic)
+        } else {
+            answer
+        };
+        self.sums.add_answer(adapter, busy);
         let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
         let start = slot.answers.take(now, answer) - answer;
         match is_atomic {

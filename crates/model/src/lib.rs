@@ -40,6 +40,7 @@ mod run_log;
 mod timing;
 pub mod trace;
 mod traffic;
+mod usage;
 
 use fabric::System;
 use sim::memory::{Vec, WorldMemory};
@@ -61,6 +62,7 @@ pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};
 pub use traffic::Traffic;
+pub use usage::{ProcessorWork, Resource, Usage};
 
 /// The clock of a world with a `MachineModel`.
 type Clocked = Clock<Event>;
@@ -94,6 +96,7 @@ pub struct MachineModel {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: record::Record,
+    sums: usage::Sums,
     traffic: Traffic,
     /// The number of queue pairs whose requests are probes.
     probes: u32,
@@ -138,6 +141,7 @@ impl MachineModel {
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
             record: record::Record::new(memory),
+            sums: usage::Sums::new(memory),
             traffic: Traffic::default(),
             probes: 0,
         };
@@ -152,6 +156,7 @@ impl MachineModel {
             net.ranks
                 .push(Rank::new(memory, host, faults.slowness(host)));
         }
+        net.sums.make_room(net.adapters.len(), net.ranks.len());
         net
     }
 

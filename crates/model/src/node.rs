@@ -7,7 +7,7 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, VirtualTime};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -51,8 +51,28 @@ pub struct ModelNode {
     rails: Vec<ModelDevice>,
     /// The last charge was for the preparation of a packet: a copy follows that is its body's.
     prepared: bool,
-    /// The program's current MPI call and its start, if a record is kept.
-    call: Option<(&'static str, Time)>,
+    /// The program's current MPI call.
+    call: Option<Current>,
+    /// Equal calls in a row that returned without a result.
+    unsuccessful: Option<Unsuccessful>,
+    /// The time for which the rank has been idle.
+    waited: Time,
+}
+
+/// A call of the program.
+struct Current {
+    name: &'static str,
+    start: Time,
+    /// The computing time before it, in nanoseconds.
+    computed: u64,
+}
+
+/// Equal calls in a row that returned without a result: polls, and readings of the clock.
+struct Unsuccessful {
+    name: &'static str,
+    /// The computing time before them, in nanoseconds.
+    computed: u64,
+    times: u64,
 }
 
 impl ModelNode {
@@ -71,6 +91,8 @@ impl ModelNode {
             rails,
             prepared: false,
             call: None,
+            unsuccessful: None,
+            waited: 0,
         }
     }
 
@@ -108,14 +130,16 @@ impl ModelNode {
             (until, next) => turn.wait(until.or(next)),
         };
         let answer = answer.map_err(deadlock);
-        turn.with(|net, clock| {
+        self.waited += turn.with(|net, clock| {
             net.ranks[rank].fresh = false;
             let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+            let time = clock.of(rank) - since;
+            net.note_rank(rank, since, time, Activity::Wait.alone(0));
+            time
         });
         if answer.is_err() {
             // The program will not return from this call.
-            self.leave();
+            self.leave(true);
         }
         answer
     }
@@ -263,21 +287,64 @@ impl Accounting for ModelNode {
 
     fn enter(&mut self, call: &'static str, computed: u64) {
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| {
-            net.keep_computed(rank, call, computed);
-            net.cpu(rank, computed.saturating_mul(1000))
-        });
+        let time = self
+            .turn
+            .with(|net, _| net.cpu(rank, computed.saturating_mul(1000)));
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
-        self.call = Some((call, self.turn.now()));
+        self.call = Some(Current {
+            name: call,
+            start: self.turn.now(),
+            computed,
+        });
     }
 
-    fn leave(&mut self) {
-        if let Some((call, since)) = self.call.take() {
-            let rank = self.turn.rank();
-            self.turn.with(|net, clock| {
-                if net.is_recording() {
-                    net.note_call(rank, since, clock.of(rank), call);
-                }
+    fn leave(&mut self, has_result: bool) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        let rank = self.turn.rank();
+        self.turn.with(|net, clock| {
+            if net.is_recording() {
+                net.note_call(rank, call.start, clock.of(rank), call.name);
+            }
+        });
+        self.keep_computed(&call, has_result);
+    }
+
+    fn time(&self) -> VirtualTime {
+        VirtualTime {
+            now: self.turn.now(),
+            waited: self.waited,
+        }
+    }
+}
+
+impl ModelNode {
+    /// Records the computing time before a call that returns. Equal calls in a row without a result
+    /// are one entry, so that a program may poll for as long as it likes.
+    fn keep_computed(&mut self, call: &Current, has_result: bool) {
+        if let (false, Some(before)) = (has_result, &mut self.unsuccessful)
+            && before.name == call.name
+        {
+            before.computed += call.computed;
+            before.times += 1;
+            return;
+        }
+        let rank = self.turn.rank();
+        let before = self.unsuccessful.take();
+        self.turn.with(|net, _| {
+            if let Some(before) = before {
+                net.keep_computed(rank, before.name, before.computed, before.times);
+            }
+            if has_result {
+                net.keep_computed(rank, call.name, call.computed, 0);
+            }
+        });
+        if !has_result {
+            self.unsuccessful = Some(Unsuccessful {
+                name: call.name,
+                computed: call.computed,
+                times: 1,
             });
         }
     }
@@ -285,9 +352,12 @@ impl Accounting for ModelNode {
 
 impl Drop for ModelNode {
     fn drop(&mut self) {
-        self.leave();
+        self.leave(true);
         let rank = self.turn.rank();
-        self.turn.with(|net, _| net.leave(rank));
+        self.turn.with(|net, _| {
+            net.leave(rank);
+            net.count_leaving();
+        });
     }
 }
 

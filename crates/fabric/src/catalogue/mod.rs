@@ -14,10 +14,12 @@ mod read;
 mod resolve;
 mod slips;
 mod uncertain;
+mod values;
 
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;
+pub use values::NamedValue;
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::rails::{OwnRails, Rail};

@@ -153,6 +153,9 @@ impl PartSource for &Sheet {
     type Error = Problem;
 
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
+        if let (None, Some(absent)) = (self.field(key), Q::absent()) {
+            return Ok(absent);
+        }
         let field = self.needed(key)?;
         let FieldValue::Value(raw) = &field.value else {
             unreachable!("{key} holds a value")

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::refuse;
 use explain::{Explained, Request};
-pub(crate) use files::system;
+pub(crate) use files::{ValueChange, changed_system, sheet, system};
 use files::{in_catalogue, read};
 
 /// Modelled hardware: list it, show it, check files of it, and explain the time of a message on it.

@@ -13,5 +13,6 @@ mod predicted;
 mod signals;
 mod space;
 mod streams;
+mod summary;
 mod terminal;
 mod wrappers;

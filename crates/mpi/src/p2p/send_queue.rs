@@ -19,6 +19,8 @@ pub(super) struct SendQueue {
     /// For each peer, messages shorter than this, in bytes, are one put at this moment.
     one_put: Vec<usize>,
     peers: Vec<Peer>,
+    /// `one_put` is 0 for every peer.
+    hides_one_puts: bool,
     /// Peers with queued packets.
     waiting: VecDeque<usize>,
 }
@@ -155,6 +157,7 @@ impl SendQueue {
         SendQueue {
             one_put: peers.iter().map(Peer::one_put).collect(),
             peers,
+            hides_one_puts: false,
             waiting: VecDeque::new(),
         }
     }
@@ -163,6 +166,18 @@ impl SendQueue {
     #[inline(always)]
     pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {
         len < self.one_put[peer]
+    }
+
+    /// [`is_one_put`](SendQueue::is_one_put) is false from now on, and
+    /// [`is_hidden_one_put`](SendQueue::is_hidden_one_put) has its answer.
+    pub(super) fn hide_one_puts(&mut self) {
+        self.hides_one_puts = true;
+        self.one_put.fill(0);
+    }
+
+    /// A message of `len` bytes to this peer would be one put.
+    pub(super) fn is_hidden_one_put(&self, peer: usize, len: usize) -> bool {
+        len < self.peers[peer].one_put()
     }
 
     /// A message of `len` bytes to this peer fits one packet.
@@ -189,7 +204,10 @@ impl SendQueue {
 
     /// The queue or the states of a peer have changed.
     fn changed(&mut self, peer: usize) {
-        self.one_put[peer] = self.peers[peer].one_put();
+        self.one_put[peer] = match self.hides_one_puts {
+            true => 0,
+            false => self.peers[peer].one_put(),
+        };
     }
 
     /// Packets wait for room.

@@ -9,6 +9,7 @@ mod rates;
 mod shares;
 mod times;
 mod trees;
+mod usage;
 mod verbs;
 
 use fabric::catalogue::Catalogue;
