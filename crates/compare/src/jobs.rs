@@ -102,8 +102,10 @@ impl Runner {
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         self.console.doing(activity.clone());
         let mut run = jobs.command(machine, ranks, &[]);
-        run.args(["--summary", "none", "--compute", "record"]);
-        run.arg(&file).arg("--").args(&request.program);
+        run.args(["--summary", "none", "--compute"]);
+        run.arg(word("record:", &file))
+            .arg("--")
+            .args(&request.program);
         let ended = run.output().context("cannot start the recording run")?;
         if !ended.status.success() {
             bail!("{activity} failed: {}", last_words(&ended));
@@ -177,8 +179,8 @@ impl Jobs<'_> {
         let summary = self.folder.new_file();
         let mut run = self.command(machine, task.ranks, &task.changes);
         run.arg("--summary").arg(word("json=", &summary));
-        run.args(["--compute", "replay"])
-            .arg(self.folder.replayed(task.ranks));
+        run.arg("--compute");
+        run.arg(word("replay:", &self.folder.replayed(task.ranks)));
         run.arg("--").args(&self.request.program);
         let ended = run.output().context("cannot start a replay")?;
         if !ended.status.success() {
