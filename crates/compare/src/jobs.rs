@@ -1,8 +1,11 @@
 //! Jobs of `fishplate run`: the recording ones alone, replays two at a time.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +15,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use profile::Summary;
 use results::console::Console;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::Request;
 use crate::bounds::Ideal;
@@ -25,7 +29,8 @@ const AT_ONCE: usize = 2;
 pub struct Runner {
     /// The executable that has the subcommand `run`.
     command: PathBuf,
-    folder: Folder,
+    /// The traces to replay, by their numbers of ranks.
+    replayed: HashMap<usize, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
 }
@@ -72,13 +77,13 @@ impl Task {
 
 impl Runner {
     /// A runner of jobs of the executable `command`.
-    pub fn new(command: &Path) -> Result<Runner> {
-        Ok(Runner {
+    pub fn new(command: &Path) -> Runner {
+        Runner {
             command: command.into(),
-            folder: Folder::create()?,
+            replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
-        })
+        }
     }
 
     /// Announces further steps to the progress bar.
@@ -93,17 +98,17 @@ impl Runner {
         machine: &Machine,
         ranks: usize,
     ) -> Result<String> {
-        let file = self.folder.new_file();
+        let file = MemoryFile::new()?;
         let jobs = Jobs {
             command: &self.command,
-            folder: &self.folder,
+            replayed: &self.replayed,
             request,
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         self.console.doing(activity.clone());
         let mut run = jobs.command(machine, ranks, &[]);
         run.args(["--summary", "none", "--compute"]);
-        run.arg(word("record:", &file))
+        run.arg(word("record:", &file.path()))
             .arg("--")
             .args(&request.program);
         let ended = run.output().context("cannot start the recording run")?;
@@ -112,7 +117,7 @@ impl Runner {
         }
         self.console.print(&String::from_utf8_lossy(&ended.stdout));
         self.console.step();
-        fs::read_to_string(&file).with_context(|| format!("{activity} has left no record"))
+        file.text()
     }
 
     /// Replays; the outcomes come in the order of the tasks.
@@ -129,9 +134,11 @@ impl Runner {
             }
         }
         for (ranks, trace) in &record.traces {
-            let file = self.folder.replayed(*ranks);
-            if !file.exists() {
-                fs::write(file, trace).context("cannot write a record for the replays")?;
+            if let Entry::Vacant(place) = self.replayed.entry(*ranks) {
+                let file = MemoryFile::new()?;
+                let written = (&file.0).write_all(trace.as_bytes());
+                written.context("cannot write a record for the replays")?;
+                place.insert(file);
             }
         }
         self.expect(new.len());
@@ -139,7 +146,7 @@ impl Runner {
         let (done, outcomes) = mpsc::channel();
         let jobs = Jobs {
             command: &self.command,
-            folder: &self.folder,
+            replayed: &self.replayed,
             request,
         };
         let (new, next, jobs) = (&new, &next, &jobs);
@@ -169,25 +176,26 @@ impl Runner {
 /// The parts of a runner that threads share.
 struct Jobs<'a> {
     command: &'a Path,
-    folder: &'a Folder,
+    replayed: &'a HashMap<usize, MemoryFile>,
     request: &'a Request,
 }
 
 impl Jobs<'_> {
     fn replay(&self, task: &Task) -> Result<Outcome> {
         let machine = &self.request.machines[task.machine];
-        let summary = self.folder.new_file();
+        let (summary, trace) = (MemoryFile::new()?, self.replayed.get(&task.ranks));
+        let trace = trace.context("there is no record of so many ranks")?;
         let mut run = self.command(machine, task.ranks, &task.changes);
-        run.arg("--summary").arg(word("json=", &summary));
+        run.arg("--summary").arg(word("json=", &summary.path()));
         run.arg("--compute");
-        run.arg(word("replay:", &self.folder.replayed(task.ranks)));
+        run.arg(word("replay:", &trace.path()));
         run.arg("--").args(&self.request.program);
         let ended = run.output().context("cannot start a replay")?;
         if !ended.status.success() {
             return Ok(Err(last_words(&ended)));
         }
-        let text = fs::read_to_string(&summary).context("a replay has left no summary")?;
-        let summary = serde_json::from_str(&text).context("the summary of a replay is damaged")?;
+        let summary =
+            serde_json::from_str(&summary.text()?).context("the summary of a replay is damaged")?;
         Ok(Ok(summary))
     }
 
@@ -229,41 +237,23 @@ fn last_words(ended: &Output) -> String {
     }
 }
 
-/// A folder for the files of jobs, which is removed with this value.
-struct Folder {
-    path: PathBuf,
-    files: AtomicUsize,
-}
+/// A file in memory that jobs open by its path, so that nothing is left behind however this process
+/// ends.
+struct MemoryFile(File);
 
-impl Folder {
-    fn create() -> Result<Folder> {
-        let base = std::env::temp_dir();
-        for number in 0.. {
-            let path = base.join(format!("fishplate-compare-{}-{number}", std::process::id()));
-            match fs::create_dir(&path) {
-                Ok(()) => {
-                    let files = AtomicUsize::new(0);
-                    return Ok(Folder { path, files });
-                }
-                Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(why) => return Err(why).context("cannot create a folder for temporary files"),
-            }
-        }
-        bail!("every name of a temporary folder is taken")
+impl MemoryFile {
+    fn new() -> Result<MemoryFile> {
+        let made = memfd_create("fishplate-compare", MemfdFlags::CLOEXEC);
+        let made = made.context("cannot create a file in memory for a job")?;
+        Ok(MemoryFile(File::from(made)))
     }
 
-    fn replayed(&self, ranks: usize) -> PathBuf {
-        self.path.join(format!("replay-{ranks}"))
+    fn path(&self) -> PathBuf {
+        let (process, number) = (std::process::id(), self.0.as_raw_fd());
+        format!("/proc/{process}/fd/{number}").into()
     }
 
-    fn new_file(&self) -> PathBuf {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
-        self.path.join(format!("job-{number}"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+    fn text(&self) -> Result<String> {
+        fs::read_to_string(self.path()).context("cannot read what a job has written")
     }
 }

@@ -126,23 +126,23 @@ fn refused(comparison: &Comparison) -> String {
 
 /// The reason why the columns of money are missing or incomplete.
 fn money_note(comparison: &Comparison) -> String {
-    let missing: Vec<String> = comparison
+    let gaps: Vec<(&str, String)> = comparison
         .machines
         .iter()
         .enumerate()
         .filter_map(|(number, machine)| {
             let row = comparison.rows.iter().find(|row| row.machine == number)?;
-            let gap = row.price.as_ref().err()?;
-            Some(format!("{} has {gap}", machine.name))
+            Some((machine.name.as_str(), row.price.as_ref().err()?.to_string()))
         })
         .collect();
-    match missing.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\nMoney does not count: {} (`price` in a file).\n",
-            missing.join("; ")
-        ),
+    if gaps.len() == comparison.machines.len() {
+        return "\nNo machine has a price, so time alone counts: see `price` in docs/compare.md.\n"
+            .into();
     }
+    let lines = gaps
+        .into_iter()
+        .map(|(name, gap)| format!("\n{name} has {gap}, so time alone counts.\n"));
+    lines.collect()
 }
 
 fn shares(comparison: &Comparison) -> String {

@@ -72,10 +72,10 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         Err(why) => return refuse(&format!("compare: {why}")),
     };
     let command = std::env::current_exe();
-    let runner = command
-        .map_err(Into::into)
-        .and_then(|command| Runner::new(&command));
-    let compared = runner.and_then(|mut runner| ::compare::run(&request, &mut runner));
+    let compared = command.map_err(Into::into).and_then(|command| {
+        let mut runner = Runner::new(&command);
+        ::compare::run(&request, &mut runner)
+    });
     match compared {
         Ok(comparison) => {
             match json {
