@@ -16,7 +16,9 @@ enum { EXIT_FAILED_VERIFICATION = 1, EXIT_WRONG_USE = 2 };
 
 /* Random numbers: x(k+1) = a x(k) mod 2^46 with a = 5^13; a number in (0, 1) is x / 2^46. */
 #define RANDOM_FACTOR UINT64_C(1220703125)
+#ifndef RANDOM_SEED
 #define RANDOM_SEED UINT64_C(314159265)
+#endif
 #define RANDOM_MASK ((UINT64_C(1) << 46) - 1)
 
 static inline double random_next(uint64_t *x) {
