@@ -8,6 +8,7 @@ and A, and systems of order 2,000 and 8,000. The last line is `N passed, N faile
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -20,11 +21,13 @@ import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
 SOURCES = harness.ROOT / "examples" / "kernels"
-NPB = ["cg", "is", "ft", "mg"]
+NPB = ["cg", "is", "ft", "mg", "lu"]
 FABRIC = "qdr"
 MODELLED = ("--fabric", FABRIC)
 WHERE = {"shared memory": (), f"on {FABRIC}": MODELLED}
 SKELETON = ["500", "32", "2", "2", "--skeleton"]
+# Pairs of ranks that exchange more than this belong to one row or column of HPL's grid.
+MANY_BYTES = 100_000
 # Time limit of a run in seconds, and of a long one.
 SECONDS, LONG = 60, 600
 
@@ -101,6 +104,22 @@ def written(prefix: Path, gflops: str) -> str:
     return file
 
 
+def skeleton_messages(prefix: Path) -> str:
+    """The skeleton sends the bytes between each two ranks that the solution sends, but for other pivots and the residual's test."""
+    matrices = []
+    for options in ((), ("--skeleton",)):
+        summary = folder(prefix) / "hpl-summary.json"
+        command = [folder(prefix) / "hpl", "600", "32", "2", "3", *options]
+        ended(harness.launch(prefix, 6, command, options=(*MODELLED, "--summary", f"json={summary}"), seconds=SECONDS), 0, "^HPL")
+        rows = json.loads(summary.read_text())["matrix"]
+        matrices.append({(sender, receiver): size for sender, receiver, _, size in rows if size > MANY_BYTES})
+    whole, bare = matrices
+    off = {pair: abs(bare.get(pair, 0) / whole[pair] - 1) for pair in whole}
+    if not whole or whole.keys() != bare.keys() or max(off.values()) > 0.1:
+        raise Problem(f"bytes by pair of ranks:\n{whole}\nwithout computing:\n{bare}")
+    return f"{len(whole)} pairs of ranks, at most {max(off.values()):.1%} off"
+
+
 def skeleton_calls(prefix: Path) -> None:
     """The trace that the skeleton writes has the calls that a run of it records."""
     trace = folder(prefix) / written(prefix, "10")
@@ -134,6 +153,7 @@ def tests() -> list[Case]:
         Case("cg on 3 ranks is refused", refusal(["cg", "S"], 3, "3 ranks: .* power of two")),
         Case("an unknown class is refused", refusal(["mg", "Q"], 2, "one letter of SWAB")),
         Case("hpl on a wrong grid is refused", refusal(["hpl", "500", "32", "2", "2"], 2, "2 x 2 needs as many ranks")),
+        Case("hpl's skeleton: messages", skeleton_messages),
         Case("hpl's skeleton: calls", skeleton_calls),
         Case("hpl's skeleton: time", skeleton_time),
     ]
