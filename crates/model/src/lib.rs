@@ -39,6 +39,7 @@ mod run_log;
 mod timing;
 pub mod trace;
 mod traffic;
+mod written_regions;
 
 use fabric::System;
 use sim::memory::{Vec, WorldMemory};

@@ -389,9 +389,10 @@ impl Endpoints {
         self.known.push(peer);
     }
 
-    /// Notes that the endpoint to `peer` has rings.
-    pub(super) fn has_rings_now(&mut self, peer: usize) {
+    /// Notes that the endpoint to `peer` has rings; returns their number.
+    pub(super) fn has_rings_now(&mut self, peer: usize) -> usize {
         self.ringed.push(peer);
+        self.ringed.len() - 1
     }
 
     pub(super) fn known(&self) -> &[usize] {
