@@ -54,6 +54,13 @@ pub trait Node: Send {
     /// peers write to.
     fn sync_memory(&mut self);
 
+    /// Appends the remote keys of the memory that peers have written to since the last call, and
+    /// returns true. False: the node does not know, and any registered memory may have changed.
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        let _ = keys;
+        false
+    }
+
     /// The account of this rank's processor. Only a node whose time is virtual has one.
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
         None

@@ -41,6 +41,7 @@ mod timing;
 pub mod trace;
 mod traffic;
 mod usage;
+mod written_regions;
 
 use fabric::System;
 use sim::memory::{Vec, WorldMemory};

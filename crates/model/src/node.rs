@@ -225,6 +225,12 @@ impl Node for ModelNode {
         keep_busy(&self.turn, time, activity.alone(0));
     }
 
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        let rank = self.turn.rank();
+        self.turn
+            .with(|net, _| net.ranks[rank as usize].written_regions.take(keys))
+    }
+
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
         Some(self)
     }
