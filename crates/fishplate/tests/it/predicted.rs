@@ -42,10 +42,22 @@ fn a_named_library_is_predicted_by_settings_and_only_on_request() {
 
 #[test]
 fn a_setting_of_the_user_wins_by_any_of_its_names() {
-    let words = ["blog-qdr", "--predict", "named", "-x", "FISHPLATE_EAGER_LIMIT=4K"];
+    let words = [
+        "blog-qdr",
+        "--predict",
+        "named",
+        "-x",
+        "FISHPLATE_EAGER_LIMIT=4K",
+    ];
     let own = settings(&words);
     assert!(own.contains("FISHPLATE_EAGER_LIMIT=4K\n"), "{own}");
     assert!(!own.contains("12288"), "{own}");
-    let words = ["blog-qdr", "--predict", "named", "-x", "MV2_IBA_EAGER_THRESHOLD=4K"];
+    let words = [
+        "blog-qdr",
+        "--predict",
+        "named",
+        "-x",
+        "MV2_IBA_EAGER_THRESHOLD=4K",
+    ];
     assert!(!settings(&words).contains("FISHPLATE_EAGER_LIMIT"));
 }
