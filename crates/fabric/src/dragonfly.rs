@@ -1,8 +1,9 @@
 //! Balanced dragonflies of one kind of switch (Kim, Dally, Scott, Abts, "Technology-Driven,
 //! Highly-Scalable Dragonfly Topology", ISCA 2008), with minimal routes.
 //!
-//! A switch has *p* hosts. *2p* switches are a group, each linked with each other, and each with *p*
-//! global links to other groups. Two groups share as many global links as there are, divided evenly.
+//! A switch has *p* hosts. *2p* switches are a group, each linked with each other, and each with
+//! *p* global links to other groups. Two groups share as many global links as there are, divided
+//! evenly.
 
 /// A dragonfly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
