@@ -1,8 +1,8 @@
 //! A machine from one's own measurements: the values of a known system that latencies and
 //! bandwidths of RDMA determine, with the range that the measurements leave.
 //!
-//! Each value takes up what the ones before it leave over: bandwidths first, then latencies from the
-//! shortest messages on. Latencies of short messages do not tell processor, bus and chip apart:
+//! Each value takes up what the ones before it leave over: bandwidths first, then latencies from
+//! the shortest messages on. Latencies of short messages do not tell processor, bus and chip apart:
 //! their sum goes into one value.
 
 use crate::components::InvalidValue;

@@ -2,6 +2,7 @@
 //! differ from each other, and hosts may have different ones.
 
 use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
+use crate::network::Topology;
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos};
 
@@ -22,6 +23,7 @@ part! {
         part cable: Cable, "The cables, all of equal length.";
         part switch: Switch, "The switches.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
+        value topology: Topology, "The network: \"fat-tree\" or \"dragonfly\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
     }
     check |rail| {

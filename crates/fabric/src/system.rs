@@ -3,10 +3,10 @@
 use crate::components::{
     Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
 };
+use crate::network::{Network, Topology};
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
 use crate::software::Software;
-use crate::tree::Tree;
 use crate::units::{Bytes, GbPerSec};
 
 part! {
@@ -20,6 +20,7 @@ part! {
         part switch: Switch, "The switches.";
         value nodes: u32, "Number of hosts.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
+        value topology: Topology, "The network: \"fat-tree\" or \"dragonfly\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         part software: Software, "The MPI library.";
     }
@@ -28,10 +29,13 @@ part! {
         system.hosts.check(system.nodes, system.rails.count())?;
         for rail in (0..system.rails.count()).map(|rail| system.rail(rail)) {
             rail.check()?;
-            let room = Tree::room(rail.switch.ports, rail.oversubscription);
+            let room = Network::room(rail.topology, rail.switch.ports, rail.oversubscription);
             InvalidValue::unless((2..=room).contains(&u64::from(system.nodes)), "nodes", || match rail.switch.ports {
                 0 => format!("{} hosts cannot be connected back to back; name a switch, or set nodes = 2", system.nodes),
-                ports => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
+                ports => match rail.topology {
+                    Topology::FatTree => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
+                    Topology::Dragonfly => format!("a dragonfly of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
+                },
             })?;
         }
         Ok(())
@@ -79,6 +83,7 @@ impl System {
                     cable: self.cable,
                     switch: self.switch,
                     hops: self.hops,
+                    topology: self.topology,
                     oversubscription: self.oversubscription,
                 }
             }
@@ -117,18 +122,23 @@ impl System {
     pub fn hops_on(&self, rail: &Rail, from: u32, to: u32) -> u32 {
         match rail.hops {
             Some(hops) if from != to => hops,
-            _ => self.tree_of(rail).hops(from, to),
+            _ => self.network_of(rail).hops(from, to),
         }
     }
 
-    /// The fat tree of a rail; `None` if the number of switches between hosts is given instead, and
+    /// The network of a rail; `None` if the number of switches between hosts is given instead, and
     /// the network's links are unknown.
-    pub fn tree(&self, rail: &Rail) -> Option<Tree> {
-        rail.hops.is_none().then(|| self.tree_of(rail))
+    pub fn network(&self, rail: &Rail) -> Option<Network> {
+        rail.hops.is_none().then(|| self.network_of(rail))
     }
 
-    fn tree_of(&self, rail: &Rail) -> Tree {
-        Tree::new(self.nodes, rail.switch.ports, rail.oversubscription)
+    fn network_of(&self, rail: &Rail) -> Network {
+        Network::new(
+            rail.topology,
+            self.nodes,
+            rail.switch.ports,
+            rail.oversubscription,
+        )
     }
 
     /// The number of switches on rail 0 between the two hosts that are furthest apart.

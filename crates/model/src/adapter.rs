@@ -8,7 +8,7 @@ use super::queue_pair::Stream;
 use super::record::{Activity, Doing, HcaPart};
 use super::timing::{Piece, Timing};
 use super::{Clocked, Event, MachineModel, NONE};
-use fabric::{Rail, System, Tree};
+use fabric::{GbPerSec, Network, Rail, System};
 
 /// A resource that does one thing at a time.
 #[derive(Clone, Copy, Default)]
@@ -47,28 +47,28 @@ pub(super) struct Slot {
     pub half_duplex: bool,
 }
 
-/// The network of a rail, beyond the links of its hosts.
-pub(super) struct Network {
-    /// Its fat tree; `None` if its links are unknown, so that only those of hosts are contended.
-    tree: Option<Tree>,
-    /// The latency of a switch with a cable.
+/// The links of a rail's network, beyond those of its hosts.
+pub(super) struct InnerLinks {
+    /// The network; `None` if it has no such links, or if they are unknown.
+    network: Option<Network>,
+    /// The latency of a switch with a cable, and the rate of a link between switches.
     hop: Time,
-    /// Its directed links, by number.
+    rate: GbPerSec,
+    /// The directed links, by number.
     links: Vec<Fifo>,
 }
 
-impl Network {
-    pub(super) fn new(memory: WorldMemory, system: &System, rail: &Rail) -> Network {
-        // Below a single switch all links are those of hosts.
-        let tree = system.tree(rail).filter(|tree| tree.levels() > 1);
+impl InnerLinks {
+    pub(super) fn new(memory: WorldMemory, system: &System, rail: &Rail) -> InnerLinks {
+        let network = system.network(rail);
+        let network = network.filter(|network| network.has_inner_links());
+        let count = network.map_or(0, |network| network.links() as usize);
         let mut links = Vec::new_in(memory);
-        links.resize(
-            tree.map_or(0, |tree| tree.links() as usize),
-            Fifo::default(),
-        );
-        Network {
-            tree,
+        links.resize(count, Fifo::default());
+        InnerLinks {
+            network,
             hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
+            rate: rail.switch.link.data() * rail.switch.width,
             links,
         }
     }
@@ -145,7 +145,8 @@ impl MachineModel {
             }
         }
         for rail in &list {
-            self.networks.push(Network::new(memory, &system, rail));
+            self.inner_links
+                .push(InnerLinks::new(memory, &system, rail));
         }
         let within = self.timings.len() as u32;
         self.timings.push(Timing::within(memory, &system));
@@ -330,33 +331,31 @@ impl MachineModel {
     #[inline]
     fn cross(&mut self, from: u32, to: u32, at: Time, bytes: u32) -> Time {
         let number = self.adapters[from as usize].network as usize;
-        match self.networks[number].tree {
-            Some(tree) => self.cross_tree(number, tree, (from, to), at, bytes),
+        match self.inner_links[number].network {
+            Some(network) => self.cross_network(number, network, (from, to), at, bytes),
             None => 0,
         }
     }
 
-    fn cross_tree(
+    fn cross_network(
         &mut self,
         number: usize,
-        tree: Tree,
+        network: Network,
         (from, to): (u32, u32),
         at: Time,
         bytes: u32,
     ) -> Time {
-        let rail = *self.timing(from).costs.rail();
-        let rate = rail.switch.link.data() * rail.switch.width;
-        let time = rate.time(bytes.into()).picos();
-        let hosts = [from, to].map(|adapter| self.adapters[adapter as usize].host);
-        let network = &mut self.networks[number];
+        let [from, to] = [from, to].map(|adapter| self.adapters[adapter as usize].host);
+        let own = &mut self.inner_links[number];
+        let (hop, links) = (own.hop, &mut own.links);
+        let time = own.rate.time(bytes.into()).picos();
         let (mut waited, mut passed) = (0, 0);
-        let between = tree.hops(hosts[0], hosts[1]).saturating_sub(1) as usize;
-        for link in tree.route(hosts[0], hosts[1]).skip(1).take(between) {
-            passed += network.hop;
+        network.inner_links(from, to, |link| {
+            passed += hop;
             let first = at + passed + waited;
-            let end = network.links[link as usize].take(first, time);
+            let end = links[link as usize].take(first, time);
             waited += end - time - first;
-        }
+        });
         waited
     }
 

@@ -48,7 +48,7 @@ use sim::memory::{Vec, WorldMemory};
 use sim::{Clock, Model, Time};
 
 use crate::config::{Compute, MachineConfig};
-use adapter::{Adapter, Host, Network, Slot};
+use adapter::{Adapter, Host, InnerLinks, Slot};
 use completions::CompletionQueue;
 use event::{Event, Refusal};
 use message::Messages;
@@ -84,8 +84,8 @@ pub struct MachineModel {
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
-    /// The networks of the rails in the system's list.
-    networks: Vec<Network>,
+    /// The links between switches of the networks of the rails in the system's list.
+    inner_links: Vec<InnerLinks>,
     /// The slots of all adapters.
     slots: Vec<Slot>,
     /// Adapters by host and rail; then, in the same order, those for messages within a host.
@@ -132,7 +132,7 @@ impl MachineModel {
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
-            networks: Vec::new_in(memory),
+            inner_links: Vec::new_in(memory),
             slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),

@@ -5,6 +5,7 @@ use super::read::{GivenValue, WrittenPart};
 use super::resolve::{Field, FieldValue, Sheet};
 use super::{Catalogue, lists, resolve};
 use crate::components::{Part, list_to_words};
+use crate::network::{Network, Topology};
 use crate::quantity::{Quantity, Raw};
 use crate::rails::{Rail, Rails};
 use crate::system::System;
@@ -221,7 +222,8 @@ fn effect(system: &System) -> Vec<u64> {
     rest.rails = Rails::Equal(1);
     if let Some(first) = rails.first() {
         (rest.hca, rest.cable, rest.switch) = (first.hca, first.cable, first.switch);
-        (rest.hops, rest.oversubscription) = (first.hops, first.oversubscription);
+        (rest.hops, rest.topology) = (first.hops, first.topology);
+        rest.oversubscription = first.oversubscription;
         (rest.host.bus, rest.host.lanes) = (first.slot, first.lanes);
     }
     list_to_words(&system.hosts, &mut words);
@@ -245,10 +247,14 @@ fn plain(system: &System, rail: Rail) -> Rail {
     plain.cable.length = crate::units::Metres::from_millimetres(1000);
     plain.cable.reach = plain.cable.length;
     plain.cable.conversion = Nanos::ZERO;
-    let inner = system.tree(&rail).is_some_and(|tree| tree.levels() > 1);
+    let network = system.network(&rail);
+    let inner = network.is_some_and(|network| network.has_inner_links());
+    if !matches!(network, Some(Network::Tree(_))) || !inner {
+        plain.oversubscription = 1;
+    }
     if !inner {
         (plain.switch.link, plain.switch.width) = (link, width);
-        plain.oversubscription = 1;
+        plain.topology = Topology::FatTree;
         plain.hops = Some(system.hops_on(&rail, 0, 1));
         plain.switch.ports = 2 * u32::from(rail.switch.ports > 0);
     }

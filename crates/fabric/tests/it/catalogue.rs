@@ -2,6 +2,7 @@
 //! specifications.
 
 use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
+use fabric::dragonfly::Dragonfly;
 use fabric::{Bus, GbPerSec, Link, System, Tree};
 
 use crate::system;
@@ -212,4 +213,47 @@ fn a_leaf_may_have_fewer_links_up_than_hosts() {
         assert_eq!(route.len() as u32, three.hops(from, to) + 1);
         assert!(route.iter().all(|&link| link < three.links()));
     }
+}
+
+#[test]
+fn a_dragonfly_connects_groups_by_minimal_routes() {
+    // Switches of 7 ports: two hosts, three links in the group, two global links. Groups of 8.
+    assert_eq!(Dragonfly::room(7), 8 * 9);
+    for nodes in [8, 16, 24, 72] {
+        let dragonfly = Dragonfly::new(nodes, 7);
+        let mut users = std::collections::BTreeMap::new();
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                let route: Vec<u64> = dragonfly.route(from, to).collect();
+                let hops = dragonfly.hops(from, to);
+                assert_eq!(route.len() as u32, hops + 1, "{nodes}: {from}-{to}");
+                let (switches, groups) = ([from / 2, to / 2], [from / 8, to / 8]);
+                let valid = match (switches[0] == switches[1], groups[0] == groups[1]) {
+                    (true, _) => 1..=1,
+                    (false, true) => 2..=2,
+                    (false, false) => 2..=4,
+                };
+                assert!(valid.contains(&hops), "{nodes}: {from}-{to}: {hops}");
+                for link in route {
+                    assert!(link < dragonfly.links(), "{nodes}: {link}");
+                    *users.entry(link).or_insert(0) += 1;
+                }
+            }
+        }
+        assert_eq!(dragonfly.route(3, 3).count(), 0);
+        // A host's own links carry all of its messages, and no other link carries more.
+        let most = users.values().max();
+        assert!(
+            nodes < 72 || most == Some(&71) || most == Some(&64),
+            "{most:?}"
+        );
+    }
+    // Of nine groups, each pair has one global link: 8 by 8 pairs of hosts share it.
+    let dragonfly = Dragonfly::new(72, 7);
+    let global = |from, to| dragonfly.route(from, to).max().unwrap();
+    let links: std::collections::BTreeSet<u64> = (0..8)
+        .flat_map(|from| (8..16).map(move |to| (from, to)))
+        .map(|(from, to)| global(from, to))
+        .collect();
+    assert_eq!(links.len(), 1, "{links:?}");
 }

@@ -1,8 +1,8 @@
-//! Fat trees: every link on a route is contended.
+//! Networks: every link on a route is contended.
 
 use crate::common::*;
 use device::*;
-use fabric::{Bytes, System};
+use fabric::{Bytes, System, Topology};
 use model::Faults;
 
 const LEN: usize = 256 << 10;
@@ -127,4 +127,21 @@ fn a_given_number_of_switches_stands_for_a_network_without_contention() {
     system.hops = Some(3);
     let same = shares(&system, &[(0, 4), (1, 8), (2, 12)]);
     assert!(same.iter().all(|&share| share > 0.97), "{same:?}");
+}
+
+#[test]
+fn groups_of_a_dragonfly_share_their_global_link() {
+    let mut system = small_switches(72);
+    system.topology = Topology::Dragonfly;
+    let system = system.with_nodes(72).unwrap();
+    // Groups of eight hosts, two on a switch; one link between two groups.
+    let same = shares(&system, &[(0, 8), (2, 10), (4, 12)]);
+    assert!(
+        same.iter().all(|&share| (0.33..0.45).contains(&share)),
+        "{same:?}"
+    );
+    let other = shares(&system, &[(0, 8), (2, 16), (4, 24)]);
+    assert!(other.iter().all(|&share| share > 0.97), "{other:?}");
+    let inside = shares(&system, &[(0, 2), (2, 4), (4, 0)]);
+    assert!(inside.iter().all(|&share| share > 0.97), "{inside:?}");
 }

@@ -1,0 +1,112 @@
+//! Balanced dragonflies of one kind of switch (Kim, Dally, Scott, Abts, "Technology-Driven,
+//! Highly-Scalable Dragonfly Topology", ISCA 2008), with minimal routes.
+//!
+//! A switch has *p* hosts. *2p* switches are a group, each linked with each other, and each with
+//! *p* global links to other groups. Two groups share as many global links as there are, divided
+//! evenly.
+
+/// A dragonfly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dragonfly {
+    /// The hosts of a switch, and its global links.
+    hosts: u64,
+    groups: u64,
+    /// The number of hosts, rounded up to whole groups.
+    width: u64,
+}
+
+/// The hosts of a switch with `ports` ports: the other 3p - 1 ports are links.
+const fn hosts(ports: u32) -> u64 {
+    (ports as u64 + 1) / 4
+}
+
+impl Dragonfly {
+    /// The most hosts of a dragonfly of switches with `ports` ports: one global link for each pair
+    /// of groups.
+    pub const fn room(ports: u32) -> u64 {
+        let hosts = hosts(ports);
+        2 * hosts * hosts * (2 * hosts * hosts + 1)
+    }
+
+    /// The dragonfly of `nodes` hosts. Panics for more than [`room`](Dragonfly::room) hosts; a
+    /// checked system never has that many.
+    pub fn new(nodes: u32, ports: u32) -> Dragonfly {
+        let nodes = u64::from(nodes);
+        assert!(
+            nodes <= Dragonfly::room(ports),
+            "{nodes} hosts on {ports} ports"
+        );
+        let hosts = hosts(ports);
+        let group = 2 * hosts * hosts;
+        Dragonfly {
+            hosts,
+            groups: nodes.div_ceil(group),
+            width: nodes.next_multiple_of(group),
+        }
+    }
+
+    /// The number of switches between two hosts.
+    pub fn hops(&self, from: u32, to: u32) -> u32 {
+        match from == to {
+            true => 0,
+            false => self.path(from.into(), to.into()).count() as u32 - 1,
+        }
+    }
+
+    /// The range of link numbers: directed links, those of hosts included. Some belong to no link.
+    pub fn links(&self) -> u64 {
+        let switches = self.width / self.hosts;
+        2 * self.width + switches * self.switches() + switches * self.hosts
+    }
+
+    /// The directed links from one host to another, in order, as numbers below
+    /// [`links`](Dragonfly::links). Of several global links between two groups, the destination
+    /// chooses one.
+    pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
+        let same = from == to;
+        self.path(from.into(), to.into()).filter(move |_| !same)
+    }
+
+    /// The switches of a group.
+    fn switches(&self) -> u64 {
+        2 * self.hosts
+    }
+
+    fn path(&self, from: u64, to: u64) -> impl Iterator<Item = u64> + use<> {
+        let own = *self;
+        let (start, end) = (from / self.hosts, to / self.hosts);
+        let [here, there] = [start, end].map(|switch| switch / own.switches());
+        let gates = (here != there).then(|| [own.gate(here, there, to), own.gate(there, here, to)]);
+        let links = match gates {
+            None => [own.local(start, end), None, None],
+            Some([out, into]) => [
+                own.local(start, out / self.hosts),
+                Some(own.global(out)),
+                own.local(into / self.hosts, end),
+            ],
+        };
+        let links = links.into_iter().flatten();
+        let first = std::iter::once(from).chain(links);
+        first.chain(std::iter::once(own.width + to))
+    }
+
+    /// The number, among all global links, of the one from a group that leads to another.
+    fn gate(&self, from: u64, to: u64, host: u64) -> u64 {
+        let all = self.switches() * self.hosts;
+        // The other groups, counted from the one behind this.
+        let other = (to + self.groups - from - 1) % self.groups;
+        let each = all / (self.groups - 1);
+        from * all + other * each + host % each
+    }
+
+    /// The directed link between two switches of a group, if they differ.
+    fn local(&self, from: u64, to: u64) -> Option<u64> {
+        let number = from * self.switches() + to % self.switches();
+        (from != to).then_some(2 * self.width + number)
+    }
+
+    fn global(&self, gate: u64) -> u64 {
+        let switches = self.width / self.hosts;
+        2 * self.width + switches * self.switches() + gate
+    }
+}
