@@ -1,7 +1,7 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
 //! it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,11 @@ pub(crate) struct ModelledArguments {
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
+
+    /// MPI library to predict: `own`, this one, or `named`, the one that the machine names, whose
+    /// eager limit, rendezvous and other protocols become settings of the ranks unless they are set
+    #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
+    predict: Predicted,
 
     /// Path between ranks of one modelled host
     #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
@@ -50,6 +55,14 @@ pub(crate) struct ModelledArguments {
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Predicted {
+    /// This library
+    Own,
+    /// The library that the machine names; this one, if it names none
+    Named,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -110,6 +123,8 @@ impl FromStr for ComputeOption {
 pub(crate) struct ModelledJob {
     /// The machine as the launcher passes it to ranks.
     pub(crate) launched: Option<launch::ModelledMachine>,
+    /// Settings with which the ranks behave like the library to predict.
+    pub(crate) settings: Vec<(&'static str, String)>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
@@ -139,6 +154,12 @@ impl ModelledArguments {
         let system = crate::fabric::system(word)?;
         let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
+        let mut settings = Vec::new();
+        if self.predict == Predicted::Named {
+            scene = scene.with_library(&system.software);
+            settings = model::library::settings(&system.software);
+            say_settings(word, &settings);
+        }
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
         }
@@ -184,10 +205,27 @@ impl ModelledArguments {
                 world: Arc::new(world),
                 computed,
             }),
+            settings,
             trace,
             record,
             ranks,
         })
+    }
+}
+
+/// Names the settings with which the ranks behave like the library that a machine names, if it
+/// names one.
+fn say_settings(word: &str, settings: &[(&str, String)]) {
+    let set = settings.iter().map(|(name, value)| {
+        let name = name.trim_start_matches("FISHPLATE_").to_lowercase();
+        format!("{}={value}", name.replace('_', "-"))
+    });
+    let set: Vec<String> = set.collect();
+    if !set.is_empty() {
+        eprintln!(
+            "fishplate: predicting the MPI library that {word} names: {}",
+            set.join(" ")
+        );
     }
 }
 
@@ -200,6 +238,20 @@ fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, St
 }
 
 impl ModelledJob {
+    /// The settings of the predicted library that no variable of `set` sets.
+    pub(crate) fn defaults(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let is_free = |name: &str| {
+            let knob = knobs::TABLE.iter().find(|knob| knob.env == name);
+            let sets = |(variable, text): &(String, String)| {
+                knob.is_some_and(|knob| knob.answers_to(variable)) && !text.trim().is_empty()
+            };
+            !set.iter().any(sets)
+        };
+        let free = self.settings.iter().filter(|(name, _)| is_free(name));
+        free.map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
     /// Writes the trace and the recorded compute times after the job.
     pub(crate) fn finish(self) -> Result<(), String> {
         let Some(stage) = self.launched else {

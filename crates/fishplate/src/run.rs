@@ -147,7 +147,7 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
     let of_ranks = environment.chain(variables.iter().cloned());
     let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
     let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
-    for notice in knobs::notices(of_ranks.into_iter()) {
+    for notice in knobs::notices(of_ranks.iter().cloned()) {
         eprintln!("fishplate: {notice}");
     }
     let hosts = match &arguments.hosts {
@@ -171,11 +171,12 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
         &program,
         &words,
     )?;
+    let defaults = modelled.defaults(&of_ranks);
     let options = launch::Options {
         ranks: arguments.ranks,
         program,
         arguments: words,
-        variables,
+        variables: variables.into_iter().chain(defaults).collect(),
         directory: arguments.directory,
         hosts,
         machine: modelled.launched.clone(),

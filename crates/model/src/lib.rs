@@ -23,6 +23,7 @@ mod engine;
 mod event;
 pub mod explain;
 mod faults;
+pub mod library;
 mod message;
 mod node;
 mod pinned;
@@ -45,7 +46,7 @@ use sim::memory::{Vec, WorldMemory};
 use sim::{Clock, Model, Time};
 
 use crate::config::{Compute, MachineConfig};
-use adapter::{Adapter, Host, Slot};
+use adapter::{Adapter, Host, Network, Slot};
 use completions::CompletionQueue;
 use event::{Event, Refusal};
 use message::Messages;
@@ -80,6 +81,8 @@ pub struct MachineModel {
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
+    /// The networks of the rails in the system's list.
+    networks: Vec<Network>,
     /// The slots of all adapters.
     slots: Vec<Slot>,
     /// Adapters by host and rail; then, in the same order, those for messages within a host.
@@ -125,6 +128,7 @@ impl MachineModel {
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
+            networks: Vec::new_in(memory),
             slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),

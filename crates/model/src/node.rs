@@ -49,6 +49,8 @@ const SHORT: usize = 1 << 10;
 pub struct ModelNode {
     turn: Rc<Turn<MachineModel>>,
     rails: Vec<ModelDevice>,
+    /// The last charge was for the preparation of a packet: a copy follows that is its body's.
+    prepared: bool,
     /// The program's current MPI call and its start, if a record is kept.
     call: Option<(&'static str, Time)>,
 }
@@ -67,6 +69,7 @@ impl ModelNode {
         ModelNode {
             turn,
             rails,
+            prepared: false,
             call: None,
         }
     }
@@ -74,6 +77,13 @@ impl ModelNode {
     /// The rank's turn.
     pub fn turn(&self) -> &Turn<MachineModel> {
         &self.turn
+    }
+
+    /// True if the modelled library sends a message of this length from the program's memory, so
+    /// that the copy into its packet, which this library makes, takes no time.
+    fn leaves_uncopied(&self, len: usize) -> bool {
+        let copied = self.turn.with(|net, _| net.system.software.copied);
+        copied.is_some_and(|longest| len as u64 > longest.0)
     }
 
     /// Waits until something has changed, at most `nanos`.
@@ -235,11 +245,13 @@ impl Node for ModelNode {
 impl Accounting for ModelNode {
     fn charge(&mut self, effort: Effort) {
         let rank = self.turn.rank();
+        let prepared = std::mem::replace(&mut self.prepared, effort == Effort::Send);
         let activity = match effort {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
             Effort::Call => Activity::Short,
+            Effort::Copy(len) if prepared && self.leaves_uncopied(len) => return,
             Effort::Copy(len) => return copy(&self.turn, len),
         };
         let time = self.turn.with(|net, _| {

@@ -25,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) iterations: Option<usize>,
     pub(crate) ranks: usize,
     pub(crate) ppn: usize,
+    /// Whether to predict the MPI library that the machine names.
+    pub(crate) named: bool,
     /// Environment variables and their values, for MPI.
     pub(crate) settings: Vec<(String, String)>,
     /// Options, for devices.
@@ -107,6 +109,7 @@ fn runs(
         iterations: measure.iterations,
         ranks: measure.ranks,
         ppn: 1,
+        named: curve.is_of_named_library(),
         settings: document.settings(curve).into_iter().collect(),
         options: [curve.options.as_slice(), &measure.options].concat(),
         reads: measure.reads,
@@ -223,6 +226,7 @@ impl Run {
             ppn: self.ppn,
             sizes: sizes.with_context(|| format!("{} needs sizes", self.benchmark.name()))?,
             iterations: self.iterations,
+            named: self.named,
             settings: self.settings.clone(),
         })
     }
@@ -283,6 +287,7 @@ mod tests {
             iterations: None,
             ranks: 2,
             ppn: 1,
+            named: false,
             settings: Vec::new(),
             options: Vec::new(),
             reads: Reads::Received,

@@ -3,7 +3,7 @@
 use ::fabric::System;
 use ::fabric::catalogue::Catalogue;
 
-/// The system that `word` names: one of the catalogue, or the only system of a file.
+/// The system that `word` names: one of the catalogue, the only system of a file, or `FILE:NAME`.
 pub(crate) fn system(word: &str) -> Result<System, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
@@ -11,22 +11,34 @@ pub(crate) fn system(word: &str) -> Result<System, String> {
 }
 
 /// The catalogue that holds `word`, and the part's name in it. A word with a slash or the suffix
-/// `.toml` is a file.
+/// `.toml` is a file; a colon and the name of one of its parts may follow.
 pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
-    if !word.contains('/') && !word.ends_with(".toml") {
+    let (file, part) = match word.rsplit_once(':') {
+        Some((file, part)) if is_file(file) && !part.contains('/') => (file, Some(part)),
+        _ => (word, None),
+    };
+    if !is_file(file) {
         return Ok((Catalogue::builtin(), word.to_owned()));
     }
-    let (catalogue, systems) = read(word)?;
+    let (catalogue, systems) = read(file)?;
+    if let Some(part) = part {
+        return Ok((catalogue, part.to_owned()));
+    }
     match systems.as_slice() {
         [one] => Ok((catalogue, format!("system.{one}"))),
         [] => Err(format!(
             "{word}: holds no system; begin one with [system.mine] and from = \"fdr\""
         )),
         many => Err(format!(
-            "{word}: holds several systems ({}); keep only one",
-            many.join(", ")
+            "{word}: holds several systems ({}); name one of them, such as {word}:{}",
+            many.join(", "),
+            many[0]
         )),
     }
+}
+
+fn is_file(word: &str) -> bool {
+    word.contains('/') || word.ends_with(".toml")
 }
 
 /// The catalogue with the parts of a file, and the names of the file's systems.

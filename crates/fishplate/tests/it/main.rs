@@ -9,6 +9,7 @@ mod ends;
 mod explain;
 mod fabric;
 mod perf;
+mod predicted;
 mod signals;
 mod space;
 mod streams;

@@ -5,8 +5,10 @@ mod faults;
 mod port_faults;
 mod processes;
 mod rails;
+mod rates;
 mod shares;
 mod times;
+mod trees;
 mod verbs;
 
 use fabric::catalogue::Catalogue;
