@@ -18,6 +18,7 @@ pub(crate) struct Document {
     /// Its title.
     pub(crate) document: String,
     /// Named sets of settings.
+    #[serde(default)]
     settings: BTreeMap<String, Settings>,
     /// Machines that are not in the catalogue.
     #[serde(default, rename = "machine")]
@@ -57,8 +58,8 @@ pub(crate) struct Configuration {
     pub(crate) about: String,
     /// A system of the catalogue, or a machine of the document.
     pub(crate) fabric: String,
-    /// The name of a set of settings.
-    pub(crate) settings: String,
+    /// The name of a set of settings of this library; none: the library that the machine names.
+    settings: Option<String>,
     /// Settings that replace those of the set.
     #[serde(default)]
     changed: Settings,
@@ -221,8 +222,9 @@ impl Document {
         let document: Document =
             toml::from_str(text).with_context(|| format!("cannot read the claims of {name}"))?;
         for curve in &document.curves {
-            if !document.settings.contains_key(&curve.settings) {
-                let (curve, set) = (&curve.name, &curve.settings);
+            let set = curve.settings.as_ref();
+            if let Some(set) = set.filter(|set| !document.settings.contains_key(*set)) {
+                let curve = &curve.name;
                 bail!("{name}: curve {curve} has settings {set:?}, which are not defined");
             }
         }
@@ -267,7 +269,8 @@ impl Document {
 
     /// The environment variables of a configuration.
     pub(crate) fn settings(&self, of: &Configuration) -> Settings {
-        let mut all = self.settings.get(&of.settings).cloned().unwrap_or_default();
+        let set = of.settings.as_ref().and_then(|set| self.settings.get(set));
+        let mut all = set.cloned().unwrap_or_default();
         all.extend(of.changed.clone());
         all
     }
@@ -281,6 +284,13 @@ impl Document {
             measure.curves.is_empty() || measure.curves.contains(&curve.name)
         };
         self.curves.iter().filter(named)
+    }
+}
+
+impl Configuration {
+    /// Whether it is about the library that the machine names, and not about this one.
+    pub(crate) fn is_of_named_library(&self) -> bool {
+        self.settings.is_none()
     }
 }
 

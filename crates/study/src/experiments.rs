@@ -25,17 +25,14 @@ pub(crate) struct Run {
     pub(crate) iterations: Option<usize>,
     pub(crate) ranks: usize,
     pub(crate) ppn: usize,
-    /// Predict the MPI library that the machine names.
-    pub(crate) named_library: bool,
+    /// Whether to predict the MPI library that the machine names.
+    pub(crate) named: bool,
     /// Environment variables and their values, for MPI.
     pub(crate) settings: Vec<(String, String)>,
     /// Options, for devices.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
 }
-
-/// The settings of curves that are of the MPI library that the machine names, where it names one.
-const NAMED_LIBRARY: &str = "library";
 
 /// Points of one run: sizes and values.
 type Points = Vec<(usize, f64)>;
@@ -112,7 +109,7 @@ fn runs(
         iterations: measure.iterations,
         ranks: measure.ranks,
         ppn: 1,
-        named_library: curve.settings == NAMED_LIBRARY,
+        named: curve.is_of_named_library(),
         settings: document.settings(curve).into_iter().collect(),
         options: [curve.options.as_slice(), &measure.options].concat(),
         reads: measure.reads,
@@ -229,7 +226,7 @@ impl Run {
             ppn: self.ppn,
             sizes: sizes.with_context(|| format!("{} needs sizes", self.benchmark.name()))?,
             iterations: self.iterations,
-            named_library: self.named_library,
+            named: self.named,
             settings: self.settings.clone(),
         })
     }
@@ -290,7 +287,7 @@ mod tests {
             iterations: None,
             ranks: 2,
             ppn: 1,
-            named_library: false,
+            named: false,
             settings: Vec::new(),
             options: Vec::new(),
             reads: Reads::Received,

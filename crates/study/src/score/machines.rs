@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use fabric::catalogue::Catalogue;
-use toml::{Table, Value};
+use tempfile::NamedTempFile;
 
-use crate::document::Machine;
-use crate::experiments::Machines;
-
-/// Systems by name. Each system of a file is written into a file of its own, as commands take files
-/// with one system.
+/// Systems by name.
 pub(super) struct FigureMachines {
-    files: Machines,
-    known: Vec<String>,
-    name: String,
+    /// The file with systems; it lasts as long as this value if it was written here.
+    file: String,
+    written: Option<NamedTempFile>,
+    in_file: Vec<String>,
+    in_catalogue: Vec<String>,
 }
 
 impl FigureMachines {
@@ -29,70 +27,55 @@ impl FigureMachines {
             }
         };
         let mut catalogue = Catalogue::builtin();
+        let known = systems(&catalogue);
         catalogue
             .add(&name, &text)
             .map_err(|why| anyhow!("{why}"))?;
-        let entries = catalogue.entries().filter(|entry| entry.kind == "system");
-        let known = entries.map(|entry| entry.name.to_owned()).collect();
-        let mut parts: Table = toml::from_str(&text).with_context(|| name.clone())?;
-        let systems = match parts.remove("system") {
-            Some(Value::Table(systems)) => systems,
-            _ => Table::new(),
+        let written = match file {
+            Some(_) => None,
+            None => Some(written(&text).context("cannot write a file of machines")?),
         };
-        let mut machines = Vec::new();
-        for system in systems.keys() {
-            let mut alone = parts.clone();
-            let own = Table::from_iter([(system.clone(), whole(&systems, system, 0)?.into())]);
-            alone.insert("system".into(), own.into());
-            machines.push(Machine {
-                name: system.clone(),
-                text: alone.to_string(),
-            });
-        }
+        let in_file = catalogue.systems_of(&name).into_iter().map(str::to_owned);
         Ok(FigureMachines {
-            files: Machines::write(&machines)?,
-            known,
-            name,
+            in_file: in_file.collect(),
+            in_catalogue: known,
+            file: name,
+            written,
         })
     }
 
     /// The word that names a system on command lines, or the reason that there is none.
     pub(super) fn word(&self, system: &str) -> Result<String, String> {
-        match self.known.iter().any(|known| known == system) {
-            true => Ok(self.files.word(system)),
+        let has = |names: &[String]| names.iter().any(|name| name == system);
+        if has(&self.in_file) {
+            let written = self.written.as_ref().map(|file| file.path());
+            let file = written.unwrap_or(Path::new(&self.file)).display();
+            // A name without a folder or suffix would be one of the catalogue.
+            let folder = match file.to_string().contains('/') {
+                true => "",
+                false => "./",
+            };
+            return Ok(format!("{folder}{file}:{system}"));
+        }
+        match has(&self.in_catalogue) {
+            true => Ok(system.into()),
             false => {
-                let name = &self.name;
-                Err(format!("no system {system} in {name} or in the catalogue"))
+                let file = &self.file;
+                Err(format!("no system {system} in {file} or in the catalogue"))
             }
         }
     }
 }
 
-/// A system with all that it inherits from systems of the same file. `depth`: the heirs before it.
-fn whole(systems: &Table, name: &str, depth: usize) -> Result<Table> {
-    let Some(Value::Table(own)) = systems.get(name) else {
-        bail!("system.{name} is no table");
-    };
-    let parent = own.get("from").and_then(Value::as_str);
-    let Some(parent) = parent.filter(|parent| systems.contains_key(*parent)) else {
-        return Ok(own.clone());
-    };
-    if depth > systems.len() {
-        bail!("system.{name} inherits from itself");
-    }
-    let mut all = whole(systems, parent, depth + 1)?;
-    // What the parent is based on is the base of the heir.
-    for (key, value) in own.iter().filter(|(key, _)| *key != "from") {
-        match (all.get_mut(key), value) {
-            (Some(Value::Table(old)), Value::Table(new)) if !new.contains_key("from") => {
-                old.extend(new.clone());
-            }
-            _ => {
-                all.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    Ok(all)
+fn systems(catalogue: &Catalogue) -> Vec<String> {
+    let entries = catalogue.entries().filter(|entry| entry.kind == "system");
+    entries.map(|entry| entry.name.to_owned()).collect()
+}
+
+fn written(text: &str) -> std::io::Result<NamedTempFile> {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile()?;
+    std::fs::write(file.path(), text)?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -100,48 +83,41 @@ mod tests {
     use super::*;
 
     const FILE: &str = r#"
-[hca.mine]
-from = "connectx-3"
-inline = { value = "64 B", source = "assumed: ours" }
 [system.one]
 from = "qdr"
-hca = "mine"
 cable = { from = "copper", length = "3 m", source = "assumed: ours" }
 source = "assumed: ours"
 [system.two]
 from = "one"
-cable = { length = "5 m", source = "assumed: ours" }
+cable = { from = "copper", length = "5 m", source = "assumed: ours" }
 source = "assumed: ours"
 "#;
 
     #[test]
-    fn each_system_of_a_file_becomes_a_file() {
+    fn systems_of_the_file_are_named_with_it_and_others_alone() {
         let machines = FigureMachines::read(None, FILE).unwrap();
         let word = machines.word("two").unwrap();
-        let text = std::fs::read_to_string(&word).unwrap();
-        let mut catalogue = Catalogue::builtin();
-        catalogue
-            .add("two", &text)
-            .map_err(|why| why.to_string())
-            .unwrap();
-        assert_eq!(catalogue.systems_of("two"), ["two"]);
-        let system = catalogue.system("two").unwrap();
-        assert_eq!(system.cable.length.to_string(), "5 m");
-        assert_eq!(system.hca.inline.to_string(), "64 B");
+        let (file, name) = word.rsplit_once(':').unwrap();
+        assert_eq!(std::fs::read_to_string(file).unwrap(), FILE);
+        assert!(file.ends_with(".toml") && name == "two");
         assert_eq!(machines.word("fdr").unwrap(), "fdr");
-        assert!(
-            machines
-                .word("three")
-                .unwrap_err()
-                .contains("published.toml")
-        );
+        let unknown = machines.word("three").unwrap_err();
+        assert!(unknown.contains("published.toml"), "{unknown}");
+    }
+
+    #[test]
+    fn files_of_users_stay_where_they_are() {
+        let file = written(FILE).unwrap();
+        let machines = FigureMachines::read(Some(file.path()), "").unwrap();
+        let path = file.path().display();
+        assert_eq!(machines.word("one").unwrap(), format!("{path}:one"));
     }
 
     #[test]
     fn wrong_files_are_refused_with_the_line() {
         let wrong = FILE.replace("5 m", "50 m");
         let error = FigureMachines::read(None, &wrong).err().unwrap();
-        assert!(error.to_string().contains("published.toml:12"), "{error}");
+        assert!(error.to_string().contains("published.toml:8"), "{error}");
     }
 
     #[test]
