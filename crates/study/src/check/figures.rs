@@ -58,19 +58,27 @@ fn place(curves: &Curves, of: &str, curve: &str, at: At) -> Option<f64> {
     }
 }
 
+/// A value of a measurement in the unit of a publication; none: in its own.
+fn scaled(
+    curves: &Curves,
+    of: &str,
+    value: f64,
+    published: f64,
+    unit: &Option<String>,
+) -> Option<Figure> {
+    let own = curves.unit(of);
+    let unit = unit.as_deref().unwrap_or(own.name());
+    Some(Figure {
+        published,
+        predicted: value * factor(own, unit)?,
+        unit: unit.into(),
+    })
+}
+
 impl Check {
     /// The finding of a check of a figure. None: it is no such check, or was not measured.
     pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
         let curves = evidence.curves;
-        let scaled = |of: &str, value: f64, published: f64, unit: &Option<String>| {
-            let own = curves.unit(of);
-            let unit = unit.as_deref().unwrap_or(own.name());
-            Some(Figure {
-                published,
-                predicted: value * factor(own, unit)?,
-                unit: unit.into(),
-            })
-        };
         let pair = |of: &str, curve: &str, over: &str, at| {
             Some((place(curves, of, curve, at)?, place(curves, of, over, at)?))
         };
@@ -81,14 +89,14 @@ impl Check {
                 at,
                 published,
                 unit,
-            } => scaled(of, place(curves, of, curve, *at)?, *published, unit)?,
+            } => scaled(curves, of, place(curves, of, curve, *at)?, *published, unit)?,
             Check::Swept {
                 of,
                 curve,
                 at,
                 published,
                 unit,
-            } => scaled(of, curves.swept(of, curve, at)?, *published, unit)?,
+            } => scaled(curves, of, curves.swept(of, curve, at)?, *published, unit)?,
             Check::Quotient {
                 of,
                 curve,
@@ -111,7 +119,7 @@ impl Check {
                 published,
             } => {
                 let (one, other) = pair(of, curve, over, *at)?;
-                scaled(of, one - other, *published, &None)?
+                scaled(curves, of, one - other, *published, &None)?
             }
             Check::Plateau {
                 of,

@@ -3,6 +3,7 @@
 use fabric::System;
 use fabric::catalogue::{Catalogue, FieldValue, Sheet};
 use fabric::components::Part;
+use fabric::quantity::Raw;
 
 use super::{Check, Evidence, Figure, Finding};
 use crate::document::Machine;
@@ -97,6 +98,7 @@ fn written(sheet: &Sheet, path: &str) -> Option<String> {
     match (&field.value, rest) {
         (FieldValue::Part(part), Some(rest)) => written(part, rest),
         (FieldValue::Part(part), None) => Some(part.name.clone()),
+        (FieldValue::Value(Raw::Text(text)), None) => Some(text.clone()),
         (FieldValue::Value(value), None) => Some(value.to_string()),
         _ => None,
     }

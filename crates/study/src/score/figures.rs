@@ -136,8 +136,8 @@ impl PublishedFigure {
 /// The end of the name of a machine with both ports of its HCA in use.
 const DUAL_PORT: &str = "-dual-port";
 
-/// The runs that predict the figures, one for each test and machine; and for each figure that no run
-/// predicts the reason.
+/// The runs that predict the figures, one for each test and machine; and for each figure that no
+/// run predicts the reason.
 pub(super) fn groups(
     figures: &[PublishedFigure],
     machines: &FigureMachines,

@@ -1,5 +1,5 @@
-//! Any published figures beside predicted ones: a file of figures, a file of machines, and the errors
-//! by kind of figure.
+//! Any published figures beside predicted ones: a file of figures, a file of machines, and the
+//! errors by kind of figure.
 
 mod errors;
 mod figures;
