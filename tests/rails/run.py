@@ -20,12 +20,15 @@ import harness  # noqa: E402
 
 PAIRS = ["blog-2xqdr", "2xqdr"]
 BENCHES = {"latency": "µs", "bw": "MB/s", "bibw": "MB/s"}
-# Powers of two, and the points between them. Long messages have a shorter window: it lasts long enough.
-RANGES = [("1:128K", 64), ("3:192K", 64), ("256K:4M", 16), ("384K:3M", 16)]
+# Powers of two, and the points between them: sizes, messages of a window, windows. Long messages have a shorter window: it lasts long
+# enough. A few windows of short ones would depend on the moments at which the first of them coalesce.
+RANGES = [("1:128K", 64, 40), ("3:192K", 64, 40), ("256K:4M", 16, 8), ("384K:3M", 16, 8)]
 # With one rank on a host, `fixed` is `single`.
 STATIC = {"single": ("single", "16K"), "stripe 8K": ("stripe", "8K"), "stripe 16K": ("stripe", "16K"),
           "round-robin 8K": ("round-robin", "8K"), "round-robin 16K": ("round-robin", "16K")}
 LEAST = 0.99
+# The time after which a modelled device gives up a request without an answer: seven retries.
+TIMEOUT_MS = 7 * 67
 
 
 def size(number: int) -> str:
@@ -35,8 +38,8 @@ def size(number: int) -> str:
     return f"{number} B"
 
 
-def bench(prefix: Path, name: str, fabric: str, span: str, window: int = 64, **settings) -> dict:
-    words = [prefix / "bin/fishplate", "bench", name, "--fabric", fabric, "-m", span, "-i", 8, "-x", 4, "--json"]
+def bench(prefix: Path, name: str, fabric: str, span: str, window: int = 64, windows: int = 8, **settings) -> dict:
+    words = [prefix / "bin/fishplate", "bench", name, "--fabric", fabric, "-m", span, "-i", windows, "-x", 4, "--json"]
     words += [] if name == "latency" else ["-W", window]
     ran = harness.run(list(map(str, words)), seconds=500, env={f"FISHPLATE_{key}": value for key, value in settings.items()})
     if ran.code != 0:
@@ -47,8 +50,8 @@ def bench(prefix: Path, name: str, fabric: str, span: str, window: int = 64, **s
 
 def sweep(prefix, name, fabric, **settings) -> dict:
     found = {}
-    for span, window in RANGES:
-        found |= bench(prefix, name, fabric, span, window, **settings)
+    for span, window, windows in RANGES:
+        found |= bench(prefix, name, fabric, span, window, windows, **settings)
     return found
 
 
@@ -118,10 +121,25 @@ class Figures:
         eight = bench(self.prefix, "bw", "8xqdr", "4M:4M", 16)[4 << 20]
         self.target("8xqdr, bw of 4 MiB / eight times one rail", "≥ 0.95", 0.95, eight / one / 8)
 
+    def stream(self, program: Path, fabric: str, *words, span=(21, 31), window=64, length=1 << 18) -> float:
+        """The rate from one millisecond to another."""
+        command = [self.prefix / "bin/fishplate", "run", "-n", 2, "--fabric", fabric, *words, program, *span, window, length]
+        return float(subprocess.run(list(map(str, command)), capture_output=True, check=True, text=True).stdout)
+
+    def dead(self, program: Path) -> None:
+        begin = 20 + TIMEOUT_MS + 200
+        span = (begin, begin + 10)
+        one = self.stream(program, "blog-qdr", span=span, window=8, length=1 << 20)
+        for kind in ("down", "silent", "no-acks"):
+            for rail in (0, 1):
+                fault = f"host=0,rail={rail},{kind}=20ms.."
+                found = self.stream(program, "blog-2xqdr", "--fault", fault, span=span, window=8, length=1 << 20)
+                what = f"blog-2xqdr, rail {rail} dies ({kind}): 10 ms after the device's time-out ({TIMEOUT_MS} ms) and 0.2 s / one rail"
+                self.target(what, "≥ 0.9", 0.9, found / one)
+
     def slowed(self, program: Path) -> None:
-        def stream(fabric, *words, window=64, length=1 << 18):
-            command = [self.prefix / "bin/fishplate", "run", "-n", 2, "--fabric", fabric, *words, program, 21, 31, window, length]
-            return float(subprocess.run(list(map(str, command)), capture_output=True, check=True, text=True).stdout)
+        def stream(fabric, *words, **more):
+            return self.stream(program, fabric, *words, **more)
         for window, length in ((64, 1 << 18), (8, 1 << 20), (8, 1 << 18)):
             one = stream("blog-qdr", window=window, length=length)
             for rail in (0, 1):
@@ -147,6 +165,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         program = Path(folder) / "stream"
         subprocess.run([prefix / "bin/mpicc", "-O1", HERE / "stream.c", "-o", program], check=True)
+        figures.dead(program)
         figures.slowed(program)
         figures.eight()
         figures.unequal()

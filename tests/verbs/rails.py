@@ -1,11 +1,7 @@
 """Jobs over the two rails of both hosts: policies, the bytes of each rail, and rails that break and recover while a job runs."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,11 +11,12 @@ import harness
 import programs
 from c import run as c
 from harness import Case, Problem
+from job import SECONDS, Job, program
 
 # Ranks of a job: two on each host.
 RANKS = 4
-# The time that a job sends messages, in seconds, and the most that it may take on an emulated processor.
-SENDS, SECONDS = 4, 120
+# The time that a job sends messages, in seconds.
+SENDS = 4
 # The default comes first.
 POLICIES = ("adaptive", "stripe", "round-robin")
 # Ways in which a rail breaks, under which a job goes on: both ports; the port of one host; the packets that one host sends, so that
@@ -35,6 +32,8 @@ ATTEMPTS = 6
 BROKEN_PROGRAMS = [("send_modes", 2), ("nonblocking", 3), ("coll_data", 4), ("full_rings", 4), ("flood", 2)]
 # Breaks under programs that are not made for it.
 BROKEN = [(0, "cut"), (1, "down"), (0, "pull 1")]
+# Sizes and iterations of a bandwidth that takes seconds on an idle machine, a minute on a busy one; messages of a window.
+BW, WINDOW = ("64K:256K", 30), 16
 # Packets over both rails after which a program is under way.
 UNDER_WAY = 400
 
@@ -42,63 +41,6 @@ UNDER_WAY = 400
 def prepare(options) -> None:
     sources = [Path(__file__).with_name(f"{name}.c") for name in ("steady", "gap")]
     programs.build(options, sources + [next(c.HERE.glob(f"{name}.c*")) for name, _ in BROKEN_PROGRAMS])
-
-
-class Job:
-    """A command that runs while rails break, such as a C program over both hosts that says "under way" while it sends messages."""
-
-    def __init__(self, command: list, env: dict | None = None, seconds: float = SECONDS):
-        self.out, self.err, self.seconds = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+"), seconds
-        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
-                                        env=os.environ | (env or {}), start_new_session=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        harness.kill_session(self.process.pid)
-        self.process.wait()
-        self.out.close()
-        self.err.close()
-
-    @staticmethod
-    def said(stream) -> str:
-        stream.seek(0)
-        return stream.read()
-
-    def until(self, holds, complaint: str) -> None:
-        end = time.monotonic() + self.seconds
-        while not holds():
-            if time.monotonic() > end or (self.process.poll() is not None and not holds()):
-                raise Problem(f"{complaint}: {self.said(self.out)}{self.said(self.err)}")
-            time.sleep(0.05)
-
-    def is_under_way(self) -> None:
-        self.until(lambda: "under way" in self.said(self.out), "it has not begun")
-
-    def waits_for(self) -> str:
-        """Standard error after the launcher was asked what each rank waits for."""
-        self.process.send_signal(signal.SIGQUIT)
-        time.sleep(3)
-        return self.said(self.err)
-
-    def ends(self) -> tuple[int, str, str]:
-        end = time.monotonic() + self.seconds
-        while self.process.poll() is None:
-            if time.monotonic() > end:
-                raise Problem(f"it has not ended: {self.said(self.out)}{self.waits_for()}")
-            time.sleep(0.05)
-        return self.process.returncode, self.said(self.out), self.said(self.err)
-
-    def ends_well(self) -> str:
-        code, out, err = self.ends()
-        if code != 0 or " ok\n" not in out:
-            raise Problem(f"exit status {code}: {out}{err}")
-        return out
-
-
-def program(world, name: str, *arguments, ranks: int = RANKS, env: dict | None = None) -> Job:
-    return Job(world.launcher(ranks, programs.folder(world.prefix) / name, *arguments), env)
 
 
 def carried(rail: int) -> int:
@@ -122,7 +64,7 @@ def right_under(policy: str):
     """Results are right, and both rails carry bytes of messages."""
     def test(world) -> str:
         before = [carried(rail) for rail in (0, 1)]
-        with program(world, "steady", 1, env={"FISHPLATE_RAIL_POLICY": policy}) as job:
+        with program(world, "steady", 1, ranks=RANKS, env={"FISHPLATE_RAIL_POLICY": policy}) as job:
             job.ends_well()
         bytes_of = [carried(rail) - before[rail] for rail in (0, 1)]
         if min(bytes_of) < sum(bytes_of) / 20:
@@ -157,10 +99,17 @@ def broken(world, rail: int, how: str) -> None:
         raise Problem(f"rail {rail} {how} fails")
 
 
+def steady(seconds: float, **more):
+    """Starts a program that checks messages of all ranks for some seconds."""
+    def start(world) -> Job:
+        return program(world, "steady", seconds, ranks=RANKS, **more)
+    return start
+
+
 def breaks(rail: int, how: str, policy: str = POLICIES[0]):
     """Ranks that meet only after the break find each other too. The job says once that the rail has failed."""
     def test(world) -> None:
-        with program(world, "steady", SENDS, env={"FISHPLATE_RAIL_POLICY": policy}) as job:
+        with steady(SENDS, env={"FISHPLATE_RAIL_POLICY": policy})(world) as job:
             job.is_under_way()
             broken(world, rail, how)
             job.ends_well()
@@ -170,14 +119,23 @@ def breaks(rail: int, how: str, policy: str = POLICIES[0]):
     return test
 
 
-def breaks_and_mends(rail: int):
+def break_and_mend(world, rail: int, ways: tuple) -> None:
+    """A rail breaks in each of these ways, and works again after each."""
+    for how in ways:
+        for state in (how, "up"):
+            broken(world, rail, state)
+            time.sleep(SENDS / 2)
+
+
+def breaks_and_mends(start, rail: int, ways: tuple = ("cut", "down")):
+    """Under a job that says "under way"."""
     def test(world) -> None:
-        with program(world, "steady", 3 * SENDS) as job:
+        with start(world) as job:
             job.is_under_way()
-            for how in ("cut", "up", "down", "up"):
-                broken(world, rail, how)
-                time.sleep(SENDS / 2)
+            break_and_mend(world, rail, ways)
             job.ends_well()
+            if f"rail {rail} (rxe" not in (err := job.said(job.err)):
+                raise Problem(f"it has ended before rail {rail} failed: {err}")
     return test
 
 
@@ -195,45 +153,51 @@ def outage(rail: int, how: str):
     return test
 
 
-def under(command, rail: int, how: str, judge, seconds: float = SECONDS):
-    """A rail breaks once the command has sent some packets, and works again two seconds later."""
+def sends(job: Job, before: int) -> None:
+    """Waits until the job is under way. `before`: the packets before it."""
+    job.until(lambda: packets() - before > UNDER_WAY, "it sends too few packets")
+
+
+def under(command, rail: int, ways: tuple, judge, seconds: float = SECONDS):
+    """A rail breaks and works again, once or more, after the command has sent some packets."""
     def test(world) -> None:
         before = packets()
         with Job(command(world), seconds=seconds) as job:
-            job.until(lambda: packets() - before > UNDER_WAY, "it sends too few packets")
-            broken(world, rail, how)
-            time.sleep(SENDS / 2)
-            broken(world, rail, "up")
+            sends(job, before)
+            break_and_mend(world, rail, ways)
             if problem := judge(*job.ends()):
                 raise Problem(problem)
     return test
 
 
-def bench(name: str, size: str, iterations: int):
+def bench(name: str, sizes: str, iterations: int):
+    window = ["-W", WINDOW] if name == "bw" else []
     def command(world) -> list:
         fishplate = world.prefix / "bin/fishplate"
-        return [fishplate, "bench", name, "--launcher", benches.LAUNCHER.format(fishplate=fishplate), "-m", size, "-i", iterations,
-                "--validation", "--rounds", 1, "--json"]
+        return [fishplate, "bench", name, "--launcher", benches.LAUNCHER.format(fishplate=fishplate), "-m", sizes, "-i", iterations,
+                *window, "--validation", "--rounds", 1, "--timeout", SECONDS, "--json"]
     return command
 
 
 def is_measured(code: int, out: str, err: str) -> str:
     rows = [json.loads(line) for line in out.splitlines()] if code == 0 else []
-    return "" if rows and all(row["median"] > 0 for row in rows) else f"exit status {code}: {out}{err}"
+    good = rows and all(row["median"] > 0 for row in rows) and "has failed" in err
+    return "" if good else f"exit status {code}: {out}{err}"
 
 
 def breaks_under_others() -> list[Case]:
-    cases = []
+    cases = [Case(f"rails: rail {rail} breaks and recovers, twice, under bench bw",
+                  under(bench("bw", *BW), rail, ("cut", "down"), is_measured), short=False) for rail in (0, 1)]
     for rail, how in BROKEN:
-        for name, size, iterations in (("latency", "8:8", 4000), ("bw", "256K:256K", 40)):
-            test = under(bench(name, size, iterations), rail, how, is_measured)
+        for name, size, iterations in (("latency", "8:8", 4000), ("bw", *BW)):
+            test = under(bench(name, size, iterations), rail, (how,), is_measured)
             cases.append(Case(f"rails: rail {rail}, {how}, under bench {name}", test, short=False))
         for name, ranks in BROKEN_PROGRAMS:
             def command(world, name=name, ranks=ranks) -> list:
                 return world.launcher(ranks, programs.folder(world.prefix) / name)
             def is_right(code, out, err) -> str:
                 return "" if code == 0 and " ok\n" in out else f"exit status {code}: {out}{err}"
-            cases.append(Case(f"rails: rail {rail}, {how}, under {name} -n {ranks}", under(command, rail, how, is_right), short=False))
+            cases.append(Case(f"rails: rail {rail}, {how}, under {name} -n {ranks}", under(command, rail, (how,), is_right), short=False))
     return cases
 
 
@@ -246,7 +210,8 @@ def tests() -> list[Case]:
           for rail in (0, 1) for how in BREAKS),
         *(Case(f"rails: rail {rail}, cut, under messages, {policy}", breaks(rail, "cut", policy), short=False)
           for rail in (0, 1) for policy in POLICIES[1:]),
-        *(Case(f"rails: rail {rail} breaks and recovers, twice, under messages", breaks_and_mends(rail), short=False) for rail in (0, 1)),
+        *(Case(f"rails: rail {rail} breaks and recovers, twice, under messages", breaks_and_mends(steady(3 * SENDS), rail), short=False)
+          for rail in (0, 1)),
         *(Case(f"rails: rail {rail}, {how}: the time without messages", outage(rail, how), short=False)
           for rail, how in ((0, "cut"), (0, "down"), (0, "pull 1"), (1, "cut"))),
         *breaks_under_others(),

@@ -1,16 +1,21 @@
 """Ranks that wait: the processor time that they take, and their end when the cables of all rails break."""
 
-import subprocess
-import tempfile
+import contextlib
+import re
 import time
 from pathlib import Path
 
-import harness
 import programs
+import rails
 from harness import Case, Problem
+from job import Job, program
 
 # A device gives up a connection after half a second, and the job ends within one; an emulated processor takes longer.
 ERROR_SECONDS = 30
+# The time that the processes of a job have to end after the launcher.
+LEFT_SECONDS = 5
+# Breaks for which a device has other words than that its retries are used up.
+PORTS_DOWN = ("down",)
 
 
 def prepare(options) -> None:
@@ -19,72 +24,79 @@ def prepare(options) -> None:
 
 def left() -> list[str]:
     """Processes of a job."""
-    names = [entry.read_text().strip() for entry in Path("/proc").glob("[0-9]*/comm")]
+    names = []
+    for entry in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it ends meanwhile
+            names.append(entry.read_text().strip())
     return [name for name in names if name in ("endless", "fishplate")]
 
 
-class Endless:
+def endless(world, *arguments, env: dict | None = None) -> Job:
     """Two ranks on two hosts that send long messages until one fails."""
-
-    def __init__(self, world, *arguments):
-        self.out, self.err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        command = world.launcher(2, programs.folder(world.prefix) / "endless", *arguments)
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
-                                        start_new_session=True)
-
-    def __enter__(self):
-        self.until(60, lambda: "under way" in self.said(self.out), "has not begun")
-        return self
-
-    def __exit__(self, *_):
-        harness.kill_session(self.process.pid)
-        self.process.wait()
-        self.out.close()
-        self.err.close()
-
-    @staticmethod
-    def said(stream) -> str:
-        stream.seek(0)
-        return stream.read()
-
-    def until(self, seconds: float, holds, complaint: str) -> None:
-        end = time.monotonic() + seconds
-        while not holds():
-            if time.monotonic() > end:
-                raise Problem(f"{complaint} after {seconds:g} s: {self.said(self.err)}")
-            time.sleep(0.05)
-
-    def end(self) -> tuple[int, str]:
-        self.until(ERROR_SECONDS, lambda: self.process.poll() is not None, "has not ended")
-        return self.process.returncode, self.said(self.err)
+    return program(world, "endless", *arguments, ranks=2, env=env)
 
 
-def break_all(world, how: str) -> None:
-    for rail in (0, 1):
-        world.run("rail", rail, how)
+def break_rails(world, how: str, which=(0, 1)) -> None:
+    for rail in which:
+        world.run("rail", rail, *how.split())
 
 
-def broken(how: str, device: str = "rxe"):
-    """The library ends the program; the error names the rank, the device, the reason and what to check."""
-    def test(world) -> None:
-        with Endless(world, "fatal") as job:
-            break_all(world, how)
-            code, err = job.end()
-            if code == 0:
-                raise Problem(f"exit status 0: {err}")
-            for part in ("rank", device, "retry" if how == "cut" else "", "cable"):
-                if part not in err:
-                    raise Problem(f"the error does not say {part!r}: {err}")
-        if processes := left():
+def without_rail(world, job: Job, rail: int) -> None:
+    """The rail is cut, and the job has gone over to the other."""
+    break_rails(world, "cut", [rail])
+    job.until(lambda: f"rail {rail} (rxe" in job.said(job.err), f"it does not say that rail {rail} has failed")
+
+
+def ends_with_the_error(job: Job, how: str, device: str) -> None:
+    """The library ends the program within seconds; the error names the rank, the device, the reason and advice."""
+    code, _, err = job.ends(ERROR_SECONDS)
+    if code == 0:
+        raise Problem(f"exit status 0: {err}")
+    reason = "" if how in PORTS_DOWN else r"\([^)]*retry[^)]*\): "
+    if not re.search(rf"the connection to rank [01] by {device}\d .*{reason}.*cable", err):
+        raise Problem(f"no error of a lost connection by {device}: {err}")
+    end = time.monotonic() + LEFT_SECONDS
+    while processes := left():
+        if time.monotonic() > end:
             raise Problem(f"{processes} are left")
+        time.sleep(0.05)
+
+
+def broken(how: str, device: str = "rxe", **more):
+    """All rails break: the error is the same whether the job has one rail or several."""
+    def test(world) -> None:
+        with endless(world, "fatal", **more) as job:
+            job.is_under_way()
+            break_rails(world, how)
+            ends_with_the_error(job, how, device)
     return test
+
+
+def broken_in_turn(first: int):
+    """The rail that carries all after the first has failed is cut too."""
+    def test(world) -> None:
+        with endless(world, "fatal") as job:
+            job.is_under_way()
+            without_rail(world, job, first)
+            break_rails(world, "cut", [1 - first])
+            ends_with_the_error(job, "cut", "rxe")
+    return test
+
+
+def under_bench(world) -> None:
+    before = rails.packets()
+    with Job(rails.bench("bw", "256K:256K", 1000)(world)) as job:
+        rails.sends(job, before)
+        break_rails(world, "cut")
+        ends_with_the_error(job, "cut", "rxe")
 
 
 def told_to_the_program(world) -> None:
     """Both ranks of a program that handles errors get an error, also the sender, which has nothing in flight and waits."""
-    with Endless(world) as job:
-        world.run("rail", "0", "cut")
-        code, err = job.end()
+    with endless(world) as job:
+        job.is_under_way()
+        break_rails(world, "cut")
+        code, _, err = job.ends(ERROR_SECONDS)
         seen = [f"rank {rank} has seen: MPI_ERR_OTHER" in err for rank in (0, 1)]
         if code != 9 or not all(seen):
             raise Problem(f"exit status {code}, not the program's own, or not of both ranks: {err}")
@@ -103,6 +115,12 @@ def tests() -> list[Case]:
         Case("waiting: a rank sleeps until a short message comes", sleeps(8)),
         Case("waiting: a rank sleeps until a long message comes", sleeps(1 << 20), short=False),
         Case("waiting: all cables are cut under a long message", broken("cut")),
-        Case("waiting: all ports go down under a long message", broken("down"), short=False),
+        *(Case(f"waiting: all rails, {how}, under a long message", broken(how), short=False)
+          for how in ("down", "pull 0", "pull 1", "mute 0", "mute 1")),
+        *(Case(f"waiting: the only rail, {how}, under a long message", broken(how, env={"FISHPLATE_RAILS": "1"}), short=False)
+          for how in ("cut", "down")),
+        *(Case(f"waiting: rail {first} is cut, then the other, under a long message", broken_in_turn(first), short=False)
+          for first in (0, 1)),
+        Case("waiting: all cables are cut under bench bw", under_bench, short=False),
         Case("waiting: a program is told that all cables are cut", told_to_the_program, short=False),
     ]

@@ -1,5 +1,6 @@
 use device::Operation;
 
+use super::super::notice::tests::word;
 use super::super::rail_set::{KeyPair, RailKeys};
 use super::super::transfer::{Direction, LocalMemory, Piece, RailPair};
 use super::*;
@@ -38,14 +39,6 @@ fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
         queue.advance();
     }
     Some(piece)
-}
-
-fn word(number: u32, share: usize, count: usize) -> NoticeWord {
-    NoticeWord {
-        number,
-        share,
-        count,
-    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use device::{Node, Operation, Status};
 use super::connection::Connection;
 use super::fence::{Fence, LinkMessage, LinkWord, NewAddress};
 use super::handshake::HandshakeMessage;
-use super::lifecycle::LifeStage;
+use super::lifecycle::{LifeStage, ProbeStep};
 use super::messages::GRANTS;
 use super::put::TOO_MANY;
 use super::qp_link::{Note, QpRole};
@@ -236,8 +236,6 @@ impl Rdma {
         let lost = std::mem::take(&mut endpoint.links_mut()[index].lost_pieces);
         let queue = &mut endpoint.transfers;
         bulk.link_died(peer, (index, carrier), &lost, fence, queue);
-        // The last tail may have been lost with the link.
-        endpoint.write_tail(&mut *self.node, false)?;
         self.replay(peer)?;
         self.post_transfers(peer)
     }
@@ -297,10 +295,8 @@ impl Rdma {
             LinkWord::Alive { epoch } => {
                 let now = self.node.now();
                 let link = &mut self.endpoints.of(peer).links_mut()[index];
-                match link.life.hear_alive(epoch, now) {
-                    true => self.revive(peer, index),
-                    false => Ok(()),
-                }
+                let step = link.life.hear_alive(epoch, now);
+                self.go_on_probing(peer, index, step)
             }
         }
     }
@@ -454,16 +450,20 @@ impl Rdma {
     pub(super) fn probe_arrived(&mut self, peer: usize, index: usize) -> Result<()> {
         let now = self.node.now();
         let life = &mut self.endpoints.of(peer).links_mut()[index].life;
-        match (life.probed(now), life.stage()) {
-            (true, _) => {
-                let epoch = life.epoch();
-                let link = &self.endpoints.of(peer).links()[index];
-                link.set_probing(&mut *self.node, false)?;
-                self.send_word(peer, index, LinkWord::Alive { epoch })?;
-                self.revive(peer, index)
-            }
-            (false, LifeStage::Probing(_)) => self.send_probe(peer, index),
-            _ => Ok(()),
+        let (step, epoch) = (life.probed(now), life.epoch());
+        if let ProbeStep::PeersTurn | ProbeStep::Live = step {
+            let link = &self.endpoints.of(peer).links()[index];
+            link.set_probing(&mut *self.node, false)?;
+            self.send_word(peer, index, LinkWord::Alive { epoch })?;
+        }
+        self.go_on_probing(peer, index, step)
+    }
+
+    fn go_on_probing(&mut self, peer: usize, index: usize, step: ProbeStep) -> Result<()> {
+        match step {
+            ProbeStep::Probe => self.send_probe(peer, index),
+            ProbeStep::Live => self.revive(peer, index),
+            ProbeStep::PeersTurn | ProbeStep::Stale => Ok(()),
         }
     }
 

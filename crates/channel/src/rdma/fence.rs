@@ -38,7 +38,8 @@ pub(super) struct Fence {
     /// The life of the link that ends.
     pub epoch: u32,
     /// The number of the sender's last packet that this end has received: consumed from a ring, or
-    /// arrived as a message.
+    /// arrived as a message. The tail of a ring, too: one that was lost with the link was
+    /// not larger.
     pub received: u64,
     /// The last message that this end grants.
     pub granted: u64,

@@ -2,7 +2,7 @@
 
 use super::known::Known;
 use super::layout::{
-    Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, padded, subpacket,
+    Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subpacket,
 };
 use super::outbound::SlotPlace;
 use super::registered::Block;
@@ -139,12 +139,12 @@ impl Inbound {
         }
     }
 
-    /// The packet `expected`, which a completion has reported as whole. Its flag is inverted.
+    /// The packet `expected`, which a completion has reported as whole.
     fn poll_reported(&mut self, block: &Block, expected: u64) -> Result<Option<Arrived>, Nonsense> {
         for (number, class) in self.layout.classes().iter().enumerate() {
             let slot = self.next[number];
             let end = self.base + class.end(slot);
-            if block.load(end - WORD) == !expected {
+            if block.load(end - WORD) == completion_flag(expected) {
                 let place = SlotPlace {
                     class: number,
                     slot,
@@ -293,7 +293,7 @@ mod tests {
         let layout = Layout::of(&Config::default());
         let block = Block::new(layout.bytes);
         let mut inbound = Inbound::new(layout, 0, 4, true);
-        write(&block, &layout, 0, !1);
+        write(&block, &layout, 0, completion_flag(1));
         assert!(inbound.poll(&block).unwrap().is_none());
         inbound.completion(1).unwrap();
         inbound.completion(1).unwrap();
@@ -313,7 +313,7 @@ mod tests {
         let block = Block::new(layout.bytes);
         let mut inbound = Inbound::new(layout, 0, 4, true);
         write(&block, &layout, 1, 2);
-        write(&block, &layout, 0, !1);
+        write(&block, &layout, 0, completion_flag(1));
         assert!(inbound.poll(&block).unwrap().is_none());
         inbound.completion(1).unwrap();
         for _ in 0..2 {

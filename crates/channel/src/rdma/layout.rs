@@ -179,6 +179,19 @@ impl SlotInfo {
     }
 }
 
+/// The flag of packet `sequence` where bytes become visible in any order. While only some of its
+/// bytes are there, the word equals no number that the receiver expects, whatever the slot had
+/// before: the lower half only clears bytes of smaller numbers, and each byte of the upper half has
+/// a bit that numbers below 2^39 lack. The receiver waits for the completion.
+#[inline(always)]
+pub(super) const fn completion_flag(sequence: u64) -> u64 {
+    let bits = sequence & 0x7f
+        | sequence << 1 & 0x7f00
+        | sequence << 2 & 0x7f_0000
+        | sequence << 3 & 0x7f00_0000;
+    (bits | 0x8080_8080) << 32
+}
+
 /// The room that a body of `len` bytes takes.
 #[inline(always)]
 pub(super) fn padded(len: usize) -> usize {
@@ -220,6 +233,29 @@ pub(super) fn subpacket(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_completion_flag_is_no_expected_number() {
+        let masks = |placed: u8| {
+            let bytes: [u8; 8] = std::array::from_fn(|byte| (placed >> byte & 1) * 0xff);
+            u64::from_le_bytes(bytes)
+        };
+        let lap = 200;
+        for near in [lap, 1 << 16, 1 << 28, 1 << 32] {
+            for sequence in near - lap + 1..near + lap {
+                let flag = completion_flag(sequence);
+                assert_ne!(flag, completion_flag(sequence + 1));
+                let earlier = sequence.saturating_sub(lap);
+                for before in [0, earlier, completion_flag(earlier)] {
+                    for placed in 1..=u8::MAX {
+                        let word = before & !masks(placed) | flag & masks(placed);
+                        let expected = earlier + 1..=sequence;
+                        assert!(!expected.contains(&word), "{word:#x} for {sequence}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn size_classes_lie_beside_each_other_and_slots_end_on_lines() {

@@ -5,14 +5,15 @@
 //!         the peer's fence comes       are drained            come, all is replayed
 //! Live ------------------> Draining -------------> Fenced ------------------> Dead
 //!  ^                     ^                                                     |
-//!  |  three probes, or   | a probe        queue pairs                          |  back-off
-//!  |  the peer says so   | fails         are connected                         v
+//!  |  three probes of    | a probe        queue pairs                          |  back-off
+//!  |  either end         | fails         are connected                         v
 //!  +------------------- Probing <---------------------------------------- Joining
 //! ```
 //!
 //! Both ends of a link fence it together. The *epoch* counts the lives of the link; messages about
 //! another life than the present one are stale and change nothing. The end with the lower rank
-//! tries to take a dead link back: the other one only answers.
+//! tries to take a dead link back. Its probes come first; then the other end probes, because the
+//! answers may be lost in one direction only.
 //!
 //! Invariants:
 //! - nothing is posted on a link that is not live, except the marker that shows that a queue pair
@@ -58,6 +59,21 @@ pub(super) struct Lifecycle {
     /// The time at which the link became live, or at which it is tried again.
     since: u64,
     backoff: u64,
+    /// This end has asked for the present life.
+    asked: bool,
+}
+
+/// The next step of a link after a probe of this end has arrived, or the peer's have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProbeStep {
+    /// This end probes.
+    Probe,
+    /// All probes of this end have arrived: the peer's follow.
+    PeersTurn,
+    /// The probes of both ends have arrived: the link is live.
+    Live,
+    /// The word or probe is of an earlier life.
+    Stale,
 }
 
 impl Lifecycle {
@@ -69,6 +85,7 @@ impl Lifecycle {
             fence: None,
             since: 0,
             backoff: FIRST_RETRY,
+            asked: false,
         }
     }
 
@@ -156,6 +173,7 @@ impl Lifecycle {
     /// This end tries to take the link back: a new life begins.
     pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
+        self.asked = true;
         self.epoch += 1;
     }
 
@@ -164,6 +182,7 @@ impl Lifecycle {
         let accepted = self.stage == LifeStage::Dead && epoch > self.epoch;
         if accepted {
             self.epoch = epoch;
+            self.asked = false;
             self.stage = LifeStage::Probing(0);
         }
         accepted
@@ -178,26 +197,32 @@ impl Lifecycle {
         accepted
     }
 
-    /// A probe has succeeded. True: it was the last, and the link is live.
-    pub(super) fn probed(&mut self, now: u64) -> bool {
+    /// A probe of this end has arrived.
+    pub(super) fn probed(&mut self, now: u64) -> ProbeStep {
         let LifeStage::Probing(probes) = self.stage else {
-            return false;
+            return ProbeStep::Stale;
         };
         self.stage = LifeStage::Probing(probes + 1);
-        let last = probes + 1 == PROBES;
-        if last {
-            self.revive(now);
+        match (probes + 1 == PROBES, self.asked) {
+            (false, _) => ProbeStep::Probe,
+            (true, true) => ProbeStep::PeersTurn,
+            (true, false) => {
+                self.revive(now);
+                ProbeStep::Live
+            }
         }
-        last
     }
 
-    /// The peer says that the link works in life `epoch`. True: the link is live.
-    pub(super) fn hear_alive(&mut self, epoch: u32, now: u64) -> bool {
-        let accepted = matches!(self.stage, LifeStage::Probing(_)) && epoch == self.epoch;
-        if accepted {
-            self.revive(now);
+    /// The peer says that its probes in life `epoch` have arrived.
+    pub(super) fn hear_alive(&mut self, epoch: u32, now: u64) -> ProbeStep {
+        match self.stage {
+            LifeStage::Probing(0) if epoch == self.epoch && !self.asked => ProbeStep::Probe,
+            LifeStage::Probing(PROBES) if epoch == self.epoch && self.asked => {
+                self.revive(now);
+                ProbeStep::Live
+            }
+            _ => ProbeStep::Stale,
         }
-        accepted
     }
 
     fn revive(&mut self, now: u64) {
@@ -248,11 +273,15 @@ mod tests {
         assert_eq!(a.retry_at(), None, "the answer comes");
         assert!(b.hear_join(a.epoch()) && !b.hear_join(a.epoch()));
         assert!(a.hear_joined(b.epoch()));
-        let probes: Vec<bool> = (0..3).map(|_| a.probed(0)).collect();
-        assert_eq!(probes, [false, false, true]);
-        assert!(a.is_live() && !b.is_live());
-        assert!(!b.hear_alive(0, 0), "of the earlier life");
-        assert!(b.hear_alive(1, 0) && b.is_live());
+        use ProbeStep::{Live, PeersTurn, Probe, Stale};
+        let probes = [0; 3].map(|now| a.probed(now));
+        assert_eq!(probes, [Probe, Probe, PeersTurn]);
+        assert_eq!(b.hear_alive(0, 0), Stale, "of the earlier life");
+        assert_eq!(b.hear_alive(1, 0), Probe);
+        assert!(!a.is_live() && !b.is_live(), "one direction may be dead");
+        assert_eq!([0; 3].map(|now| b.probed(now)), [Probe, Probe, Live]);
+        assert_eq!((a.hear_alive(1, 0), b.probed(0)), (Live, Stale));
+        assert!(a.is_live() && b.is_live());
         assert!(!b.hear(fence(0)), "a stale fence");
         assert!(b.hear(fence(1)));
     }

@@ -48,6 +48,15 @@ pub(super) struct Link {
     /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the
     /// node's clock.
     pub probed: Option<u64>,
+    /// The oldest expected completion of each queue pair, as a waiting rank has seen it.
+    seen: [Seen; 2],
+}
+
+/// The oldest expected completion of a queue pair, and the time since which it is the same.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    since: u64,
+    oldest: Option<(Note, u64)>,
 }
 
 /// The peer's end of a link, known from its hello.
@@ -115,6 +124,7 @@ impl Link {
             lost_pieces: Vec::new(),
             receives_due: 0,
             probed: None,
+            seen: [Seen::default(); 2],
         })
     }
 
@@ -302,6 +312,19 @@ impl Link {
         self.probed = None;
         self.control.fail(node, peer, QpRole::Control)?;
         self.bulk.fail(node, peer, QpRole::Bulk)
+    }
+
+    /// A queue pair has reported no expected completion for `limit` nanoseconds, as far as earlier
+    /// calls have seen.
+    pub(super) fn is_stalled(&mut self, now: u64, limit: u64) -> bool {
+        let oldest = [self.control.oldest(), self.bulk.oldest()];
+        for (seen, oldest) in self.seen.iter_mut().zip(oldest) {
+            if oldest.is_none() || oldest != seen.oldest {
+                *seen = Seen { since: now, oldest };
+            }
+        }
+        let mut seen = self.seen.iter();
+        seen.any(|seen| now.saturating_sub(seen.since) > limit)
     }
 
     /// Since `fail`, every completion of both queue pairs has been taken, or they are new.

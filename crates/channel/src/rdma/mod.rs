@@ -67,7 +67,6 @@ mod registered;
 mod registrations;
 mod ring_receiver;
 mod ring_sender;
-#[allow(dead_code, unused_imports)]
 mod schedule;
 mod srq_path;
 mod transfer;

@@ -80,10 +80,10 @@ impl Shares {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn word(number: u32, share: usize, count: usize) -> NoticeWord {
+    pub(in crate::rdma) fn word(number: u32, share: usize, count: usize) -> NoticeWord {
         NoticeWord {
             number,
             share,

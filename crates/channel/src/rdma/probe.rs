@@ -5,6 +5,10 @@
 //! and learns whether that arrived. A probe consumes nothing of the peer's, and a peer that
 //! computes need not poll. Where a device completes writes before the peer's device has answered,
 //! the probe is a read of zero bytes, and this rank itself limits the time for the answer.
+//!
+//! Some devices forget requests: where a port goes down under several, Soft-RoCE of Linux 6.1 stops
+//! at one that finds no route, and neither repeats nor reports those before it. So a link on which
+//! no expected completion comes for a long time is given up, where others are live.
 
 use device::{Operation, Status};
 
@@ -58,6 +62,7 @@ impl Rdma {
             return Ok(());
         };
         let to = self.endpoints.known()[turn];
+        self.find_stalled(to, now)?;
         let probed = self.endpoints.of(to).home().probed;
         if probed.is_some_and(|probed| now > probed + ANSWER) {
             // After a long time of computing the answer may be here already.
@@ -93,6 +98,30 @@ impl Rdma {
         link.probed = (!answered).then_some(now);
         link.control
             .post(&mut *self.node, operation, &[], false, true, note)?;
+        Ok(())
+    }
+
+    /// Gives up the links to `peer` whose requests the device has forgotten, except the only one.
+    fn find_stalled(&mut self, peer: usize, now: u64) -> Result<()> {
+        if self.endpoints.of(peer).links().len() < 2 {
+            return Ok(());
+        }
+        for index in 0..self.endpoints.of(peer).links().len() {
+            let link = &mut self.endpoints.of(peer).links_mut()[index];
+            let rail = link.rail();
+            if !link.life.is_live() || !link.is_stalled(now, ANSWER) {
+                continue;
+            }
+            // After a long time of computing the completions may be here already.
+            self.poll_rail(rail)?;
+            let endpoint = self.endpoints.of(peer);
+            let is_only = endpoint.live_rails().len() < 2;
+            let link = &mut endpoint.links_mut()[index];
+            let is_stalled = link.life.is_live() && link.is_stalled(now, ANSWER);
+            if is_stalled && !is_only && self.rails[rail].answered() {
+                self.request_failed(peer, rail, Status::RetryExceeded)?;
+            }
+        }
         Ok(())
     }
 }

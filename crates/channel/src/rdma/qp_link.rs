@@ -181,6 +181,13 @@ impl QpLink {
         !self.signals.is_empty()
     }
 
+    /// The oldest expected completion: its meaning, and the last ring slot that it reports.
+    pub(super) fn oldest(&self) -> Option<(Note, u64)> {
+        self.signals
+            .front()
+            .map(|signal| (signal.note, signal.slot))
+    }
+
     /// Requests are posted whose completion no expected completion reports.
     pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0

@@ -7,7 +7,8 @@ use super::tests::{put, setups};
 use super::*;
 use crate::{Put, Transport, suite};
 
-const POLICIES: [RailPolicy; 5] = [
+/// Every rule for the rails of a message.
+pub(super) const POLICIES: [RailPolicy; 5] = [
     RailPolicy::Single,
     RailPolicy::Stripe,
     RailPolicy::RoundRobin,

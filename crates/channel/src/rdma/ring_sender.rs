@@ -14,7 +14,9 @@ use std::collections::VecDeque;
 use device::{Charges, Effort, Node, Remote, Slice};
 
 use super::endpoint::Wire;
-use super::layout::{Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, padded, subhead};
+use super::layout::{
+    Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subhead,
+};
 use super::link::Link;
 use super::outbound::{ClaimedSlot, Outbound, SlotPlace};
 use super::put::NUMBER_BITS;
@@ -407,13 +409,11 @@ impl RingSender {
     }
 }
 
-/// The flag of packet `sequence` on this link. Its bits are inverted where bytes become visible in
-/// any order: such a flag, even half of it, never equals the number that the receiver expects, so
-/// the receiver waits for the completion.
+/// The flag of packet `sequence` on this link.
 #[inline(always)]
 fn flag(sequence: u64, link: &Link) -> u64 {
     match link.peer_by_completion() {
-        true => !sequence,
+        true => completion_flag(sequence),
         false => sequence,
     }
 }

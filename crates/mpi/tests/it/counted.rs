@@ -30,7 +30,7 @@ const LONG: u64 = 1_000_000;
 /// Counts of both ranks together, for the 128 messages. A completion is requested once for every
 /// eight work requests, and once for every quarter of the ring's slots of a size class, of which
 /// there are 12 for 4 KiB.
-const EXPECTED: &str = "\
+pub(super) const EXPECTED: &str = "\
 who moves, bytes writes (immediate) (reads)   payload  signaled  receives  received  registrations
 read         8       0        128      0       6144        16       128       128              0
 read      4096       0        128      0     529408        42       128       128              0
@@ -61,7 +61,7 @@ write  1048576         2       2
 
 /// Facts about both ranks that a test has beside MPI.
 #[derive(Default)]
-pub(super) struct Pair {
+struct Pair {
     counters: [Counter; 2],
     /// The number of the message that each rank waits for.
     awaited: [AtomicUsize; 2],
@@ -83,14 +83,14 @@ impl Pair {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Waits {
+enum Waits {
     AsItLikes,
     Asleep,
 }
 
 /// Runs a ping-pong. The result is the cost of the counted messages, from one send of this rank to
 /// another: at these times nothing of the other rank is in flight.
-pub(super) fn ping_pong(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
+fn ping_pong(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
     let (sent, other) = (pattern(size, 3), 1 - rank.rank() as i32);
     let mut seen = Vec::new();
     for _ in 0..=BEFORE + COUNTED {
@@ -154,7 +154,7 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
 
 /// Wake-ups of receiver and sender. They are equal for all messages during and before which no rank
 /// requested a completion beside the message's own.
-fn wakings(ranks: [Vec<Counts>; 2]) -> (u64, u64) {
+fn wakings(ranks: Answers) -> (u64, u64) {
     let of = |number: usize| {
         let sender = number % 2;
         [1 - sender, sender].map(|rank| ranks[rank][number])
@@ -186,18 +186,33 @@ fn settings(rendezvous: &'static str) -> Settings {
     ]
 }
 
-pub(super) type Settings = Vec<(&'static str, &'static str)>;
-pub(super) type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
-/// Runs two ranks on a kind of device, with settings, and returns the result of each.
-pub(super) type Play = fn(Settings, Waits, Program, usize) -> [Vec<Counts>; 2];
+type Settings = Vec<(&'static str, &'static str)>;
+type Program = fn(&Rank, &Pair, usize) -> Vec<Counts>;
+/// The result of each rank.
+pub(super) type Answers = [Vec<Counts>; 2];
+/// Runs two ranks on a kind of device.
+pub(super) type Play = fn(Case) -> Answers;
+
+/// The program of two ranks, and its settings.
+pub(super) struct Case {
+    settings: Settings,
+    waits: Waits,
+    program: Program,
+    /// The length of each message.
+    size: usize,
+}
 
 pub(super) fn table(play: Play, more: &[(&'static str, &'static str)]) -> String {
     let title = EXPECTED.split_inclusive('\n').next();
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let settings = [settings(rendezvous), more.to_vec()].concat();
-            let [a, b] = play(settings, Waits::AsItLikes, ping_pong, size);
+            let [a, b] = play(Case {
+                settings: [settings(rendezvous), more.to_vec()].concat(),
+                waits: Waits::AsItLikes,
+                program: ping_pong,
+                size,
+            });
             let sum = |of: fn(&Counts) -> u64| of(&a[0]) + of(&b[0]);
             lines += &format!(
                 "{rendezvous:5} {size:8} {:7} {:10} {:6} {:10} {:9} {:9} {:9} {:14}\n",
@@ -221,84 +236,73 @@ fn woken(play: Play) -> String {
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let settings = settings(rendezvous);
-            let (receiver, sender) = wakings(play(settings, Waits::Asleep, one_by_one, size));
+            let (receiver, sender) = wakings(play(Case {
+                settings: settings(rendezvous),
+                waits: Waits::Asleep,
+                program: one_by_one,
+                size,
+            }));
             lines += &format!("{rendezvous:5} {size:8} {receiver:9} {sender:7}\n");
         }
     }
     lines
 }
 
-fn on_the_model(
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
-    on_a_modelled("qdr", settings, waits, program, size)
+fn on_the_model(case: Case) -> Answers {
+    on_a_modelled("qdr", case)
 }
 
 /// Runs two ranks on two hosts of a system of the catalogue.
-pub(super) fn on_a_modelled(
-    name: &str,
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
+pub(super) fn on_a_modelled(name: &str, case: Case) -> Answers {
     let mut scene = MachineConfig::new(&system(name), 2, 1, 1).unwrap();
     scene.faults = Faults {
         scatter: Some(1_000_000),
         ..Faults::default()
     };
     let pair = Arc::new(Pair::default());
-    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let answers: Arc<Mutex<Answers>> = Default::default();
     let (seen, theirs) = (answers.clone(), pair.clone());
-    let node = move |node, rank: usize| theirs.node(Box::new(node), rank, waits) as Box<dyn Node>;
-    play_through(scene, settings, Keep::Nothing, node, move |rank| {
-        let counts = program(rank, &pair, size);
+    let node =
+        move |node, rank: usize| theirs.node(Box::new(node), rank, case.waits) as Box<dyn Node>;
+    play_through(scene, case.settings, Keep::Nothing, node, move |rank| {
+        let counts = (case.program)(rank, &pair, case.size);
         seen.lock().unwrap()[rank.rank()] = counts;
     });
     std::mem::take(&mut answers.lock().unwrap())
 }
 
 /// Runs two ranks as threads on these nodes.
-pub(super) fn on_nodes(
-    nodes: Vec<Box<dyn Node + Send>>,
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
+fn on_nodes(nodes: Vec<Box<dyn Node + Send>>, case: Case) -> Answers {
     let pair = Pair::default();
-    let answers: Arc<Mutex<[Vec<Counts>; 2]>> = Default::default();
+    let answers: Arc<Mutex<Answers>> = Default::default();
     let seen = answers.clone();
     let nodes = nodes.into_iter().enumerate();
-    let nodes = nodes.map(|(rank, node)| pair.node(node, rank, waits) as Box<dyn Node + Send>);
-    run_nodes(nodes.collect(), &settings, move |rank| {
-        let counts = program(rank, &pair, size);
+    let nodes = nodes.map(|(rank, node)| pair.node(node, rank, case.waits) as Box<dyn Node + Send>);
+    run_nodes(nodes.collect(), &case.settings, move |rank| {
+        let counts = (case.program)(rank, &pair, case.size);
         seen.lock().unwrap()[rank.rank()] = counts;
     });
     std::mem::take(&mut answers.lock().unwrap())
 }
 
-fn on_a_strict_device(
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
+fn on_a_strict_device(case: Case) -> Answers {
+    on_strict_devices(1, case)
+}
+
+/// Runs two ranks on strict devices, with this number of rails.
+pub(super) fn on_strict_devices(rails: usize, case: Case) -> Answers {
     let setup = Setup {
+        rails,
         placement: Placement::Completion,
         ..Setup::default()
     };
-    on_nodes(strict::nodes(2, &setup), settings, waits, program, size)
+    on_nodes(strict::nodes(2, &setup), case)
 }
 
 /// A directory that both ranks share.
-pub(super) struct Board {
-    pub(super) cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
-    pub(super) rank: usize,
+struct Board {
+    cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
+    rank: usize,
 }
 
 impl Directory for Board {
@@ -312,18 +316,25 @@ impl Directory for Board {
     }
 }
 
-fn on_verbs(settings: Settings, waits: Waits, program: Program, size: usize) -> [Vec<Counts>; 2] {
+fn on_verbs(case: Case) -> Answers {
     let first = verbs::open("").unwrap()[0].attributes().name.clone();
     let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
+    on_real_devices([&first, &peer], 1, case)
+}
+
+/// Runs two ranks on real devices: the names of those of each rank, of which it uses the first
+/// ones.
+pub(super) fn on_real_devices(names: [&str; 2], rails: usize, case: Case) -> Answers {
     let cards = Arc::new(Mutex::new([None, None]));
-    let node = |(rank, name): (usize, String)| {
+    let node = |(rank, names): (usize, &str)| {
         let cards = cards.clone();
-        let devices = vec![verbs::open(&name).unwrap().swap_remove(0)];
+        let mut devices = verbs::open(names).unwrap();
+        devices.truncate(rails);
         Box::new(VerbsNode::new(devices, rank, 2, Box::new(Board { cards, rank })).unwrap())
             as Box<dyn Node + Send>
     };
-    let nodes = [first, peer].into_iter().enumerate().map(node).collect();
-    on_nodes(nodes, settings, waits, program, size)
+    let nodes = names.into_iter().enumerate().map(node).collect();
+    on_nodes(nodes, case)
 }
 
 #[test]

@@ -3,29 +3,23 @@
 //!
 //! FISHPLATE_TEST_RAILS names the real devices of both ranks, as `rxe0,rxe1 rxe2,rxe3`.
 
-use std::sync::{Arc, Mutex};
-
-use device::{Node, Placement};
-use testdevice::counted::Counts;
-use testdevice::strict::{self, Setup};
-use verbs::VerbsNode;
-
-use super::counted::{Board, Play, Program, Settings, Waits, on_a_modelled, on_nodes, table};
+use super::counted::{
+    Answers, Case, EXPECTED, Play, on_a_modelled, on_real_devices, on_strict_devices, table,
+};
 
 const POLICIES: [&str; 2] = ["stripe", "round-robin"];
 
-/// The size whose pieces hold 100 µs of predicted work: their number follows the device's rate.
-const CUT_BY_RATE: &str = "1048576";
+/// Sizes that cost as much as over one rail. The number of pieces of 1 MiB follows the rate of the
+/// device: a piece holds 100 µs of predicted work.
+const UNCUT: [&str; 2] = ["8", "4096"];
 
-/// Counts of both ranks together, for the 128 messages, under each of [`POLICIES`]. A message of
-/// 64 KiB is two pieces, one for each rail; each end registers its buffer on both rails.
-const EXPECTED: &str = "\
-who moves, bytes writes (immediate) (reads)   payload  signaled  receives  received  registrations
-read         8       0        128      0       6144        16       128       128              0
-read      4096       0        128      0     529408        42       128       128              0
+/// The size of two pieces, one for each rail. Each end registers its buffer on both rails.
+const CUT: &str = "65536";
+
+/// Counts of both ranks together, for the 128 messages of the size [`CUT`], under each of
+/// [`POLICIES`], in the columns of [`EXPECTED`].
+const EXPECTED_CUT: &str = "\
 read     65536       0        256    256    8401920       288       256       256            512
-write        8       0        128      0       6144        16       128       128              0
-write     4096       0        128      0     529408        42       128       128              0
 write    65536       0        512      0    8404992       288       512       512            512
 ";
 
@@ -33,46 +27,34 @@ write    65536       0        512      0    8404992       288       512       51
 fn check(play: Play) {
     for policy in POLICIES {
         let all = table(play, &[("FISHPLATE_RAIL_POLICY", policy)]);
-        let lines = all.split_inclusive('\n');
-        let kept: String = lines.filter(|line| !line.contains(CUT_BY_RATE)).collect();
-        assert_eq!(kept, EXPECTED, "{policy}");
+        assert_eq!(of_size(&all, CUT), of_size(EXPECTED_CUT, CUT), "{policy}");
+        for size in UNCUT {
+            assert_eq!(of_size(&all, size), of_size(EXPECTED, size), "{policy}");
+        }
     }
 }
 
-fn on_the_model(
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
-    on_a_modelled("2xqdr", settings, waits, program, size)
+/// The lines of a table about messages of this size: one for each rendezvous.
+fn of_size<'a>(table: &'a str, size: &str) -> Vec<&'a str> {
+    let lines = table.lines();
+    let lines = lines.filter(|line| line.split_whitespace().nth(1) == Some(size));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 2, "{size} in {table}");
+    lines
 }
 
-fn on_a_strict_device(
-    settings: Settings,
-    waits: Waits,
-    program: Program,
-    size: usize,
-) -> [Vec<Counts>; 2] {
-    let setup = Setup {
-        rails: 2,
-        placement: Placement::Completion,
-        ..Setup::default()
-    };
-    on_nodes(strict::nodes(2, &setup), settings, waits, program, size)
+fn on_the_model(case: Case) -> Answers {
+    on_a_modelled("2xqdr", case)
 }
 
-fn on_verbs(settings: Settings, waits: Waits, program: Program, size: usize) -> [Vec<Counts>; 2] {
+fn on_a_strict_device(case: Case) -> Answers {
+    on_strict_devices(2, case)
+}
+
+fn on_verbs(case: Case) -> Answers {
     let names = std::env::var("FISHPLATE_TEST_RAILS").expect("FISHPLATE_TEST_RAILS names devices");
-    let cards = Arc::new(Mutex::new([None, None]));
-    let node = |(rank, names): (usize, &str)| {
-        let cards = cards.clone();
-        let devices = verbs::open(names).unwrap();
-        Box::new(VerbsNode::new(devices, rank, 2, Box::new(Board { cards, rank })).unwrap())
-            as Box<dyn Node + Send>
-    };
-    let nodes = names.split(' ').enumerate().map(node).collect();
-    on_nodes(nodes, settings, waits, program, size)
+    let (first, second) = names.split_once(' ').expect("the devices of two ranks");
+    on_real_devices([first, second], usize::MAX, case)
 }
 
 #[test]

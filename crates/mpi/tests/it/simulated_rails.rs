@@ -324,7 +324,9 @@ fn program(rank: &Arc<Rank>, seed: u64, course: Course) {
 fn random_programs_survive_rails_that_fail_and_come_back() {
     // 59 and 67 have found defects: a link that failed at the end of a job, and slots that no
     // completion freed.
-    for seed in random_program::seeds(70) {
+    // In 1783 a part of the flag of packet 128 equalled 127, which the receiver expected.
+    let kept = random_program::only_seed().is_none().then_some(1783);
+    for seed in random_program::seeds(70).chain(kept) {
         eprintln!("seed {seed}");
         let first = simulate(seed);
         if seed % 8 == 0 || random_program::only_seed().is_some() {

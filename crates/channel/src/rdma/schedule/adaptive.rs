@@ -12,7 +12,7 @@ use crate::rdma::config::QueuePairs;
 const SHORT: u64 = 500;
 /// Processor time to post on another queue pair than the last one, in nanoseconds.
 const SWITCH: u64 = 30;
-/// The gain that a packet must find on another link than the last one.
+/// The gain that a packet must find on another link than the last one and the home link.
 #[derive(Clone, Copy)]
 struct Gain {
     /// In nanoseconds.
@@ -99,8 +99,9 @@ impl Adaptive {
     /// The link of a packet behind others.
     fn backlogged(&mut self, links: &mut Links, len: u64, now: u64, gain: Gain) -> usize {
         self.account_untimed(links, now);
-        let mut best = (u64::MAX, u64::MAX, links.home());
-        let usual = duration(len, links.all[links.home()].estimate.bandwidth());
+        let home = links.home();
+        let mut best = (u64::MAX, u64::MAX, false, home);
+        let usual = duration(len, links.all[home].estimate.bandwidth());
         for link in links.alive.iter() {
             let own = self.predict(links, link, len, now);
             // Packets are consumed in order: none arrives before its predecessor.
@@ -109,13 +110,14 @@ impl Adaptive {
             let time = duration(len, links.all[link].estimate.bandwidth());
             let margin = time.saturating_sub(usual) / gain.slower;
             let arrival = arrival.saturating_add(margin);
-            let preferred = match link == self.last {
+            // The home link carries tails and announcements: going back to it costs nothing.
+            let preferred = match link == self.last || link == home {
                 true => arrival.saturating_sub(gain.switch),
                 false => arrival,
             };
-            best = best.min((preferred, own, link));
+            best = best.min((preferred, own, link != home, link));
         }
-        let (_, own, link) = best;
+        let (_, own, _, link) = best;
         let state = &mut links.all[link];
         let until = own.saturating_sub(state.latency);
         state.packets_until = state.packets_until.max(until);

@@ -23,8 +23,6 @@ pub(in crate::rdma) struct Prediction {
     pub shares: Shares,
     /// The time from the post to the arrival of the last byte, in nanoseconds.
     pub arrival_ns: u64,
-    /// The policy takes this choice.
-    pub is_taken: bool,
 }
 
 /// The predictions for a message of `len` bytes on an idle endpoint, the choice of the policy
@@ -47,7 +45,6 @@ pub(super) fn predictions(schedule: &Schedule, len: u64) -> Vec<Prediction> {
         choice: name(&links, &shares, len),
         shares,
         arrival_ns: arrival(&links, &shares),
-        is_taken: shares == taken,
     };
     choices.into_iter().map(prediction).collect()
 }
@@ -91,10 +88,13 @@ pub(super) fn limit(links: &Links, shares: &Shares) -> Option<&'static str> {
     }
     let is_slow = |link: usize| alone(link) < 0.9 * links.all[link].stated as f64;
     let slow = used.iter().filter(|&link| is_slow(link)).count();
+    let used = used.iter().count();
     match slow {
         0 => Some("link"),
+        _ if used == 1 => Some("a rail below its stated rate"),
         // All at once: what they share is the host.
-        _ if slow > 1 && slow == used.iter().count() => Some("memory or bus"),
-        _ => Some("a rail below its stated rate"),
+        _ if slow == used => Some("memory or bus"),
+        // Rails behind one bus may take unequal parts of it.
+        _ => Some("a rail below its stated rate, or memory or bus"),
     }
 }

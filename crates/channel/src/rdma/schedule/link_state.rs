@@ -12,6 +12,8 @@ const MOST_LATENCY: u64 = 1_000_000_000;
 /// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls come
 /// late by some hundred.
 const RUN: u64 = 10_000;
+/// The most by which a poll finds a fresh completion late, in nanoseconds.
+const LATE_POLL: u64 = 2_000;
 /// The length of a short packet, by which the home link is chosen, in bytes.
 const SHORT: u64 = 1 << 10;
 /// Posts with a time of their own. Later ones share the last place.
@@ -196,7 +198,8 @@ impl LinkState {
 
     /// A completion of `bytes` posted at `posts` ends at `now`. The bandwidth follows from the time
     /// between two completions if the later work was posted before the earlier completion had been
-    /// under way. Otherwise the time also contains a round trip.
+    /// under way, however late the poll that found it. Otherwise the link may have idled between
+    /// them, and the time also contains a round trip.
     fn learned(&mut self, posts: Posts, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
         let start = self.previous.unwrap_or(0).max(posts.first);
         let elapsed = now.saturating_sub(start);
@@ -211,7 +214,7 @@ impl LinkState {
             self.run.restart(None);
             return Some(at_least);
         }
-        let streamed = posts.last.saturating_add(self.round_trip());
+        let streamed = posts.last.saturating_add(self.round_trip() + LATE_POLL);
         if self.previous.is_some_and(|previous| streamed <= previous) {
             self.run.start = self.run.start.or(self.previous);
             return self.run.add(bytes, now).map(Sample::Exactly);

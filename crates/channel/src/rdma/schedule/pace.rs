@@ -6,6 +6,8 @@
 /// The packets, and their bytes, from one reading of the clock to the next.
 const PACKETS: u64 = 8;
 const BYTES: u64 = 16 << 10;
+/// The classes of lengths: logarithms. The longest packets share one.
+const CLASSES: usize = 20;
 
 /// The pace of the packets of one burst.
 #[derive(Default)]
@@ -15,39 +17,41 @@ pub(super) struct Pace {
     /// The packets since the last reading, and their bytes.
     packets: u64,
     bytes: u64,
-    /// The time from one packet to the next, in nanoseconds, for packets whose length has this
-    /// logarithm. 0: unknown, so that time stands still until the next reading.
-    each: u64,
-    class: u32,
+    /// The time from one packet to the next, in nanoseconds, by the class of their length. 0:
+    /// unknown.
+    each: [u64; CLASSES],
+    /// The class of these packets.
+    class: usize,
 }
 
 impl Pace {
     /// The time at which a packet of `len` bytes leaves. `clock` reads the clock.
     pub(super) fn now(&mut self, len: u64, clock: impl FnOnce() -> u64) -> u64 {
-        let class = len.max(1).ilog2();
-        let is_new = class != self.class;
-        if let Some(read) = self.read.filter(|_| !is_new)
+        let class = (len.max(1).ilog2() as usize).min(CLASSES - 1);
+        if let Some(read) = self.read
+            && class == self.class
+            && self.each[class] > 0
             && self.packets + 1 < PACKETS
             && self.bytes.saturating_add(len) < BYTES
         {
             self.packets += 1;
             self.bytes += len;
-            return read.saturating_add(self.packets.saturating_mul(self.each));
+            return read.saturating_add(self.packets.saturating_mul(self.each[class]));
         }
         let now = clock();
-        if is_new {
-            (self.class, self.each) = (class, 0);
-        } else if let Some(read) = self.read {
+        if let Some(read) = self.read {
             self.learn(now.saturating_sub(read) / (self.packets + 1));
         }
         (self.read, self.packets, self.bytes) = (Some(now), 0, len);
+        self.class = class;
         now
     }
 
-    /// A packet took `each` nanoseconds. A sender that had no room for one is not slow: the pace
-    /// falls slowly.
+    /// Each packet since the last reading took `each` nanoseconds. A sender that had no room for
+    /// one is not slow: the pace falls slowly.
     fn learn(&mut self, each: u64) {
-        self.each = match self.each {
+        let usual = &mut self.each[self.class];
+        *usual = match *usual {
             0 => each,
             usual => each.min(usual.saturating_add(usual.div_ceil(8))),
         };

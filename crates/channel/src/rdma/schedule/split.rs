@@ -6,6 +6,8 @@ use super::{MAX_RAILS, RailSet, SHORTEST_PIECE, Shares};
 /// The time from the post on one link to the post on the next: 300 ns of processor time for a
 /// request and its completion, and 30 ns for another queue pair.
 pub(super) const NEXT_LINK: f64 = 330.0;
+/// The time from a post on the home link to the next one there, with one on another link between.
+const THERE_AND_BACK: f64 = 2.0 * NEXT_LINK;
 /// A further link must end the transfer sooner by one part in this: the gain of a slower one is
 /// within the error of the estimates.
 const LEAST_GAIN: f64 = 64.0;
@@ -46,7 +48,7 @@ pub(super) fn best(links: &Links, len: u64, now: u64) -> Split {
         end: f64::MAX,
     });
     if len < 2 * SHORTEST_PIECE {
-        return best;
+        return at_home(links, &starts, best, len, now);
     }
     let earliest = starts.0.iter().copied().fold(f64::INFINITY, f64::min);
     for &(_, link) in &order[1..links.live().max(1)] {
@@ -57,6 +59,19 @@ pub(super) fn best(links: &Links, len: u64, now: u64) -> Split {
         }
     }
     best
+}
+
+/// The split of a transfer that is too short to be cut: `best`, or the home link.
+///
+/// Packets use the home link, so a transfer elsewhere moves the processor to another card and back.
+/// The processor needs [`THERE_AND_BACK`] for that, in which time the home link works off as much.
+fn at_home(links: &Links, starts: &Starts, best: Split, len: u64, now: u64) -> Split {
+    let home = links.home();
+    let backlog = links.ready(home, now).saturating_sub(now) as f64;
+    match on(links, starts, RailSet::only(home), len) {
+        Some(split) if split.end - backlog.min(THERE_AND_BACK) < best.end + 1.0 => split,
+        _ => best,
+    }
 }
 
 /// The split over exactly the links of `used`. None: one of them would get less than the shortest

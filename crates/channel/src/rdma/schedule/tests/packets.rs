@@ -68,6 +68,23 @@ fn packets_that_leave_more_slowly_than_a_link_carries_them_stay_on_it() {
 }
 
 #[test]
+fn packets_of_changing_lengths_find_no_backlog_that_is_not_there() {
+    // Every packet has left before the next one, whichever link of 4:1 carried it.
+    let mut schedule = adaptive(&[FAST, FAST / 4]);
+    let mut now = 0;
+    let mut slow = 0;
+    for number in 0..400 {
+        let (len, each) = match number % 4 {
+            0 => (4500, 1400),
+            _ => (2040, 700),
+        };
+        slow += usize::from(schedule.packet(len, || now) == 1);
+        now += each;
+    }
+    assert_eq!(slow, 0, "of 400");
+}
+
+#[test]
 fn a_pause_of_the_sender_hides_no_backlog_for_long() {
     let mut schedule = adaptive(&[FAST; 2]);
     let mut now = 0;

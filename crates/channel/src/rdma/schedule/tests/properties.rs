@@ -2,9 +2,11 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::{LinkTraits, QueuePairs, RailPolicy, RailSettings, Schedule};
 use crate::rdma::rail_set::MAX_RAILS;
+use crate::rdma::rail_tests::POLICIES;
 use crate::rdma::schedule::{Assignment, Policy};
 
 /// A call on a schedule. Links and parts are taken modulo what there is.
@@ -51,30 +53,18 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn settings() -> impl Strategy<Value = RailSettings> {
-    let policies = [
-        RailPolicy::Single,
-        RailPolicy::Stripe,
-        RailPolicy::RoundRobin,
-        RailPolicy::Fixed,
-        RailPolicy::Adaptive,
-        RailPolicy::Adaptive,
-    ];
+    // `Adaptive` has the most rules.
+    let policy = prop_oneof![Just(RailPolicy::Adaptive), select(&POLICIES[..])];
     let pairs = [QueuePairs::Separate, QueuePairs::Shared];
-    (
-        0..policies.len(),
-        0..pairs.len(),
-        any::<usize>(),
-        0..100_000usize,
+    (policy, 0..pairs.len(), any::<usize>(), 0..100_000usize).prop_map(
+        move |(policy, queue_pairs, local_rank, stripe_above)| RailSettings {
+            policy,
+            queue_pairs: pairs[queue_pairs],
+            local_rank,
+            stripe_above,
+            most: usize::MAX,
+        },
     )
-        .prop_map(
-            move |(policy, queue_pairs, local_rank, stripe_above)| RailSettings {
-                policy: policies[policy],
-                queue_pairs: pairs[queue_pairs],
-                local_rank,
-                stripe_above,
-                most: usize::MAX,
-            },
-        )
 }
 
 /// The world of a schedule: what is alive and posted.
@@ -191,7 +181,6 @@ proptest! {
         for call in calls {
             prop_assert_eq!(one.play(call), other.play(call));
             let predictions = one.schedule.explain(one.now);
-            prop_assert!(predictions[0].is_taken);
             for prediction in &predictions {
                 let sum: u128 = prediction.shares.iter().map(|&share| u128::from(share)).sum();
                 prop_assert_eq!(sum, u128::from(one.now));

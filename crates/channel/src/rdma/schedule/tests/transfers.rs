@@ -81,6 +81,48 @@ fn a_slow_link_never_makes_a_stream_slower() {
 }
 
 #[test]
+fn a_short_transfer_leaves_the_home_link_for_a_clear_gain_only() {
+    let time = |bytes: u64| bytes * 1_000_000_000 / FAST;
+    // A backlog that the home link works off while the processor goes to the other card and back.
+    let mut schedule = adaptive(&[FAST; 2]);
+    schedule.posted(0, 2048, 1000);
+    assert!(time(2048) < 660);
+    let on = |assignment: Assignment| match assignment {
+        Assignment::Final(shares) => shares.iter().position(|&share| share > 0),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(on(schedule.assign(2048, 1000)), Some(0));
+    schedule.posted(0, 2048, 1000);
+    assert_eq!(on(schedule.assign(2048, 1000)), Some(1), "two are ahead");
+    // A home link that is slower without any backlog has no such excuse.
+    let mut late = links(&[FAST; 2]);
+    late[0].bandwidth = FAST / 2;
+    late[1].latency_ns = LATENCY + time(2048) + 100;
+    let mut schedule = super::schedule(RailPolicy::Adaptive, &late);
+    assert_eq!(schedule.home(), 0);
+    assert_eq!(on(schedule.assign(2048, 1000)), Some(0));
+    assert_eq!(on(schedule.assign(8000, 1000)), Some(1), "sooner there");
+}
+
+#[test]
+fn late_polls_of_short_transfers_lower_no_estimate() {
+    // Each transfer is alone on the link, and done before the next one is posted. Polls come late
+    // by as much as a fresh one may.
+    let mut schedule = adaptive(&[FAST; 2]);
+    let before = schedule.links.all[0].estimate.bandwidth();
+    let mut now = 1_000_000;
+    schedule.posted(0, 2048, now);
+    for _ in 0..1000 {
+        now += 4_900;
+        // The post before this one has come meanwhile; the poll finds it 1.9 us late.
+        schedule.posted(0, 2048, now - 3_100);
+        schedule.completed(0, 2048, now, true);
+    }
+    let after = schedule.links.all[0].estimate.bandwidth();
+    assert!(after >= before, "{before} {after}");
+}
+
+#[test]
 fn eight_equal_links_carry_eight_times_one() {
     let one = stream(&mut honest(&[FAST]), 4 * MIB, 20, 1);
     let mut simulator = honest(&[FAST; 8]);
@@ -429,7 +471,32 @@ fn explanations_name_every_choice_and_the_one_taken_is_the_soonest() {
     let ratio = measured / arrivals[0] as f64;
     assert!((1.0..1.05).contains(&ratio), "{measured} {arrivals:?}");
     let stripe = super::schedule(RailPolicy::Stripe, &links(&[FAST; 2])).explain(MIB);
-    assert!(stripe[0].is_taken && stripe[0].choice == Choice::EvenStripe);
+    assert_eq!(stripe[0].choice, Choice::EvenStripe);
+}
+
+#[test]
+fn the_limit_of_long_messages_is_named() {
+    // Stated as FAST each, and behind what they share.
+    let limit = |cards: [usize; 2], wires: [Wire; 2], shared: &[u64]| {
+        let traits = cards.map(|card| link(card, FAST));
+        let schedule = schedule(RailPolicy::Adaptive, &traits);
+        let mut simulator = Simulator::new(schedule, wires.into()).with_slots(shared);
+        stream(&mut simulator, 4 * MIB, 100, 4);
+        let taken = simulator.schedule.explain(4 * MIB)[0].shares;
+        simulator.schedule.limit(&taken)
+    };
+    let wire = || Wire::new(FAST);
+    assert_eq!(limit([0, 1], [wire(), wire()], &[]), Some("link"));
+    let behind_one = || [wire().behind(0), wire().behind(0)];
+    let shared = [FAST * 5 / 4];
+    assert_eq!(limit([0, 0], behind_one(), &shared), Some("slot"));
+    let of_host = limit([0, 1], behind_one(), &shared).unwrap();
+    assert!(of_host.ends_with("memory or bus"), "{of_host}");
+    let slower = [wire(), Wire::new(FAST / 2)];
+    assert_eq!(
+        limit([0, 1], slower, &[]),
+        Some("a rail below its stated rate, or memory or bus")
+    );
 }
 
 #[test]
