@@ -45,11 +45,19 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     if procedure.is_announced() {
         // The arguments stay in place, so a call that finds its rank pays nothing for this.
         let name = procedure.c_name("MPI_", large);
+        let (guard, result) = match procedure.result_flag() {
+            Some(flag) => (
+                "announced_poll",
+                // After success the argument is known to point to its object.
+                format!(", move || unsafe {{ *{flag} != 0 }}"),
+            ),
+            None => ("announced", String::new()),
+        };
         writeln!(
             text,
             "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
              // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
-             call_guard::announced(\"{name}\", move || unsafe {{ {body}({arguments}) }})\n}}"
+             call_guard::{guard}(\"{name}\", move || unsafe {{ {body}({arguments}) }}{result})\n}}"
         )
         .unwrap();
     }

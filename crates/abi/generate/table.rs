@@ -83,6 +83,29 @@ impl Procedure {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
+    /// The output parameter that says whether a poll has a result: zero if it has none. `None`: the
+    /// procedure is no poll.
+    pub(crate) fn result_flag(&self) -> Option<&str> {
+        let flag = match self.name.as_str() {
+            "Improbe"
+            | "Iprobe"
+            | "Parrived"
+            | "Request_get_status"
+            | "Request_get_status_all"
+            | "Request_get_status_any"
+            | "Test"
+            | "Testall"
+            | "Testany"
+            | "Win_test" => "flag",
+            "Request_get_status_some" | "Testsome" => "outcount",
+            _ => return None,
+        };
+        let mut parameters = self.parameters.iter();
+        let found = parameters.any(|p| p.name == flag && p.access == Access::Out);
+        assert!(found, "MPI_{} has no result {flag}", self.name);
+        Some(flag)
+    }
+
     /// `[false]`, or `[false, true]` where there is a `_c` form.
     pub(crate) fn forms(&self) -> &'static [bool] {
         if self.large { &[false, true] } else { &[false] }

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use knobs::Knobs;
 use model::compute_trace::Replay;
@@ -11,14 +12,31 @@ use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
 use mpi::Wiring;
 use pmi::{Bootstrap, Hosts};
+use profile::RankProfile;
 use sim::process::{LONG, Participant};
 
+use crate::call_profile::CallProfile;
 use crate::call_trace::{Time, Watch};
 use crate::remote;
 
+/// The procedure that starts MPI, and the time of its call.
+pub(crate) type Start = (&'static str, Instant);
+
 /// Wiring of the rank to the others of its job: shared memory, devices, or a modelled machine,
 /// with its watch there.
-pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option<Watch>), String> {
+pub(crate) fn wiring(
+    mut job: pmi::Job,
+    knobs: &Knobs,
+    start: Start,
+) -> Result<(Wiring, Option<Watch>), String> {
+    let profile = job.profile.take();
+    let profile = profile.map(|file| {
+        let own = RankProfile::open(&file, job.rank());
+        let own = own.map_err(|why| format!("the job's profile cannot be opened: {why}"))?;
+        let (procedure, called) = start;
+        Ok::<_, String>(CallProfile::new(Arc::new(own), procedure, called))
+    });
+    let profile = profile.transpose()?;
     let Some(model) = job.model.take() else {
         let job: Arc<dyn Bootstrap> = Arc::new(job);
         let node = match job.hosts().count() {
@@ -27,7 +45,8 @@ pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option
         };
         let mut wiring = Wiring::new(job);
         wiring.peers.node = node;
-        return Ok((wiring, None));
+        let watch = profile.map(|profile| Watch::new(Time::None, Some(profile)));
+        return Ok((wiring, watch));
     };
     let bytes = contents(&File::from(model.scene))
         .map_err(|why| format!("the modelled machine's description cannot be read: {why}"))?;
@@ -55,7 +74,7 @@ pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };
-    let watched = scene.traced || scene.compute != Compute::Ignored;
+    let watched = scene.traced || scene.compute != Compute::Ignored || profile.is_some();
     let turn = sim::process::join(&model.world, place, |memory| {
         MachineModel::of(memory, &scene)
     })
@@ -65,7 +84,7 @@ pub(crate) fn wiring(mut job: pmi::Job, knobs: &Knobs) -> Result<(Wiring, Option
     wiring.peers.segment = None;
     wiring.peers.local = vec![wiring.peers.rank];
     wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
-    Ok((wiring, watched.then(|| Watch::new(time))))
+    Ok((wiring, watched.then(|| Watch::new(time, profile))))
 }
 
 /// All ranks share the file and its position, so it is read by place.

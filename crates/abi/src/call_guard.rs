@@ -10,6 +10,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, File, Session, Win};
 use crate::state::{LIBRARY, Rank};
+use model::compute_trace::CallKind;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -140,11 +141,29 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 /// running, which is a fatal error.
 #[inline(always)]
 pub fn announced(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
-    if !LIBRARY.enter(procedure) {
+    if !LIBRARY.enter(procedure, CallKind::Operation) {
         return not_running(procedure);
     }
     let code = again();
-    LIBRARY.leave();
+    LIBRARY.leave(procedure, CallKind::Operation, true);
+    code
+}
+
+/// As [`announced`], for a call that may return without a result: a poll. `has_result` reads the
+/// argument that says so, after success.
+#[inline(always)]
+pub fn announced_poll(
+    procedure: &'static str,
+    again: impl FnOnce() -> c_int,
+    has_result: impl FnOnce() -> bool,
+) -> c_int {
+    if !LIBRARY.enter(procedure, CallKind::Poll) {
+        return not_running(procedure);
+    }
+    let code = again();
+    // A poll that failed has ended what it polled for.
+    let has_result = code != MPI_SUCCESS || has_result();
+    LIBRARY.leave(procedure, CallKind::Poll, has_result);
     code
 }
 

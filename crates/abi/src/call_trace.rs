@@ -1,13 +1,19 @@
 //! Tracing of a program's MPI calls and of its computing between them. On a modelled machine,
-//! computing may take virtual time, and a trace records when each call began and ended.
+//! computing may take virtual time, and a trace records when each call began and ended. On every
+//! machine a profile sums up the calls (`call_profile`).
 //!
 //! While a traced program computes, the library's pointer to the rank is null (`state`). An entry
 //! point that finds null announces the call here and retries it. An untraced rank pays nothing.
+//!
+//! Where several threads call at the same time, the pointer stays while one of them is in an
+//! announced call, and calls of others that begin meanwhile are not announced.
 
+use crate::call_profile::CallProfile;
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
-use model::compute_trace::Replay;
+
+use model::compute_trace::{CallKind, Replay};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The trace of this rank's calls.
@@ -15,6 +21,9 @@ pub struct Watch(Mutex<Inner>);
 
 struct Inner {
     time: Time,
+    profile: Option<CallProfile>,
+    /// The number of announced calls under way.
+    depth: u32,
     /// The processor time at which the last call returned.
     since: u64,
     /// The processor time that one reading of the clock takes.
@@ -32,8 +41,8 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call.
-    pub fn new(time: Time) -> Watch {
+    /// A trace before the first call. A profile counts the calls too.
+    pub fn new(time: Time, profile: Option<CallProfile>) -> Watch {
         let readings = (0..32).map(|_| {
             let before = processor_time();
             processor_time() - before
@@ -41,52 +50,114 @@ impl Watch {
         Watch(Mutex::new(Inner {
             reading: readings.min().unwrap_or(0),
             time,
+            profile,
+            depth: 0,
             since: 0,
         }))
     }
 
-    /// A call begins.
-    pub fn enter(&self, rank: &Rank, call: &'static str) {
+    /// A call begins. `publish` lets the library find the rank.
+    pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
         let mut inner = self.lock();
-        let (since, reading) = (inner.since, inner.reading);
-        let computed = match &mut inner.time {
-            Time::None => 0,
-            Time::Measured(scale) => {
-                let time = processor_time().saturating_sub(since + reading);
-                (u128::from(time) * u128::from(*scale) / 1000) as u64
-            }
-            Time::Replayed(replay) => match replay.next(call) {
-                Ok(nanos) => nanos,
-                Err(why) => {
-                    let why = format!(
-                        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, \
-                         other arguments, another machine); record it again",
-                        rank.rank()
-                    );
-                    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
-                }
-            },
-        };
-        rank.mpi.enter(call, computed);
+        inner.depth += 1;
+        if inner.depth == 1 {
+            inner.enter(rank, call, kind);
+            publish();
+        }
     }
 
-    /// The call returns to the program.
-    pub fn leave(&self, rank: &Rank) {
-        rank.mpi.leave();
-        self.begin();
+    /// The call returns to the program, a poll perhaps without a result. `withdraw` hides the rank
+    /// from the library.
+    pub fn leave(
+        &self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        has_result: bool,
+        withdraw: impl FnOnce(),
+    ) {
+        let mut inner = self.lock();
+        inner.depth = inner.depth.saturating_sub(1);
+        if inner.depth == 0 {
+            withdraw();
+            inner.leave(rank, call, kind, has_result);
+        }
     }
 
-    /// The program computes from now on.
-    pub fn begin(&self) {
+    /// MPI has started, and the program computes from now on.
+    pub fn begin(&self, rank: &Rank) {
         let mut inner = self.lock();
-        if let Time::Measured(_) = inner.time {
-            inner.since = processor_time();
+        if let Some(profile) = &inner.profile {
+            profile.begin(rank);
+        }
+        inner.computes();
+    }
+
+    /// The rank leaves MPI with the present call.
+    pub fn finish(&self, rank: &Rank) {
+        if let Some(profile) = &self.lock().profile {
+            profile.finish(rank);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Inner {
+    fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
+        let (since, reading) = (self.since, self.reading);
+        let computed = match &mut self.time {
+            Time::None => 0,
+            Time::Measured(scale) => {
+                let time = processor_time().saturating_sub(since + reading);
+                (u128::from(time) * u128::from(*scale) / 1000) as u64
+            }
+            Time::Replayed(replay) => replay
+                .enter(call, kind)
+                .unwrap_or_else(|why| another_run(rank, call, &why)),
+        };
+        if rank.in_virtual_time {
+            rank.mpi.enter(call, computed);
+        }
+        if let Some(profile) = &self.profile {
+            profile.enter(rank, call);
+        }
+    }
+
+    fn leave(&mut self, rank: &Rank, call: &'static str, kind: CallKind, has_result: bool) {
+        if let Time::Replayed(replay) = &mut self.time
+            && let Err(why) = replay.leave(call, kind, has_result)
+        {
+            another_run(rank, call, &why);
+        }
+        if rank.in_virtual_time {
+            rank.mpi.leave(has_result);
+        }
+        if let Some(profile) = &self.profile {
+            profile.leave(rank);
+        }
+        self.computes();
+    }
+
+    /// The program computes from now on.
+    fn computes(&mut self) {
+        if let Time::Measured(_) = self.time {
+            self.since = processor_time();
+        }
+    }
+}
+
+/// The program makes other calls than in the recorded run.
+#[cold]
+fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
+    let why = format!(
+        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments), or \
+         the program's calls depend on time; record it again on a machine more like this one",
+        rank.rank()
+    );
+    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
 }
 
 /// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include

@@ -24,6 +24,7 @@ pub mod args;
 mod bootstrap;
 pub mod buffer;
 pub mod call_guard;
+mod call_profile;
 mod call_trace;
 pub mod callback;
 pub mod constants;

@@ -8,6 +8,7 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -41,7 +42,7 @@ impl Deref for Rank {
 /// The state of the library in this process.
 pub struct Library {
     rank: AtomicPtr<Rank>,
-    /// The rank, while a traced program computes; `rank` is null then.
+    /// The rank of a traced program; while the program computes, `rank` is null.
     outside: AtomicPtr<Rank>,
     /// MPI_Init was called.
     initialised: AtomicBool,
@@ -80,32 +81,31 @@ impl Library {
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program. False if no program is traced or it is in a call
-    /// already.
+    /// Announces a call of a traced program. False if no program is traced, so MPI is not running.
     #[cold]
-    pub fn enter(&self, call: &'static str) -> bool {
+    pub fn enter(&self, call: &'static str, kind: CallKind) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call);
+            watch.enter(rank, call, kind, || {
+                let rank = ptr::from_ref(rank).cast_mut();
+                self.rank.store(rank, Ordering::Release);
+            });
         }
-        self.outside.store(ptr::null_mut(), Ordering::Release);
-        let rank = ptr::from_ref(rank).cast_mut();
-        self.rank.store(rank, Ordering::Release);
         true
     }
 
     /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
-    pub fn leave(&self) {
+    pub fn leave(&self, call: &'static str, kind: CallKind, has_result: bool) {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
-        let place = self.rank.swap(ptr::null_mut(), Ordering::AcqRel);
-        self.outside.store(place, Ordering::Release);
         if let Some(watch) = &rank.watch {
-            watch.leave(rank);
+            watch.leave(rank, call, kind, has_result, || {
+                self.rank.store(ptr::null_mut(), Ordering::Release);
+            });
         }
     }
 
@@ -115,7 +115,7 @@ impl Library {
         self.initialised.store(true, Ordering::Relaxed);
         let place = match &rank.watch {
             Some(watch) => {
-                watch.begin();
+                watch.begin(rank);
                 &self.outside
             }
             None => &self.rank,

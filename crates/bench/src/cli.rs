@@ -160,6 +160,9 @@ pub(crate) struct ChoiceOptions {
     /// Run on modelled machines, in virtual time: names from `fishplate fabric list`, or files
     #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',', conflicts_with_all = ["library", "against", "launcher"])]
     pub(crate) fabric: Vec<String>,
+    /// Predict this library on a modelled machine that names another MPI library, too
+    #[arg(long, requires = "fabric")]
+    pub(crate) own: bool,
     /// Ranks on each host of a modelled machine
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric",
         value_parser = |word: &str| whole_number::<usize>(word, ANY))]
@@ -185,6 +188,10 @@ impl ChoiceOptions {
         if self.modelled() {
             let fabrics = Fabrics {
                 names: self.fabric.clone(),
+                predict: match self.own {
+                    true => "own",
+                    false => "named",
+                },
                 ppn: self.ppn,
                 seed: self.seed,
                 trace: self.trace.clone(),

@@ -171,6 +171,8 @@ impl LibraryChoice {
 pub(crate) struct Fabrics {
     /// Names of the catalogue, or files.
     pub(crate) names: Vec<String>,
+    /// The library to predict: `own` or `named`, as `fishplate run --predict` has it.
+    pub(crate) predict: &'static str,
     /// Ranks on each host.
     pub(crate) ppn: usize,
     pub(crate) seed: u64,
@@ -184,7 +186,19 @@ impl Fabrics {
         let path = own_library(command)?;
         let library = |name: &String| {
             let (ppn, seed) = (self.ppn.to_string(), self.seed.to_string());
-            let words = ["run", "--fabric", name, "--ppn", &ppn, "--seed", &seed];
+            let words = [
+                "run",
+                "--fabric",
+                name,
+                "--predict",
+                self.predict,
+                "--ppn",
+                &ppn,
+                "--seed",
+                &seed,
+                "--summary",
+                "none",
+            ];
             let words = words.map(OsString::from).into_iter();
             let trace = self.trace.iter();
             let trace = trace.flat_map(|file| [OsString::from("--trace"), file.into()]);

@@ -30,6 +30,9 @@ pub struct Experiment {
     pub sizes: String,
     /// Timed iterations; `None`: the default.
     pub iterations: Option<usize>,
+    /// Predict the MPI library that the machine names, where it names one: its protocols are the
+    /// defaults of the settings. Otherwise this library's.
+    pub named_library: bool,
     /// Environment variables and their values.
     pub settings: Vec<(String, String)>,
 }
@@ -117,6 +120,10 @@ fn sizes(benchmark: Benchmark, list: &str) -> Result<Vec<usize>> {
 fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
     let fabrics = Fabrics {
         names: vec![experiment.fabric.clone()],
+        predict: match experiment.named_library {
+            true => "named",
+            false => "own",
+        },
         ppn: experiment.ppn,
         seed: 1,
         trace: None,

@@ -30,6 +30,8 @@ pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
 #[cfg(not(loom))]
+mod peer_table;
+#[cfg(not(loom))]
 pub mod rdma;
 #[cfg(not(loom))]
 mod router;
@@ -54,6 +56,8 @@ pub use error::{Error, Fault, Result};
 pub use explain::RailChoice;
 #[cfg(not(loom))]
 pub use loopback::Loopback;
+#[cfg(not(loom))]
+pub use peer_table::PeerTable;
 pub use piece_counter::PieceCounter;
 #[cfg(not(loom))]
 pub use router::Router;

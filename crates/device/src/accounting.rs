@@ -38,7 +38,10 @@ pub enum Effort {
 ///         }
 ///     }
 ///     fn enter(&mut self, _call: &'static str, _computed: u64) {}
-///     fn leave(&mut self) {}
+///     fn leave(&mut self, _has_result: bool) {}
+///     fn time(&self) -> device::VirtualTime {
+///         device::VirtualTime::default()
+///     }
 /// }
 ///
 /// let mut copied = Copied::default();
@@ -54,8 +57,21 @@ pub trait Accounting {
     /// its last call returned.
     fn enter(&mut self, call: &'static str, computed: u64);
 
-    /// The call returns to the program.
-    fn leave(&mut self);
+    /// The call returns to the program. `has_result` is false for a poll that found nothing and for
+    /// a reading of the clock.
+    fn leave(&mut self, has_result: bool);
+
+    /// The rank's virtual time. Reading it is not charged.
+    fn time(&self) -> VirtualTime;
+}
+
+/// The virtual time of a rank, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VirtualTime {
+    /// The time since the start of the modelled machine.
+    pub now: u64,
+    /// The part of it for which the rank has waited, idle.
+    pub waited: u64,
 }
 
 /// Whether a node charges for work: read once, when the node is attached.
@@ -107,9 +123,9 @@ impl dyn Node + '_ {
     }
 
     /// Reports to a virtual clock that the call returns, see [`Accounting::leave`].
-    pub fn leave(&mut self) {
+    pub fn leave(&mut self, has_result: bool) {
         if let Some(accounting) = self.accounting() {
-            accounting.leave();
+            accounting.leave(has_result);
         }
     }
 }

@@ -26,6 +26,10 @@ macro_rules! delegate_to_node {
             self.node().sync_memory()
         }
 
+        fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+            self.node().written(keys)
+        }
+
         fn accounting(&mut self) -> Option<&mut dyn $crate::Accounting> {
             self.node().accounting()
         }

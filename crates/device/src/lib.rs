@@ -16,7 +16,7 @@ pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
-pub use accounting::{Accounting, Charges, Effort};
+pub use accounting::{Accounting, Charges, Effort, VirtualTime};
 pub use immediates::with_immediates;
 pub use types::*;
 
@@ -53,6 +53,13 @@ pub trait Node: Send {
     /// Makes all writes visible that peers have made until now. Call it before reading memory that
     /// peers write to.
     fn sync_memory(&mut self);
+
+    /// Appends the remote keys of the memory that peers have written to since the last call, and
+    /// returns true. False: the node does not know, and any registered memory may have changed.
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        let _ = keys;
+        false
+    }
 
     /// The account of this rank's processor. Only a node whose time is virtual has one.
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {

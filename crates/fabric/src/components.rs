@@ -1,6 +1,7 @@
 //! The components of a system. One table for each kind of component defines its values, their types
 //! and their meaning; reading, checking, showing and compiling all follow that table.
 
+use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
@@ -225,6 +226,7 @@ part! {
         value register_page: Nanos, "Processor: additional cost of registration for each page of 4 KiB.";
         value crossing: Nanos, "One-way latency between sockets, for a rail whose HCA is attached to the other socket.";
         value rail_switch: Nanos, "Processor: switching from one rail's queue pair to another rail's.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |host| {
         lanes(host.lanes)?;
@@ -237,6 +239,7 @@ part! {
 part! {
     /// A host channel adapter.
     Hca "hca" {
+        value year: u32, "Year of its introduction.";
         part link: Link, "The fastest generation of its ports.";
         value width: u32, "Lanes of a port.";
         part bus: Bus, "The fastest bus that it supports.";
@@ -246,7 +249,13 @@ part! {
         value send: Nanos, "Latency of an outgoing message in the chip.";
         value receive: Nanos, "Latency of an incoming packet in the chip.";
         value receive_match: Nanos, "Additional latency of an incoming send, which consumes a posted receive.";
-        value message_rate: PerSec, "Rate of work requests of one queue pair.";
+        value message_rate: PerSec, "Rate of work requests of one queue pair, of writes above all.";
+        value send_rate: Option<PerSec>, "Rate of sends of one queue pair; \"none\": that of all requests.";
+        value read_rate: Option<PerSec>, "Rate of RDMA reads and atomics of one queue pair; \"none\": that of all requests.";
+        value chip_rate: Option<PerSec>, "Rate of work requests of all queue pairs together.";
+        value answer_rate: Option<PerSec>, "Rate of RDMA reads and atomics that the chip answers.";
+        value atomic_rate: Option<PerSec>, "Rate of atomics that the chip executes.";
+        value prefetch: Option<u32>, "Requests of one queue pair whose payloads the chip fetches at once; \"none\": any number.";
         value one_by_one: bool, "True if a queue pair's next request is fetched only after the previous one has left.";
         value blueflame: bool, "True if the processor can write a work request into the HCA (BlueFlame), so that the HCA need not fetch it.";
         value inline: Bytes, "Largest inline payload of a work request.";
@@ -255,14 +264,16 @@ part! {
         value reads: u32, "Outstanding RDMA reads of one queue pair.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |hca| {
         lanes(hca.lanes)?;
-        let widths = [1, 2, 4, 8, 12];
-        InvalidValue::unless(widths.contains(&hca.width), "width", || {
-            format!("{} is not a link width; valid are 1, 2, 4, 8 and 12", hca.width)
+        width(hca.width)?;
+        InvalidValue::unless((1999..=2100).contains(&hca.year), "year", || {
+            format!("{} is not a year of InfiniBand; valid are 1999 to 2100", hca.year)
         })?;
         InvalidValue::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
+        InvalidValue::unless(hca.prefetch != Some(0), "prefetch", || "at least 1 request must be allowed".into())?;
         InvalidValue::unless(hca.inline.0 <= 4096, "inline", || {
             format!("{} do not fit into a work request; valid are 0 B to 4096 B", hca.inline)
         })?;
@@ -278,6 +289,7 @@ part! {
         value metre: Nanos, "Signal time for each metre.";
         value conversion: Nanos, "Latency of the conversion to light and back, in an active cable.";
         value reach: Metres, "Greatest length at which the link works.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
     check |cable| InvalidValue::unless(cable.length <= cable.reach, "length", || {
         format!("{} is longer than the reach of this cable, {}", cable.length, cable.reach)
@@ -287,23 +299,25 @@ part! {
 part! {
     /// A switch. One without ports stands for two hosts back to back.
     Switch "switch" {
-        value ports: u32, "Number of ports, each as wide as an HCA's; 0 for two hosts back to back.";
+        value ports: u32, "Number of ports; 0 for two hosts back to back.";
+        value width: u32, "Lanes of a port.";
         part link: Link, "The fastest generation of its ports.";
         value latency: Nanos, "Cut-through latency from port to port.";
+        value price: Option<Price>, "Price of one; may be left out.";
     }
-    check |switch| InvalidValue::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
-        format!("{} ports cannot form a fat tree; valid are even numbers up to 1024, and 0 for no switch", switch.ports)
-    })
+    check |switch| {
+        width(switch.width)?;
+        InvalidValue::unless(switch.ports.is_multiple_of(2) && switch.ports <= 1024, "ports", || {
+            format!("{} ports cannot form a fat tree; valid are even numbers up to 1024, and 0 for no switch", switch.ports)
+        })
+    }
 }
 
-part! {
-    /// Costs of an MPI library's work on a host's processor, above the verbs.
-    Software "software" {
-        value send: Nanos, "Processor: a send, from the call to the posted work request.";
-        value receive: Nanos, "Processor: a receive, from the noticed arrival to the return of the call.";
-        value control: Nanos, "Processor: a protocol step that is not part of a packet, such as writing a ring's tail to the peer.";
-    }
-    check |_| Ok(())
+/// Refuses a number of lanes that no port has.
+fn width(width: u32) -> Result<(), InvalidValue> {
+    InvalidValue::unless([1, 2, 4, 8, 12].contains(&width), "width", || {
+        format!("{width} is not a link width; valid are 1, 2, 4, 8 and 12")
+    })
 }
 
 /// Refuses a number of lanes that no slot has.

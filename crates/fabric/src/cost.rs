@@ -11,7 +11,7 @@
 use crate::packet::{self, Operation, Transport};
 use crate::rails::Rail;
 use crate::system::System;
-use crate::units::{Bytes, GbPerSec, Nanos};
+use crate::units::{Bytes, GbPerSec, Nanos, PerSec};
 
 /// A resource of a host or HCA. It serves one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,6 +161,33 @@ impl Costs {
         self.rail.hca.message_rate.interval()
     }
 
+    /// Engine: time that a send occupies its queue pair.
+    pub fn engine_of_send(&self) -> Nanos {
+        let own = self.rail.hca.send_rate.map(PerSec::interval);
+        own.unwrap_or(self.engine())
+    }
+
+    /// Engine: time that a read or an atomic occupies its queue pair.
+    pub fn engine_of_read(&self) -> Nanos {
+        let own = self.rail.hca.read_rate.map(PerSec::interval);
+        own.unwrap_or(self.engine())
+    }
+
+    /// Chip: time that a work request of any queue pair occupies it.
+    pub fn chip(&self) -> Nanos {
+        interval(self.rail.hca.chip_rate)
+    }
+
+    /// Chip of the responder: time that the answer to a read or atomic occupies it.
+    pub fn answer(&self) -> Nanos {
+        interval(self.rail.hca.answer_rate)
+    }
+
+    /// Chip of the responder: time that the execution of an atomic occupies it.
+    pub fn atomic(&self) -> Nanos {
+        interval(self.rail.hca.atomic_rate)
+    }
+
     /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA
     /// that serves requests one by one, the next waits until this payload has been read.
     pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
@@ -308,4 +335,9 @@ impl Costs {
     pub fn rail_switch(&self) -> Nanos {
         self.system.host.rail_switch
     }
+}
+
+/// The time between two events at a rate; none if the rate has no limit.
+fn interval(rate: Option<PerSec>) -> Nanos {
+    rate.map_or(Nanos::ZERO, PerSec::interval)
 }

@@ -48,7 +48,7 @@ impl Path {
         let direct = own.switch.ports == 0;
         InvalidValue::unless(direct == (hops == 0), "hops", || match direct {
             true => "its hosts are connected back to back; valid is 0".into(),
-            false => "its hosts are connected by switches; valid are 1 to 5".into(),
+            false => "its hosts are connected by switches; valid are 1 to 16".into(),
         })?;
         Ok(Path { rail, hops })
     }

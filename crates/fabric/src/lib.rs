@@ -27,23 +27,29 @@
 
 #![forbid(unsafe_code)]
 
+pub mod calibrate;
 #[cfg(feature = "toml")]
 pub mod catalogue;
 pub mod components;
 pub mod cost;
 pub mod explain;
+pub mod figures;
 pub mod limits;
 pub mod packet;
+pub mod price;
 pub mod quantity;
 pub mod rails;
+pub mod software;
 pub mod system;
 pub mod tree;
 pub mod units;
 
-pub use components::{Bus, Cable, Hca, Host, Link, Software, Switch};
+pub use components::{Bus, Cable, Hca, Host, Link, Switch};
 pub use cost::{Costs, Resource};
 pub use packet::{Operation, Transport};
+pub use price::{Price, PriceGap};
 pub use rails::{Rail, Rails};
+pub use software::{Software, ZeroCopy};
 pub use system::System;
 pub use tree::Tree;
 pub use units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};

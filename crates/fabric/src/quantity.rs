@@ -14,6 +14,10 @@ use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 pub trait Quantity: Sized {
     /// The valid values, with an example: the end of a sentence "valid is …".
     const VALID: &'static str;
+    /// The value that is meant where the key is missing; `None`: the key must be given.
+    fn absent() -> Option<Self> {
+        None
+    }
     /// Parses a value from a file; `None` if it is not valid.
     fn read(raw: &Raw) -> Option<Self>;
     /// The value as text that [`read`](Quantity::read) accepts.
@@ -129,29 +133,6 @@ impl Quantity for GbPerSec {
     }
 }
 
-impl Quantity for Option<GbPerSec> {
-    const VALID: &'static str =
-        "\"none\", or a rate of at least 1 Mb/s in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\"";
-    fn read(raw: &Raw) -> Option<Self> {
-        match raw {
-            Raw::Text(text) if text == "none" => Some(None),
-            _ => GbPerSec::read(raw).map(Some),
-        }
-    }
-    fn show(&self) -> String {
-        self.map_or("none".to_owned(), |rate| rate.to_string())
-    }
-    fn to_word(&self) -> u64 {
-        self.map_or(0, GbPerSec::bits_per_sec)
-    }
-    fn from_word(word: u64) -> Option<Self> {
-        match word {
-            0 => Some(None),
-            _ => GbPerSec::from_word(word).map(Some),
-        }
-    }
-}
-
 impl Quantity for PerSec {
     const VALID: &'static str =
         "a rate above 0 in M/s or k/s, up to 1000000 M/s, such as \"8.7 M/s\"";
@@ -247,24 +228,50 @@ impl Quantity for u32 {
     }
 }
 
-impl Quantity for Option<u32> {
-    const VALID: &'static str = "\"none\", or a whole number that is not negative";
-    fn read(raw: &Raw) -> Option<Self> {
-        match raw {
-            Raw::Text(text) if text == "none" => Some(None),
-            _ => u32::read(raw).map(Some),
+/// A value that may be absent. `absent` is a word that no value has.
+macro_rules! optional {
+    ($type:ty, $absent:expr, $valid:literal) => {
+        impl Quantity for Option<$type> {
+            const VALID: &'static str = $valid;
+            fn read(raw: &Raw) -> Option<Self> {
+                match raw {
+                    Raw::Text(text) if text == "none" => Some(None),
+                    _ => <$type>::read(raw).map(Some),
+                }
+            }
+            fn show(&self) -> String {
+                self.as_ref().map_or("none".to_owned(), Quantity::show)
+            }
+            fn to_word(&self) -> u64 {
+                self.as_ref().map_or($absent, Quantity::to_word)
+            }
+            fn from_word(word: u64) -> Option<Self> {
+                match word == $absent {
+                    true => Some(None),
+                    false => <$type>::from_word(word).map(Some),
+                }
+            }
         }
-    }
-    fn show(&self) -> String {
-        self.map_or("none".to_owned(), |number| number.to_string())
-    }
-    fn to_word(&self) -> u64 {
-        self.map_or(u64::MAX, u64::from)
-    }
-    fn from_word(word: u64) -> Option<Self> {
-        match word {
-            u64::MAX => Some(None),
-            _ => u32::from_word(word).map(Some),
-        }
-    }
+    };
 }
+
+optional!(
+    GbPerSec,
+    0,
+    "\"none\", or a rate of at least 1 Mb/s in Gb/s, Mb/s, GB/s, MB/s, such as \"6350 MB/s\""
+);
+optional!(
+    PerSec,
+    0,
+    "\"none\", or a rate above 0 in M/s or k/s, up to 1000000 M/s, such as \"35 M/s\""
+);
+optional!(
+    Bytes,
+    u64::MAX,
+    "\"none\", or a size up to 1 MiB in B, KiB or MiB, such as \"12 KiB\""
+);
+optional!(
+    u32,
+    u64::MAX,
+    "\"none\", or a whole number that is not negative"
+);

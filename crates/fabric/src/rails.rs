@@ -22,11 +22,16 @@ part! {
         part cable: Cable, "The cables, all of equal length.";
         part switch: Switch, "The switches.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
+        value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
     }
     check |rail| {
         lanes(rail.lanes)?;
         InvalidValue::unless(rail.slot.half_duplex == rail.hca.bus.half_duplex, "hca", || {
             "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
+        })?;
+        let times = rail.oversubscription;
+        InvalidValue::unless((1..=64).contains(&times), "oversubscription", || {
+            format!("{times} hosts for each link are not possible; valid are 1 to 64")
         })?;
         let direct = rail.switch.ports == 0;
         InvalidValue::unless(rail.hops.is_none_or(|hops| direct == (hops == 0)), "hops", || match direct {
@@ -47,9 +52,17 @@ impl Rail {
         }
     }
 
+    /// The lanes of the link between HCA and switch: the fewer of both ports.
+    pub fn link_width(&self) -> u32 {
+        match self.switch.ports {
+            0 => self.hca.width,
+            _ => self.hca.width.min(self.switch.width),
+        }
+    }
+
     /// The packet rate of the port in bits, headers included.
     pub fn link_rate(&self) -> GbPerSec {
-        self.link().data() * self.hca.width
+        self.link().data() * self.link_width()
     }
 
     /// The bus between host and HCA: the slower of their two generations.
@@ -84,11 +97,14 @@ impl Rail {
         let slot = |rail: &Rail| (rail.slot, rail.lanes, rail.socket);
         let chip = |rail: &Rail| {
             let hca = &rail.hca;
-            (hca.bus, hca.lanes, hca.read_engine, hca.internal)
+            (
+                (hca.bus, hca.lanes, hca.read_engine, hca.internal),
+                (hca.chip_rate, hca.answer_rate, hca.atomic_rate),
+            )
         };
         match (slot(self) == slot(other), chip(self) == chip(other)) {
             (false, _) => Err("slots (slot, lanes, socket)"),
-            (true, false) => Err("HCAs (bus, lanes, read_engine, internal)"),
+            (true, false) => Err("HCAs (bus, lanes, read_engine, internal, rates of the chip)"),
             (true, true) => Ok(()),
         }
     }

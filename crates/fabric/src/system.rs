@@ -1,11 +1,11 @@
 //! A machine: hosts of one kind, their rails, and the networks between them.
 
 use crate::components::{
-    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Software,
-    Switch, part,
+    Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
 };
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
+use crate::software::Software;
 use crate::tree::Tree;
 use crate::units::{Bytes, GbPerSec};
 
@@ -20,14 +20,15 @@ part! {
         part switch: Switch, "The switches.";
         value nodes: u32, "Number of hosts.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
-        part software: Software, "Costs of the MPI library's work.";
+        value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
+        part software: Software, "The MPI library.";
     }
     check |system| {
         system.rails.check()?;
         system.hosts.check(system.nodes, system.rails.count())?;
         for rail in (0..system.rails.count()).map(|rail| system.rail(rail)) {
             rail.check()?;
-            let room = Tree::room(rail.switch.ports);
+            let room = Tree::room(rail.switch.ports, rail.oversubscription);
             InvalidValue::unless((2..=room).contains(&u64::from(system.nodes)), "nodes", || match rail.switch.ports {
                 0 => format!("{} hosts cannot be connected back to back; name a switch, or set nodes = 2", system.nodes),
                 ports => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
@@ -47,11 +48,16 @@ impl System {
 
     /// This machine with packets of at most `mtu` on every link.
     pub fn with_mtu(&self, mtu: Bytes) -> System {
+        self.with_hcas(|hca| hca.mtu = mtu)
+    }
+
+    /// This machine with the same change to all its HCAs.
+    pub fn with_hcas(&self, change: impl Fn(&mut Hca)) -> System {
         let mut system = *self;
-        system.hca.mtu = mtu;
+        change(&mut system.hca);
         if let Rails::Listed(rails) = &system.rails {
             let mut all = rails.as_slice().to_vec();
-            all.iter_mut().for_each(|rail| rail.hca.mtu = mtu);
+            all.iter_mut().for_each(|rail| change(&mut rail.hca));
             system.rails = Rails::of_parts(&all).unwrap_or(system.rails);
         }
         system
@@ -73,6 +79,7 @@ impl System {
                     cable: self.cable,
                     switch: self.switch,
                     hops: self.hops,
+                    oversubscription: self.oversubscription,
                 }
             }
         }
@@ -110,8 +117,18 @@ impl System {
     pub fn hops_on(&self, rail: &Rail, from: u32, to: u32) -> u32 {
         match rail.hops {
             Some(hops) if from != to => hops,
-            _ => Tree::new(self.nodes, rail.switch.ports).hops(from, to),
+            _ => self.tree_of(rail).hops(from, to),
         }
+    }
+
+    /// The fat tree of a rail; `None` if the number of switches between hosts is given instead, and
+    /// the network's links are unknown.
+    pub fn tree(&self, rail: &Rail) -> Option<Tree> {
+        rail.hops.is_none().then(|| self.tree_of(rail))
+    }
+
+    fn tree_of(&self, rail: &Rail) -> Tree {
+        Tree::new(self.nodes, rail.switch.ports, rail.oversubscription)
     }
 
     /// The number of switches on rail 0 between the two hosts that are furthest apart.

@@ -1,10 +1,13 @@
-//! Fat trees of one kind of switch. Each level has as many links up as down, so no level is
-//! narrower than the one below. A tree has the smallest number of levels that connects its hosts.
+//! Fat trees of one kind of switch. A tree has the smallest number of levels that connects its
+//! hosts. A leaf may have fewer links up than hosts (over-subscription); above the leaves no level
+//! is narrower than the one below.
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Links down from a leaf, and as many up.
+    /// The hosts of a leaf, and its links up.
+    leaf: [u64; 2],
+    /// The links down from a switch between leaf and top, and as many up.
     half: u64,
     levels: u32,
     /// The number of hosts, rounded up to whole groups below the top level. Links of one level and
@@ -12,41 +15,90 @@ pub struct Tree {
     width: u64,
 }
 
+/// The hosts of a leaf with `ports` ports, and its links up, for `oversubscription` hosts for each
+/// link.
+const fn leaf(ports: u32, oversubscription: u32) -> [u64; 2] {
+    let up = (ports / (oversubscription + 1)) as u64;
+    let up = if up == 0 && ports > 0 { 1 } else { up };
+    [ports as u64 - up, up]
+}
+
 impl Tree {
     /// The most hosts that three levels of switches with `ports` ports can connect.
-    pub const fn room(ports: u32) -> u64 {
+    pub const fn room(ports: u32, oversubscription: u32) -> u64 {
         match ports {
             0 => 2,
-            ports => Self::room_of(3, ports as u64 / 2),
+            ports => Self::room_of(3, ports as u64, leaf(ports, oversubscription)[0]),
         }
     }
 
-    const fn room_of(levels: u32, half: u64) -> u64 {
-        2 * half.pow(levels)
+    /// The top switch of each group of leaves has a link to each of them.
+    const fn room_of(levels: u32, ports: u64, hosts: u64) -> u64 {
+        match levels {
+            1 => ports,
+            2 => ports * hosts,
+            _ => ports * (ports / 2) * hosts,
+        }
     }
 
     /// The smallest tree for `nodes` hosts. Panics for more than [`room`](Tree::room) hosts; a
     /// checked system never has that many.
-    pub fn new(nodes: u32, ports: u32) -> Tree {
-        let (nodes, half) = (u64::from(nodes), u64::from(ports / 2));
-        assert!(nodes <= Tree::room(ports), "{nodes} hosts on {ports} ports");
-        let levels = match half {
+    pub fn new(nodes: u32, ports: u32, oversubscription: u32) -> Tree {
+        let nodes = u64::from(nodes);
+        assert!(
+            nodes <= Tree::room(ports, oversubscription),
+            "{nodes} hosts on {ports} ports"
+        );
+        let leaf = leaf(ports, oversubscription);
+        let room = |levels: &u32| nodes <= Tree::room_of(*levels, ports.into(), leaf[0]);
+        let levels = match ports {
             0 => 0,
-            _ => (1..=3)
-                .find(|&levels| nodes <= Tree::room_of(levels, half))
-                .unwrap_or(3),
+            _ => (1..=3).find(room).unwrap_or(3),
         };
-        let group = half.max(1).pow(levels.saturating_sub(1));
-        Tree {
-            half,
+        let mut tree = Tree {
+            leaf,
+            half: u64::from(ports / 2),
             levels,
-            width: nodes.next_multiple_of(group),
-        }
+            width: nodes,
+        };
+        tree.width = nodes.next_multiple_of(tree.group(levels.saturating_sub(1)));
+        tree
     }
 
     /// The number of levels of switches.
     pub fn levels(&self) -> u32 {
         self.levels
+    }
+
+    /// The number of hosts below a group of switches up to a level.
+    fn group(&self, level: u32) -> u64 {
+        match level {
+            0 => 1,
+            1 => self.leaf[0],
+            _ => self.leaf[0] * self.half.pow(level - 1),
+        }
+    }
+
+    /// The number of switches, with a top level just wide enough for the links up to it.
+    pub fn switches(&self) -> u64 {
+        let leaves = self.leaves();
+        let up = leaves * self.leaf[1];
+        let top = up.div_ceil(2 * self.half.max(1));
+        match self.levels {
+            0 => 0,
+            1 => 1,
+            2 => leaves + top,
+            _ => leaves + up.div_ceil(self.half) + top,
+        }
+    }
+
+    /// The number of cables between switches: no level is narrower than the one below.
+    pub fn inner_cables(&self) -> u64 {
+        self.leaves() * self.leaf[1] * u64::from(self.levels.saturating_sub(1))
+    }
+
+    fn leaves(&self) -> u64 {
+        self.width.div_ceil(self.leaf[0].max(1))
     }
 
     /// The number of switches between two hosts: up to the lowest switch above both, and down.
@@ -61,7 +113,7 @@ impl Tree {
     fn climb(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (u64::from(from), u64::from(to));
         (1..self.levels)
-            .find(|&level| from / self.half.pow(level) == to / self.half.pow(level))
+            .find(|&level| from / self.group(level) == to / self.group(level))
             .unwrap_or(self.levels)
     }
 
@@ -74,30 +126,64 @@ impl Tree {
     /// The directed links from one host to another, in order, as numbers below
     /// [`links`](Tree::links).
     ///
-    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree:
-    /// all traffic to one host comes down on links that only this host uses, and in a shift pattern
-    /// no two flows share a link.
+    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree
+    /// (D-mod-K): without over-subscription all traffic to one host comes down on links that only
+    /// this host uses, and in a shift pattern no two flows share a link.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
-        let (from, to, width) = (u64::from(from), u64::from(to), self.width);
-        let top = match from == to {
-            true => 0,
-            false => u64::from(self.climb(from as u32, to as u32)),
+        let (tree, top) = match from == to {
+            true => (*self, 0),
+            false => (*self, self.climb(from, to)),
         };
-        let direct = u64::from(top == 0 && from != to && self.levels == 0);
-        let half = self.half;
-        // The number of an upward link: the switch below it and the destination's digit. Level 0 is
-        // the host's own link.
-        let up = (0..top + direct).map(move |level| {
-            let below = half.max(1).pow(level as u32);
-            let link = match level {
-                0 => from,
-                _ => from / below * below + to % below,
-            };
-            2 * level * width + link
-        });
+        let direct = u32::from(top == 0 && from != to && self.levels == 0);
+        let (from, to) = (u64::from(from), u64::from(to));
+        let up = (0..top + direct).map(move |level| tree.link(level, false, from, to));
         let down = (0..top)
             .rev()
-            .map(move |level| (2 * level + 1) * width + to);
+            .map(move |level| tree.link(level, true, to, to));
         up.chain(down)
+    }
+
+    /// The number of a link between a level and the next: of the group that has the host `below`,
+    /// on the way to the host `to`.
+    fn link(&self, level: u32, is_down: bool, below: u64, to: u64) -> u64 {
+        let group = self.group(level);
+        let number = below / group * group + self.lane(level, to);
+        u64::from(2 * level + u32::from(is_down)) * self.width + number
+    }
+
+    /// The number, among the links up from a group, of the one on the way to a host.
+    fn lane(&self, level: u32, to: u64) -> u64 {
+        let [hosts, up] = self.leaf;
+        match level {
+            0 => 0,
+            1 => to % hosts % up,
+            _ => to / hosts % self.half * up + to % hosts % up,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_as_many_switches_and_cables_as_its_hosts_need() {
+        // Hosts, ports of a switch, switches, cables between switches.
+        for (hosts, ports, switches, cables) in [
+            (2, 0, 0, 0),
+            (16, 36, 1, 0),
+            (36, 36, 1, 0),
+            (37, 36, 3 + 2, 3 * 18),
+            (72, 36, 4 + 2, 72),
+            (648, 36, 36 + 18, 648),
+            (16, 4, 8 + 8 + 4, 32),
+        ] {
+            let tree = Tree::new(hosts, ports, 1);
+            assert_eq!(
+                (tree.switches(), tree.inner_cables()),
+                (switches, cables),
+                "{hosts} hosts"
+            );
+        }
     }
 }

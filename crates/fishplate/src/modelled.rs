@@ -1,19 +1,22 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
 //! it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use model::IntraHost;
 use model::compute_trace::ComputeTrace;
 use model::config::{Compute, MachineConfig};
 use model::trace::{self, Record};
+use model::{IntraHost, Usage};
 use results::arguments::{ANY, whole_number};
+
+use crate::fabric::ValueChange;
+use crate::output::Output;
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
@@ -21,6 +24,16 @@ pub(crate) struct ModelledArguments {
     /// Run on a modelled machine, in virtual time: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
+
+    /// MPI library to predict: `own`, this one, or `named`, the one that the machine names, whose
+    /// eager limit, rendezvous and other protocols become settings of the ranks unless they are set
+    #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
+    predict: Predicted,
+
+    /// Change one value of the machine, by its keys in `fabric show`: `hca.send=120ns`. May be
+    /// repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "fabric")]
+    set: Vec<ValueChange>,
 
     /// Path between ranks of one modelled host
     #[arg(long, value_enum, value_name = "PATH", default_value_t = IntraHostPath::Memory, requires = "fabric")]
@@ -50,6 +63,14 @@ pub(crate) struct ModelledArguments {
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Predicted {
+    /// This library
+    Own,
+    /// The library that the machine names; this one, if it names none
+    Named,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -110,6 +131,8 @@ impl FromStr for ComputeOption {
 pub(crate) struct ModelledJob {
     /// The machine as the launcher passes it to ranks.
     pub(crate) launched: Option<launch::ModelledMachine>,
+    /// Settings with which the ranks behave like the library to predict.
+    pub(crate) settings: Vec<(&'static str, String)>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
@@ -119,6 +142,11 @@ impl ModelledArguments {
     /// Whether the job runs on a modelled machine.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fabric.is_some()
+    }
+
+    /// The name or file of the modelled machine.
+    pub(crate) fn fabric(&self) -> Option<&str> {
+        self.fabric.as_deref()
     }
 
     /// Builds the machine and creates the files. Reports every error that can be found before the
@@ -136,9 +164,15 @@ impl ModelledArguments {
         if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
-        let system = crate::fabric::system(word)?;
+        let system = crate::fabric::changed_system(word, &self.set)?;
         let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
+        let mut settings = Vec::new();
+        if self.predict == Predicted::Named {
+            scene = scene.with_library(&system.software);
+            settings = model::library::settings(&system.software);
+            say_settings(word, &settings);
+        }
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
         }
@@ -149,9 +183,7 @@ impl ModelledArguments {
         let ports = scene.faults.ports.check(&scene.system);
         ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
         scene.intra_host = self.intra_host.into();
-        let words = std::iter::once(program).chain(arguments.iter().map(AsRef::as_ref));
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        let program = words.join(" ").replace(char::is_control, "?");
+        let program = command_line(program, arguments);
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
@@ -184,11 +216,35 @@ impl ModelledArguments {
                 world: Arc::new(world),
                 computed,
             }),
+            settings,
             trace,
             record,
             ranks,
         })
     }
+}
+
+/// Names the settings with which the ranks behave like the library that a machine names, if it
+/// names one.
+fn say_settings(word: &str, settings: &[(&str, String)]) {
+    let set = settings.iter().map(|(name, value)| {
+        let name = name.trim_start_matches("FISHPLATE_").to_lowercase();
+        format!("{}={value}", name.replace('_', "-"))
+    });
+    let set: Vec<String> = set.collect();
+    if !set.is_empty() {
+        eprintln!(
+            "fishplate: predicting the MPI library that {word} names: {}",
+            set.join(" ")
+        );
+    }
+}
+
+/// The program and its arguments, as one line.
+pub(crate) fn command_line(program: &OsStr, arguments: &[impl AsRef<OsStr>]) -> String {
+    let words = std::iter::once(program).chain(arguments.iter().map(AsRef::as_ref));
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    words.join(" ").replace(char::is_control, "?")
 }
 
 fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, String> {
@@ -200,6 +256,28 @@ fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, St
 }
 
 impl ModelledJob {
+    /// The settings of the predicted library that no variable of `set` sets.
+    pub(crate) fn defaults(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let is_free = |name: &str| {
+            let knob = knobs::TABLE.iter().find(|knob| knob.env == name);
+            let sets = |(variable, text): &(String, String)| {
+                knob.is_some_and(|knob| knob.answers_to(variable)) && !text.trim().is_empty()
+            };
+            !set.iter().any(sets)
+        };
+        let free = self.settings.iter().filter(|(name, _)| is_free(name));
+        free.map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
+    /// The use of the modelled machine's resources, busiest first.
+    pub(crate) fn usage(&self) -> io::Result<Vec<Usage>> {
+        let Some(stage) = &self.launched else {
+            return Ok(Vec::new());
+        };
+        Usage::read(&File::from(stage.world.try_clone()?))
+    }
+
     /// Writes the trace and the recorded compute times after the job.
     pub(crate) fn finish(self) -> Result<(), String> {
         let Some(stage) = self.launched else {
@@ -241,48 +319,4 @@ fn write_trace(world: &File, to: &mut dyn Write) -> io::Result<Option<String>> {
             record.lost
         )
     }))
-}
-
-/// A file that is opened before the job and written after it.
-struct Output {
-    option: &'static str,
-    path: PathBuf,
-    file: File,
-}
-
-impl Output {
-    fn create(option: &'static str, path: &Path) -> Result<Output, String> {
-        let file =
-            File::create(path).map_err(|why| format!("{option} {}: {why}", path.display()))?;
-        Ok(Output {
-            option,
-            path: path.into(),
-            file,
-        })
-    }
-
-    fn fill(
-        self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<Option<String>>,
-    ) -> Result<(), String> {
-        let mut to = BufWriter::new(&self.file);
-        let outcome = write(&mut to).and_then(|words| to.flush().map(|()| words));
-        let wrong = |what: &dyn std::fmt::Display| {
-            format!("{} {}: {what}", self.option, self.path.display())
-        };
-        match outcome {
-            Ok(Some(words)) => {
-                eprintln!("fishplate: {}", wrong(&words));
-                Ok(())
-            }
-            Ok(None) => Ok(()),
-            Err(why) => {
-                // Half a file is useless. A device such as /dev/null stays.
-                if self.path.is_file() {
-                    let _ = std::fs::remove_file(&self.path);
-                }
-                Err(wrong(&why))
-            }
-        }
-    }
 }

@@ -58,6 +58,7 @@ const WITH_VALUE: &[&str] = &[
     "--fault",
     COMPUTE,
     "--trace",
+    "--summary",
     "--intra-host",
     "-n",
     "--np",

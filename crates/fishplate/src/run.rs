@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use clap::Args;
 use knobs::{KnobValue, Knobs, Seconds};
+use profile::JobFacts;
 use results::arguments::{ANY, whole_number, without_error_numbers};
 
 use crate::explain::ExplainOutput;
-use crate::modelled::{ModelledArguments, ModelledJob};
+use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
+use crate::summary::{SummaryArguments, WantedSummary};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
@@ -91,6 +93,9 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     modelled: ModelledArguments,
 
+    #[command(flatten, next_help_heading = "Summary")]
+    summary: SummaryArguments,
+
     /// Accepted and ignored: more ranks than cores are always allowed
     #[arg(long, hide = true)]
     oversubscribe: bool,
@@ -109,12 +114,12 @@ pub(crate) fn main(arguments: RunArguments) -> ExitCode {
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
     let prepared = wanted
         .transpose()
-        .and_then(|wanted| Ok((wanted, options(arguments)?)));
-    let (wanted, (options, modelled)) = match prepared {
+        .and_then(|wanted| Ok((wanted, prepare(arguments)?)));
+    let (wanted, job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
-    let code = match launch::run(&options) {
+    let code = match launch::run(&job.options) {
         Ok(end) => {
             // A job that failed has a line of its own.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
@@ -130,16 +135,40 @@ pub(crate) fn main(arguments: RunArguments) -> ExitCode {
             error.exit_code()
         }
     };
-    drop(options);
-    let lost = modelled.finish();
-    let lost = lost.map_err(|why| eprintln!("fishplate: {}", without_error_numbers(&why)));
-    ExitCode::from(match lost {
-        Err(()) if code == 0 => 1,
-        _ => code,
-    })
+    ExitCode::from(job.finish(code))
 }
 
-fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), String> {
+/// A job that is ready to start, and what is to be written after it.
+struct PreparedJob {
+    options: launch::Options,
+    modelled: ModelledJob,
+    summary: WantedSummary,
+}
+
+impl PreparedJob {
+    /// Writes the files and the summary of the job, which has ended with `code`. Returns the exit
+    /// code.
+    fn finish(self, code: u8) -> u8 {
+        let PreparedJob {
+            options,
+            modelled,
+            summary,
+        } = self;
+        drop(options);
+        let checked = |outcome: Result<(), String>, code| match outcome {
+            Ok(()) => code,
+            Err(why) => {
+                eprintln!("fishplate: {}", without_error_numbers(&why));
+                if code == 0 { 1 } else { code }
+            }
+        };
+        let summary = summary.sum_up(|| modelled.usage());
+        let code = checked(modelled.finish(), code);
+        checked(summary.and_then(|ready| ready.show(code != 0)), code)
+    }
+}
+
+fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
     let variables = variables(&arguments.variables)?;
     // The launcher checks settings, so that a misspelt one is reported once and not by every rank.
     let environment =
@@ -147,7 +176,7 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
     let of_ranks = environment.chain(variables.iter().cloned());
     let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
     let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
-    for notice in knobs::notices(of_ranks.into_iter()) {
+    for notice in knobs::notices(of_ranks.iter().cloned()) {
         eprintln!("fishplate: {notice}");
     }
     let hosts = match &arguments.hosts {
@@ -171,14 +200,28 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
         &program,
         &words,
     )?;
+    let defaults = modelled.defaults(&of_ranks);
+    let facts = JobFacts {
+        program: command_line(&program, &words),
+        ranks_per_host: per_host(
+            &hosts,
+            arguments.ranks,
+            arguments.ppn,
+            arguments.modelled.is_wanted(),
+        ),
+        fabric: arguments.modelled.fabric().map(str::to_string),
+        ..JobFacts::default()
+    };
+    let summary = arguments.summary.prepare(arguments.ranks, facts)?;
     let options = launch::Options {
         ranks: arguments.ranks,
         program,
         arguments: words,
-        variables,
+        variables: variables.into_iter().chain(defaults).collect(),
         directory: arguments.directory,
         hosts,
         machine: modelled.launched.clone(),
+        profile: summary.counts(),
         tag_output: arguments.tag_output,
         timeout: arguments.timeout,
         explain: arguments.explain.is_some(),
@@ -187,7 +230,19 @@ fn options(arguments: RunArguments) -> Result<(launch::Options, ModelledJob), St
             .ok()
             .and_then(|command| launch::library_directory(&command)),
     };
-    Ok((options, modelled))
+    Ok(PreparedJob {
+        options,
+        modelled,
+        summary,
+    })
+}
+
+/// The largest number of ranks on a host.
+fn per_host(hosts: &[launch::JobHost], ranks: usize, ppn: Option<usize>, modelled: bool) -> usize {
+    match modelled {
+        true => ppn.unwrap_or(1).min(ranks),
+        false => hosts.iter().map(|host| host.ranks).max().unwrap_or(ranks),
+    }
 }
 
 fn variables(words: &[OsString]) -> Result<Vec<(OsString, OsString)>, String> {

@@ -16,6 +16,8 @@ pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
 pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 /// The inherited descriptor of the compute trace that the job replays.
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
+/// The inherited descriptor of the profile, in which the ranks of this host count.
+pub const PROFILE_FD: &str = "FISHPLATE_PROFILE_FD";
 
 /// The request that rank 0 explains its choices of protocols and rails at MPI_Finalize.
 pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
@@ -62,6 +64,10 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: COMPUTED_FD,
         doc: "inherited descriptor of the compute trace (with --compute replay)",
+    },
+    ContractVariable {
+        env: PROFILE_FD,
+        doc: "inherited descriptor of the profile (with --summary or --profile)",
     },
     ContractVariable {
         env: EXPLAIN,

@@ -71,6 +71,8 @@ pub struct Options {
     pub explain: bool,
     /// The modelled machine on which the ranks run in virtual time. None: this machine.
     pub machine: Option<ModelledMachine>,
+    /// The file in which ranks count, for the job's profile. None: they count nothing.
+    pub profile: Option<Arc<OwnedFd>>,
 }
 
 /// A modelled machine: the memory that ranks in virtual time share.

@@ -278,6 +278,9 @@ fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
             files.push((pmi::COMPUTED_FD, memory("fishplate-computed", computed)?));
         }
     }
+    if let Some(profile) = &options.profile {
+        files.push((pmi::PROFILE_FD, profile.try_clone()?));
+    }
     for (_, file) in &files {
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }

@@ -2,12 +2,13 @@
 //! served.
 
 use sim::Time;
+use sim::memory::{Vec, WorldMemory};
 
 use super::queue_pair::Stream;
 use super::record::{Activity, Doing, HcaPart};
 use super::timing::{Piece, Timing};
 use super::{Clocked, Event, MachineModel, NONE};
-use fabric::Rail;
+use fabric::{Rail, System, Tree};
 
 /// A resource that does one thing at a time.
 #[derive(Clone, Copy, Default)]
@@ -38,7 +39,39 @@ pub(super) struct Slot {
     down: Fifo,
     up: Fifo,
     internal: Fifo,
+    /// The part of the chip that takes work requests, that answers reads and atomics, and that
+    /// executes atomics.
+    requests: Fifo,
+    answers: Fifo,
+    atomics: Fifo,
     pub half_duplex: bool,
+}
+
+/// The network of a rail, beyond the links of its hosts.
+pub(super) struct Network {
+    /// Its fat tree; `None` if its links are unknown, so that only those of hosts are contended.
+    tree: Option<Tree>,
+    /// The latency of a switch with a cable.
+    hop: Time,
+    /// Its directed links, by number.
+    links: Vec<Fifo>,
+}
+
+impl Network {
+    pub(super) fn new(memory: WorldMemory, system: &System, rail: &Rail) -> Network {
+        // Below a single switch all links are those of hosts.
+        let tree = system.tree(rail).filter(|tree| tree.levels() > 1);
+        let mut links = Vec::new_in(memory);
+        links.resize(
+            tree.map_or(0, |tree| tree.links() as usize),
+            Fifo::default(),
+        );
+        Network {
+            tree,
+            hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
+            links,
+        }
+    }
 }
 
 /// A port of an HCA, with the engines that serve it.
@@ -50,6 +83,8 @@ pub(super) struct Adapter {
     /// The numbers of its timing and of its slot.
     pub timing: u32,
     pub slot: u32,
+    /// The number of its network: that of its rail in the system's list.
+    pub network: u32,
     /// The first rail of its card. Regions belong to it: the ports of a card share a protection
     /// domain.
     pub domain: u32,
@@ -68,7 +103,7 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    /// The port of a rail, with the timing and the slot of these numbers.
+    /// The port of a rail, with the timing and the slot of these numbers, in the first network.
     pub(crate) fn new(host: u32, rail: u32, timing: u32, slot: u32, domain: u32) -> Adapter {
         Adapter {
             host,
@@ -76,6 +111,7 @@ impl Adapter {
             within: false,
             timing,
             slot,
+            network: 0,
             domain,
             link: Fifo::default(),
             port: Fifo::default(),
@@ -108,6 +144,9 @@ impl MachineModel {
                     .push(Timing::new(memory, &system, number as u32));
             }
         }
+        for rail in &list {
+            self.networks.push(Network::new(memory, &system, rail));
+        }
         let within = self.timings.len() as u32;
         self.timings.push(Timing::within(memory, &system));
         let mut places = std::vec::Vec::new();
@@ -135,7 +174,10 @@ impl MachineModel {
                 let first = cards_of.iter().position(|known| *known == card);
                 let domain = first.map_or(rail, |first| first as u32);
                 cards_of.push(card);
-                places.push(Adapter::new(host, rail, timings[number], slot, domain));
+                places.push(Adapter {
+                    network: number as u32,
+                    ..Adapter::new(host, rail, timings[number], slot, domain)
+                });
             }
         }
         self.adapters.extend(places);
@@ -193,6 +235,33 @@ impl MachineModel {
         &mut self.slots[self.adapters[adapter as usize].slot as usize].down
     }
 
+    /// Reserves the chip for a work request, from now on; returns its start.
+    pub(super) fn take_chip(&mut self, adapter: u32, now: Time) -> Time {
+        let time = self.timing(adapter).chip;
+        self.sums.add_request(adapter, time);
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        slot.requests.take(now, time) - time
+    }
+
+    /// Reserves the responder's chip for the answer to a read or atomic; returns its start.
+    pub(super) fn take_answer(&mut self, adapter: u32, now: Time, is_atomic: bool) -> Time {
+        let timing = self.timing(adapter);
+        let (answer, atomic) = (timing.answer, timing.atomic);
+        // An atomic takes the slower of its two parts.
+        let busy = if is_atomic {
+            answer.max(atomic)
+        } else {
+            answer
+        };
+        self.sums.add_answer(adapter, busy);
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        let start = slot.answers.take(now, answer) - answer;
+        match is_atomic {
+            true => slot.atomics.take(start, atomic) - atomic,
+            false => start,
+        }
+    }
+
     /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both
     /// are done.
     #[inline]
@@ -244,6 +313,7 @@ impl MachineModel {
         if from == to {
             return gone + latency;
         }
+        let gone = gone + self.cross(from, to, gone - time, doing.bytes);
         // Cut-through: the first bit arrives before the last has left; but the last link carries
         // one packet at a time, at its own rate.
         let last = self.timing(to).wire(doing.bytes.into());
@@ -253,6 +323,41 @@ impl MachineModel {
             .take(gone - time + latency, last);
         self.note_rail(to, HcaPart::LinkIn, there, last, doing);
         there.max(gone + latency)
+    }
+
+    /// Takes a packet, whose first bit leaves at `at`, over the links between the switches on its
+    /// way; returns the time for which it waits there.
+    #[inline]
+    fn cross(&mut self, from: u32, to: u32, at: Time, bytes: u32) -> Time {
+        let number = self.adapters[from as usize].network as usize;
+        match self.networks[number].tree {
+            Some(tree) => self.cross_tree(number, tree, (from, to), at, bytes),
+            None => 0,
+        }
+    }
+
+    fn cross_tree(
+        &mut self,
+        number: usize,
+        tree: Tree,
+        (from, to): (u32, u32),
+        at: Time,
+        bytes: u32,
+    ) -> Time {
+        let rail = *self.timing(from).costs.rail();
+        let rate = rail.switch.link.data() * rail.switch.width;
+        let time = rate.time(bytes.into()).picos();
+        let hosts = [from, to].map(|adapter| self.adapters[adapter as usize].host);
+        let network = &mut self.networks[number];
+        let (mut waited, mut passed) = (0, 0);
+        let between = tree.hops(hosts[0], hosts[1]).saturating_sub(1) as usize;
+        for link in tree.route(hosts[0], hosts[1]).skip(1).take(between) {
+            passed += network.hop;
+            let first = at + passed + waited;
+            let end = network.links[link as usize].take(first, time);
+            waited += end - time - first;
+        }
+        waited
     }
 
     /// Adds a stream whose next packet can be read from memory to the round.

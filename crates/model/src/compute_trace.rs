@@ -1,18 +1,21 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
-//! of every rank it has the call's name and the nanoseconds before it. A run with a trace is
-//! deterministic.
+//! with a result it has the call's name and the nanoseconds before it. Polls that found nothing and
+//! readings of the clock have lines of their own, one for equal calls in a row, because their number
+//! depends on the machine. A run with a trace is deterministic.
 //!
-//! Invariant: a file is used only if its version, program, number of ranks and each
-//! call's name match.
+//! Invariant: a file is used only if its version, program, number of ranks and the name of each call
+//! with a result match.
+
+mod replay;
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 
 use crate::run_log::computed;
+pub use replay::{CallKind, Replay};
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
-const VERSION: &str = "version 1";
+const VERSION: &str = "version 2";
+const OLD_VERSION: &str = "version 1";
 const END: &str = "end";
 
 /// A compute trace.
@@ -20,7 +23,7 @@ const END: &str = "end";
 pub struct ComputeTrace {
     /// The program and its arguments.
     pub program: String,
-    /// For each rank, one line for each call: its name and nanoseconds.
+    /// For each rank, the lines of [`Entry`].
     ranks: Vec<String>,
 }
 
@@ -40,12 +43,22 @@ impl ComputeTrace {
         for call in calls.entries {
             let lines = lines.get_mut(call.rank as usize);
             let lines = lines.ok_or("it has been written over")?;
-            lines.push_str(&format!("{} {}\n", call.name, call.nanos));
+            let entry = Entry {
+                name: &call.name,
+                nanos: call.nanos,
+                times: call.times,
+            };
+            entry.write(lines);
         }
         Ok(ComputeTrace {
             program,
             ranks: lines,
         })
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks.len()
     }
 
     /// The contents of the file.
@@ -78,6 +91,12 @@ impl ComputeTrace {
         };
         for wanted in [TITLE, VERSION] {
             let (at, line) = next(wanted)?;
+            if line == OLD_VERSION {
+                return Err(format!(
+                    "line {at}: it is of {OLD_VERSION}, which does not tell polls without a result from other calls; record it \
+                     again"
+                ));
+            }
             if line != wanted {
                 return wrong(at, &format!("`{wanted}`"), line);
             }
@@ -100,7 +119,7 @@ impl ComputeTrace {
             let mut own = String::new();
             for call in 0..calls {
                 let (at, line) = next(&format!("call {} of rank {rank}", call + 1))?;
-                if split(line).is_none() {
+                if Entry::read(line).is_none() {
                     return wrong(at, "a call's name and nanoseconds", line);
                 }
                 own.push_str(line);
@@ -149,59 +168,37 @@ fn number(line: &str, before: &str) -> Option<usize> {
     line.strip_prefix(before)?.parse().ok()
 }
 
-/// Splits a line into a call's name and nanoseconds.
-fn split(line: &str) -> Option<(&str, u64)> {
-    let (name, nanos) = line.split_once(' ')?;
-    Some((name, nanos.parse().ok()?))
+/// One line of a rank: a call with a result, or equal calls in a row without one. The latter end in
+/// their number, as in `MPI_Test 730 x12`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry<'a> {
+    name: &'a str,
+    /// The computing time before the call, or before all of the calls.
+    nanos: u64,
+    /// 0 for a call with a result, else the number of calls.
+    times: u64,
 }
 
-/// One rank's part of a trace, which gives its calls in order.
-pub struct Replay {
-    lines: String,
-    at: usize,
-    calls: u64,
-}
-
-impl Replay {
-    /// Reads the part of `rank`.
-    pub fn open(packed: &File, rank: usize) -> io::Result<Replay> {
-        let mut ends = [0; 16];
-        packed.read_exact_at(&mut ends, rank as u64 * 8)?;
-        let (words, _) = ends.as_chunks::<8>();
-        let [from, to] = [0, 1].map(|at| u64::from_ne_bytes(words[at]));
-        if from > to || to > packed.metadata()?.len() {
-            return Err(io::Error::other(format!("it has no part for rank {rank}")));
-        }
-        let mut lines = vec![0; (to - from) as usize];
-        packed.read_exact_at(&mut lines, from)?;
-        let lines = String::from_utf8(lines).map_err(io::Error::other)?;
-        Ok(Replay {
-            lines,
-            at: 0,
-            calls: 0,
+impl<'a> Entry<'a> {
+    fn read(line: &'a str) -> Option<Entry<'a>> {
+        let (name, numbers) = line.split_once(' ')?;
+        let (nanos, times) = match numbers.split_once(" x") {
+            Some((nanos, times)) => (nanos, times.parse().ok().filter(|times| *times > 0)?),
+            None => (numbers, 0),
+        };
+        Some(Entry {
+            name,
+            nanos: nanos.parse().ok()?,
+            times,
         })
     }
 
-    /// The computing time before this call, in nanoseconds. An error names the recorded call if it
-    /// is another.
-    pub fn next(&mut self, call: &str) -> Result<u64, String> {
-        self.calls += 1;
-        let number = self.calls;
-        let rest = &self.lines[self.at..];
-        let line = rest.lines().next().unwrap_or_default();
-        match split(line) {
-            Some((name, nanos)) if name == call => {
-                self.at += line.len() + 1;
-                Ok(nanos)
-            }
-            Some((name, _)) => Err(format!(
-                "its call {number} is {call}, and {name} was recorded there"
-            )),
-            None => Err(format!(
-                "its call {number} is {call}, and {} calls were recorded",
-                number - 1
-            )),
-        }
+    fn write(&self, text: &mut String) {
+        let Entry { name, nanos, times } = self;
+        text.push_str(&match times {
+            0 => format!("{name} {nanos}\n"),
+            _ => format!("{name} {nanos} x{times}\n"),
+        });
     }
 }
 
@@ -212,7 +209,10 @@ mod tests {
     fn computing() -> ComputeTrace {
         ComputeTrace {
             program: "./pi 7".into(),
-            ranks: vec!["MPI_Send 12\nMPI_Recv 0\n".into(), String::new()],
+            ranks: vec![
+                "MPI_Send 12\nMPI_Test 70 x7\nMPI_Recv 0\n".into(),
+                String::new(),
+            ],
         }
     }
 
@@ -225,9 +225,18 @@ mod tests {
             let why = ComputeTrace::parse(&cut).unwrap_err();
             assert!(why.contains("cut off"), "{why}");
         }
-        let why = ComputeTrace::parse(&text.replace(" 12", "")).unwrap_err();
+        for (right, wrong) in [(" 12", ""), (" x7", " x0"), (" x7", " 7")] {
+            let why = ComputeTrace::parse(&text.replace(right, wrong)).unwrap_err();
+            assert!(why.contains("wanted is a call's name"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_older_version_is_refused_with_the_remedy() {
+        let why = ComputeTrace::parse(&computing().text().replace(VERSION, OLD_VERSION));
+        let why = why.unwrap_err();
         assert!(
-            why.contains("line 6: wanted is a call's name and nanoseconds"),
+            why.starts_with("line 2: it is of version 1") && why.ends_with("record it again"),
             "{why}"
         );
     }
@@ -247,29 +256,5 @@ mod tests {
                 .unwrap_err()
                 .contains("this job has 3")
         );
-    }
-
-    #[test]
-    fn calls_are_taken_in_order_and_others_refused() {
-        use std::os::fd::FromRawFd;
-        // SAFETY: a new descriptor with no other owner.
-        let file = unsafe { File::from_raw_fd(libc::memfd_create(c"packed".as_ptr(), 0)) };
-        file.write_all_at(&computing().pack(), 0).unwrap();
-        let mut replay = Replay::open(&file, 0).unwrap();
-        assert_eq!(replay.next("MPI_Send"), Ok(12));
-        assert!(
-            replay
-                .next("MPI_Bcast")
-                .unwrap_err()
-                .contains("MPI_Recv was recorded")
-        );
-        let mut replay = Replay::open(&file, 1).unwrap();
-        assert!(
-            replay
-                .next("MPI_Send")
-                .unwrap_err()
-                .contains("0 calls were recorded")
-        );
-        assert!(Replay::open(&file, 2).is_err());
     }
 }

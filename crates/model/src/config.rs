@@ -56,7 +56,8 @@ impl std::error::Error for Damaged {}
 
 impl MachineConfig {
     /// A configuration for `ranks` ranks, `per_host` on each host, one host filled after the other.
-    /// The system gets the necessary number of hosts. An error names the limit of the system.
+    /// The system gets the necessary number of hosts. Its software keeps its costs alone, so that
+    /// the machine predicts this library. An error names the limit of the system.
     pub fn new(
         system: &System,
         ranks: usize,
@@ -67,7 +68,7 @@ impl MachineConfig {
             .map(|rank| (rank / per_host.max(1)) as u32)
             .collect();
         let needed = hosts.last().map_or(1, |last| last + 1).max(2);
-        let system = match system.nodes >= needed {
+        let mut system = match system.nodes >= needed {
             true => *system,
             false => system.with_nodes(needed).map_err(|wrong| {
                 format!(
@@ -76,6 +77,7 @@ impl MachineConfig {
                 )
             })?,
         };
+        system.software = system.software.costs_alone();
         Ok(MachineConfig {
             system,
             hosts,

@@ -96,6 +96,7 @@ impl MachineModel {
         let now = clock.now();
         let qp = &mut self.qps[q as usize];
         let number = qp.to_begin;
+        let granted = std::mem::take(&mut qp.granted);
         if qp.rung == 0 || number == NONE || qp.state != State::Rts || qp.broken {
             return;
         }
@@ -104,12 +105,26 @@ impl MachineModel {
         }
         let message = &mut self.messages[number];
         let is_fetched = message.is_fetched();
-        let most_reads = self.timings[self.adapters[qp.adapter as usize].timing as usize].reads;
-        if message.kind.is_answered() && qp.reads >= most_reads || is_fetched && qp.ahead >= AHEAD {
+        let adapter = qp.adapter;
+        let timing = &self.timings[self.adapters[adapter as usize].timing as usize];
+        let waits = match message.kind.is_answered() {
+            true => qp.reads >= timing.reads,
+            false => is_fetched && (qp.ahead >= AHEAD || qp.fetching >= timing.prefetch),
+        };
+        if waits {
             // The event that ends the obstacle schedules this again.
             return;
         }
-        let adapter = qp.adapter;
+        let engine = timing.engine_of(message.kind);
+        if !granted {
+            let start = self.take_chip(adapter, now);
+            if start > now {
+                let qp = &mut self.qps[q as usize];
+                (qp.granted, qp.begin_asked) = (true, true);
+                return self.schedule(start, Event::Begin { qp: q }, clock);
+            }
+        }
+        let (qp, message) = (&mut self.qps[q as usize], &mut self.messages[number]);
         qp.rung -= 1;
         qp.to_begin = message.next;
         message.begun = true;
@@ -117,6 +132,7 @@ impl MachineModel {
         qp.reads += u32::from(message.kind.is_answered());
         if is_fetched {
             qp.ahead += u64::from(message.len);
+            qp.fetching += 1;
         }
         if !self.is_within(q) && self.breaks(clock) {
             return self.fail_locally(q, number, Status::LocalQpOperation, clock);
@@ -124,8 +140,7 @@ impl MachineModel {
         if is_fetched && !self.capture(q, number) {
             return self.fail_locally(q, number, Status::LocalProtection, clock);
         }
-        let timing = self.timing(adapter);
-        let (engine, latency) = (timing.engine, timing.read_latency);
+        let latency = self.timing(adapter).read_latency;
         self.qps[q as usize].engine = now + engine;
         if is_fetched {
             let life = self.qps[q as usize].life;
@@ -282,10 +297,13 @@ impl MachineModel {
 
     /// Handles a message that is entirely on the link.
     fn sent(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let message = &mut self.messages[number];
-        let next = message.next;
+        let message = &self.messages[number];
         let qp = &mut self.qps[q as usize];
-        qp.to_send = next;
+        qp.to_send = message.next;
+        if message.is_fetched() {
+            // A retransmission leaves a second time.
+            qp.fetching = qp.fetching.saturating_sub(1);
+        }
         if qp.transport != Transport::Rc {
             // Without acknowledgements it is complete once it has left.
             self.messages[number].done = true;

@@ -23,6 +23,7 @@ mod engine;
 mod event;
 pub mod explain;
 mod faults;
+pub mod library;
 mod message;
 mod node;
 mod pinned;
@@ -39,13 +40,15 @@ mod run_log;
 mod timing;
 pub mod trace;
 mod traffic;
+mod usage;
+mod written_regions;
 
 use fabric::System;
 use sim::memory::{Vec, WorldMemory};
 use sim::{Clock, Model, Time};
 
 use crate::config::{Compute, MachineConfig};
-use adapter::{Adapter, Host, Slot};
+use adapter::{Adapter, Host, Network, Slot};
 use completions::CompletionQueue;
 use event::{Event, Refusal};
 use message::Messages;
@@ -60,6 +63,7 @@ pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};
 pub use traffic::Traffic;
+pub use usage::{ProcessorWork, Resource, Usage};
 
 /// The clock of a world with a `MachineModel`.
 type Clocked = Clock<Event>;
@@ -80,6 +84,8 @@ pub struct MachineModel {
     timings: Vec<Timing>,
     intra_host: IntraHost,
     hosts: Vec<Host>,
+    /// The networks of the rails in the system's list.
+    networks: Vec<Network>,
     /// The slots of all adapters.
     slots: Vec<Slot>,
     /// Adapters by host and rail; then, in the same order, those for messages within a host.
@@ -91,6 +97,7 @@ pub struct MachineModel {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: record::Record,
+    sums: usage::Sums,
     traffic: Traffic,
     /// The number of queue pairs whose requests are probes.
     probes: u32,
@@ -125,6 +132,7 @@ impl MachineModel {
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
+            networks: Vec::new_in(memory),
             slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             ranks: Vec::new_in(memory),
@@ -134,6 +142,7 @@ impl MachineModel {
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
             record: record::Record::new(memory),
+            sums: usage::Sums::new(memory),
             traffic: Traffic::default(),
             probes: 0,
         };
@@ -148,6 +157,7 @@ impl MachineModel {
             net.ranks
                 .push(Rank::new(memory, host, faults.slowness(host)));
         }
+        net.sums.make_room(net.adapters.len(), net.ranks.len());
         net
     }
 

@@ -7,7 +7,7 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, VirtualTime};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -49,8 +49,30 @@ const SHORT: usize = 1 << 10;
 pub struct ModelNode {
     turn: Rc<Turn<MachineModel>>,
     rails: Vec<ModelDevice>,
-    /// The program's current MPI call and its start, if a record is kept.
-    call: Option<(&'static str, Time)>,
+    /// The last charge was for the preparation of a packet: a copy follows that is its body's.
+    prepared: bool,
+    /// The program's current MPI call.
+    call: Option<Current>,
+    /// Equal calls in a row that returned without a result.
+    unsuccessful: Option<Unsuccessful>,
+    /// The time for which the rank has been idle.
+    waited: Time,
+}
+
+/// A call of the program.
+struct Current {
+    name: &'static str,
+    start: Time,
+    /// The computing time before it, in nanoseconds.
+    computed: u64,
+}
+
+/// Equal calls in a row that returned without a result: polls, and readings of the clock.
+struct Unsuccessful {
+    name: &'static str,
+    /// The computing time before them, in nanoseconds.
+    computed: u64,
+    times: u64,
 }
 
 impl ModelNode {
@@ -67,13 +89,23 @@ impl ModelNode {
         ModelNode {
             turn,
             rails,
+            prepared: false,
             call: None,
+            unsuccessful: None,
+            waited: 0,
         }
     }
 
     /// The rank's turn.
     pub fn turn(&self) -> &Turn<MachineModel> {
         &self.turn
+    }
+
+    /// True if the modelled library sends a message of this length from the program's memory, so
+    /// that the copy into its packet, which this library makes, takes no time.
+    fn leaves_uncopied(&self, len: usize) -> bool {
+        let copied = self.turn.with(|net, _| net.system.software.copied);
+        copied.is_some_and(|longest| len as u64 > longest.0)
     }
 
     /// Waits until something has changed, at most `nanos`.
@@ -98,14 +130,16 @@ impl ModelNode {
             (until, next) => turn.wait(until.or(next)),
         };
         let answer = answer.map_err(deadlock);
-        turn.with(|net, clock| {
+        self.waited += turn.with(|net, clock| {
             net.ranks[rank].fresh = false;
             let rank = turn.rank();
-            net.note_rank(rank, since, clock.of(rank) - since, Activity::Wait.alone(0));
+            let time = clock.of(rank) - since;
+            net.note_rank(rank, since, time, Activity::Wait.alone(0));
+            time
         });
         if answer.is_err() {
             // The program will not return from this call.
-            self.leave();
+            self.leave(true);
         }
         answer
     }
@@ -191,6 +225,12 @@ impl Node for ModelNode {
         keep_busy(&self.turn, time, activity.alone(0));
     }
 
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        let rank = self.turn.rank();
+        self.turn
+            .with(|net, _| net.ranks[rank as usize].written_regions.take(keys))
+    }
+
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
         Some(self)
     }
@@ -235,11 +275,13 @@ impl Node for ModelNode {
 impl Accounting for ModelNode {
     fn charge(&mut self, effort: Effort) {
         let rank = self.turn.rank();
+        let prepared = std::mem::replace(&mut self.prepared, effort == Effort::Send);
         let activity = match effort {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
             Effort::Call => Activity::Short,
+            Effort::Copy(len) if prepared && self.leaves_uncopied(len) => return,
             Effort::Copy(len) => return copy(&self.turn, len),
         };
         let time = self.turn.with(|net, _| {
@@ -251,21 +293,64 @@ impl Accounting for ModelNode {
 
     fn enter(&mut self, call: &'static str, computed: u64) {
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| {
-            net.keep_computed(rank, call, computed);
-            net.cpu(rank, computed.saturating_mul(1000))
-        });
+        let time = self
+            .turn
+            .with(|net, _| net.cpu(rank, computed.saturating_mul(1000)));
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
-        self.call = Some((call, self.turn.now()));
+        self.call = Some(Current {
+            name: call,
+            start: self.turn.now(),
+            computed,
+        });
     }
 
-    fn leave(&mut self) {
-        if let Some((call, since)) = self.call.take() {
-            let rank = self.turn.rank();
-            self.turn.with(|net, clock| {
-                if net.is_recording() {
-                    net.note_call(rank, since, clock.of(rank), call);
-                }
+    fn leave(&mut self, has_result: bool) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        let rank = self.turn.rank();
+        self.turn.with(|net, clock| {
+            if net.is_recording() {
+                net.note_call(rank, call.start, clock.of(rank), call.name);
+            }
+        });
+        self.keep_computed(&call, has_result);
+    }
+
+    fn time(&self) -> VirtualTime {
+        VirtualTime {
+            now: self.turn.now(),
+            waited: self.waited,
+        }
+    }
+}
+
+impl ModelNode {
+    /// Records the computing time before a call that returns. Equal calls in a row without a result
+    /// are one entry, so that a program may poll for as long as it likes.
+    fn keep_computed(&mut self, call: &Current, has_result: bool) {
+        if let (false, Some(before)) = (has_result, &mut self.unsuccessful)
+            && before.name == call.name
+        {
+            before.computed += call.computed;
+            before.times += 1;
+            return;
+        }
+        let rank = self.turn.rank();
+        let before = self.unsuccessful.take();
+        self.turn.with(|net, _| {
+            if let Some(before) = before {
+                net.keep_computed(rank, before.name, before.computed, before.times);
+            }
+            if has_result {
+                net.keep_computed(rank, call.name, call.computed, 0);
+            }
+        });
+        if !has_result {
+            self.unsuccessful = Some(Unsuccessful {
+                name: call.name,
+                computed: call.computed,
+                times: 1,
             });
         }
     }
@@ -273,9 +358,12 @@ impl Accounting for ModelNode {
 
 impl Drop for ModelNode {
     fn drop(&mut self) {
-        self.leave();
+        self.leave(true);
         let rank = self.turn.rank();
-        self.turn.with(|net, _| net.leave(rank));
+        self.turn.with(|net, _| {
+            net.leave(rank);
+            net.count_leaving();
+        });
     }
 }
 

@@ -64,6 +64,10 @@ pub(super) struct QueuePair {
     pub last_doorbell: Time,
     pub engine: Time,
     pub begin_asked: bool,
+    /// The chip is reserved for the next request.
+    pub granted: bool,
+    /// The number of requests whose payloads the engine fetches and that have not left.
+    pub fetching: u32,
     /// The bytes of requests that the engine has taken and that have not left.
     pub ahead: u64,
     /// The number of reads and atomics without a response.
@@ -176,6 +180,8 @@ impl MachineModel {
             last_doorbell: 0,
             engine: 0,
             begin_asked: false,
+            granted: false,
+            fetching: 0,
             ahead: 0,
             reads: 0,
             broken: false,
@@ -388,7 +394,7 @@ impl MachineModel {
         (qp.to_begin, qp.to_send) = (NONE, NONE);
         (qp.rung, qp.posted, qp.freed) = (0, 0, 0);
         (qp.occupied, qp.under_way, qp.in_memory) = (false, NONE, 0);
-        (qp.ahead, qp.reads) = (0, 0);
+        (qp.ahead, qp.fetching, qp.reads) = (0, 0, 0);
         (qp.waits, qp.broken) = (false, false);
         // The timer of this life means nothing to the next.
         qp.timing = false;

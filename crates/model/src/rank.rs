@@ -5,6 +5,7 @@ use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
 use super::pinned::Pinned;
+use super::written_regions::WrittenRegions;
 use super::{Clocked, Event, MachineModel};
 use device::{Error, PortChange, Result};
 
@@ -20,6 +21,7 @@ pub(super) struct Rank {
     /// waited (`fresh`).
     pub written: bool,
     pub fresh: bool,
+    pub written_regions: WrittenRegions,
     /// Its queue pairs, and the rail of its last post.
     pub qps: Vec<u32>,
     pub rail: u32,
@@ -66,6 +68,7 @@ impl Rank {
             first: 0,
             written: false,
             fresh: false,
+            written_regions: WrittenRegions::new(memory),
             qps: Vec::new_in(memory),
             rail: 0,
             pinned: Pinned::new(memory),
@@ -165,7 +168,9 @@ impl MachineModel {
                     unsafe {
                         std::ptr::copy_nonoverlapping(piece.as_ptr(), to as *mut u8, len as usize)
                     };
-                    self.ranks[rank as usize].written = true;
+                    let own = &mut self.ranks[rank as usize];
+                    own.written = true;
+                    own.written_regions.add(key);
                 }
                 self.messages.release(message);
             }

@@ -25,6 +25,8 @@ impl MachineModel {
             0 => 0,
             _ => self.timing(adapter).read_latency,
         };
+        let is_atomic = self.messages[number].kind != RequestKind::Read;
+        let start = self.take_answer(adapter, clock.now(), is_atomic);
         let message = &mut self.messages[number];
         message.next_answer = NONE;
         message.answers_sent = 0;
@@ -32,7 +34,7 @@ impl MachineModel {
         // One for the event, one for the list.
         message.uses += 2;
         self.schedule(
-            (clock.now() + latency).max(visible),
+            (start + latency).max(visible),
             Event::Serve { message: number },
             clock,
         );

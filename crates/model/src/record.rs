@@ -27,6 +27,7 @@ pub(super) const COMPUTED: usize = 2;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
+pub(super) const CALL: usize = 3;
 
 /// A time in which a resource was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +276,7 @@ pub(super) struct Record {
     names: Vec<[u64; NAME]>,
     listed: Log<NAME>,
     keeps_computing: bool,
-    computed: Log<2>,
+    computed: Log<CALL>,
 }
 
 impl Record {
@@ -378,19 +379,24 @@ impl MachineModel {
         time: Time,
         doing: Doing,
     ) {
-        if self.is_recording() && time > 0 {
-            let own = &self.adapters[adapter as usize];
+        if time == 0 {
+            return;
+        }
+        let own = &self.adapters[adapter as usize];
+        let part = match part {
+            HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
+            other => other,
+        };
+        self.sums.add_part(adapter, part, time);
+        if self.is_recording() {
             let (host, rail) = (own.host, own.rail);
-            let part = match part {
-                HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
-                other => other,
-            };
             self.note(host, Track::Rail(rail, part), end - time, end, doing);
         }
     }
 
     #[inline]
     pub(super) fn note_rank(&mut self, rank: u32, start: Time, time: Time, doing: Doing) {
+        self.sums.add_processor(rank, doing.activity, time);
         if self.is_recording() && time > 0 {
             let host = self.ranks[rank as usize].host;
             self.note(host, Track::Processor(rank), start, start + time, doing);
@@ -437,11 +443,12 @@ impl MachineModel {
         });
     }
 
-    /// Records the computing time of a rank before a call, in nanoseconds.
-    pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64) {
+    /// Records the computing time of a rank before a call, in nanoseconds; `times` is 0 for a call
+    /// with a result, else the number of equal calls without one.
+    pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64, times: u64) {
         if self.record.keeps_computing {
             let name = self.name(call);
-            let entry = [u64::from(rank) << 32 | u64::from(name), nanos];
+            let entry = [u64::from(rank) << 32 | u64::from(name), nanos, times];
             self.record.computed.push(entry);
         }
     }

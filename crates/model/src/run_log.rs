@@ -7,7 +7,7 @@ use std::io;
 
 use sim::log;
 
-use super::record::{COMPUTED, MOST, MOST_CALLS, MOST_NAMES, NAME, NAMES, SPAN, SPANS, Span};
+use super::record::{CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, NAME, NAMES, SPAN, SPANS, Span};
 use super::trace::Record;
 
 impl Record {
@@ -38,6 +38,8 @@ pub(crate) struct Call {
     pub rank: u32,
     pub name: String,
     pub nanos: u64,
+    /// 0 for a call with a result, else the number of equal calls without one.
+    pub times: u64,
 }
 
 pub(crate) struct Computed {
@@ -48,11 +50,12 @@ pub(crate) struct Computed {
 /// Reads the computing times from the file of a world.
 pub(crate) fn computed(world: &File) -> io::Result<Computed> {
     let names = names(world)?;
-    let kept = log::read::<2>(world, COMPUTED, MOST_CALLS)?;
-    let entry = |[who, nanos]: [u64; 2]| Call {
+    let kept = log::read::<CALL>(world, COMPUTED, MOST_CALLS)?;
+    let entry = |[who, nanos, times]: [u64; CALL]| Call {
         rank: (who >> 32) as u32,
         name: names.get(who as u32 as usize).cloned().unwrap_or_default(),
         nanos,
+        times,
     };
     Ok(Computed {
         entries: kept.entries.into_iter().map(entry).collect(),

@@ -6,6 +6,8 @@ use fabric::{Bytes, Costs, Operation, System, packet};
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
+use super::message::RequestKind;
+
 /// The longest chain of headers beside a packet's payload, in bytes, with room to spare.
 const HEADERS: u64 = 128;
 /// The bytes that an HCA holds of packets read from memory and not yet on the link. It bounds the
@@ -41,8 +43,17 @@ pub(super) struct Timing {
     pub bandwidth: u64,
     /// The time of a short write between the hosts that are furthest apart.
     pub latency: Time,
-    /// The time that each work request occupies its queue pair.
+    /// The time that each work request occupies its queue pair: a write, a send, a read or atomic.
     pub engine: Time,
+    pub engine_of_send: Time,
+    pub engine_of_read: Time,
+    /// The time that a work request occupies the chip, and at the responder the answer to a read or
+    /// atomic, and the execution of an atomic.
+    pub chip: Time,
+    pub answer: Time,
+    pub atomic: Time,
+    /// The most requests of a queue pair whose payloads are fetched at once.
+    pub prefetch: u32,
     /// The latencies of the chip.
     pub send: Time,
     pub receive: Time,
@@ -98,6 +109,12 @@ impl Timing {
             poll: costs.poll().picos(),
             rail_switch: costs.rail_switch().picos(),
             engine: costs.engine().picos(),
+            engine_of_send: costs.engine_of_send().picos(),
+            engine_of_read: costs.engine_of_read().picos(),
+            chip: costs.chip().picos(),
+            answer: costs.answer().picos(),
+            atomic: costs.atomic().picos(),
+            prefetch: hca.prefetch.unwrap_or(u32::MAX),
             send: costs.send().picos(),
             receive: costs.receive().picos(),
             matching: costs.receive_match().picos(),
@@ -122,6 +139,11 @@ impl Timing {
         (timing.one_by_one, timing.blueflame) = (false, true);
         for time in [
             &mut timing.engine,
+            &mut timing.engine_of_send,
+            &mut timing.engine_of_read,
+            &mut timing.chip,
+            &mut timing.answer,
+            &mut timing.atomic,
             &mut timing.send,
             &mut timing.receive,
             &mut timing.matching,
@@ -131,8 +153,19 @@ impl Timing {
         ] {
             *time = 0;
         }
+        timing.prefetch = u32::MAX;
         timing.within = true;
         timing
+    }
+
+    /// The time that a work request occupies its queue pair.
+    #[inline]
+    pub(crate) fn engine_of(&self, kind: RequestKind) -> Time {
+        match kind {
+            RequestKind::Write => self.engine,
+            RequestKind::Send => self.engine_of_send,
+            _ => self.engine_of_read,
+        }
     }
 
     /// The time from the processor's store until the HCA knows of a request.

@@ -7,6 +7,7 @@ use channel::{Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
 use knobs::Knobs;
 use pmi::{Bootstrap, Hosts};
+use profile::RankProfile;
 
 use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
@@ -168,9 +169,22 @@ impl Rank {
         self.lock().router.enter(call, computed);
     }
 
-    /// Ends a call of the program.
-    pub fn leave(&self) {
-        self.lock().router.leave_call();
+    /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
+    /// reading of the clock.
+    pub fn leave(&self, has_result: bool) {
+        self.lock().router.leave_call(has_result);
+    }
+
+    /// The rank's time on its modelled machine, in picoseconds: since the machine's start, and the
+    /// part of it for which the rank has waited. `None` on a real machine.
+    pub fn virtual_time(&self) -> Option<(u64, u64)> {
+        let time = self.lock().router.virtual_time()?;
+        Some((time.now, time.waited))
+    }
+
+    /// Counts this rank's messages in `profile` from now on.
+    pub fn count_messages(&self, profile: Arc<RankProfile>) {
+        self.lock().messages.count_in(profile);
     }
 
     /// The protocols for messages to a peer: the length from which on each is used, the protocol,

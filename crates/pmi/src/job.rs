@@ -3,7 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
-use knobs::{COMPUTED_FD, CONTROL_FD, HOSTS, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD};
+use knobs::{
+    COMPUTED_FD, CONTROL_FD, HOSTS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+};
 
 use crate::control::Control;
 use crate::inherit::{Inherited, InheritedKind};
@@ -18,6 +20,8 @@ pub struct Job {
     pub hosts: Hosts,
     /// The files of the modelled machine, if the job runs on one.
     pub model: Option<ModelFiles>,
+    /// The file of the job's profile, if its ranks are to count.
+    pub profile: Option<OwnedFd>,
     segment: Mutex<Option<OwnedFd>>,
     control: Control,
 }
@@ -41,6 +45,7 @@ impl Job {
             rank,
             hosts,
             model: None,
+            profile: None,
             segment: Mutex::new(segment),
             control: Control::new(control),
         }
@@ -91,6 +96,7 @@ impl Job {
                 Some((memory(SCENE_FD)?, memory(WORLD_FD)?, computed.transpose()?))
             }
         };
+        let profile = find(PROFILE_FD).map(|_| memory(PROFILE_FD)).transpose()?;
         let (control, segment) = (control.take()?, segment.take()?);
         let mut job = Job::new(rank, hosts, control, Some(segment));
         if let Some((scene, world, computed)) = model {
@@ -100,6 +106,7 @@ impl Job {
                 computed: computed.map(Inherited::take).transpose()?,
             });
         }
+        job.profile = profile.map(Inherited::take).transpose()?;
         Ok(Some(job))
     }
 }

@@ -16,7 +16,7 @@ use allocator_api2::alloc::Allocator;
 use crate::memory::{Header, ROOM, WorldMemory};
 
 /// The number of logs of a world.
-pub const SLOTS: usize = 4;
+pub const SLOTS: usize = 8;
 
 /// The place of a log in the header.
 #[repr(C)]

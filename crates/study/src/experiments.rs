@@ -25,12 +25,17 @@ pub(crate) struct Run {
     pub(crate) iterations: Option<usize>,
     pub(crate) ranks: usize,
     pub(crate) ppn: usize,
+    /// Predict the MPI library that the machine names.
+    pub(crate) named_library: bool,
     /// Environment variables and their values, for MPI.
     pub(crate) settings: Vec<(String, String)>,
     /// Options, for devices.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
 }
+
+/// The settings of curves that are of the MPI library that the machine names, where it names one.
+const NAMED_LIBRARY: &str = "library";
 
 /// Points of one run: sizes and values.
 type Points = Vec<(usize, f64)>;
@@ -107,6 +112,7 @@ fn runs(
         iterations: measure.iterations,
         ranks: measure.ranks,
         ppn: 1,
+        named_library: curve.settings == NAMED_LIBRARY,
         settings: document.settings(curve).into_iter().collect(),
         options: [curve.options.as_slice(), &measure.options].concat(),
         reads: measure.reads,
@@ -223,6 +229,7 @@ impl Run {
             ppn: self.ppn,
             sizes: sizes.with_context(|| format!("{} needs sizes", self.benchmark.name()))?,
             iterations: self.iterations,
+            named_library: self.named_library,
             settings: self.settings.clone(),
         })
     }
@@ -283,6 +290,7 @@ mod tests {
             iterations: None,
             ranks: 2,
             ppn: 1,
+            named_library: false,
             settings: Vec::new(),
             options: Vec::new(),
             reads: Reads::Received,

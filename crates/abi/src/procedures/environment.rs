@@ -6,6 +6,7 @@ use crate::call_guard::{Call, Running};
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
+use model::compute_trace::CallKind;
 use std::ffi::c_int;
 
 /// `MPI_Get_version` (MPI 5.0, chapter 9).
@@ -78,10 +79,11 @@ fn virtual_rank() -> Option<&'static Rank> {
 #[inline]
 fn virtual_time() -> Option<f64> {
     let rank = virtual_rank()?;
-    let announced = LIBRARY.enter("MPI_Wtime");
+    const WTIME: &str = "MPI_Wtime";
+    let announced = LIBRARY.enter(WTIME, CallKind::Clock);
     let now = rank.now();
     if announced {
-        LIBRARY.leave();
+        LIBRARY.leave(WTIME, CallKind::Clock, false);
     }
     Some(now as f64 * 1e-9)
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::ThreadId;
+use std::time::Instant;
 
 static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
@@ -37,7 +38,8 @@ pub fn init_thread(
     Ok(())
 }
 
-fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
+fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
+    let started = (call.procedure, Instant::now());
     if LIBRARY.initialised() {
         let why = if LIBRARY.finalised() {
             "MPI has been finalized and cannot start again"
@@ -60,7 +62,7 @@ fn start(_call: &Call, required: c_int) -> Result<c_int, Error> {
         }
     }
     let (wiring, watch) = job
-        .map(|job| bootstrap::wiring(job, &knobs))
+        .map(|job| bootstrap::wiring(job, &knobs, started))
         .transpose()
         .map_err(unusable)?
         .unzip();
@@ -119,6 +121,9 @@ pub fn finalize(call: &Running) -> Done {
     call.rank.finish(call.procedure)?;
     // If the launcher is gone, nobody needs this message.
     let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);
+    if let Some(watch) = &call.rank.watch {
+        watch.finish(call.rank);
+    }
     call.rank.lock().router.leave();
     LIBRARY.stop();
     Ok(())

@@ -327,6 +327,7 @@ impl Rdma {
             node,
             layout,
             srq_path,
+            watch,
             ..
         } = self;
         let endpoint = endpoints.of(to);
@@ -341,7 +342,13 @@ impl Rdma {
         let staging = Registered::new(&mut **node, rails, layout.bytes, Access::default())?;
         endpoint.sender.begin_ring(staging);
         let live = endpoint.live_rails();
-        endpoints.has_rings_now(to);
+        let ring = endpoints.has_rings_now(to);
+        if let Some(watch) = watch
+            && let Some(memory) = endpoints.of(to).receiver.memory()
+        {
+            let keys = memory.keys.rails().iter();
+            watch.begin(ring, keys.map(|rail| memory.keys.rkey(rail)));
+        }
         for rail in live.iter() {
             for _ in 0..self.receives(rail) {
                 let link = self.endpoints.of(to).link_on(rail);

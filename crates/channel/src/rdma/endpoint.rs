@@ -19,7 +19,7 @@ use super::rail_set::{RailKeys, RailSet};
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedule;
-use crate::{Head, Result};
+use crate::{Head, PeerTable, Result};
 
 /// The connection to one peer.
 pub(super) struct Endpoint {
@@ -345,7 +345,7 @@ impl Endpoint {
 
 /// The endpoints of a rank, by peer.
 pub(super) struct Endpoints {
-    all: Box<[Option<Box<Endpoint>>]>,
+    all: PeerTable<Box<Endpoint>>,
     /// Peers with an endpoint, in the order in which the endpoints were made.
     known: Vec<usize>,
     /// Peers with rings, in the order in which the rings were made.
@@ -356,7 +356,7 @@ impl Endpoints {
     /// Room for the endpoints to `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Endpoints {
         Endpoints {
-            all: (0..ranks).map(|_| None).collect(),
+            all: PeerTable::new(ranks),
             known: Vec::new(),
             ringed: Vec::new(),
         }
@@ -364,19 +364,19 @@ impl Endpoints {
 
     /// The number of ranks of the job.
     pub(super) fn ranks(&self) -> usize {
-        self.all.len()
+        self.all.peers()
     }
 
     /// The endpoint to `peer`, if there is one.
     #[inline(always)]
     pub(super) fn get(&self, peer: usize) -> Option<&Endpoint> {
-        self.all[peer].as_deref()
+        self.all.get(peer).map(|endpoint| &**endpoint)
     }
 
     /// The endpoint to `peer`, which must exist.
     #[inline(always)]
     pub(super) fn of(&mut self, peer: usize) -> &mut Endpoint {
-        match &mut self.all[peer] {
+        match self.all.get_mut(peer) {
             Some(endpoint) => endpoint,
             None => no_endpoint(peer),
         }
@@ -384,14 +384,15 @@ impl Endpoints {
 
     /// Adds the endpoint to `peer`.
     pub(super) fn add(&mut self, peer: usize, endpoint: Endpoint) {
-        assert!(self.all[peer].is_none(), "rank {peer} has an endpoint");
-        self.all[peer] = Some(Box::new(endpoint));
+        let before = self.all.entry(peer).replace(Box::new(endpoint));
+        assert!(before.is_none(), "rank {peer} has an endpoint");
         self.known.push(peer);
     }
 
-    /// Notes that the endpoint to `peer` has rings.
-    pub(super) fn has_rings_now(&mut self, peer: usize) {
+    /// Notes that the endpoint to `peer` has rings; returns their number.
+    pub(super) fn has_rings_now(&mut self, peer: usize) -> usize {
         self.ringed.push(peer);
+        self.ringed.len() - 1
     }
 
     pub(super) fn known(&self) -> &[usize] {
@@ -405,7 +406,7 @@ impl Endpoints {
 
     /// Removes all endpoints.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
-        self.all.iter_mut().filter_map(|endpoint| endpoint.take())
+        self.all.drain()
     }
 }
 

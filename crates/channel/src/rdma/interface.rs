@@ -60,10 +60,7 @@ impl Transport for Rdma {
     fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         self.node.sync_memory();
         self.attend()?;
-        let mut packets = 0;
-        for at in 0..self.endpoints.ringed().len() {
-            packets += self.drain(self.endpoints.ringed()[at], &mut handler)?;
-        }
+        let mut packets = self.drain_rings(&mut handler)?;
         if self.srq_path.is_active() {
             packets += self.drain_messages(&mut handler)?;
         }

@@ -67,6 +67,7 @@ mod registered;
 mod registrations;
 mod ring_receiver;
 mod ring_sender;
+mod ring_watch;
 mod schedule;
 mod srq_path;
 mod transfer;
@@ -88,6 +89,7 @@ use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
 pub use registrations::RegistrationCounts;
 use registrations::Registrations;
+use ring_watch::RingWatch;
 use srq_path::SrqPath;
 
 /// Packets taken from one ring before the next gets its turn.
@@ -117,6 +119,9 @@ pub struct Rdma {
     /// Packets may arrive that only completions report.
     by_completion: bool,
     endpoints: Endpoints,
+    /// The rings with news. `None`: the node does not know them, or packets arrive that only
+    /// completions report.
+    watch: Option<Box<RingWatch>>,
     /// Peers for which this rank has memory for rings.
     rings: usize,
     bulk: BulkEngine,
@@ -178,10 +183,12 @@ impl Rdma {
         let rails: Box<[Rail]> = (0..count)
             .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
             .collect::<Result<_>>()?;
+        let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
         Ok(Rdma {
             rank,
             layout: Layout::of(&config),
-            by_completion: in_use.iter().any(|rail| rails[rail].by_completion()),
+            by_completion,
+            watch: RingWatch::on(&*node).filter(|_| !by_completion),
             rails,
             in_use,
             endpoints: Endpoints::new(ranks),
@@ -314,6 +321,52 @@ impl Rdma {
             true => Ok(()),
             false => self.tend_dead(),
         }
+    }
+
+    /// Takes packets out of all rings that may hold some.
+    #[inline]
+    fn drain_rings(
+        &mut self,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        if self.watch.is_some() {
+            return self.drain_watched(handler);
+        }
+        let mut packets = 0;
+        for ring in 0..self.endpoints.ringed().len() {
+            packets += self.drain(self.endpoints.ringed()[ring], handler)?;
+        }
+        Ok(packets)
+    }
+
+    /// As [`drain_rings`](Rdma::drain_rings), on a node that knows which rings have news. Where
+    /// links have failed, every ring is polled: tails are due there without packets.
+    fn drain_watched(
+        &mut self,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        let mut packets = 0;
+        let is_whole = self.attention.impaired.is_empty() && !self.attention.fencing;
+        let due = match &mut self.watch {
+            Some(watch) => watch.take_due(&mut *self.node).filter(|_| is_whole),
+            None => None,
+        };
+        let due = due.unwrap_or_else(|| (0..self.endpoints.ringed().len()).collect());
+        for &ring in &due {
+            let from = self.endpoints.ringed()[ring];
+            let taken = self.drain(from, handler)?;
+            packets += taken;
+            let may_hold_more = taken > 0 || self.endpoints.of(from).receiver.tail_due();
+            if let Some(watch) = &mut self.watch
+                && may_hold_more
+            {
+                watch.demand(ring);
+            }
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.recycle(due);
+        }
+        Ok(packets)
     }
 
     /// Takes packets of one peer out of its ring.

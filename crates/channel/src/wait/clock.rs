@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use device::VirtualTime;
+
 use crate::Router;
 
 /// Nanoseconds of wall-clock time since the rank began.
@@ -32,11 +34,17 @@ impl Router {
         }
     }
 
-    /// The call returns to the program.
-    pub fn leave_call(&mut self) {
+    /// The call returns to the program, a poll perhaps without a result.
+    pub fn leave_call(&mut self, has_result: bool) {
         if let Some(rdma) = &mut self.rdma {
-            rdma.node().leave();
+            rdma.node().leave(has_result);
         }
+    }
+
+    /// The rank's virtual time, if it runs on a modelled machine. Reading it is not charged.
+    pub fn virtual_time(&mut self) -> Option<VirtualTime> {
+        let accounting = self.rdma.as_mut()?.node().accounting()?;
+        Some(accounting.time())
     }
 
     /// Time is virtual: the rank runs on a modelled machine.

@@ -12,14 +12,18 @@ mod lists;
 mod problem;
 mod read;
 mod resolve;
+mod slips;
 mod uncertain;
+mod values;
 
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;
+pub use values::NamedValue;
 
-use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Software, Switch};
+use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::rails::{OwnRails, Rail};
+use crate::software::Software;
 use crate::system::System;
 use read::WrittenPart;
 
@@ -107,7 +111,10 @@ impl Catalogue {
         if problems.is_empty() {
             for at in known..self.parts.len() {
                 let part = &self.parts[at];
-                let checked = self.part_at(at).and_then(|sheet| sheet.check());
+                let checked = self.part_at(at).and_then(|sheet| {
+                    let checked = sheet.check();
+                    checked.map_err(|problem| problem.in_file_of(&sheet))
+                });
                 let twice = self.parts[..at]
                     .iter()
                     .find(|other| other.names(part.kind, &part.name));
@@ -166,7 +173,9 @@ impl Catalogue {
     pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
         match self.parts.iter().position(|part| part.names(kind, name)) {
             Some(at) => self.part_at(at),
-            None => Err(Problem::anywhere(resolve::unknown_name(self, kind, name))),
+            None => Err(Problem::anywhere(resolve::unknown_name(
+                self, kind, name, None,
+            ))),
         }
     }
 

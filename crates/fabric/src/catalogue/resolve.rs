@@ -4,9 +4,10 @@ use super::problem::{Location, Problem, instead};
 use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
 use crate::components::{
-    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Software, Switch,
+    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Switch,
 };
 use crate::quantity::{Quantity, Raw};
+use crate::software::Software;
 use crate::system::System;
 
 /// A part with every value that it defines or inherits.
@@ -101,12 +102,35 @@ impl Sheet {
         self.fields.iter().find(|field| field.key.name == key)
     }
 
+    /// The line of the first key that the sheet's own file defines in it, or of its table.
+    pub(super) fn own_line(&self) -> &Location {
+        let own = |field: &&Field| field.location.file == self.location.file;
+        let lines = self.fields.iter().filter(own).map(|field| &field.location);
+        lines.min().unwrap_or(&self.location)
+    }
+
+    /// The keys without a value, of those that need one.
+    fn missing(&self) -> Vec<&'static Key> {
+        let is_missing = |key: &&Key| match key.holds {
+            // A list may stand for nothing.
+            KeyType::List { number: None, .. } => false,
+            _ => self.field(key.name).is_none(),
+        };
+        keys(self.kind).iter().filter(is_missing).collect()
+    }
+
     fn needed(&self, name: &'static str) -> Result<&Field, Problem> {
         self.field(name).ok_or_else(|| {
             let key = keys(self.kind).iter().find(|key| key.name == name);
             let (doc, valid) = key.map_or(("", String::new()), |key| (key.doc.trim_end_matches('.'), valid(key)));
+            let others = self.missing().into_iter().map(|key| key.name);
+            let others: Vec<&str> = others.filter(|other| *other != name).collect();
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!("; also missing: {}", others.join(", ")),
+            };
             let what = format!(
-                "{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"",
+                "{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"{others}",
                 self.path, self.kind
             );
             Problem::at(&self.location, what)
@@ -129,6 +153,9 @@ impl PartSource for &Sheet {
     type Error = Problem;
 
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
+        if let (None, Some(absent)) = (self.field(key), Q::absent()) {
+            return Ok(absent);
+        }
         let field = self.needed(key)?;
         let FieldValue::Value(raw) = &field.value else {
             unreachable!("{key} holds a value")
@@ -290,7 +317,8 @@ fn named(
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
     let Some(part) = catalogue.parts.iter().find(|part| part.names(kind, name)) else {
-        return Err(Problem::at(location, unknown_name(catalogue, kind, name)));
+        let what = unknown_name(catalogue, kind, name, Some(location));
+        return Err(Problem::at(location, what));
     };
     let step = (kind, name.to_owned());
     if above.contains(&step) {
@@ -305,11 +333,26 @@ fn named(
     found
 }
 
-pub(super) fn unknown_name(catalogue: &Catalogue, kind: &str, name: &str) -> String {
+/// The error of a name that no part of a kind has. The part whose table holds `location` is no
+/// valid name there.
+pub(super) fn unknown_name(
+    catalogue: &Catalogue,
+    kind: &str,
+    name: &str,
+    location: Option<&Location>,
+) -> String {
+    let user = location.and_then(|location| {
+        let parts = catalogue.parts.iter();
+        let above = parts.filter(|part| part.location <= *location);
+        above
+            .filter(|part| part.location.file == location.file)
+            .max_by_key(|part| part.location.line)
+    });
+    let is_user = |part: &WrittenPart| user.is_some_and(|user| std::ptr::eq(user, part));
     let names: Vec<&str> = catalogue
         .parts
         .iter()
-        .filter(|part| part.kind == kind)
+        .filter(|part| part.kind == kind && !is_user(part))
         .map(|part| part.name.as_str())
         .collect();
     format!("there is no {kind} named {name}; {}", instead(name, &names))

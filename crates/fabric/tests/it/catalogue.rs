@@ -157,7 +157,7 @@ fn routes_cross_each_switch_once_and_shifts_share_no_link() {
         (128, 8),
         (36, 36),
     ] {
-        let tree = Tree::new(nodes, ports);
+        let tree = Tree::new(nodes, ports, 1);
         for shift in 1..nodes {
             let mut used = vec![false; tree.links() as usize];
             for from in 0..nodes {
@@ -182,5 +182,34 @@ fn routes_cross_each_switch_once_and_shifts_share_no_link() {
             }
         }
         assert_eq!(tree.route(1, 1).count(), 0);
+    }
+}
+
+#[test]
+fn a_leaf_may_have_fewer_links_up_than_hosts() {
+    // Leaves of 8 ports: 6 hosts and 2 links up.
+    let tree = Tree::new(48, 8, 3);
+    assert_eq!((tree.levels(), Tree::room(8, 3)), (2, 8 * 4 * 6));
+    assert_eq!((tree.hops(0, 5), tree.hops(0, 6)), (1, 3));
+    let ups: std::collections::BTreeSet<u64> = (0..6)
+        .flat_map(|from| (6..48).map(move |to| (from, to)))
+        .filter_map(|(from, to)| tree.route(from, to).nth(1))
+        .collect();
+    assert_eq!(ups.len(), 2, "{ups:?}");
+    // Six hosts send to another leaf: three on each link up, and three on each link down.
+    let mut users = std::collections::BTreeMap::new();
+    for host in 0..6 {
+        for link in tree.route(host, host + 12) {
+            *users.entry(link).or_insert(0) += 1;
+        }
+    }
+    let shared: Vec<u32> = users.into_values().filter(|&users| users > 1).collect();
+    assert_eq!(shared, [3; 4]);
+    let three = Tree::new(100, 8, 3);
+    assert_eq!(three.levels(), 3);
+    for (from, to) in [(0, 99), (99, 0), (30, 70)] {
+        let route: Vec<u64> = three.route(from, to).collect();
+        assert_eq!(route.len() as u32, three.hops(from, to) + 1);
+        assert!(route.iter().all(|&link| link < three.links()));
     }
 }

@@ -146,7 +146,7 @@ fn each_mistake_in_a_list_has_its_message() {
         ),
         (
             "rails = [{ card = 0, socket = 0 }, { card = 0, socket = 0, hca = \"connectx-4\" }]",
-            "but have different HCAs (bus, lanes, read_engine, internal)",
+            "but have different HCAs (bus, lanes, read_engine, internal, rates of the chip)",
         ),
         (
             "rails = [{}, { switch = \"none\" }]",

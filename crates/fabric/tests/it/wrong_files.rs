@@ -33,7 +33,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             "[hca.x]\nfrom = \"connectx-3\"\nmtuu = 3\n",
-            "mine.toml:3: hca.x.mtuu: not a key of a hca; did you mean mtu? valid: link, width, bus",
+            "mine.toml:3: hca.x.mtuu: not a key of a hca; did you mean mtu? valid: year, link, width, bus",
         ),
         (
             "[hca.x]\nfrom = \"connectx-33\"\n",
@@ -107,6 +107,102 @@ fn each_mistake_has_its_message() {
             "{text}\n{problem}\nshould say\n{message}"
         );
     }
+}
+
+/// The warnings about a file without errors.
+fn slips(text: &str) -> Vec<String> {
+    let mut catalogue = Catalogue::builtin();
+    catalogue.add("mine.toml", text).unwrap();
+    let slips = catalogue.slips("mine.toml");
+    slips.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_plausible_slip_has_its_warning() {
+    let cases = [
+        (
+            "[hca.x]\nfrom = \"connectx-3\"\nread_engine = \"6350 Mb/s\"\n",
+            "mine.toml:3: hca.x.read_engine: \"6350 Mb/s\" is 1/8 of the least value of the catalogue, \"6350 MB/s\": are bytes meant?",
+        ),
+        (
+            "[link.x]\nfrom = \"fdr\"\nlane = \"14 GB/s\"\n",
+            "mine.toml:3: link.x.lane: \"14 GB/s\" is a rate of bytes, and lanes are given in bits: is 14 Gb/s meant?",
+        ),
+        (
+            "[hca.x]\nfrom = \"connectx-3\"\nsend = \"130 us\"\n",
+            "mine.toml:3: hca.x.send: \"130 us\" is 100 times the greatest value of the catalogue, \"1300 ns\"",
+        ),
+        (
+            "[system.x]\nfrom = \"fdr\"\nhca = { link = \"edr\" }\n",
+            "mine.toml:3: system.x: the port of the HCA is faster than that of the switch (25.78125 Gb/s a lane, 14.0625 Gb/s)",
+        ),
+        (
+            "[system.x]\nfrom = \"fdr\"\nhca = { link = \"edr\" }\n",
+            "mine.toml:3: system.x.hca.link: has no effect",
+        ),
+        (
+            "[system.x]\nfrom = \"qdr\"\nhca.width = 12\n",
+            "is wider than that of the switch (12 lanes, 4)",
+        ),
+        (
+            "[system.x]\nfrom = \"fdr\"\noversubscription = 2\n",
+            "mine.toml:3: system.x.oversubscription: has no effect",
+        ),
+        (
+            "[system.x]\nfrom = \"2x-unequal\"\nhca = \"connectx-2\"\n",
+            "mine.toml:3: system.x.hca: has no effect",
+        ),
+    ];
+    for (text, message) in cases {
+        let slips = slips(text);
+        let said = slips.iter().any(|slip| slip.contains(message));
+        assert!(said, "{text}\n{slips:#?}\nshould say\n{message}");
+    }
+}
+
+#[test]
+fn an_ordinary_file_has_no_warning() {
+    for text in [
+        "[system.x]\nfrom = \"fdr\"\nhca = { mtu = \"4096 B\" }\nnodes = 200\n",
+        "[system.x]\nfrom = \"qdr\"\ncable = { from = \"fibre\", length = \"30 m\" }\nhops = 3\n",
+        "[system.x]\nfrom = \"edr\"\nsoftware = \"openib\"\nhost = { poll = \"70 ns\" }\nrails = 2\n",
+        "[system.x]\nfrom = \"fdr\"\nnodes = 100\noversubscription = 2\n",
+        "[system.x]\nfrom = \"2xqdr\"\nhosts = [{ host = 1, rails = 1 }]\n",
+        "[hca.x]\nfrom = \"connectx-3\"\nsend = \"150 ns\"\n",
+        // A value as inherited may stand for a decision.
+        "[system.x]\nfrom = \"fdr\"\nnodes = 36\n",
+    ] {
+        assert!(slips(text).is_empty(), "{text}\n{:#?}", slips(text));
+    }
+    for name in Catalogue::builtin().systems_of("systems.toml") {
+        let text = format!("[system.x]\nfrom = \"{name}\"\n");
+        assert!(slips(&text).is_empty(), "{name}: {:#?}", slips(&text));
+    }
+}
+
+#[test]
+fn errors_point_at_the_file_and_tell_everything() {
+    let problem = wrong("[system.x]\nfrom = \"fdr\"\n\nhost = \"xeon-2003\"\n");
+    assert!(
+        problem.starts_with("mine.toml:4: system.x.hca: the HCA does not fit"),
+        "{problem}"
+    );
+    assert!(
+        problem.contains("(the value is inherited: systems.toml:"),
+        "{problem}"
+    );
+    let problem = wrong("[software.x]\nsend = \"1 us\"\n");
+    assert!(problem.contains("receive is missing"), "{problem}");
+    assert!(
+        problem.contains("; also missing: control, eager, buffers, "),
+        "{problem}"
+    );
+    let problem = wrong("[system.mine]\nfrom = \"qdrr\"\n");
+    assert!(
+        problem.contains("did you mean qdr? valid: ") && !problem.contains("mine,"),
+        "{problem}"
+    );
+    assert!(!problem.ends_with(", mine"), "{problem}");
 }
 
 #[test]

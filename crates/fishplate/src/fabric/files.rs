@@ -1,32 +1,94 @@
 //! Arguments that name modelled hardware: a name of the catalogue, or a file.
 
 use ::fabric::System;
-use ::fabric::catalogue::Catalogue;
+use ::fabric::catalogue::{Catalogue, Sheet};
+use ::fabric::components::Part;
+use ::fabric::quantity::Raw;
 
-/// The system that `word` names: one of the catalogue, or the only system of a file.
+/// The system that `word` names: one of the catalogue, the only system of a file, or `FILE:NAME`.
 pub(crate) fn system(word: &str) -> Result<System, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
     catalogue.system(name).map_err(|why| why.to_string())
 }
 
+/// All values of the system that `word` names.
+pub(crate) fn sheet(word: &str) -> Result<Sheet, String> {
+    let (catalogue, name) = in_catalogue(word)?;
+    let name = name.strip_prefix("system.").unwrap_or(&name);
+    let sheet = catalogue.sheet(System::KIND, name);
+    sheet.map_err(|why| why.to_string())
+}
+
+/// The system that `word` names, with changed values.
+pub(crate) fn changed_system(word: &str, changes: &[ValueChange]) -> Result<System, String> {
+    if changes.is_empty() {
+        return system(word);
+    }
+    let mut sheet = sheet(word)?;
+    let wrong = |why: ::fabric::catalogue::Problem| format!("--set: {}", why.what);
+    for ValueChange { path, raw } in changes {
+        sheet.set(path, raw.clone(), "--set").map_err(wrong)?;
+    }
+    sheet.build().map_err(wrong)
+}
+
+/// A value of a machine that the command line changes: `hca.send=120 ns`.
+#[derive(Clone)]
+pub(crate) struct ValueChange {
+    path: String,
+    raw: Raw,
+}
+
+impl std::str::FromStr for ValueChange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ValueChange, String> {
+        let (path, value) = text
+            .split_once('=')
+            .ok_or("valid is KEY=VALUE, such as hca.send=120ns")?;
+        let raw = match (value, value.parse()) {
+            ("true", _) => Raw::Boolean(true),
+            ("false", _) => Raw::Boolean(false),
+            (_, Ok(number)) => Raw::Integer(number),
+            _ => Raw::Text(value.to_owned()),
+        };
+        Ok(ValueChange {
+            path: path.to_owned(),
+            raw,
+        })
+    }
+}
+
 /// The catalogue that holds `word`, and the part's name in it. A word with a slash or the suffix
-/// `.toml` is a file.
+/// `.toml` is a file; a colon and the name of one of its parts may follow.
 pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
-    if !word.contains('/') && !word.ends_with(".toml") {
+    let (file, part) = match word.rsplit_once(':') {
+        Some((file, part)) if is_file(file) && !part.contains('/') => (file, Some(part)),
+        _ => (word, None),
+    };
+    if !is_file(file) {
         return Ok((Catalogue::builtin(), word.to_owned()));
     }
-    let (catalogue, systems) = read(word)?;
+    let (catalogue, systems) = read(file)?;
+    if let Some(part) = part {
+        return Ok((catalogue, part.to_owned()));
+    }
     match systems.as_slice() {
         [one] => Ok((catalogue, format!("system.{one}"))),
         [] => Err(format!(
             "{word}: holds no system; begin one with [system.mine] and from = \"fdr\""
         )),
         many => Err(format!(
-            "{word}: holds several systems ({}); keep only one",
-            many.join(", ")
+            "{word}: holds several systems ({}); name one of them, such as {word}:{}",
+            many.join(", "),
+            many[0]
         )),
     }
+}
+
+fn is_file(word: &str) -> bool {
+    word.contains('/') || word.ends_with(".toml")
 }
 
 /// The catalogue with the parts of a file, and the names of the file's systems.

@@ -1,20 +1,23 @@
 //! `fishplate fabric`: the catalogue of modelled hardware, users' files, and the breakdown of a
 //! message's time.
 
+mod calibrate;
 mod explain;
 mod files;
+mod list;
 
 use std::process::ExitCode;
 
-use ::fabric::catalogue::{CatalogueEntry, FieldValue, KINDS, Sheet};
-use ::fabric::{Bytes, Operation};
+use ::fabric::catalogue::{FieldValue, KINDS, Sheet};
+use ::fabric::figures::Figures;
+use ::fabric::{Bytes, Operation, System};
 use clap::{Args, Subcommand, ValueEnum};
 use results::arguments::{ANY, whole_number};
 use serde_json::{Map, Value, json};
 
 use crate::refuse;
 use explain::{Explained, Request};
-pub(crate) use files::system;
+pub(crate) use files::{ValueChange, changed_system, sheet, system};
 use files::{in_catalogue, read};
 
 /// Modelled hardware: list it, show it, check files of it, and explain the time of a message on it.
@@ -56,12 +59,32 @@ enum Action {
         /// A TOML file
         file: String,
     },
+    /// Write a machine's file from your own measurements with `fishplate perf`
+    #[command(
+        after_help = "Example:\n  fishplate perf write-lat --json HOST > perf.json\n  fishplate perf write-bw --json HOST >> perf.json\n  fishplate fabric calibrate --from perf.json --base fdr > mine.toml"
+    )]
+    Calibrate {
+        /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; may be
+        /// repeated
+        #[arg(long, value_name = "FILE", required = true)]
+        from: Vec<String>,
+        /// System that has all values which the measurements do not determine
+        #[arg(long, value_name = "NAME|FILE")]
+        base: String,
+        /// Name of the calibrated system
+        #[arg(long, default_value = "mine")]
+        name: String,
+        /// Number of switches between the measured hosts [default: between the hosts furthest
+        /// apart]
+        #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
+        hops: Option<u32>,
+    },
     /// Break down the time of a single message on an idle machine
     #[command(
         after_help = "Example:\n  fishplate fabric explain qdr --size 8\n  fishplate fabric explain mine.toml --size 64K --operation read"
     )]
     Explain {
-        /// A system of the catalogue, or a file with one system
+        /// A system of the catalogue, a file with one system, or FILE:NAME
         name: String,
         /// Payload in bytes, with K, M or G for powers of 1024
         #[arg(long, default_value = "8", value_parser = size)]
@@ -73,7 +96,7 @@ enum Action {
         #[arg(long, conflicts_with_all = ["operation", "rail"])]
         mpi: bool,
         /// Number of switches between the hosts [default: between the hosts furthest apart]
-        #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=5))]
+        #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
         hops: Option<u32>,
         /// The rail, counted from 0
         #[arg(long, default_value = "0", value_parser = |word: &str| whole_number::<u32>(word, ANY))]
@@ -124,11 +147,23 @@ fn size(word: &str) -> Result<u64, String> {
 pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
     let done = match arguments.action {
         Action::List { kind, json } => {
-            list(kind.as_deref(), json);
+            list::list(kind.as_deref(), json);
             Ok(())
         }
         Action::Show { name, json } => show(&name, json),
         Action::Check { file } => check(&file),
+        Action::Calibrate {
+            from,
+            base,
+            name,
+            hops,
+        } => calibrate::Request {
+            from: &from,
+            base: &base,
+            name: &name,
+            hops,
+        }
+        .calibrate(),
         Action::Explain {
             name,
             size,
@@ -157,27 +192,6 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => refuse(&why),
     }
-}
-
-fn list(kind: Option<&str>, json: bool) {
-    let catalogue = ::fabric::catalogue::Catalogue::builtin();
-    let chosen: Vec<CatalogueEntry> = KINDS
-        .iter()
-        .flat_map(|(kind, _)| catalogue.entries().filter(move |entry| entry.kind == *kind))
-        .filter(|entry| kind.is_none_or(|kind| kind == entry.kind))
-        .collect();
-    if json {
-        let rows: Vec<Value> = chosen
-            .iter()
-            .map(|entry| json!({"kind": entry.kind, "name": entry.name, "about": entry.about}))
-            .collect();
-        say!("{:#}", Value::from(rows));
-        return;
-    }
-    let rows = chosen
-        .iter()
-        .map(|entry| [entry.kind, entry.name, entry.about].map(String::from));
-    print(["kind", "name", "what it is"], rows.collect(), 3);
 }
 
 fn show(name: &str, json: bool) -> Result<(), String> {
@@ -250,7 +264,35 @@ fn check(file: &str) -> Result<(), String> {
         ));
     }
     say!("{file}: good: {}", names.join(", "));
+    for name in catalogue.systems_of(file) {
+        let system = catalogue.system(name).map_err(|why| why.to_string())?;
+        for rail in 0..system.rails.count() {
+            say!("{}", agreed(name, &system, rail));
+        }
+    }
+    for slip in catalogue.slips(file) {
+        eprintln!("fishplate: warning: {slip}");
+    }
     Ok(())
+}
+
+/// The agreed link of a rail with its latency and peak, in one line.
+fn agreed(name: &str, system: &System, rail: u32) -> String {
+    let figures = Figures::of(system, rail);
+    let rail = match system.rails.count() {
+        1 => String::new(),
+        _ => format!(", rail {rail}"),
+    };
+    let plural = if figures.hops == 1 { "" } else { "es" };
+    format!(
+        "system.{name}{rail}: link {}X, {:.1} Gb/s; write of 8 B {:.2} us over {} switch{plural}; peak {:.0} MB/s ({})",
+        figures.width,
+        figures.link.as_gb_per_sec(),
+        figures.latency.as_micros(),
+        figures.hops,
+        figures.peak.as_mb_per_sec(),
+        figures.bound.name(),
+    )
 }
 
 /// Prints a table. Columns after the first `left` are aligned to the right.

@@ -141,7 +141,7 @@ fn what_cannot_be_explained_is_refused() {
         bad(&["explain", "qdr", "--rail", "1"])
             .contains("--rail: qdr: there is no rail 1: the system has 1 rail,")
     );
-    assert!(bad(&["explain", "qdr", "--hops", "0"]).contains("valid are 1 to 5"));
+    assert!(bad(&["explain", "qdr", "--hops", "0"]).contains("valid are 1 to 16"));
     assert!(bad(&["explain", "lanl-qdr", "--hops", "1"]).contains("valid is 0"));
     assert!(bad(&["explain", "qdr", "--size", "5G"]).contains("up to 4G"));
     assert!(
@@ -161,9 +161,14 @@ fn a_file_is_checked_and_used() {
     let file = path.to_str().unwrap();
     let write = |text: &str| std::fs::write(&path, text).unwrap();
     write("[system.mine]\nfrom = \"fdr\"\nnodes = 200\n");
-    assert_eq!(
-        good(&["check", file]),
-        format!("{file}: good: system.mine\n")
+    let checked = good(&["check", file]);
+    assert!(
+        checked.starts_with(&format!("{file}: good: system.mine\n")),
+        "{checked}"
+    );
+    assert!(
+        checked.contains("system.mine: link 4X, 54.5 Gb/s; write of 8 B 1.26 us over 3 switches; peak 6350 MB/s (bus, to HCA)"),
+        "{checked}"
     );
     assert!(good(&["explain", file]).contains("3 switches on the path"));
     write("[system.mine]\nfrom = \"fdr\"\nnodes = \"many\"\n");
@@ -172,8 +177,73 @@ fn a_file_is_checked_and_used() {
             .contains(":3: system.mine.nodes: \"many\" is not valid; valid is a whole number")
     );
     write("[system.a]\nfrom = \"fdr\"\n[system.b]\nfrom = \"fdr\"\n");
-    assert!(bad(&["explain", file]).contains("holds several systems (a, b)"));
+    assert!(bad(&["explain", file]).contains(&format!(
+        "holds several systems (a, b); name one of them, such as {file}:a"
+    )));
+    let named = format!("{file}:b");
+    assert!(good(&["explain", &named]).starts_with(&format!("{named}: one RDMA write")));
+    assert!(bad(&["explain", &format!("{file}:c")]).contains("no system named c; did you mean"));
+    write("[system.a]\nfrom = \"fdr\"\nhca = { link = \"edr\", send = \"130 us\" }\n");
+    let checked = fabric(&["check", file]);
+    assert!(checked.status.success(), "{checked:?}");
+    let warned = String::from_utf8(checked.stderr).unwrap();
+    assert_eq!(warned.lines().count(), 3, "{warned}");
+    assert!(
+        warned.contains(":3: system.a.hca.link: has no effect"),
+        "{warned}"
+    );
     write("");
     assert!(bad(&["check", file]).contains("holds no part"));
     std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_machine_is_calibrated_from_measurements() {
+    let file = |name: &str| {
+        let name = format!("fishplate-calibrate-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    };
+    let (measured, mine) = (file("perf.json"), file("mine.toml"));
+    let mut lines = Vec::new();
+    for benchmark in ["write-lat", "write-bw", "send-lat"] {
+        let perf = Command::new(env!("CARGO_BIN_EXE_fishplate"))
+            .args(["perf", benchmark, "--fabric", "r620-fdr", "--json"])
+            .output()
+            .unwrap();
+        assert!(perf.status.success(), "{perf:?}");
+        lines.extend(perf.stdout);
+    }
+    std::fs::write(&measured, lines).unwrap();
+    let from = ["calibrate", "--from", measured.to_str().unwrap()];
+    let text = good(&[&from[..], &["--base", "r610-qdr"]].concat());
+    assert!(
+        text.contains("[system.mine]\nfrom = \"r610-qdr\"\nhost.dma_write = { value = "),
+        "{text}"
+    );
+    std::fs::write(&mine, &text).unwrap();
+    let checked = good(&["check", mine.to_str().unwrap()]);
+    assert!(checked.contains("good: system.mine"), "{checked}");
+    let shown = good(&["show", mine.to_str().unwrap()]);
+    assert!(
+        shown.contains("inferred: write latency of 2 B to 64 B in "),
+        "{shown}"
+    );
+    let total = |system: &str| {
+        let explained = good(&["explain", system, "--size", "8", "--json"]);
+        object(&explained)["total_ns"].as_f64().unwrap()
+    };
+    let (found, real) = (total(mine.to_str().unwrap()), total("r620-fdr"));
+    assert!((found / real - 1.0).abs() < 0.02, "{found} {real}");
+    assert!(
+        bad(&["calibrate", "--from", "./none.json", "--base", "qdr"])
+            .contains("./none.json: No such file")
+    );
+    std::fs::write(&measured, "{\"benchmark\": \"write-lat\"}").unwrap();
+    assert!(
+        bad(&[&from[..], &["--base", "qdr"]].concat())
+            .contains("object 1: it has no size or no median")
+    );
+    for path in [&measured, &mine] {
+        std::fs::remove_file(path).unwrap();
+    }
 }

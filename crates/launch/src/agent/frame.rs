@@ -49,6 +49,8 @@ pub(crate) struct StartOrder {
     pub ranks: usize,
     /// Whether rank 0 is to explain its choices.
     pub explain: bool,
+    /// Whether the ranks count for the job's profile.
+    pub counts: bool,
 }
 
 /// A frame from the launcher.
@@ -88,6 +90,8 @@ pub(crate) enum FromAgent {
     },
     /// The agent ends all processes for this reason, which the launcher does not know.
     Leaving(String),
+    /// A piece of the job's profile, and its place.
+    Counted(u64, Vec<u8>),
     /// The last frame.
     Done,
     /// A packet from this rank.

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use pmi::Hosts;
@@ -21,6 +22,9 @@ use crate::{Error, Options, library_directory, limits, processes, timespec};
 
 /// The command's word for the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
+
+/// The time for the last frames to leave.
+const LAST_FRAMES: Duration = Duration::from_secs(1);
 
 /// Serves one launcher over the standard streams, until the ranks of this host have ended. Returns
 /// the exit code.
@@ -72,6 +76,8 @@ struct LocalRanks {
     /// The number of the first rank.
     first: usize,
     ranks: Vec<RankProcess>,
+    /// The file in which the ranks count for the job's profile.
+    profile: Option<Arc<OwnedFd>>,
     /// The signals still to be sent to end the ranks.
     ending: Option<KillSequence>,
     /// Whether the end does not wait for output.
@@ -97,7 +103,10 @@ impl LocalRanks {
             .map_err(Error::system("become the reaper of orphans"))?;
         let signals = Signals::take()?;
         let first = order.first;
-        let (mut ranks, outcome) = start_ranks(order, &signals);
+        // Without the file the ranks do not count, and the profile says so.
+        let profile = order.counts.then(|| profile::create(order.ranks).ok());
+        let profile = profile.flatten().map(Arc::new);
+        let (mut ranks, outcome) = start_ranks(order, profile.clone(), &signals);
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {
@@ -116,6 +125,7 @@ impl LocalRanks {
             signals,
             first,
             ranks,
+            profile,
             ending: None,
             hurry: false,
             childless: false,
@@ -143,8 +153,38 @@ impl LocalRanks {
             self.send_due_signals();
             self.link.flush();
         }
+        self.send_counted();
         self.link.post(&FromAgent::Done);
+        self.drain();
         Ok(0)
+    }
+
+    /// Sends what the ranks have counted for the job's profile.
+    fn send_counted(&mut self) {
+        let Some(profile) = self.profile.take() else {
+            return;
+        };
+        let file = profile.try_clone().map(File::from);
+        // What cannot be read is missing in the profile, which then says so.
+        let pieces = file.and_then(|file| profile::pieces(&file));
+        for (at, bytes) in pieces.unwrap_or_default() {
+            self.link.post(&FromAgent::Counted(at, bytes));
+        }
+    }
+
+    /// Waits until the last frames have left, unless the launcher does not read them.
+    fn drain(&mut self) {
+        let until = Instant::now() + LAST_FRAMES;
+        while !self.link.has_sent_all() && Instant::now() < until {
+            let wanted = self.link.wanted();
+            let writers = wanted.filter(|(_, flags)| *flags == PollFlags::OUT);
+            let mut writers: Vec<PollFd> = writers
+                .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
+                .collect();
+            // An interrupted wait is tried again.
+            let _ = poll(&mut writers, Some(&timespec(until)));
+            self.link.flush();
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -366,7 +406,11 @@ impl LocalRanks {
     }
 }
 
-fn start_ranks(order: StartOrder, signals: &Signals) -> (Vec<RankProcess>, Result<(), Error>) {
+fn start_ranks(
+    order: StartOrder,
+    profile: Option<Arc<OwnedFd>>,
+    signals: &Signals,
+) -> (Vec<RankProcess>, Result<(), Error>) {
     let hosts = match Hosts::parse(&order.hosts, order.ranks) {
         Ok(hosts) => hosts,
         Err(why) => {
@@ -382,6 +426,7 @@ fn start_ranks(order: StartOrder, signals: &Signals) -> (Vec<RankProcess>, Resul
         directory: order.directory.map(Into::into),
         tag_output: true,
         explain: order.explain,
+        profile,
         library: std::env::current_exe()
             .ok()
             .and_then(|command| library_directory(&command)),

@@ -1,5 +1,6 @@
 //! A job on several hosts: the exchange of frames with its agents.
 
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-use super::RunningJob;
+use super::{RunningJob, say};
 use crate::agent::contact::{Agent, PATIENCE};
 use crate::agent::frame::{FromAgent, PIECE, ToAgent, WINDOW};
 use crate::kill_sequence::GRACE;
@@ -157,8 +158,24 @@ impl RunningJob<'_> {
                 self.input.under_way = self.input.under_way.saturating_sub(bytes);
             }
             FromAgent::InputClosed => self.input.at_end = true,
+            FromAgent::Counted(at, bytes) => self.keep_counted(host, at, &bytes),
             // For a rank of another host.
             _ => {}
+        }
+    }
+
+    /// Puts a piece of the profile of a host's ranks in the profile of the job.
+    fn keep_counted(&mut self, host: usize, at: u64, bytes: &[u8]) {
+        let Some(profile) = &self.options.profile else {
+            return;
+        };
+        let file = profile.try_clone().map(File::from);
+        let kept = file.and_then(|file| profile::put_piece(&file, at, bytes));
+        if let Err(why) = kept {
+            let name = &self.options.hosts[host].name;
+            say(&format!(
+                "the profile of the ranks on {name} is incomplete: {why}"
+            ));
         }
     }
 

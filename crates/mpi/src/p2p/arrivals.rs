@@ -3,13 +3,15 @@
 //! Invariant: the unexpected bytes of one peer are bounded, because a peer beyond its
 //! limit is asked to announce every message.
 
+use channel::PeerTable;
+
 use super::message::Message;
 use crate::matching::Key;
 use crate::request::RequestId;
 
 /// The state of arrivals from every peer.
 pub(super) struct Arrivals {
-    peers: Vec<Option<Box<Arrival>>>,
+    peers: PeerTable<Arrival>,
 }
 
 #[derive(Default)]
@@ -41,18 +43,18 @@ pub(super) enum Room {
 impl Arrivals {
     pub(super) fn new(ranks: usize) -> Arrivals {
         Arrivals {
-            peers: std::iter::repeat_with(|| None).take(ranks).collect(),
+            peers: PeerTable::new(ranks),
         }
     }
 
     fn of(&mut self, peer: usize) -> &mut Arrival {
-        self.peers[peer].get_or_insert_default()
+        self.peers.entry(peer).get_or_insert_default()
     }
 
     /// Part of a message of this peer has arrived.
     #[inline]
     pub(super) fn is_coming(&self, peer: usize) -> bool {
-        let arrival = self.peers[peer].as_ref();
+        let arrival = self.peers.get(peer);
         arrival.is_some_and(|arrival| arrival.coming.is_some())
     }
 

@@ -25,7 +25,10 @@ mod send;
 mod send_queue;
 mod transfers;
 
+use std::sync::Arc;
+
 use channel::{Exposed, Head, Router, Transport, ZeroCopy};
+use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
 use announcement_batch::Batches;
@@ -61,6 +64,8 @@ pub struct Messages {
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
+    /// The count of messages, if the rank has a profile.
+    profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
     pub broken: Option<crate::Error>,
 }
@@ -99,8 +104,15 @@ impl Messages {
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,
+            profile: None,
             broken: None,
         }
+    }
+
+    /// Counts messages in `profile` from now on.
+    pub fn count_in(&mut self, profile: Arc<RankProfile>) {
+        self.profile = Some(profile);
+        self.send_queue.hide_one_puts();
     }
 
     /// True if this rank can move something without a packet from a peer.

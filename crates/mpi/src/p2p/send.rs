@@ -25,19 +25,32 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
-        let len = buffer.len();
-        if mode != Mode::Synchronous && self.send_queue.is_one_put(peer, len) {
-            let put = self.put_eager(router, buffer, peer, key)?;
-            match put {
-                Put::Accepted => return Ok(self.requests.done()),
-                Put::AcceptedPollNow => {
-                    self.listen(router)?;
-                    return Ok(self.requests.done());
-                }
-                Put::Full => {}
-            }
+        if mode != Mode::Synchronous
+            && self.send_queue.is_one_put(peer, buffer.len())
+            && self.send_in_one_put(router, buffer, peer, key)?
+        {
+            return Ok(self.requests.done());
         }
         self.send_otherwise(router, mode, buffer, peer, key)
+    }
+
+    /// Sends a message in one put. False: there is no room.
+    #[inline(always)]
+    fn send_in_one_put(
+        &mut self,
+        router: &mut Router,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<bool> {
+        match self.put_eager(router, buffer, peer, key)? {
+            Put::Accepted => Ok(true),
+            Put::AcceptedPollNow => {
+                self.listen(router)?;
+                Ok(true)
+            }
+            Put::Full => Ok(false),
+        }
     }
 
     /// Puts a whole message that needs no answer.
@@ -89,6 +102,9 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
+        if self.profile.is_some() && self.send_counted(router, mode, buffer, peer, key)? {
+            return Ok(self.requests.done());
+        }
         if self.send_queue.is(peer, PeerState::Gathers) {
             self.send_batch(router, peer);
             self.flush(router)?;
@@ -99,6 +115,25 @@ impl Messages {
             self.announced.forget(peer, &key);
         }
         sent
+    }
+
+    /// Counts a message, and sends it if it is one put. While messages are counted, the fast path
+    /// of `send` is closed, so that a rank that counts nothing does not ask.
+    #[cold]
+    fn send_counted(
+        &mut self,
+        router: &mut Router,
+        mode: Mode,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<bool> {
+        if let Some(profile) = &self.profile {
+            profile.sent(peer, buffer.len());
+        }
+        Ok(mode != Mode::Synchronous
+            && self.send_queue.is_hidden_one_put(peer, buffer.len())
+            && self.send_in_one_put(router, buffer, peer, key)?)
     }
 
     /// Starts a send by the protocol that the table chooses.

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use channel::{Head, NotifiedWrite, Put, Router, Transport};
+use channel::{Head, NotifiedWrite, PeerTable, Put, Router, Transport};
 
 use crate::Result;
 use crate::matching::Key;
@@ -17,21 +17,18 @@ use crate::request::{RequestId, Send};
 /// The packets that wait, and the peers that need more than a `put`.
 pub(super) struct SendQueue {
     /// For each peer, messages shorter than this, in bytes, are one put at this moment.
-    one_put: Vec<usize>,
-    peers: Vec<Peer>,
+    one_put: Box<[u32]>,
+    /// `one_put` while it is 0 for every peer, so that nothing takes the short path.
+    hidden: Option<Box<[u32]>>,
+    /// The state of peers for which something was queued or set.
+    special: PeerTable<Box<Special>>,
     /// Peers with queued packets.
     waiting: VecDeque<usize>,
 }
 
-struct Peer {
-    /// Longest message that is sent in one packet, in bytes.
-    whole: usize,
-    /// `None`: nothing is queued, and no state is set.
-    special: Option<Box<Special>>,
-}
-
-#[derive(Default)]
 struct Special {
+    /// As `one_put` of this peer while nothing is queued and no state is set.
+    one_put: u32,
     /// Packets in the order in which they must leave.
     queue: VecDeque<Outgoing>,
     /// Announced messages that leave in pieces, behind the queue.
@@ -97,12 +94,18 @@ enum Flushed {
     Empty,
 }
 
-impl Peer {
-    /// Messages shorter than this, in bytes, are one put.
-    fn one_put(&self) -> usize {
-        match self.special.as_deref() {
-            Some(special) if !special.queue.is_empty() || special.states != 0 => 0,
-            _ => self.whole.saturating_add(1),
+/// The bound below which messages are one put, where those of up to `whole` bytes fit one packet.
+fn shorter_than(whole: usize) -> u32 {
+    u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+impl Special {
+    fn idle(one_put: u32) -> Special {
+        Special {
+            one_put,
+            queue: VecDeque::new(),
+            streams: VecDeque::new(),
+            states: 0,
         }
     }
 }
@@ -146,15 +149,11 @@ impl Special {
 
 impl SendQueue {
     /// The queues to peers, of which each takes messages of up to this length in one packet.
-    pub(super) fn new(whole: impl Iterator<Item = usize>) -> SendQueue {
-        let peer = |whole| Peer {
-            whole,
-            special: None,
-        };
-        let peers: Vec<Peer> = whole.map(peer).collect();
+    pub(super) fn new(whole: impl ExactSizeIterator<Item = usize>) -> SendQueue {
         SendQueue {
-            one_put: peers.iter().map(Peer::one_put).collect(),
-            peers,
+            special: PeerTable::new(whole.len()),
+            one_put: whole.map(shorter_than).collect(),
+            hidden: None,
             waiting: VecDeque::new(),
         }
     }
@@ -162,34 +161,70 @@ impl SendQueue {
     /// A message of `len` bytes to this peer is one put.
     #[inline(always)]
     pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {
-        len < self.one_put[peer]
+        len < self.one_put[peer] as usize
+    }
+
+    /// [`is_one_put`](SendQueue::is_one_put) is false from now on, and
+    /// [`is_hidden_one_put`](SendQueue::is_hidden_one_put) has its answer.
+    pub(super) fn hide_one_puts(&mut self) {
+        if self.hidden.is_none() {
+            let none = vec![0; self.one_put.len()].into();
+            self.hidden = Some(std::mem::replace(&mut self.one_put, none));
+        }
+    }
+
+    /// A message of `len` bytes to this peer would be one put.
+    pub(super) fn is_hidden_one_put(&self, peer: usize, len: usize) -> bool {
+        self.hidden.is_some() && len < self.bound(peer) as usize
     }
 
     /// A message of `len` bytes to this peer fits one packet.
     pub(super) fn takes_whole(&self, peer: usize, len: usize) -> bool {
-        len <= self.peers[peer].whole
+        let usual = match self.special.get(peer) {
+            Some(special) => special.one_put,
+            None => self.bound(peer),
+        };
+        len < usual as usize
     }
 
     /// No packet is queued for this peer, and it has room for unexpected bytes.
     pub(super) fn is_clear(&self, peer: usize) -> bool {
-        let special = self.peers[peer].special.as_deref();
+        let special = self.special.get(peer);
         special.is_none_or(|special| special.is_clear())
     }
 
     pub(super) fn is(&self, peer: usize, state: PeerState) -> bool {
-        let special = self.peers[peer].special.as_deref();
+        let special = self.special.get(peer);
         special.is_some_and(|special| special.is(state))
     }
 
     pub(super) fn set(&mut self, peer: usize, state: PeerState, on: bool) {
-        let special = self.peers[peer].special.get_or_insert_default();
+        let special = self.special_of(peer);
         special.states = special.states & !(state as u8) | if on { state as u8 } else { 0 };
         self.changed(peer);
     }
 
     /// The queue or the states of a peer have changed.
     fn changed(&mut self, peer: usize) {
-        self.one_put[peer] = self.peers[peer].one_put();
+        if let Some(special) = self.special.get(peer) {
+            let bound = match special.queue.is_empty() && special.states == 0 {
+                true => special.one_put,
+                false => 0,
+            };
+            let hidden = self.hidden.as_deref_mut();
+            hidden.unwrap_or(&mut self.one_put)[peer] = bound;
+        }
+    }
+
+    /// Messages to this peer shorter than this, in bytes, are one put, hidden or not.
+    fn bound(&self, peer: usize) -> u32 {
+        self.hidden.as_deref().unwrap_or(&self.one_put)[peer]
+    }
+
+    fn special_of(&mut self, peer: usize) -> &mut Special {
+        let one_put = self.bound(peer);
+        let special = self.special.entry(peer);
+        special.get_or_insert_with(|| Box::new(Special::idle(one_put)))
     }
 
     /// Packets wait for room.
@@ -249,16 +284,15 @@ impl SendQueue {
 
     /// The queue of a peer that gets something queued.
     fn special(&mut self, peer: usize) -> &mut Special {
-        let special = self.peers[peer].special.get_or_insert_default();
-        if special.is_idle() {
+        if self.special_of(peer).is_idle() {
             self.waiting.push_back(peer);
         }
-        special
+        self.special_of(peer)
     }
 
     /// Takes a queued eager message back. False: part of it has left, or it was not queued.
     pub(super) fn withdraw(&mut self, peer: usize, request: RequestId) -> bool {
-        let Some(special) = &mut self.peers[peer].special else {
+        let Some(special) = self.special.get_mut(peer) else {
             return false;
         };
         let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Message { request: queued, position: 0 } if *queued == request);
@@ -280,7 +314,7 @@ impl SendQueue {
             let Some(peer) = self.waiting.pop_front() else {
                 break;
             };
-            let Some(special) = &mut self.peers[peer].special else {
+            let Some(special) = self.special.get_mut(peer) else {
                 continue;
             };
             let flushed = special.flush(router, source, peer, &mut moved);

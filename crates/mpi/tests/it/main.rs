@@ -12,6 +12,7 @@ mod explained;
 mod groups;
 mod layers;
 mod messages;
+mod profiled;
 mod programs;
 mod simulated;
 mod simulated_rails;

@@ -313,7 +313,7 @@ fn program(rank: &Arc<Rank>, seed: u64, course: Course) {
         for _ in 0..pauses {
             let time = own.below(4) * own.below(COMPUTING / 3) / 1000;
             rank.enter("MPI_Barrier", time);
-            rank.leave();
+            rank.leave(true);
             rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
                 .unwrap();
         }

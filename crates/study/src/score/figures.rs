@@ -197,6 +197,7 @@ fn planned(figure: &PublishedFigure, machines: &FigureMachines) -> Result<(usize
         iterations: None,
         ranks: 2,
         ppn: 1,
+        named_library: true,
         settings: Vec::new(),
         options,
         reads: Reads::Median,

@@ -5,8 +5,11 @@ mod faults;
 mod port_faults;
 mod processes;
 mod rails;
+mod rates;
 mod shares;
 mod times;
+mod trees;
+mod usage;
 mod verbs;
 
 use fabric::catalogue::Catalogue;

@@ -26,7 +26,7 @@ fn stream(node: &mut ModelNode, end: &End, len: usize, count: u64) -> f64 {
     (len as u64 * count) as f64 / (node.turn().now() - before) as f64 * 1e12
 }
 
-fn wish(bytes: usize) -> Wish {
+pub(crate) fn wish(bytes: usize) -> Wish {
     Wish {
         bytes,
         ..Wish::default()

@@ -1,0 +1,57 @@
+//! The profile of this rank's calls: the time of each procedure, on the rank's clock.
+
+use crate::state::Rank;
+use profile::RankProfile;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The profile of this rank's calls.
+pub struct CallProfile {
+    profile: Arc<RankProfile>,
+    /// The procedure that starts MPI, and the time of its call on a real machine.
+    first: &'static str,
+    start: Instant,
+}
+
+impl CallProfile {
+    /// A profile that begins with the call of `first` at `start`.
+    pub fn new(profile: Arc<RankProfile>, first: &'static str, start: Instant) -> CallProfile {
+        CallProfile {
+            profile,
+            first,
+            start,
+        }
+    }
+
+    /// MPI has started.
+    pub fn begin(&self, rank: &Rank) {
+        rank.mpi.count_messages(self.profile.clone());
+        self.profile.begin(self.first, self.time(rank).0);
+    }
+
+    /// The program calls a procedure.
+    pub fn enter(&self, rank: &Rank, call: &'static str) {
+        self.profile.enter(call, self.time(rank).0);
+    }
+
+    /// The procedure returns.
+    pub fn leave(&self, rank: &Rank) {
+        let (now, waited) = self.time(rank);
+        self.profile.leave(now, waited);
+    }
+
+    /// The rank leaves MPI with the present call.
+    pub fn finish(&self, rank: &Rank) {
+        let (now, waited) = self.time(rank);
+        self.profile.finish(now, waited);
+    }
+
+    /// Picoseconds since the rank's start, and the idle part of them if it is known.
+    fn time(&self, rank: &Rank) -> (u64, Option<u64>) {
+        let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());
+        match time.flatten() {
+            Some((now, waited)) => (now, Some(waited)),
+            None => (self.start.elapsed().as_nanos() as u64 * 1000, None),
+        }
+    }
+}

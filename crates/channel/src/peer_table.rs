@@ -1,0 +1,84 @@
+//! A table over all ranks of a job for state that exists for few of them: most ranks of a large job
+//! never exchange a message.
+
+/// The entries of a group.
+const GROUP: usize = 32;
+
+/// At most one `T` for each peer. Memory for a group of neighbouring peers exists once one of them
+/// has an entry.
+pub struct PeerTable<T> {
+    peers: usize,
+    groups: Box<[Option<Box<Group<T>>>]>,
+}
+
+type Group<T> = [Option<T>; GROUP];
+
+impl<T> PeerTable<T> {
+    /// An empty table for peers 0 to `peers` - 1.
+    pub fn new(peers: usize) -> PeerTable<T> {
+        let groups = peers.div_ceil(GROUP);
+        PeerTable {
+            peers,
+            groups: std::iter::repeat_with(|| None).take(groups).collect(),
+        }
+    }
+
+    /// The number of peers, with and without entry.
+    pub fn peers(&self) -> usize {
+        self.peers
+    }
+
+    /// The entry of a peer.
+    #[inline(always)]
+    pub fn get(&self, peer: usize) -> Option<&T> {
+        self.groups[peer / GROUP].as_ref()?[peer % GROUP].as_ref()
+    }
+
+    /// The entry of a peer, to be changed.
+    #[inline(always)]
+    pub fn get_mut(&mut self, peer: usize) -> Option<&mut T> {
+        self.groups[peer / GROUP].as_mut()?[peer % GROUP].as_mut()
+    }
+
+    /// The place of a peer's entry.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn entry(&mut self, peer: usize) -> &mut Option<T> {
+        assert!(peer < self.peers, "peer {peer} of {}", self.peers);
+        let group = &mut self.groups[peer / GROUP];
+        let group = group.get_or_insert_with(|| Box::new(std::array::from_fn(|_| None)));
+        &mut group[peer % GROUP]
+    }
+
+    /// Takes all entries, in the order of their peers.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        let groups = self.groups.iter_mut().filter_map(Option::take);
+        groups.flat_map(|group| group.into_iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_and_taken_in_order() {
+        let mut table = PeerTable::new(100);
+        *table.entry(99) = Some('b');
+        *table.entry(3) = Some('a');
+        assert_eq!(
+            (table.get(3), table.get(4), table.get(50)),
+            (Some(&'a'), None, None)
+        );
+        assert_eq!(table.get_mut(99), Some(&mut 'b'));
+        assert_eq!(table.drain().collect::<String>(), "ab");
+        assert_eq!((table.get(99), table.peers()), (None, 100));
+    }
+
+    #[test]
+    #[should_panic(expected = "peer 100 of 100")]
+    fn an_entry_beyond_the_job_is_refused() {
+        *PeerTable::new(100).entry(100) = Some(());
+    }
+}

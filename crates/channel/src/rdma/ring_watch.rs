@@ -1,0 +1,60 @@
+//! The rings that may hold packets, where the node knows the memory that peers have written to. A
+//! poll of a thousand rings then costs as much as the rings with news.
+//!
+//! Invariant: a ring that is not due holds no packet that could be taken, and owes no tail.
+
+use std::collections::HashMap;
+
+use device::Node;
+
+/// The rings of a rank, by their keys.
+#[derive(Default)]
+pub(super) struct RingWatch {
+    /// The number of the ring behind each remote key.
+    rings: HashMap<u32, usize>,
+    /// The numbers of the rings to be polled next.
+    due: Vec<usize>,
+    /// The keys of memory that peers have written to; kept for its capacity.
+    keys: Vec<u32>,
+}
+
+impl RingWatch {
+    /// A watch over the rings of a rank on `node`. `None` if no node can know of writes.
+    pub(super) fn on(node: &dyn Node) -> Option<Box<RingWatch>> {
+        node.is_virtual().then(Box::default)
+    }
+
+    /// Adds ring `ring`, whose memory has these remote keys. It is due.
+    pub(super) fn begin(&mut self, ring: usize, keys: impl Iterator<Item = u32>) {
+        self.rings.extend(keys.map(|key| (key, ring)));
+        self.due.push(ring);
+    }
+
+    /// Takes the numbers of the rings that are due, in order. `None`: any ring may hold packets, and
+    /// none is due any more.
+    pub(super) fn take_due(&mut self, node: &mut dyn Node) -> Option<Vec<usize>> {
+        self.keys.clear();
+        if !node.written(&mut self.keys) {
+            self.due.clear();
+            return None;
+        }
+        let rings = self.keys.iter().filter_map(|key| self.rings.get(key));
+        self.due.extend(rings);
+        self.due.sort_unstable();
+        self.due.dedup();
+        Some(std::mem::take(&mut self.due))
+    }
+
+    /// Makes a ring due.
+    pub(super) fn demand(&mut self, ring: usize) {
+        self.due.push(ring);
+    }
+
+    /// Gives back the list that [`take_due`](RingWatch::take_due) returned, for its capacity.
+    pub(super) fn recycle(&mut self, mut list: Vec<usize>) {
+        if self.due.is_empty() {
+            list.clear();
+            self.due = list;
+        }
+    }
+}

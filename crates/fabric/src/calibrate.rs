@@ -1,0 +1,363 @@
+//! A machine from one's own measurements: the values of a known system that latencies and
+//! bandwidths of RDMA determine, with the range that the measurements leave.
+//!
+//! Each value takes up what the ones before it leave over: bandwidths first, then latencies from the
+//! shortest messages on. Latencies of short messages do not tell processor, bus and chip apart:
+//! their sum goes into one value.
+
+use crate::components::InvalidValue;
+use crate::cost::Costs;
+use crate::explain::{explain, total};
+use crate::limits::{limits, one_way};
+use crate::packet::Operation;
+use crate::rails::Rails;
+use crate::system::System;
+use crate::units::{Bytes, GbPerSec, Nanos, PerSec};
+
+/// A benchmark of RDMA writes, sends or reads between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Benchmark {
+    /// Half of a round trip, in picoseconds.
+    Latency(Operation),
+    /// Payload of a stream of writes, in bytes per second.
+    Bandwidth,
+}
+
+/// One measured value with the range in which it was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The benchmark.
+    pub benchmark: Benchmark,
+    /// The length of the messages.
+    pub size: Bytes,
+    /// The value.
+    pub value: f64,
+    /// Its lower and upper end.
+    pub range: [f64; 2],
+}
+
+/// A value of the calibrated system with its range, as a file writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The part of the system that has the key: `host` or `hca`.
+    pub part: &'static str,
+    /// The key.
+    pub key: &'static str,
+    /// The value.
+    pub value: String,
+    /// The lower and upper end of the value.
+    pub range: [String; 2],
+    /// The measurements that determine it.
+    pub from: String,
+}
+
+/// A calibrated system.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The system.
+    pub system: System,
+    /// Its values that the measurements changed.
+    pub estimates: Vec<Estimate>,
+    /// Each measurement with the value that the calibrated system predicts by formula.
+    pub rows: Vec<(Measured, f64)>,
+}
+
+/// Latencies up to this size determine the constant part.
+const SHORT: Bytes = Bytes(64);
+/// Streams up to this size determine the rate of requests.
+const SHORT_STREAM: Bytes = Bytes(256);
+/// Streams from this size on determine the bandwidth.
+const LONG_STREAM: Bytes = Bytes(64 << 10);
+
+/// Calibrates `base`, whose rails must be equal, over `hops` switches. An error if there is no
+/// measurement of use, or if no value of `base` explains one.
+pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibration, InvalidValue> {
+    InvalidValue::unless(matches!(base.rails, Rails::Equal(_)), "rails", || {
+        "a system with a list of rails cannot be calibrated; choose one with a number of equal rails".into()
+    })?;
+    let mut fit = Fit {
+        system: *base,
+        hops,
+        all,
+        estimates: Vec::new(),
+    };
+    // The bandwidth decides how long a packet takes, and so belongs to the latency of all but short
+    // messages.
+    fit.bandwidth();
+    fit.rate();
+    fit.latencies()?;
+    InvalidValue::unless(!fit.estimates.is_empty(), "from", || {
+        format!(
+            "no measurement determines a value: latencies of up to {SHORT} are needed, or bandwidths"
+        )
+    })?;
+    fit.system.check_all()?;
+    let rows = all.iter().map(|one| (*one, fit.predicted(one))).collect();
+    Ok(Calibration {
+        system: fit.system,
+        estimates: fit.estimates,
+        rows,
+    })
+}
+
+struct Fit<'a> {
+    system: System,
+    hops: u32,
+    all: &'a [Measured],
+    estimates: Vec<Estimate>,
+}
+
+/// The middle of measured values, and their range.
+struct Middle {
+    value: f64,
+    range: [f64; 2],
+    from: String,
+}
+
+impl Fit<'_> {
+    fn latency(&self, operation: Operation, size: Bytes) -> f64 {
+        let costs = Costs::of(&self.system, 0);
+        total(&explain(&costs, size, operation, self.hops)).picos() as f64
+    }
+
+    fn predicted(&self, one: &Measured) -> f64 {
+        match one.benchmark {
+            Benchmark::Latency(operation) => self.latency(operation, one.size),
+            Benchmark::Bandwidth => {
+                let limits = limits(&Costs::of(&self.system, 0), one.size);
+                let least = one_way(&limits);
+                least.map_or(0.0, |least| least.one_way.bits_per_sec() as f64 / 8.0)
+            }
+        }
+    }
+
+    /// The middle of `of` over the measurements of a benchmark with sizes that are `wanted`. The
+    /// range joins those of all of them.
+    fn middle(
+        &self,
+        benchmark: Benchmark,
+        name: &str,
+        wanted: impl Fn(Bytes) -> bool,
+        of: impl Fn(&Measured, f64) -> f64,
+    ) -> Option<Middle> {
+        let chosen = self.all.iter().filter(|one| one.benchmark == benchmark);
+        let chosen: Vec<&Measured> = chosen.filter(|one| wanted(one.size)).collect();
+        let mut values: Vec<f64> = chosen.iter().map(|one| of(one, one.value)).collect();
+        values.sort_by(f64::total_cmp);
+        let value = *values.get(values.len() / 2)?;
+        let ends = chosen
+            .iter()
+            .flat_map(|one| one.range.map(|end| of(one, end)));
+        let ends: Vec<f64> = ends.chain(values.iter().copied()).collect();
+        let low = ends.iter().copied().fold(f64::MAX, f64::min);
+        let high = ends.iter().copied().fold(f64::MIN, f64::max);
+        let sizes = chosen.iter().map(|one| one.size);
+        let (first, last) = (sizes.clone().min()?, sizes.max()?);
+        let from = match first == last {
+            true => format!("{name} of {first}"),
+            false => format!("{name} of {first} to {last}"),
+        };
+        Some(Middle {
+            value,
+            range: [low, high],
+            from,
+        })
+    }
+
+    /// What measured latencies have more than predicted ones.
+    fn excess(
+        &self,
+        operation: Operation,
+        name: &str,
+        wanted: impl Fn(Bytes) -> bool,
+    ) -> Option<Middle> {
+        let of = |one: &Measured, value: f64| value - self.latency(operation, one.size);
+        self.middle(Benchmark::Latency(operation), name, wanted, of)
+    }
+
+    /// Adds an excess to a time of the system.
+    fn add(
+        &mut self,
+        part: &'static str,
+        key: &'static str,
+        excess: Option<Middle>,
+        place: fn(&mut System) -> &mut Nanos,
+    ) -> Result<(), InvalidValue> {
+        let Some(excess) = excess else { return Ok(()) };
+        let before = place(&mut self.system).picos() as f64;
+        let time = |more: f64| Nanos::from_picos((before + more).max(0.0).round() as u64);
+        InvalidValue::unless(before + excess.value > -1.0, key, || {
+            let over = Nanos::from_picos(-(before + excess.value) as u64);
+            format!(
+                "the {} is {over} shorter than the system's other times explain; start from a faster system with --base",
+                excess.from
+            )
+        })?;
+        let value = time(excess.value);
+        *place(&mut self.system) = value;
+        self.estimates.push(Estimate {
+            part,
+            key,
+            value: value.to_string(),
+            range: excess.range.map(|end| time(end).to_string()),
+            from: excess.from,
+        });
+        Ok(())
+    }
+
+    fn latencies(&mut self) -> Result<(), InvalidValue> {
+        let short = |size: Bytes| size <= SHORT;
+        let excess = self.excess(Operation::Write, "write latency", short);
+        self.add("host", "dma_write", excess, |system| {
+            &mut system.host.dma_write
+        })?;
+        let (inline, mtu) = (self.system.hca.inline, self.system.hca.mtu);
+        let fetched = |size: Bytes| size > inline && size <= mtu;
+        let excess = self.excess(Operation::Write, "write latency", fetched);
+        self.add("host", "dma_read", excess, |system| {
+            &mut system.host.dma_read
+        })?;
+        let excess = self.excess(Operation::Send, "send latency", short);
+        self.add("hca", "receive_match", excess, |system| {
+            &mut system.hca.receive_match
+        })
+    }
+
+    fn rate(&mut self) {
+        let short = |size: Bytes| size <= SHORT_STREAM;
+        let per_second = |one: &Measured, value: f64| value / one.size.0 as f64;
+        let middle = self.middle(Benchmark::Bandwidth, "write bandwidth", short, per_second);
+        if let Some(middle) = middle {
+            let rate = |value: f64| PerSec(value.max(1.0).round() as u64);
+            self.system.hca.message_rate = rate(middle.value);
+            self.estimates.push(Estimate {
+                part: "hca",
+                key: "message_rate",
+                value: rate(middle.value).to_string(),
+                range: middle.range.map(|end| rate(end).to_string()),
+                from: middle.from,
+            });
+        }
+    }
+
+    fn bandwidth(&mut self) {
+        let long = |size: Bytes| size >= LONG_STREAM;
+        let middle = self.middle(Benchmark::Bandwidth, "write bandwidth", long, |_, value| {
+            value
+        });
+        if let Some(middle) = middle {
+            let rate =
+                |value: f64| GbPerSec::from_bits_per_sec((value * 8.0).max(1e6).round() as u64);
+            self.system.hca.read_engine = Some(rate(middle.value));
+            self.estimates.push(Estimate {
+                part: "hca",
+                key: "read_engine",
+                value: rate(middle.value).to_string(),
+                range: middle.range.map(|end| rate(end).to_string()),
+                from: middle.from,
+            });
+        }
+    }
+}
+
+impl System {
+    /// Refuses a system whose values, together, no hardware has.
+    fn check_all(&self) -> Result<(), InvalidValue> {
+        use crate::components::Part;
+        self.host.check()?;
+        self.hca.check()?;
+        self.check()
+    }
+}
+
+#[cfg(all(test, feature = "toml"))]
+mod tests {
+    use super::*;
+    use crate::catalogue::Catalogue;
+
+    fn measured(system: &System, benchmark: Benchmark, size: u64) -> Measured {
+        let fit = Fit {
+            system: *system,
+            hops: 1,
+            all: &[],
+            estimates: Vec::new(),
+        };
+        let mut one = Measured {
+            benchmark,
+            size: Bytes(size),
+            value: 0.0,
+            range: [0.0; 2],
+        };
+        one.value = fit.predicted(&one);
+        one.range = [one.value * 0.99, one.value * 1.05];
+        one
+    }
+
+    fn all(system: &System) -> Vec<Measured> {
+        let write = Benchmark::Latency(Operation::Write);
+        let mut all: Vec<Measured> = [2, 8, 32, 64, 256, 1024, 2048, 65536]
+            .map(|size| measured(system, write, size))
+            .into();
+        all.push(measured(system, Benchmark::Latency(Operation::Send), 8));
+        all.extend(
+            [64, 256, 4096, 65536, 1 << 20]
+                .map(|size| measured(system, Benchmark::Bandwidth, size)),
+        );
+        all
+    }
+
+    #[test]
+    fn the_values_of_a_machine_are_found_again() {
+        let base = Catalogue::builtin().system("qdr").unwrap();
+        let mut other = base;
+        other.host.dma_write = Nanos::from_picos(310_000);
+        other.host.dma_read = Nanos::from_picos(805_000);
+        other.hca.receive_match = Nanos::from_picos(60_000);
+        other.hca.message_rate = PerSec(3_000_000);
+        other.hca.read_engine = Some(GbPerSec::from_bits_per_sec(24_000_000_000));
+        let found = calibrate(&base, 1, &all(&other)).unwrap();
+        assert_eq!(found.system.host, other.host);
+        assert_eq!(found.system.hca.receive_match, other.hca.receive_match);
+        let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-3;
+        let rates = [found.system.hca.message_rate.0, other.hca.message_rate.0];
+        assert!(near(rates[0] as f64, rates[1] as f64), "{rates:?}");
+        for (one, predicted) in &found.rows {
+            assert!(near(one.value, *predicted), "{one:?}: {predicted}");
+        }
+        let keys: Vec<&str> = found.estimates.iter().map(|one| one.key).collect();
+        assert_eq!(
+            keys,
+            [
+                "read_engine",
+                "message_rate",
+                "dma_write",
+                "dma_read",
+                "receive_match"
+            ]
+        );
+        let write = &found.estimates[2];
+        assert_eq!(
+            (write.value.as_str(), write.from.as_str()),
+            ("310 ns", "write latency of 2 B to 64 B")
+        );
+        let ends = write
+            .range
+            .each_ref()
+            .map(|end| end.trim_end_matches(" ns").parse::<f64>().unwrap());
+        assert!(ends[0] < 305.0 && ends[1] > 350.0, "{ends:?}");
+    }
+
+    #[test]
+    fn what_no_value_explains_is_refused() {
+        let base = Catalogue::builtin().system("qdr").unwrap();
+        let fast = Catalogue::builtin().system("c6320-edr").unwrap();
+        let why = calibrate(&base, 1, &all(&fast)).unwrap_err();
+        assert!(
+            why.key == "dma_write" && why.why.contains("start from a faster system"),
+            "{why:?}"
+        );
+        assert_eq!(calibrate(&base, 1, &[]).unwrap_err().key, "from");
+        let listed = Catalogue::builtin().system("2x-unequal").unwrap();
+        assert_eq!(calibrate(&listed, 1, &all(&base)).unwrap_err().key, "rails");
+    }
+}

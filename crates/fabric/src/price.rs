@@ -1,0 +1,198 @@
+//! Prices of components and of machines. A price is optional, and no time depends on it.
+
+use std::fmt;
+
+use crate::quantity::{Quantity, Raw};
+use crate::system::System;
+use crate::tree::Tree;
+
+/// An amount of money in hundredths, with its currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    hundredths: u64,
+    currency: [u8; 3],
+}
+
+impl Price {
+    /// The amount, in whole units of the currency and parts of them.
+    pub fn amount(&self) -> f64 {
+        self.hundredths as f64 / 100.0
+    }
+
+    /// The currency's three letters.
+    pub fn currency(&self) -> &str {
+        std::str::from_utf8(&self.currency).unwrap_or("???")
+    }
+
+    fn plus(self, other: Price, times: u64) -> Result<Price, PriceGap> {
+        if self.currency != other.currency {
+            let (one, two) = (self.currency(), other.currency());
+            return Err(PriceGap::Currencies(format!("{one} and {two}")));
+        }
+        Ok(Price {
+            hundredths: self.hundredths + other.hundredths * times,
+            ..self
+        })
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.hundredths % 100 {
+            0 => write!(f, "{} {}", self.hundredths / 100, self.currency()),
+            part => {
+                let whole = self.hundredths / 100;
+                write!(f, "{whole}.{part:02} {}", self.currency())
+            }
+        }
+    }
+}
+
+/// The largest price, in hundredths: ten million million.
+const MOST: u64 = 1_000_000_000_000_000;
+
+impl Quantity for Option<Price> {
+    const VALID: &'static str = "\"none\", or an amount with its currency as three capital letters, such as \"450 USD\" or \"89.90 EUR\"";
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let Raw::Text(text) = raw else { return None };
+        if text == "none" {
+            return Some(None);
+        }
+        let (amount, currency) = text.trim().split_once(' ')?;
+        let currency: [u8; 3] = currency.trim().as_bytes().try_into().ok()?;
+        let is_number = amount.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+        let hundredths = (amount.parse::<f64>().ok()? * 100.0).round();
+        let good = is_number && hundredths <= MOST as f64;
+        let good = good && currency.iter().all(u8::is_ascii_uppercase);
+        good.then_some(Some(Price {
+            hundredths: hundredths as u64,
+            currency,
+        }))
+    }
+
+    fn show(&self) -> String {
+        self.map_or("none".to_owned(), |price| price.to_string())
+    }
+
+    fn to_word(&self) -> u64 {
+        self.map_or(u64::MAX, |price| {
+            let letters = price.currency.iter();
+            letters.fold(price.hundredths, |word, letter| {
+                word << 5 | u64::from(letter - b'A')
+            })
+        })
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        if word == u64::MAX {
+            return Some(None);
+        }
+        let letter = |place: u32| Some((word >> (5 * place) & 31) as u8).filter(|&at| at < 26);
+        let currency = [letter(2)? + b'A', letter(1)? + b'A', letter(0)? + b'A'];
+        let hundredths = word >> 15;
+        (hundredths <= MOST).then_some(Some(Price {
+            hundredths,
+            currency,
+        }))
+    }
+}
+
+/// The reason why a machine has no price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PriceGap {
+    /// Components without a price.
+    Missing(Vec<&'static str>),
+    /// Currencies that cannot be added.
+    Currencies(String),
+}
+
+impl fmt::Display for PriceGap {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            PriceGap::Missing(parts) => write!(f, "no price of its {}", parts.join(", ")),
+            PriceGap::Currencies(both) => write!(f, "prices in {both} cannot be added"),
+        }
+    }
+}
+
+impl System {
+    /// The price of `hosts` hosts of this machine with their HCAs, cables, and the switches of the
+    /// smallest fat trees that connect them. Two ports of one card are one HCA.
+    pub fn price(&self, hosts: u32) -> Result<Price, PriceGap> {
+        let mut items: Vec<(&'static str, Option<Price>, u64)> =
+            vec![("host", self.host.price, u64::from(hosts))];
+        for number in 0..self.rails.count() {
+            let rail = self.rail(number);
+            let on = |host: &u32| self.rails_of(*host).contains(&number);
+            let hosts_on = (0..hosts).filter(on).count() as u64;
+            let is_first_port = (0..number).all(|other| self.rail(other).card != rail.card);
+            let tree = Tree::new(hosts.max(2), rail.switch.ports, rail.oversubscription);
+            let switches = tree.switches();
+            if is_first_port {
+                items.push(("hca", rail.hca.price, hosts_on));
+            }
+            let cables = match switches {
+                0 => 1,
+                _ => hosts_on + tree.inner_cables(),
+            };
+            items.push(("cable", rail.cable.price, cables));
+            if switches > 0 {
+                items.push(("switch", rail.switch.price, switches));
+            }
+        }
+        let mut missing: Vec<&'static str> = Vec::new();
+        let mut sum: Option<Price> = None;
+        for (part, price, count) in items.into_iter().filter(|(_, _, count)| *count > 0) {
+            let Some(price) = price else {
+                if !missing.contains(&part) {
+                    missing.push(part);
+                }
+                continue;
+            };
+            let nothing = Price {
+                hundredths: 0,
+                ..price
+            };
+            sum = Some(sum.unwrap_or(nothing).plus(price, count)?);
+        }
+        match (missing.is_empty(), sum) {
+            (true, Some(sum)) => Ok(sum),
+            _ => Err(PriceGap::Missing(missing)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Option<Price>> {
+        <Option<Price>>::read(&Raw::Text(text.into()))
+    }
+
+    #[test]
+    fn a_price_has_an_amount_and_a_currency() {
+        for text in ["450 USD", "89.90 EUR", "0 CHF", "none"] {
+            let price = read(text).unwrap();
+            assert_eq!(price.show(), text);
+            assert_eq!(<Option<Price>>::from_word(price.to_word()), Some(price));
+        }
+        for text in [
+            "450",
+            "USD",
+            "450 usd",
+            "450 dollars",
+            "-1 USD",
+            "1e3 USD",
+            "",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!(<Option<Price>>::read(&Raw::Integer(450)), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! An MPI library: the costs of its work, and the choices that tell one library from another.
+
+use crate::components::{InvalidValue, part};
+use crate::quantity::{Quantity, Raw};
+use crate::units::{Bytes, Nanos};
+
+part! {
+    /// An MPI library on a host's processor, above the verbs: the costs of its work, and its
+    /// protocols. One without an eager limit stands for no library in particular.
+    Software "software" {
+        value send: Nanos, "Processor: a send, from the call to the posted work request.";
+        value receive: Nanos, "Processor: a receive, from the noticed arrival to the return of the call.";
+        value control: Nanos, "Processor: a protocol step that is not part of a packet, such as writing a ring's tail to the peer.";
+        value eager: Option<Bytes>, "Longest message that it sends eagerly; \"none\": no library in particular.";
+        value buffers: Option<u32>, "Receive buffers, each for one of the longest eager messages, that a peer may fill; \"none\": as this library.";
+        value copied: Option<Bytes>, "Longest eager message that its sender copies; a longer one leaves from the program's memory. \"none\": any.";
+        value zero_copy: ZeroCopy, "Movement of messages above the eager limit: read, write or none.";
+        value header: Option<Bytes>, "Bytes that it adds to an eager message; \"none\": as this library.";
+        value inline: Option<Bytes>, "Largest inline payload that it asks for; \"none\": that of the HCA.";
+        value coalesces: bool, "True if it sends several short messages in one packet while earlier ones are on their way.";
+        value shared_queue: bool, "True if eager and zero-copy messages share a queue pair.";
+        value uncut: Option<Bytes>, "Longest message that it does not cut into stripes for several rails; \"none\": the policy of this library.";
+    }
+    check |software| {
+        InvalidValue::unless(software.eager.is_none_or(|eager| eager.0 > 0), "eager", || {
+            "a library sends at least 1 B eagerly".into()
+        })?;
+        InvalidValue::unless(software.buffers.is_none_or(|count| (2..=1024).contains(&count)), "buffers", || {
+            "that is not a number of buffers; valid are 2 to 1024".into()
+        })?;
+        InvalidValue::unless(software.header.is_none_or(|header| header.0 <= 256), "header", || {
+            "more than 256 B of header are not possible".into()
+        })
+    }
+}
+
+impl Software {
+    /// True if this describes a particular library, with its protocols.
+    pub fn is_library(&self) -> bool {
+        self.eager.is_some()
+    }
+
+    /// The costs of this software's work, with the protocols of no library in particular.
+    pub fn costs_alone(&self) -> Software {
+        Software {
+            eager: None,
+            buffers: None,
+            copied: None,
+            zero_copy: ZeroCopy::Read,
+            header: None,
+            inline: None,
+            coalesces: true,
+            shared_queue: false,
+            uncut: None,
+            ..*self
+        }
+    }
+}
+
+/// The movement of a message without a copy, after it was announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroCopy {
+    /// The receiver reads from the sender's memory.
+    Read,
+    /// The sender writes to the receiver's memory, after an answer of the receiver.
+    Write,
+    /// All messages are copied at both ends, in pieces.
+    None,
+}
+
+const KINDS: [(ZeroCopy, &str); 3] = [
+    (ZeroCopy::Read, "read"),
+    (ZeroCopy::Write, "write"),
+    (ZeroCopy::None, "none"),
+];
+
+impl Quantity for ZeroCopy {
+    const VALID: &'static str = "\"read\", \"write\" or \"none\"";
+
+    fn read(raw: &Raw) -> Option<ZeroCopy> {
+        let Raw::Text(text) = raw else { return None };
+        let known = KINDS.iter().find(|(_, word)| word == text);
+        known.map(|(kind, _)| *kind)
+    }
+    fn show(&self) -> String {
+        KINDS[*self as usize].1.to_owned()
+    }
+    fn to_word(&self) -> u64 {
+        *self as u64
+    }
+    fn from_word(word: u64) -> Option<ZeroCopy> {
+        let known = KINDS.get(usize::try_from(word).ok()?);
+        known.map(|(kind, _)| *kind)
+    }
+}

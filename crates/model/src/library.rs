@@ -1,0 +1,133 @@
+//! The MPI library that a machine predicts: this project's own, or the one that the machine names.
+//! A named library's protocols become settings of this one and values of the machine, so that the
+//! library itself knows nothing of them.
+
+use fabric::{Bytes, Software, System, ZeroCopy};
+
+use crate::config::MachineConfig;
+
+/// Bytes that this library adds to an eager message.
+const HEADER: u64 = 40;
+/// The longest packet of this library unless a setting says otherwise, in bytes.
+const PACKET: u64 = 16 << 10;
+/// The longest ring of this library, in bytes.
+const LONGEST_RING: u64 = 64 << 20;
+
+impl MachineConfig {
+    /// This machine under the MPI library `software`, if it is a particular one. The ranks need its
+    /// [`settings`], too.
+    pub fn with_library(mut self, software: &Software) -> MachineConfig {
+        if software.is_library() {
+            self.system = under(&self.system, software);
+        }
+        self
+    }
+}
+
+fn under(system: &System, software: &Software) -> System {
+    let mut system = system.with_hcas(|hca| {
+        if let Some(inline) = software.inline {
+            hca.inline = hca.inline.min(inline);
+        }
+        // A header is posted with the request: it decides how many lines the processor writes.
+        if let Some(header) = software.header {
+            let bytes = (hca.work_request.0 + header.0).saturating_sub(HEADER);
+            hca.work_request = Bytes(bytes.max(1));
+        }
+    });
+    system.software = *software;
+    system
+}
+
+/// The settings, as variables and values, with which this library follows the protocols of
+/// `software`. None for software that is no library in particular.
+pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
+    let Some(eager) = software.eager else {
+        return Vec::new();
+    };
+    let mut set = vec![
+        ("FISHPLATE_EAGER_LIMIT", eager.0.to_string()),
+        ("FISHPLATE_RTR", "off".to_owned()),
+    ];
+    let packet = eager.0.max(PACKET);
+    set.push(("FISHPLATE_RDMA_CHUNK", packet.to_string()));
+    if let Some(buffers) = software.buffers {
+        // The longest packets get a little more than half of a ring.
+        let ring = (2 * packet * u64::from(buffers)).min(LONGEST_RING);
+        set.push(("FISHPLATE_RDMA_RING_BYTES", ring.to_string()));
+    }
+    set.push(match software.zero_copy {
+        ZeroCopy::Read => ("FISHPLATE_RENDEZVOUS", "read".to_owned()),
+        ZeroCopy::Write => ("FISHPLATE_RENDEZVOUS", "write".to_owned()),
+        ZeroCopy::None => ("FISHPLATE_RDMA_DESIGN", "pipeline".to_owned()),
+    });
+    if !software.coalesces {
+        set.push(("FISHPLATE_RDMA_GATHER", "off".to_owned()));
+    }
+    if software.shared_queue {
+        set.push(("FISHPLATE_RAIL_QPS", "shared".to_owned()));
+    }
+    if let Some(uncut) = software.uncut {
+        set.push(("FISHPLATE_RAIL_POLICY", "stripe".to_owned()));
+        set.push(("FISHPLATE_STRIPE_THRESHOLD", uncut.0.to_string()));
+        set.push(("FISHPLATE_STRIPE_ABOVE_EAGER", "on".to_owned()));
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+    use knobs::Knobs;
+
+    fn software(name: &str) -> Software {
+        let sheet = Catalogue::builtin().sheet("software", name).unwrap();
+        sheet.build().unwrap()
+    }
+
+    #[test]
+    fn every_library_of_the_catalogue_has_settings_that_are_valid() {
+        let catalogue = Catalogue::builtin();
+        let names = catalogue.entries().filter(|entry| entry.kind == "software");
+        let mut libraries = 0;
+        for name in names.map(|entry| entry.name) {
+            let software = software(name);
+            let set = settings(&software);
+            assert_eq!(set.is_empty(), !software.is_library(), "{name}");
+            libraries += usize::from(software.is_library());
+            let variables = set
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value));
+            let knobs = Knobs::parse(variables).unwrap();
+            if let Some(eager) = software.eager {
+                assert_eq!(knobs.eager_limit.get() as u64, eager.0, "{name}");
+                assert!(knobs.rdma_chunk.get() as u64 >= eager.0, "{name}");
+                assert!(knobs.rdma_ring_bytes.get() >= 16 * knobs.rdma_chunk.get());
+            }
+        }
+        assert!(libraries >= 6, "{libraries}");
+    }
+
+    #[test]
+    fn a_machine_predicts_this_library_unless_it_is_given_another() {
+        let system = Catalogue::builtin().system("blog-fdr").unwrap();
+        let own = MachineConfig::new(&system, 2, 1, 1).unwrap();
+        assert!(!own.system.software.is_library());
+        assert_eq!(own.system.software.send, system.software.send);
+        assert_eq!(own.system.hca, system.hca);
+        let named = own.clone().with_library(&system.software);
+        assert_eq!(named.system.software, system.software);
+        assert_eq!(named.system.hca.inline, Bytes(128));
+        // A longer header fills more lines of a request.
+        let header = Some(Bytes(HEADER + 64));
+        let longer = own.clone().with_library(&Software {
+            header,
+            ..system.software
+        });
+        let bytes = own.system.hca.work_request.0 + 64;
+        assert_eq!(longer.system.hca.work_request, Bytes(bytes));
+        let none = own.clone().with_library(&software("nehalem"));
+        assert_eq!(none, own);
+    }
+}

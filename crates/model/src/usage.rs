@@ -1,0 +1,282 @@
+//! The use of resources: for each, the time for which it has been busy, summed as it is booked.
+//!
+//! The last rank that leaves the machine writes the sums to a log of the world, so that the
+//! launcher can read them after the ranks have ended. Ranks that are killed leave no sums.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use sim::Time;
+use sim::log::{self, Log};
+use sim::memory::{Vec, WorldMemory};
+
+use super::MachineModel;
+use super::record::{Activity, HcaPart};
+
+/// The number of the log.
+const USES: usize = 4;
+/// The length of an entry, in words.
+const USE: usize = 3;
+/// The most entries.
+const MOST: u64 = 4 << 20;
+
+/// A resource of a modelled machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// The link from a rail's HCA.
+    LinkOut(u32),
+    /// The link to a rail's HCA.
+    LinkIn(u32),
+    /// The bus from memory to a rail's HCA; both directions if it is half duplex.
+    BusDown(u32),
+    /// The bus from a rail's HCA to memory.
+    BusUp(u32),
+    /// The data path through the chip of a rail's HCA.
+    Chip(u32),
+    /// The part of the chip of a rail's HCA that takes work requests.
+    Requests(u32),
+    /// The part of the chip of a rail's HCA that answers reads and atomics.
+    Answers(u32),
+    /// The host's memory.
+    Memory,
+    /// The processor of a rank, with the work that took most of its time.
+    Processor(u32, ProcessorWork),
+}
+
+/// Work of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProcessorWork {
+    /// Copies within memory.
+    Copies,
+    /// The program's computing.
+    Computing,
+    /// The library's work for messages: sends, receives, posts, polls.
+    Library,
+}
+
+impl ProcessorWork {
+    const ALL: [ProcessorWork; 3] = [
+        ProcessorWork::Copies,
+        ProcessorWork::Computing,
+        ProcessorWork::Library,
+    ];
+
+    /// The work of an activity. None: the processor is idle.
+    fn of(activity: Activity) -> Option<ProcessorWork> {
+        match activity {
+            Activity::Wait => None,
+            Activity::Copy | Activity::Memory => Some(ProcessorWork::Copies),
+            Activity::Compute => Some(ProcessorWork::Computing),
+            _ => Some(ProcessorWork::Library),
+        }
+    }
+}
+
+/// The use of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Its host.
+    pub host: u32,
+    /// The resource.
+    pub resource: Resource,
+    /// The time for which it was busy.
+    pub busy: Time,
+}
+
+impl Usage {
+    /// Reads the uses of all resources, busiest first, from the file of a world. Empty: a rank has
+    /// not left the machine.
+    pub fn read(world: &File) -> io::Result<std::vec::Vec<Usage>> {
+        let kept = log::read::<USE>(world, USES, MOST)?;
+        let mut uses: std::vec::Vec<Usage> =
+            kept.entries.into_iter().filter_map(Usage::decode).collect();
+        uses.sort_by_key(|usage| (std::cmp::Reverse(usage.busy), usage.host, usage.resource));
+        Ok(uses)
+    }
+
+    fn encode(&self) -> [u64; USE] {
+        let (kind, number) = match self.resource {
+            Resource::LinkOut(rail) => (0, rail),
+            Resource::LinkIn(rail) => (1, rail),
+            Resource::BusDown(rail) => (2, rail),
+            Resource::BusUp(rail) => (3, rail),
+            Resource::Chip(rail) => (4, rail),
+            Resource::Requests(rail) => (5, rail),
+            Resource::Answers(rail) => (6, rail),
+            Resource::Memory => (7, 0),
+            Resource::Processor(rank, work) => (8 + work as u64, rank),
+        };
+        [
+            u64::from(self.host) << 32 | u64::from(number),
+            kind,
+            self.busy,
+        ]
+    }
+
+    /// Decodes an entry. None: the words encode none.
+    fn decode([place, kind, busy]: [u64; USE]) -> Option<Usage> {
+        let number = place as u32;
+        let resource = match kind {
+            0 => Resource::LinkOut(number),
+            1 => Resource::LinkIn(number),
+            2 => Resource::BusDown(number),
+            3 => Resource::BusUp(number),
+            4 => Resource::Chip(number),
+            5 => Resource::Requests(number),
+            6 => Resource::Answers(number),
+            7 => Resource::Memory,
+            _ => {
+                let work = usize::try_from(kind - 8).ok()?;
+                Resource::Processor(number, *ProcessorWork::ALL.get(work)?)
+            }
+        };
+        Some(Usage {
+            host: (place >> 32) as u32,
+            resource,
+            busy,
+        })
+    }
+}
+
+/// The sums of a machine.
+pub(super) struct Sums {
+    /// By adapter and part. Parts that ports of a card share are summed at each port.
+    parts: Vec<[Time; HcaPart::ALL.len()]>,
+    /// By adapter: work requests, and answers. The chip is shared as well.
+    chips: Vec<[Time; 2]>,
+    /// By rank and work.
+    processors: Vec<[Time; ProcessorWork::ALL.len()]>,
+    log: Log<USE>,
+    /// The number of ranks that have left.
+    left: usize,
+}
+
+impl Sums {
+    pub(crate) fn new(memory: WorldMemory) -> Sums {
+        Sums {
+            parts: Vec::new_in(memory),
+            chips: Vec::new_in(memory),
+            processors: Vec::new_in(memory),
+            log: Log::new(memory, USES, MOST),
+            left: 0,
+        }
+    }
+
+    /// Makes room for the machine's adapters and ranks.
+    pub(crate) fn make_room(&mut self, adapters: usize, ranks: usize) {
+        self.parts.resize(adapters, Default::default());
+        self.chips.resize(adapters, Default::default());
+        self.processors.resize(ranks, Default::default());
+    }
+
+    /// A part of an adapter is busy for `time`.
+    #[inline]
+    pub(crate) fn add_part(&mut self, adapter: u32, part: HcaPart, time: Time) {
+        self.parts[adapter as usize][part as usize] += time;
+    }
+
+    /// The chip of an adapter is busy for `time` with a work request.
+    #[inline]
+    pub(crate) fn add_request(&mut self, adapter: u32, time: Time) {
+        self.chips[adapter as usize][0] += time;
+    }
+
+    /// The chip of an adapter is busy for `time` with an answer.
+    #[inline]
+    pub(crate) fn add_answer(&mut self, adapter: u32, time: Time) {
+        self.chips[adapter as usize][1] += time;
+    }
+
+    /// The processor of a rank is busy for `time`.
+    #[inline]
+    pub(crate) fn add_processor(&mut self, rank: u32, activity: Activity, time: Time) {
+        if let Some(work) = ProcessorWork::of(activity) {
+            self.processors[rank as usize][work as usize] += time;
+        }
+    }
+}
+
+impl MachineModel {
+    /// The uses of all resources that have been busy, by host and resource.
+    pub fn usage(&self) -> std::vec::Vec<Usage> {
+        let mut busy: BTreeMap<(u32, Resource), Time> = BTreeMap::new();
+        for (adapter, parts) in self.adapters.iter().zip(&self.sums.parts) {
+            for part in HcaPart::ALL {
+                // Ports of a card share all but their links.
+                let resource = match part {
+                    HcaPart::LinkOut => Resource::LinkOut(adapter.rail),
+                    HcaPart::LinkIn => Resource::LinkIn(adapter.rail),
+                    HcaPart::BusDown => Resource::BusDown(adapter.domain),
+                    HcaPart::BusUp => Resource::BusUp(adapter.domain),
+                    HcaPart::Buffer => Resource::Chip(adapter.domain),
+                };
+                *busy.entry((adapter.host, resource)).or_default() += parts[part as usize];
+            }
+        }
+        for (adapter, [requests, answers]) in self.adapters.iter().zip(&self.sums.chips) {
+            for (resource, time) in [
+                (Resource::Requests(adapter.domain), requests),
+                (Resource::Answers(adapter.domain), answers),
+            ] {
+                *busy.entry((adapter.host, resource)).or_default() += time;
+            }
+        }
+        for (host, own) in self.hosts.iter().enumerate() {
+            busy.insert((host as u32, Resource::Memory), own.moved);
+        }
+        for (rank, times) in self.sums.processors.iter().enumerate() {
+            let time = |work: &ProcessorWork| times[*work as usize];
+            let most = ProcessorWork::ALL.into_iter().max_by_key(time);
+            let work = most.unwrap_or(ProcessorWork::Library);
+            let resource = Resource::Processor(rank as u32, work);
+            busy.insert((self.ranks[rank].host, resource), times.iter().sum());
+        }
+        let busy = busy.into_iter().filter(|(_, busy)| *busy > 0);
+        let usage = |((host, resource), busy)| Usage {
+            host,
+            resource,
+            busy,
+        };
+        busy.map(usage).collect()
+    }
+
+    /// Counts a rank that leaves; the last one writes the uses to the log.
+    pub(super) fn count_leaving(&mut self) {
+        self.sums.left += 1;
+        if self.sums.left == self.ranks.len() {
+            for usage in self.usage() {
+                self.sums.log.push(usage.encode());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_comes_back_as_it_was() {
+        let processors = ProcessorWork::ALL.map(|work| Resource::Processor(9, work));
+        let others = [
+            Resource::LinkOut(3),
+            Resource::LinkIn(3),
+            Resource::BusDown(3),
+            Resource::BusUp(3),
+            Resource::Chip(3),
+            Resource::Requests(3),
+            Resource::Answers(3),
+            Resource::Memory,
+        ];
+        for resource in processors.into_iter().chain(others) {
+            let usage = Usage {
+                host: 1 << 20,
+                resource,
+                busy: 1 << 50,
+            };
+            assert_eq!(Usage::decode(usage.encode()), Some(usage));
+        }
+        assert_eq!(Usage::decode([0, u64::MAX, 0]), None);
+    }
+}

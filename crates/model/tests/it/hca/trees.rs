@@ -1,0 +1,130 @@
+//! Fat trees: every link on a route is contended.
+
+use crate::common::*;
+use device::*;
+use fabric::{Bytes, System};
+use model::Faults;
+
+const LEN: usize = 256 << 10;
+const COUNT: u64 = 8;
+
+/// Leaves of four hosts, below switches with eight ports.
+fn small_switches(nodes: u32) -> System {
+    let mut system = system("qdr");
+    system.switch.ports = 8;
+    system.with_nodes(nodes).unwrap()
+}
+
+/// Streams of writes between pairs of hosts at once; the rate of each pair, in bytes per second.
+fn streams(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
+    let count = pairs.len() as u32;
+    let hosts = pairs.iter().map(|pair| pair.0);
+    let hosts: Vec<u32> = hosts.chain(pairs.iter().map(|pair| pair.1)).collect();
+    let rates = play(
+        system,
+        &hosts,
+        Faults::default(),
+        1,
+        move |mut node, rank| {
+            let peer = ((rank + count) % (2 * count)) as usize;
+            let wish = Wish {
+                bytes: LEN,
+                ..Wish::default()
+            };
+            let end = connect(&mut node, peer, &wish);
+            if rank >= count {
+                hear(&mut node);
+                return 0.0;
+            }
+            let before = node.turn().now();
+            let write = Operation::Write {
+                to: end.remote(0),
+                immediate: None,
+            };
+            for id in 0..COUNT {
+                end.post(&mut node, id, write, &[end.slice(0, LEN)], false, true)
+                    .unwrap();
+            }
+            for _ in 0..COUNT {
+                assert_eq!(end.completion(&mut node).status, Status::Success);
+            }
+            let time = node.turn().now() - before;
+            node.oob_send(peer, b"done").unwrap();
+            (LEN as u64 * COUNT) as f64 / time as f64 * 1e12
+        },
+    );
+    rates.into_iter().take(pairs.len()).collect()
+}
+
+/// Rates over that of a single stream.
+fn shares(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
+    let alone = streams(system, &[(0, system.nodes - 1)])[0];
+    let rates = streams(system, pairs).into_iter();
+    rates.map(|rate| rate / alone).collect()
+}
+
+#[test]
+fn every_shift_reaches_the_rate_of_a_single_stream() {
+    let system = small_switches(16);
+    for shift in 1..16 {
+        let pairs: Vec<(u32, u32)> = (0..16).map(|from| (from, (from + shift) % 16)).collect();
+        let shares = shares(&system, &pairs);
+        assert!(
+            shares.iter().all(|&share| (0.95..1.01).contains(&share)),
+            "shift {shift}: {shares:?}"
+        );
+    }
+}
+
+#[test]
+fn flows_whose_destinations_have_one_place_in_their_leaves_share_a_link_up() {
+    let system = small_switches(16);
+    // The link carries 4 GB/s, and the slot of a host 3.39 GB/s.
+    let same = shares(&system, &[(0, 4), (1, 8), (2, 12)]);
+    assert!(
+        same.iter().all(|&share| (0.33..0.45).contains(&share)),
+        "{same:?}"
+    );
+    let other = shares(&system, &[(0, 4), (1, 9), (2, 14)]);
+    assert!(other.iter().all(|&share| share > 0.97), "{other:?}");
+    // Links down belong to one host each.
+    let into_one_leaf = shares(&system, &[(0, 12), (4, 13), (8, 14)]);
+    assert!(
+        into_one_leaf.iter().all(|&share| share > 0.97),
+        "{into_one_leaf:?}"
+    );
+}
+
+#[test]
+fn oversubscribed_leaves_share_their_links_up() {
+    let mut system = small_switches(16);
+    system.oversubscription = 3;
+    // Six hosts and two links up: hosts 0 to 5 send to the second leaf.
+    let pairs: Vec<(u32, u32)> = (0..6).map(|from| (from, from + 6)).collect();
+    let shares = shares(&system, &pairs);
+    assert!(
+        shares.iter().all(|&share| (0.33..0.45).contains(&share)),
+        "{shares:?}"
+    );
+}
+
+#[test]
+fn three_levels_are_contended_at_each() {
+    let system = small_switches(128);
+    // Groups of 16 hosts below the top; places 0 of three groups.
+    let same = shares(&system, &[(0, 16), (1, 32), (4, 48)]);
+    assert!(same[0] < 0.7 && same[1] < 0.7, "{same:?}");
+    let link = system.switch.link.data() * system.switch.width;
+    let most = link.as_mb_per_sec() * 1e6;
+    let sum: f64 = streams(&system, &[(0, 16), (1, 32)]).iter().sum();
+    assert!(sum < most && sum > 0.9 * most, "{sum:.3e} of {most:.3e}");
+    assert!(system.hca.mtu <= Bytes(4096));
+}
+
+#[test]
+fn a_given_number_of_switches_stands_for_a_network_without_contention() {
+    let mut system = small_switches(16);
+    system.hops = Some(3);
+    let same = shares(&system, &[(0, 4), (1, 8), (2, 12)]);
+    assert!(same.iter().all(|&share| share > 0.97), "{same:?}");
+}

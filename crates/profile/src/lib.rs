@@ -1,0 +1,25 @@
+//! The profile of a job: for each rank its time in each MPI procedure, its messages by size and by
+//! peer.
+//!
+//! The launcher makes one file of memory for the job ([`create`]). Each rank writes to its own part
+//! while it runs ([`RankProfile`]), so a rank that is killed leaves what it has counted. After the
+//! job the launcher reads the file ([`read`]) and sums it up ([`Summary`]).
+//!
+//! Invariants:
+//! - a rank without a profile pays nothing;
+//! - a rank's part is bounded, whatever the number of its peers and calls;
+//! - the file belonged to arbitrary programs, so its reader trusts nothing in it.
+
+mod layout;
+mod rank;
+mod read;
+mod summary;
+mod transfer;
+
+pub use layout::{MOST_PEERS, MOST_PROCEDURES, create};
+pub use rank::RankProfile;
+pub use read::{Counted, PeerTraffic, Procedure, RankRecord, SizeClass, State, read};
+pub use summary::{
+    JobFacts, Messages, Pair, ProcedureUse, RankTimes, ResourceUse, Shares, Summary,
+};
+pub use transfer::{pieces, put_piece};

@@ -1,0 +1,214 @@
+//! The writing end: a rank's own part of the profile.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::fstat;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::layout::{
+    CLASS, FINISHED, MOST_PEERS, MOST_PROCEDURES, NAME, PART, PEER, PEERS_AT, PROCEDURE,
+    PROCEDURES_AT, RUNNING, SIZES_AT, class_of, head,
+};
+
+/// A rank's own part of a job's profile. Several threads of the rank may use it.
+///
+/// Times are picoseconds since the rank's start.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// let file = profile::create(2)?;
+/// let rank = profile::RankProfile::open(&file, 1)?;
+/// rank.begin("MPI_Init", 1_000);
+/// rank.enter("MPI_Send", 5_000);
+/// rank.sent(0, 64);
+/// rank.leave(9_000, None);
+/// rank.finish(9_500, None);
+/// let records = profile::read(&file.into(), 2)?;
+/// assert_eq!(records[1].in_mpi, 5_000);
+/// assert_eq!((records[1].peers[0].rank, records[1].peers[0].sent.bytes), (0, 64));
+/// # Ok(())
+/// # }
+/// ```
+pub struct RankProfile {
+    part: NonNull<AtomicU64>,
+    /// The places of the procedures and peers in their tables.
+    procedures: Mutex<HashMap<&'static str, usize>>,
+    peers: Mutex<HashMap<usize, usize>>,
+}
+
+// SAFETY: the part is memory of atomic words, mapped until this value is dropped.
+unsafe impl Send for RankProfile {}
+// SAFETY: the words are atomic; a table gets its entries under a lock.
+unsafe impl Sync for RankProfile {}
+
+impl RankProfile {
+    /// Opens the part of `rank` in a file made by [`create`](crate::create).
+    ///
+    /// # Errors
+    /// The file is too short for this rank, or cannot be mapped.
+    pub fn open(file: &OwnedFd, rank: usize) -> io::Result<RankProfile> {
+        let start = rank as u64 * PART as u64 * 8;
+        let ends = fstat(file)?.st_size as u64;
+        if start + PART as u64 * 8 > ends {
+            let why = format!("the job's profile has no part for rank {rank}");
+            return Err(io::Error::other(why));
+        }
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address that the system chooses.
+        let part = unsafe {
+            mmap(
+                null_mut(),
+                PART * 8,
+                protection,
+                MapFlags::SHARED,
+                file,
+                start,
+            )
+        }?;
+        let part = NonNull::new(part.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(RankProfile {
+            part,
+            procedures: Mutex::default(),
+            peers: Mutex::default(),
+        })
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at < PART);
+        // SAFETY: within the mapping, which lives as long as this value. Its words are accessed
+        // as atomics only.
+        unsafe { self.part.add(at).as_ref() }
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        self.word(at).store(value, Ordering::Relaxed);
+    }
+
+    fn get(&self, at: usize) -> u64 {
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    fn add(&self, at: usize, value: u64) {
+        self.word(at).fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// MPI runs from now on: `procedure` has started it, and has taken all the time until `now`.
+    pub fn begin(&self, procedure: &'static str, now: u64) {
+        self.enter(procedure, 0);
+        self.leave(now, None);
+        self.set(head::STATE, RUNNING);
+    }
+
+    /// The program calls a procedure.
+    pub fn enter(&self, procedure: &'static str, now: u64) {
+        let place = self.place_of(procedure);
+        self.set(head::SINCE, now);
+        self.set(head::TIME, now);
+        self.set(head::CURRENT, place.map_or(0, |place| place as u64 + 1));
+        if let Some(place) = place {
+            self.add(PROCEDURES_AT + place * PROCEDURE + NAME, 1);
+        }
+    }
+
+    /// The procedure returns. `waited` is the time for which the rank has been idle in MPI since
+    /// its start, if that is known.
+    pub fn leave(&self, now: u64, waited: Option<u64>) {
+        let time = now.saturating_sub(self.get(head::SINCE));
+        self.add(head::IN_MPI, time);
+        if let Some(procedure) = self.current() {
+            self.add(procedure + NAME + 1, time);
+        }
+        self.set(head::TIME, now);
+        self.set(head::WAITED, waited.map_or(0, |time| time + 1));
+        self.set(head::CURRENT, 0);
+    }
+
+    /// The last procedure, which has ended MPI, returns.
+    pub fn finish(&self, now: u64, waited: Option<u64>) {
+        if self.get(head::CURRENT) != 0 {
+            self.leave(now, waited);
+        }
+        self.set(head::TIME, now);
+        self.set(head::STATE, FINISHED);
+    }
+
+    /// A message of `bytes` bytes for `peer` has begun.
+    pub fn sent(&self, peer: usize, bytes: usize) {
+        let len = bytes as u64;
+        let count = |at: usize| {
+            self.add(at, 1);
+            self.add(at + 1, len);
+        };
+        count(SIZES_AT + class_of(bytes) * CLASS);
+        if let Some(procedure) = self.current() {
+            self.add(procedure + NAME + 2, len);
+        }
+        count(match self.place_of_peer(peer) {
+            Some(place) => PEERS_AT + place * PEER + 1,
+            None => head::OTHERS,
+        });
+    }
+
+    /// The place of the running procedure.
+    fn current(&self) -> Option<usize> {
+        let number = self.get(head::CURRENT).checked_sub(1)?;
+        Some(PROCEDURES_AT + number as usize * PROCEDURE)
+    }
+
+    fn place_of(&self, procedure: &'static str) -> Option<usize> {
+        let mut known = lock(&self.procedures);
+        if let Some(place) = known.get(procedure) {
+            return Some(*place);
+        }
+        let place = known.len();
+        if place == MOST_PROCEDURES {
+            return None;
+        }
+        known.insert(procedure, place);
+        let mut name = [0; NAME * 8];
+        let len = procedure.len().min(name.len());
+        name[..len].copy_from_slice(&procedure.as_bytes()[..len]);
+        let (words, _) = name.as_chunks::<8>();
+        for (at, word) in words.iter().enumerate() {
+            let at = PROCEDURES_AT + place * PROCEDURE + at;
+            self.set(at, u64::from_ne_bytes(*word));
+        }
+        // The entry counts once it is whole.
+        let number = self.word(head::PROCEDURES);
+        number.store(known.len() as u64, Ordering::Release);
+        Some(place)
+    }
+
+    fn place_of_peer(&self, peer: usize) -> Option<usize> {
+        let mut known = lock(&self.peers);
+        if let Some(place) = known.get(&peer) {
+            return Some(*place);
+        }
+        let place = known.len();
+        if place >= MOST_PEERS {
+            return None;
+        }
+        known.insert(peer, place);
+        self.set(PEERS_AT + place * PEER, peer as u64);
+        let number = self.word(head::PEERS);
+        number.store(known.len() as u64, Ordering::Release);
+        Some(place)
+    }
+}
+
+impl Drop for RankProfile {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `open` with this length, and no reference to it is left.
+        let _ = unsafe { munmap(self.part.as_ptr().cast(), PART * 8) };
+    }
+}
+
+/// A lock whose contents are always consistent.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

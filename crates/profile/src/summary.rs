@@ -1,0 +1,363 @@
+//! The summary of a job: what its ranks have counted, summed up.
+
+use std::collections::BTreeMap;
+
+use crate::read::{Procedure, RankRecord, SizeClass, State};
+
+/// Picoseconds of a second.
+const SECOND: f64 = 1e12;
+
+/// The summary of a job. As JSON it is the object of `fishplate run --summary json`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Summary {
+    /// The program and its arguments.
+    pub program: String,
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The largest number of ranks on a host.
+    pub ranks_per_host: usize,
+    /// The modelled machine, if there is one.
+    pub fabric: Option<String>,
+    /// The time of the job on the modelled machine, in seconds.
+    pub virtual_s: Option<f64>,
+    /// The time of the job on this machine, in seconds.
+    pub wall_s: f64,
+    /// A rank has not called MPI_Finalize, so its last call and what came after it are missing.
+    pub partial: bool,
+    /// The share of each rank's time that it was in MPI: over all ranks.
+    pub mpi_share: Shares,
+    /// The times of each rank that has called MPI_Init.
+    pub per_rank: Vec<RankTimes>,
+    /// The procedures, summed over the ranks, most time first.
+    pub procedures: Vec<ProcedureUse>,
+    /// The messages between ranks.
+    pub messages: Messages,
+    /// The pairs of ranks that have communicated, in order of sender and receiver.
+    pub matrix: Vec<Pair>,
+    /// The busiest resources of the modelled machine, busiest first.
+    pub resources: Vec<ResourceUse>,
+}
+
+/// The least, median and greatest share of the ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Shares {
+    /// The least share.
+    pub least: f64,
+    /// The median; of an even number of ranks the mean of the middle two.
+    pub median: f64,
+    /// The greatest share.
+    pub most: f64,
+}
+
+/// The times of a rank, from the call of MPI_Init to the return of MPI_Finalize, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RankTimes {
+    /// The rank.
+    pub rank: usize,
+    /// Its time in MPI procedures.
+    pub mpi_s: f64,
+    /// Its other time.
+    pub compute_s: f64,
+    /// The part of `mpi_s` for which it was idle, if that is known.
+    pub wait_s: Option<f64>,
+}
+
+/// The calls of a procedure by all ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ProcedureUse {
+    /// Its name.
+    pub name: String,
+    /// The number of calls.
+    pub calls: u64,
+    /// The time in them, in seconds.
+    pub seconds: f64,
+    /// The bytes of the messages that began during the calls.
+    pub bytes: u64,
+}
+
+/// The messages between ranks, those within collective operations included.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Messages {
+    /// Their number.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The messages by size, without empty classes.
+    pub by_size: Vec<SizeClass>,
+}
+
+/// The messages from one rank to another: `[from, to, count, bytes]` in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "[u64; 4]", into = "[u64; 4]"))]
+pub struct Pair {
+    /// The sender.
+    pub from: u64,
+    /// The receiver.
+    pub to: u64,
+    /// The number of messages.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl From<[u64; 4]> for Pair {
+    fn from([from, to, count, bytes]: [u64; 4]) -> Pair {
+        Pair {
+            from,
+            to,
+            count,
+            bytes,
+        }
+    }
+}
+
+impl From<Pair> for [u64; 4] {
+    fn from(pair: Pair) -> [u64; 4] {
+        [pair.from, pair.to, pair.count, pair.bytes]
+    }
+}
+
+/// The use of a resource of a modelled machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ResourceUse {
+    /// Its name, such as `link out`.
+    pub name: String,
+    /// Its host.
+    pub host: u32,
+    /// Its rail, if it belongs to one.
+    pub rail: Option<u32>,
+    /// The time for which it was busy, in seconds.
+    pub busy_s: f64,
+    /// The share of the job's time for which it was busy.
+    pub share: f64,
+}
+
+/// The facts of a job that its ranks do not count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobFacts {
+    /// The program and its arguments.
+    pub program: String,
+    /// The largest number of ranks on a host.
+    pub ranks_per_host: usize,
+    /// The modelled machine, if there is one.
+    pub fabric: Option<String>,
+    /// The time of the job on this machine, in seconds.
+    pub wall_s: f64,
+    /// The busiest resources of the modelled machine, busiest first.
+    pub resources: Vec<ResourceUse>,
+}
+
+impl Summary {
+    /// Sums up what the ranks of a job have counted.
+    pub fn of(facts: JobFacts, records: &[RankRecord]) -> Summary {
+        let began = || {
+            let ranks = records.iter().enumerate();
+            ranks.filter(|(_, record)| record.state != State::Absent)
+        };
+        let per_rank: Vec<RankTimes> = began().map(times).collect();
+        let end = began().map(|(_, record)| record.time).max();
+        Summary {
+            program: facts.program,
+            ranks: records.len(),
+            ranks_per_host: facts.ranks_per_host,
+            virtual_s: end
+                .filter(|_| facts.fabric.is_some())
+                .map(|end| end as f64 / SECOND),
+            fabric: facts.fabric,
+            wall_s: facts.wall_s,
+            partial: began().any(|(_, record)| record.state != State::Finished)
+                || !(per_rank.is_empty() || per_rank.len() == records.len()),
+            mpi_share: shares(&per_rank),
+            per_rank,
+            procedures: procedures(records.iter().flat_map(|record| &record.procedures)),
+            messages: messages(records),
+            matrix: matrix(records),
+            resources: facts.resources,
+        }
+    }
+
+    /// No rank has called MPI_Init.
+    pub fn is_empty(&self) -> bool {
+        self.per_rank.is_empty()
+    }
+}
+
+impl RankTimes {
+    /// The share of the rank's time that it was in MPI.
+    pub fn mpi_share(&self) -> f64 {
+        match self.mpi_s + self.compute_s {
+            0.0 => 0.0,
+            all => self.mpi_s / all,
+        }
+    }
+}
+
+fn times((rank, record): (usize, &RankRecord)) -> RankTimes {
+    let in_mpi = record.in_mpi.min(record.time);
+    RankTimes {
+        rank,
+        mpi_s: in_mpi as f64 / SECOND,
+        compute_s: (record.time - in_mpi) as f64 / SECOND,
+        wait_s: record.waited.map(|time| time as f64 / SECOND),
+    }
+}
+
+fn shares(ranks: &[RankTimes]) -> Shares {
+    let mut shares: Vec<f64> = ranks.iter().map(RankTimes::mpi_share).collect();
+    shares.sort_by(f64::total_cmp);
+    let (Some(&least), Some(&most)) = (shares.first(), shares.last()) else {
+        return Shares::default();
+    };
+    let middle = shares.len() / 2;
+    Shares {
+        least,
+        median: (shares[(shares.len() - 1) / 2] + shares[middle]) / 2.0,
+        most,
+    }
+}
+
+fn procedures<'a>(all: impl Iterator<Item = &'a Procedure>) -> Vec<ProcedureUse> {
+    let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
+    for procedure in all {
+        let sum = sums.entry(&procedure.name).or_default();
+        let own = [procedure.calls, procedure.time, procedure.bytes];
+        *sum = std::array::from_fn(|at| sum[at].saturating_add(own[at]));
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(name, [_, time, _])| (std::cmp::Reverse(*time), *name));
+    let total = |(name, [calls, time, bytes]): (&str, [u64; 3])| ProcedureUse {
+        name: name.into(),
+        calls,
+        seconds: time as f64 / SECOND,
+        bytes,
+    };
+    sums.into_iter().map(total).collect()
+}
+
+fn messages(records: &[RankRecord]) -> Messages {
+    let mut classes: BTreeMap<u64, SizeClass> = BTreeMap::new();
+    let mut all = Messages::default();
+    for class in records.iter().flat_map(|record| &record.sizes) {
+        let sum = classes.entry(class.up_to).or_default();
+        sum.up_to = class.up_to;
+        sum.count = sum.count.saturating_add(class.count);
+        sum.bytes = sum.bytes.saturating_add(class.bytes);
+        all.count = all.count.saturating_add(class.count);
+        all.bytes = all.bytes.saturating_add(class.bytes);
+    }
+    all.by_size = classes.into_values().collect();
+    all
+}
+
+fn matrix(records: &[RankRecord]) -> Vec<Pair> {
+    let of = |(from, record): (usize, &RankRecord)| {
+        let mut row: Vec<Pair> = record
+            .peers
+            .iter()
+            .map(|peer| Pair {
+                from: from as u64,
+                to: peer.rank,
+                count: peer.sent.count,
+                bytes: peer.sent.bytes,
+            })
+            .collect();
+        row.sort_by_key(|pair| pair.to);
+        row
+    };
+    records.iter().enumerate().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Counted, PeerTraffic};
+
+    fn record(time: u64, in_mpi: u64) -> RankRecord {
+        RankRecord {
+            state: State::Finished,
+            time,
+            in_mpi,
+            ..RankRecord::default()
+        }
+    }
+
+    #[test]
+    fn shares_are_least_median_and_most() {
+        let second = SECOND as u64;
+        let records = [
+            record(10 * second, second),
+            record(10 * second, 2 * second),
+            record(10 * second, 5 * second),
+            record(8 * second, 8 * second),
+        ];
+        let summary = Summary::of(JobFacts::default(), &records);
+        let shares = summary.mpi_share;
+        assert_eq!((shares.least, shares.most), (0.1, 1.0));
+        assert!((shares.median - 0.35).abs() < 1e-12);
+        assert_eq!(summary.per_rank[0].compute_s, 9.0);
+        assert_eq!((summary.virtual_s, summary.partial), (None, false));
+    }
+
+    #[test]
+    fn ranks_are_summed_and_sorted() {
+        let procedure = |name: &str, time| Procedure {
+            name: name.into(),
+            calls: 2,
+            time,
+            bytes: 64,
+        };
+        let peer = |rank, bytes| PeerTraffic {
+            rank,
+            sent: Counted { count: 1, bytes },
+        };
+        let class = SizeClass {
+            up_to: 64,
+            count: 2,
+            bytes: 100,
+        };
+        let first = RankRecord {
+            procedures: vec![procedure("MPI_Send", 1), procedure("MPI_Recv", 9)],
+            peers: vec![peer(2, 5), peer(1, 6)],
+            sizes: vec![class],
+            ..record(20, 10)
+        };
+        let killed = RankRecord {
+            state: State::Running,
+            procedures: vec![procedure("MPI_Send", 30)],
+            ..first.clone()
+        };
+        let facts = JobFacts {
+            fabric: Some("qdr".into()),
+            ..JobFacts::default()
+        };
+        let summary = Summary::of(facts, &[first, killed]);
+        let names: Vec<_> = summary
+            .procedures
+            .iter()
+            .map(|p| (&*p.name, p.calls))
+            .collect();
+        assert_eq!(names, [("MPI_Send", 4), ("MPI_Recv", 2)]);
+        assert_eq!((summary.messages.count, summary.messages.bytes), (4, 200));
+        assert_eq!(summary.messages.by_size.len(), 1);
+        let pairs: Vec<[u64; 4]> = summary.matrix.iter().map(|&pair| pair.into()).collect();
+        assert_eq!(
+            pairs,
+            [[0, 1, 1, 6], [0, 2, 1, 5], [1, 1, 1, 6], [1, 2, 1, 5]]
+        );
+        assert!(summary.partial);
+        assert_eq!(summary.virtual_s, Some(20.0 / SECOND));
+    }
+
+    #[test]
+    fn a_job_without_mpi_has_an_empty_summary() {
+        let summary = Summary::of(JobFacts::default(), &[RankRecord::default()]);
+        assert!(summary.is_empty() && !summary.partial);
+    }
+}

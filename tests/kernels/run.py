@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Builds the kernels of examples/kernels with a prefix's mpicc, runs them, and has them verify their results.
+
+    tests/kernels/run.py [--prefix build] [--long] [--only TEXT] [--list]
+
+Class S of each kernel of the NPB and a small system of HPL run over shared memory and on a modelled machine. `--long` adds classes W
+and A, and systems of order 2,000 and 8,000. The last line is `N passed, N failed, N skipped`.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
+
+SOURCES = harness.ROOT / "examples" / "kernels"
+NPB = ["cg", "is", "ft", "mg", "lu"]
+FABRIC = "qdr"
+MODELLED = ("--fabric", FABRIC)
+WHERE = {"shared memory": (), f"on {FABRIC}": MODELLED}
+SKELETON = ["500", "32", "2", "2", "--skeleton"]
+# Pairs of ranks that exchange more than this belong to one row or column of HPL's grid.
+MANY_BYTES = 100_000
+# Time limit of a run in seconds, and of a long one.
+SECONDS, LONG = 60, 600
+
+
+def folder(prefix: Path) -> Path:
+    made = prefix / "tests" / "kernels"
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def compile_kernel(prefix: Path, name: str, target: str, *options: str) -> None:
+    command = [prefix / "bin/mpicc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror", *options, "-o", folder(prefix) / target,
+               SOURCES / f"{name}.c", "-lm"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{name} does not compile: {done.stdout}{done.stderr}")
+
+
+def compile_all(prefix: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: compile_kernel(prefix, name, name), [*NPB, "hpl"]))
+    compile_kernel(prefix, "cg", "cg-other-matrix", "-DRANDOM_SEED=UINT64_C(314159267)")
+
+
+def ended(ran: harness.Outcome, code: int, out: str, err: str = "") -> re.Match:
+    """Checks the exit status and both outputs against patterns; returns what matched standard output."""
+    found = re.search(out, ran.out, re.MULTILINE)
+    if ran.code != code or not found or not re.search(err, ran.err):
+        raise Problem(f"exit status {ran.code}, not {code}, or no {out!r} or {err!r}" + harness.output(ran.out + ran.err))
+    return found
+
+
+def verified(words: list[str], ranks: int, options: tuple, seconds: float):
+    def test(prefix: Path) -> str:
+        ran = harness.launch(prefix, ranks, [folder(prefix) / words[0], *words[1:]], options=options, seconds=seconds)
+        ended(ran, 0, r"^VERIFICATION SUCCESSFUL$")
+        return ended(ran, 0, r"ranks: (.*)$")[1]
+    return test
+
+
+def kernel(words: list[str], ranks: int, where: str, short: bool) -> Case:
+    seconds = SECONDS if short else LONG
+    return Case(f"{' '.join(words)} -n {ranks}, {where}", verified(words, ranks, WHERE[where], seconds), short, seconds + 10)
+
+
+def wrong_result(prefix: Path) -> None:
+    ran = harness.launch(prefix, 2, [folder(prefix) / "cg-other-matrix"], seconds=SECONDS)
+    ended(ran, 1, r"WRONG$[\s\S]*^VERIFICATION FAILED$")
+
+
+def refusal(words: list[str], ranks: int, says: str):
+    def test(prefix: Path) -> None:
+        ended(harness.launch(prefix, ranks, [folder(prefix) / words[0], *words[1:]], seconds=SECONDS), 2, "", says)
+    return test
+
+
+def skeleton_run(prefix: Path, *options) -> harness.Outcome:
+    ran = harness.launch(prefix, 4, ["./hpl", *SKELETON], options=options, seconds=SECONDS, cwd=folder(prefix))
+    ended(ran, 0, "^HPL skeleton")
+    return ran
+
+
+def calls(trace: Path) -> list[str]:
+    """The calls of all ranks in a compute trace, without those whose number depends on the time."""
+    lines = [line.split()[0] for line in trace.read_text().splitlines() if line.startswith(("rank ", "MPI_"))]
+    return [name for name in lines if name not in ("MPI_Iprobe", "MPI_Wtime")]
+
+
+def written(prefix: Path, gflops: str) -> str:
+    """Writes the skeleton's compute trace; returns the name of its file."""
+    file = f"hpl-{gflops}.trace"
+    command = ["./hpl", *SKELETON, "--gflops", gflops, "--write-trace", file]
+    ended(harness.launch(prefix, 1, command, seconds=SECONDS, cwd=folder(prefix)), 0, "")
+    return file
+
+
+def skeleton_messages(prefix: Path) -> str:
+    """The skeleton sends the bytes between each two ranks that the solution sends, but for other pivots and the residual's test."""
+    matrices = []
+    for options in ((), ("--skeleton",)):
+        summary = folder(prefix) / "hpl-summary.json"
+        command = [folder(prefix) / "hpl", "600", "32", "2", "3", *options]
+        ended(harness.launch(prefix, 6, command, options=(*MODELLED, "--summary", f"json={summary}"), seconds=SECONDS), 0, "^HPL")
+        rows = json.loads(summary.read_text())["matrix"]
+        matrices.append({(sender, receiver): size for sender, receiver, _, size in rows if size > MANY_BYTES})
+    whole, bare = matrices
+    off = {pair: abs(bare.get(pair, 0) / whole[pair] - 1) for pair in whole}
+    if not whole or whole.keys() != bare.keys() or max(off.values()) > 0.1:
+        raise Problem(f"bytes by pair of ranks:\n{whole}\nwithout computing:\n{bare}")
+    return f"{len(whole)} pairs of ranks, at most {max(off.values()):.1%} off"
+
+
+def skeleton_calls(prefix: Path) -> None:
+    """The trace that the skeleton writes has the calls that a run of it records."""
+    trace = folder(prefix) / written(prefix, "10")
+    recorded = folder(prefix) / "hpl-recorded.trace"
+    skeleton_run(prefix, *MODELLED, "--compute", "record", str(recorded))
+    if calls(trace) != calls(recorded):
+        raise Problem(f"the calls in {trace} and {recorded} differ")
+
+
+def seconds_of(ran: harness.Outcome) -> float:
+    return float(ended(ran, 0, r"ranks: ([0-9.]+) s")[1])
+
+
+def skeleton_time(prefix: Path) -> str:
+    """With computing a thousand times slower, the time is that of computing; the same trace gives the same bytes."""
+    fast, slow = (written(prefix, rate) for rate in ("10", "0.01"))
+    times = [seconds_of(skeleton_run(prefix, *MODELLED, "--compute", "replay", file)) for file in (fast, fast, slow)]
+    operations = 500 ** 3 * 2 / 3
+    least, most = operations / 4 / 0.01e9, operations / 0.01e9
+    if times[0] != times[1] or not times[0] < times[2] or not least < times[2] < most:
+        raise Problem(f"seconds {times}; the last must be within {least} and {most}, the others equal and less")
+    return f"{times[0]} s at 10 Gflop/s a rank, {times[2]} s at 0.01"
+
+
+def tests() -> list[Case]:
+    small = [kernel([name, "S"], ranks, where, True) for name in NPB for ranks in (2, 4) for where in WHERE]
+    small += [kernel(["hpl", "500", "32", "2", "2"], 4, where, True) for where in WHERE]
+    small += [kernel(["hpl", "77", "8", "3", "2"], 6, "shared memory", True)]
+    others = [
+        Case("cg of another matrix fails", wrong_result),
+        Case("cg on 3 ranks is refused", refusal(["cg", "S"], 3, "3 ranks: .* power of two")),
+        Case("an unknown class is refused", refusal(["mg", "Q"], 2, "one letter of SWAB")),
+        Case("hpl on a wrong grid is refused", refusal(["hpl", "500", "32", "2", "2"], 2, "2 x 2 needs as many ranks")),
+        Case("hpl's skeleton: messages", skeleton_messages),
+        Case("hpl's skeleton: calls", skeleton_calls),
+        Case("hpl's skeleton: time", skeleton_time),
+    ]
+    long = [kernel([name, "W"], ranks, where, False) for name in NPB for ranks in (2, 4) for where in WHERE]
+    long += [kernel([name, "A"], 2, "shared memory", False) for name in NPB]
+    long += [kernel(["hpl", *words], 4, "shared memory", False) for words in (["2000", "96", "2", "2"], ["8000", "128", "2", "2"])]
+    return small + others + long
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    harness.add_case_options(parser)
+    parser.add_argument("--long", action="store_true", help="larger classes and systems too")
+    options = parser.parse_args()
+    options.short = not options.long
+    if options.list:
+        print("\n".join(case.name if case.short else f"{case.name} (only in --long)" for case in tests()))
+        return 0
+    prefix = harness.checked_prefix(options.prefix)
+    compile_all(prefix)
+    return harness.run_suite("kernels", [case for case in tests() if case.wanted(options)], prefix)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
