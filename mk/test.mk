@@ -27,6 +27,11 @@ $(SUITES): stage
 test-verbs: stage
 	@python3 tests/all.py --all verbs
 
+# Pages of results, in headless Chromium where there is one.
+.PHONY: report
+report: stage
+	@python3 tests/all.py --all report
+
 .PHONY: foreign
 foreign: stage
 	@python3 tests/all.py mpi4py mpich

@@ -98,6 +98,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("programs", python("c/run.py", *PREFIX)),
         # Programs of ours and of others over two modelled rails, under each policy.
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
+        # Pages of results, in a browser.
+        *([Step("report", python("report/run.py", *PREFIX))] if full else []),
         # Every command that README.md and docs/ show.
         Step("documents", python("docs/run.py")),
     ]

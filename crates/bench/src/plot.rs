@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use results::plot::{self, Across, Panel, Series, Values};
+use results::origin::{Made, this_host};
+use results::plot::{self, Across, Panel, Plot, Series, Values};
+use results::stats::{max, min};
 use results::table::distinct;
 
 use crate::rounds::Measurement;
@@ -12,8 +14,19 @@ use crate::table::part_title;
 /// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`).
 pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
-    let panels: Vec<Panel> = names.iter().map(|name| panel(name, all)).collect();
-    plot::draw(&panels, path)
+    let is_modelled = all.iter().all(|measurement| measurement.fabric.is_some());
+    let made = Made {
+        machine: match is_modelled {
+            true => "modelled machines".into(),
+            false => this_host(),
+        },
+        ..Made::here()
+    };
+    let plots = names.iter().map(|name| Plot {
+        caption: made.line(),
+        ..Plot::from(&panel(name, all))
+    });
+    plot::draw(&plots.collect::<Vec<_>>(), path)
 }
 
 fn panel(name: &str, all: &[Measurement]) -> Panel {
@@ -42,9 +55,21 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
         } else {
             m.label.clone()
         };
+        // The range of rounds, which shows as a band around the line of medians.
+        let scaled = |value: f64| m.unit.scaled(value);
+        let range = (point.0, scaled(min(&m.rounds)), scaled(max(&m.rounds)));
         match series.iter_mut().find(|series| series.name == name) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series::line(name, vec![point])),
+            Some(series) => {
+                series.points.push(point);
+                series.band.iter_mut().for_each(|band| band.push(range));
+            }
+            None => {
+                let line = Series::line(name, vec![point]);
+                series.push(match m.rounds.len() > 1 && across != Across::Nothing {
+                    true => line.with_band(vec![range]),
+                    false => line,
+                });
+            }
         }
     }
     let mut title = part_title(name).to_owned();

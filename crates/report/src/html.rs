@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use askama::Template;
+use results::origin::Made;
 use results::plot::{Plot, SeriesKind};
 use results::style::{Dash, Ground, Mark};
 use results::table::{Table, distinct};
 use serde_json::Value;
 
-use crate::page::{Block, Made, Page};
+use crate::page::{Block, Page};
 use crate::traces::figure;
 
 const STYLES: &str = include_str!("../assets/page.css");
@@ -261,6 +262,7 @@ mod tests {
             made: Some(Made {
                 command: format!("fishplate compare {EVIL}"),
                 version: EVIL.into(),
+                machine: EVIL.into(),
                 date: Some(EVIL.into()),
             }),
         }

@@ -33,7 +33,8 @@ mod page;
 mod traces;
 
 pub use assumptions::assumptions;
-pub use page::{Block, Made, Page, Section};
+pub use page::{Block, Page, Section};
+pub use results::origin::Made;
 pub use results::plot::{Axis, Plot, Series, SeriesKind, Shade};
 pub use results::style::Palette;
 pub use results::table::Table;

@@ -1,9 +1,9 @@
 //! The parts of a page.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use results::origin::Made;
 use results::plot::Plot;
 use results::table::Table;
 
@@ -64,39 +64,6 @@ impl From<Plot> for Block {
     }
 }
 
-/// The origin of a page.
-#[derive(Clone, Debug, Default)]
-pub struct Made {
-    /// The command with its arguments, as a shell takes them.
-    pub command: String,
-    /// The version of the program.
-    pub version: String,
-    /// The date, if the user gave one. Without it the same command makes the same bytes every day.
-    pub date: Option<String>,
-}
-
-impl Made {
-    /// The origin of results of this process: its arguments, its version, no date.
-    pub fn here() -> Made {
-        Made::by(std::env::args_os())
-    }
-
-    /// The origin of results of a command. Its name counts without the folder.
-    fn by(words: impl Iterator<Item = OsString>) -> Made {
-        let word = |(at, word): (usize, OsString)| {
-            let name = Path::new(&word).file_name().filter(|_| at == 0);
-            name.unwrap_or(&word).to_string_lossy().replace('\0', "")
-        };
-        let words: Vec<String> = words.enumerate().map(word).collect();
-        let command = shlex::try_join(words.iter().map(String::as_str));
-        Made {
-            command: command.expect("no word has a NUL"),
-            version: env!("CARGO_PKG_VERSION").into(),
-            date: None,
-        }
-    }
-}
-
 impl Page {
     /// Writes the page as one HTML file.
     pub fn write(&self, file: &Path) -> Result<()> {
@@ -117,13 +84,6 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_is_shown_as_a_shell_takes_it() {
-        let words = ["/a b/fishplate", "compare", "./my prog", "-n", "4"].map(OsString::from);
-        let made = Made::by(words.into_iter());
-        assert_eq!(made.command, "fishplate compare './my prog' -n 4");
-    }
 
     #[test]
     fn an_error_names_the_file() {

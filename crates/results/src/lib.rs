@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod console;
+pub mod origin;
 pub mod plot;
 pub mod sizes;
 pub mod stats;

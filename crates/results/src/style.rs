@@ -66,7 +66,22 @@ const SCALE: [Colour; 9] = [
     Colour(253, 231, 37),
 ];
 
+/// Generations of InfiniBand, in order.
+const GENERATIONS: [&str; 7] = ["sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr"];
+
 impl Palette {
+    /// The palette for series of these names: ordered for three or more generations of InfiniBand
+    /// in their order.
+    pub fn of_names<'a>(names: impl Iterator<Item = &'a str>) -> Palette {
+        let generations: Option<Vec<usize>> = names.map(generation).collect();
+        match generations {
+            Some(all) if all.len() > 2 && all.is_sorted_by(|one, next| one < next) => {
+                Palette::Ordered
+            }
+            _ => Palette::Distinct,
+        }
+    }
+
     /// The colour of series `at`, counted from 0, of `count`.
     pub fn colour(self, at: usize, count: usize, ground: Ground) -> Colour {
         match (self, ground) {
@@ -86,6 +101,13 @@ impl Palette {
             }
         }
     }
+}
+
+/// The generation that a word of a name names, if one does.
+fn generation(name: &str) -> Option<usize> {
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphabetic());
+    words.find_map(|word| GENERATIONS.iter().position(|known| *known == word))
 }
 
 /// The colour at a place from 0 to 1 of the scale.
@@ -215,6 +237,15 @@ mod tests {
             Palette::Ordered.colour(0, 1, Ground::Light).hex(),
             "#440154"
         );
+    }
+
+    #[test]
+    fn generations_in_order_have_the_ordered_palette() {
+        let of = |names: &[&str]| Palette::of_names(names.iter().copied());
+        assert_eq!(of(&["sdr", "DDR, sent", "2xqdr fdr"]), Palette::Ordered);
+        assert_eq!(of(&["sdr", "fdr", "qdr"]), Palette::Distinct);
+        assert_eq!(of(&["qdr", "fdr"]), Palette::Distinct);
+        assert_eq!(of(&["qdr", "fdr", "mine"]), Palette::Distinct);
     }
 
     #[test]

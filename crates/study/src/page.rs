@@ -73,7 +73,10 @@ pub(crate) fn curves(results: &Results) -> Vec<Block> {
         let mut plot = plot(&panel, results);
         plot.series.extend(published(results, &measure.name));
         if plot.series.iter().any(|series| series.colour_of.is_some()) {
-            plot.caption = format!("Marks without a line: published. {}", plot.caption);
+            plot.caption = format!(
+                "Lines: predicted. Marks without a line: published. {}",
+                plot.caption
+            );
         }
         blocks.push(plot.into());
     }
@@ -82,11 +85,7 @@ pub(crate) fn curves(results: &Results) -> Vec<Block> {
 
 fn plot(panel: &Panel, results: &Results) -> Plot {
     Plot {
-        caption: format!(
-            "Lines: predicted by modelled machines. fishplate {}, study {}.",
-            env!("CARGO_PKG_VERSION"),
-            results.name
-        ),
+        caption: format!("Conditions: {}.", pictures::conditions(results)),
         ..Plot::from(panel)
     }
 }

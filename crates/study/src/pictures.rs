@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use results::plot::{Across, Band, Panel, Series, Values, draw_below};
+use results::origin::Made;
+use results::plot::{Across, Band, Panel, Plot, Series, Values, draw_below};
 
 use crate::answer::{Better, Range, ranges};
 use crate::curves::Measured;
@@ -28,10 +29,25 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for (name, panels) in pages {
         let file = folder.join(name).with_extension("svg");
-        draw_below(&panels, &file)?;
+        let plots = panels.iter().map(|panel| Plot {
+            caption: conditions(results),
+            ..Plot::from(panel)
+        });
+        draw_below(&plots.collect::<Vec<_>>(), &file)?;
         files.push(file);
     }
     Ok(files)
+}
+
+/// The conditions of all measurements of a study.
+pub(crate) fn conditions(results: &Results) -> String {
+    let made = Made {
+        command: format!("fishplate study {}", results.name),
+        machine: "modelled machines".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        date: None,
+    };
+    made.line()
 }
 
 /// The pages that answer the question of a document with comparisons.
@@ -57,8 +73,9 @@ pub(crate) fn measurements(results: &Results) -> Vec<(&Measure, Panel)> {
 
 /// All curves of a measurement. None: a single point, or a parameter that is not a number.
 fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Option<Panel> {
-    let across = match measure.sweep.as_ref().map(|sweep| sweep.over.as_str()) {
-        Some("pairs") => Across::Ranks,
+    let over = measure.sweep.as_ref().map(|sweep| sweep.over.as_str());
+    let across = match over {
+        Some("pairs" | "--qps") => Across::Ranks,
         _ => Across::Sizes,
     };
     let is_number = |value: &String| value.starts_with(|first: char| first.is_ascii_digit());
@@ -72,6 +89,8 @@ fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Opt
         .collect();
     let quantity = match (&measure.quantity, across) {
         (Some(own), _) => own.clone(),
+        (None, _) if over == Some("--qps") => "queue pairs".into(),
+        (None, _) if over == Some("--mtu") => "MTU".into(),
         (None, Across::Ranks) => "pairs of ranks".into(),
         (None, _) => "message size".into(),
     };

@@ -6,7 +6,8 @@ mod table;
 use std::path::Path;
 
 use anyhow::Result;
-use results::plot::{self, Across, Panel, Series, Values};
+use results::origin::Made;
+use results::plot::{self, Across, Panel, Plot, Series, Values};
 use results::sizes::size_label;
 use results::table::distinct;
 
@@ -135,7 +136,11 @@ pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
         bands: Vec::new(),
         series,
     };
-    plot::draw(&[panel], path)
+    let plot = Plot {
+        caption: Made::here().line(),
+        ..Plot::from(&panel)
+    };
+    plot::draw(&[plot], path)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) fn draw<B: DrawingBackend>(
             let corners = [(x - half, y - half / 3), (x + half, y + half / 3)];
             area.draw(&Rectangle::new(corners, SHADE.filled()))?;
         }
-        let place = (left + times(SWATCH + 2 * SPACE), y - times(8));
+        let place = (left + times(SWATCH + 2 * SPACE), y - times(5));
         area.draw(&Text::new(*name, place, style.clone()))?;
     }
     Ok(())

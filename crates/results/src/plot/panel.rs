@@ -1,6 +1,7 @@
 //! Plots of measurements: values in a known unit over sizes, ranks, or nothing.
 
 use super::{Axis, Plot, Series, SeriesKind, Shade};
+use crate::style::Palette;
 use crate::unit::Unit;
 
 /// A plot of measurements.
@@ -67,6 +68,7 @@ impl From<&Panel> for Plot {
                 true => bars(&panel.series),
                 false => panel.series.clone(),
             },
+            palette: Palette::of_names(panel.series.iter().map(|series| series.name.as_str())),
             shades: panel.bands.clone(),
             ..Plot::default()
         }

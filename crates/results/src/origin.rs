@@ -1,0 +1,94 @@
+//! The origin of results: command, version, machine.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The origin of a page or a picture.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The command with its arguments, as a shell takes them.
+    pub command: String,
+    /// The version of the program.
+    pub version: String,
+    /// The machine that was measured, or the words for modelled ones. Empty if the results name it.
+    pub machine: String,
+    /// The date, if the user gave one. Without it the same command makes the same bytes every day.
+    pub date: Option<String>,
+}
+
+impl Made {
+    /// The origin of results of this process: its arguments, its version, no date.
+    pub fn here() -> Made {
+        Made::by(std::env::args_os())
+    }
+
+    /// The origin of results of a command. Its name counts without the folder.
+    fn by(words: impl Iterator<Item = OsString>) -> Made {
+        let word = |(at, word): (usize, OsString)| {
+            let name = Path::new(&word).file_name().filter(|_| at == 0);
+            name.unwrap_or(&word).to_string_lossy().replace('\0', "")
+        };
+        let words: Vec<String> = words.enumerate().map(word).collect();
+        let command = shlex::try_join(words.iter().map(String::as_str));
+        Made {
+            command: command.expect("no word has a NUL"),
+            version: env!("CARGO_PKG_VERSION").into(),
+            machine: String::new(),
+            date: None,
+        }
+    }
+
+    /// The origin in one line, for a caption.
+    pub fn line(&self) -> String {
+        let Made {
+            command,
+            version,
+            machine,
+            date,
+        } = self;
+        let program = format!("fishplate {version}");
+        let parts = [
+            machine.as_str(),
+            &program,
+            date.as_deref().unwrap_or(""),
+            command,
+        ];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("; ")
+    }
+}
+
+/// The processor of this host and the number of its hardware threads, for captions of figures that
+/// were measured here.
+pub fn this_host() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    let model = model.unwrap_or_else(|| std::env::consts::ARCH.into());
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    format!("{model}, {threads} hardware threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_a_shell_takes_it() {
+        let words = ["/a b/fishplate", "compare", "./my prog", "-n", "4"].map(OsString::from);
+        let made = Made::by(words.into_iter());
+        assert_eq!(made.command, "fishplate compare './my prog' -n 4");
+        let line = Made {
+            version: "1.2.3".into(),
+            machine: "modelled machines".into(),
+            ..made
+        };
+        assert_eq!(
+            line.line(),
+            "modelled machines; fishplate 1.2.3; fishplate compare './my prog' -n 4"
+        );
+        assert!(!this_host().is_empty());
+    }
+}
