@@ -160,9 +160,7 @@ fn advise(request: &Request, record: &Record, runner: &mut Runner, rows: &[Row])
     let duel = sensitivity::Duel {
         best: &request.machines[best],
         rival: &request.machines[rival],
-        prices: advice
-            .by_money
-            .then(|| [best, rival].map(|at| request.machines[at].price(most, request.per_host))),
+        by_money: advice.by_money.then_some((most, request.per_host)),
     };
     let found = sensitivity::find(&duel, |pairs| {
         let mut tasks = Vec::new();
