@@ -98,13 +98,9 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
         .zip(outcomes)
         .map(|(task, outcome)| Row::new(request, task.machine, task.ranks, outcome))
         .collect();
-    if rows
-        .iter()
-        .all(|row| matches!(row.outcome, Outcome::Refused(_)))
-    {
-        if let Outcome::Refused(why) = &rows[0].outcome {
-            bail!("the program cannot be replayed on any of the machines: {why}");
-        }
+    let has_run = rows.iter().any(|row| row.summary().is_some());
+    if let (false, Outcome::Refused(why)) = (has_run, &rows[0].outcome) {
+        bail!("the program cannot be replayed on any of the machines: {why}");
     }
     Ok(rows)
 }
@@ -160,9 +156,7 @@ fn advise(request: &Request, record: &Record, runner: &mut Runner, rows: &[Row])
     let duel = sensitivity::Duel {
         best: &request.machines[best],
         rival: &request.machines[rival],
-        prices: advice
-            .by_money
-            .then(|| [best, rival].map(|at| request.machines[at].price(most, request.per_host))),
+        by_money: advice.by_money.then_some((most, request.per_host)),
     };
     let found = sensitivity::find(&duel, |pairs| {
         let mut tasks = Vec::new();

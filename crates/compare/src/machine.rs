@@ -90,11 +90,23 @@ impl Machine {
         self.system.price(ranks.div_ceil(per_host.max(1)) as u32)
     }
 
+    /// The price with changed values, if it has one.
+    pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
+        let hosts = ranks.div_ceil(per_host.max(1)) as u32;
+        self.changed(changes)?.price(hosts).ok()
+    }
+
     /// Whether the machine exists with these changes.
     pub fn allows(&self, changes: &[Change]) -> bool {
+        self.changed(changes).is_some()
+    }
+
+    fn changed(&self, changes: &[Change]) -> Option<System> {
         let mut sheet = self.sheet.clone();
-        let mut set = |change: &Change| sheet.set(&change.path, change.raw(), "compare").is_ok();
-        changes.iter().all(&mut set) && sheet.build::<System>().is_ok()
+        for change in changes {
+            sheet.set(&change.path, change.raw(), "compare").ok()?;
+        }
+        sheet.build().ok()
     }
 
     /// The facts to show.

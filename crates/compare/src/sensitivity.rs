@@ -11,7 +11,7 @@
 use anyhow::Result;
 use fabric::catalogue::NamedValue;
 use fabric::quantity::{Quantity, Raw};
-use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Price, PriceGap, Ratio};
+use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Price, Ratio};
 
 use crate::machine::{Change, Machine, is_uncertain};
 
@@ -21,8 +21,8 @@ pub struct Duel<'a> {
     pub best: &'a Machine,
     /// The next best.
     pub rival: &'a Machine,
-    /// The prices of both, if price times time decides.
-    pub prices: Option<[Result<Price, PriceGap>; 2]>,
+    /// The number of ranks and of ranks on a host, if price times time decides.
+    pub by_money: Option<(usize, usize)>,
 }
 
 /// The changes of best and rival for one comparison.
@@ -74,10 +74,26 @@ pub fn find(
     duel: &Duel,
     mut measure: impl FnMut(&[Pair]) -> Result<Vec<[f64; 2]>>,
 ) -> Result<Sensitivity> {
-    let all = assumptions(duel.best, duel.rival);
+    let mut all = assumptions(duel.best, duel.rival);
+    all.retain(|assumption| duel.by_money.is_some() || !assumption.is_price());
     let mut changes_answer = |pairs: &[Pair]| -> Result<Vec<bool>> {
-        let times = measure(pairs)?;
-        Ok(times.into_iter().map(|times| duel.is_lost(times)).collect())
+        // No time depends on a price.
+        let timed = |changes: &Vec<Change>| -> Vec<Change> {
+            let timed = changes
+                .iter()
+                .filter(|change| !change.path.ends_with(PRICE));
+            timed.cloned().collect()
+        };
+        let of_times: Vec<Pair> = pairs
+            .iter()
+            .map(|pair| [timed(&pair[0]), timed(&pair[1])])
+            .collect();
+        let times = measure(&of_times)?;
+        let lost = times
+            .into_iter()
+            .zip(pairs)
+            .map(|(times, pair)| duel.is_lost(times, pair));
+        Ok(lost.collect())
     };
     // Groups that change the answer, all varied for the worst, are halved until they are single.
     let mut groups = vec![all.iter().collect::<Vec<_>>()];
@@ -96,6 +112,7 @@ pub fn find(
         }
         groups = next;
     }
+    suspects.sort_by_key(|one| all.iter().position(|other| std::ptr::eq(*one, other)));
     let tests: Vec<(usize, usize)> = (0..suspects.len())
         .flat_map(|at| [(at, SMALLER), (at, LARGER)])
         .filter(|(at, to)| suspects[*at].varied[*to].is_some())
@@ -128,16 +145,25 @@ pub fn find(
 }
 
 impl Duel<'_> {
-    /// Whether the rival is better with these times.
-    fn is_lost(&self, [best, rival]: [f64; 2]) -> bool {
-        match &self.prices {
-            Some([Ok(of_best), Ok(of_rival)]) => {
-                rival * of_rival.amount() < best * of_best.amount()
-            }
+    /// Whether the rival is better with these times and changes.
+    fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
+        let price = |machine: &Machine, changes: &[Change]| {
+            let (ranks, per_host) = self.by_money?;
+            machine.price_with(changes, ranks, per_host)
+        };
+        let prices = (
+            price(self.best, &changes[0]),
+            price(self.rival, &changes[1]),
+        );
+        match prices {
+            (Some(of_best), Some(of_rival)) => rival * of_rival.amount() < best * of_best.amount(),
             _ => rival < best,
         }
     }
 }
+
+/// The key of prices.
+const PRICE: &str = "price";
 
 /// The assumptions of a group, varied for the worst of the best machine.
 fn worst(group: &[&Assumption]) -> Pair {
@@ -153,6 +179,10 @@ fn worst(group: &[&Assumption]) -> Pair {
 }
 
 impl Assumption {
+    fn is_price(&self) -> bool {
+        self.name.ends_with(PRICE)
+    }
+
     /// The changes of one machine to the smaller or larger value.
     fn changes(&self, machine: usize, to: usize) -> Vec<Change> {
         let Some(raw) = &self.varied[to] else {
@@ -260,6 +290,8 @@ fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
             return None;
         }
         share.show()
+    } else if let Some(Some(price)) = Option::<Price>::read(raw) {
+        Some(price.part(over, under)).show()
     } else if let Raw::Integer(number) = raw {
         let by = (number / 5).max(1);
         let changed = if over > under {
@@ -274,7 +306,7 @@ fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
     Some(Raw::Text(text))
 }
 
-/// Whether more of a value makes a program slower: times, lengths, and overheads in bytes.
+/// Whether more of a value is worse: times, lengths, prices, and overheads in bytes.
 fn larger_is_slower(value: &NamedValue) -> bool {
     const OVERHEADS: [&str; 9] = [
         "work_request",
@@ -289,6 +321,7 @@ fn larger_is_slower(value: &NamedValue) -> bool {
     ];
     Nanos::read(&value.raw).is_some()
         || Metres::read(&value.raw).is_some()
+        || value.key == PRICE
         || OVERHEADS.contains(&value.key)
 }
 
@@ -308,7 +341,7 @@ mod tests {
         Duel {
             best,
             rival,
-            prices: None,
+            by_money: None,
         }
     }
 
@@ -376,6 +409,50 @@ mod tests {
             .collect();
         assert_eq!(names, ["host.sandy-bridge.poll"]);
         assert_eq!(found.deciding[0].values, [None, Some("72000 ps".into())]);
+    }
+
+    #[test]
+    fn a_price_that_is_assumed_decides_without_a_run() {
+        let priced = |name: &str, hca: &str| {
+            let mut catalogue = Catalogue::builtin();
+            let parts = ["host", "cable", "switch"];
+            let parts = parts.map(|part| {
+                format!("{part} = {{ price = \"10 USD\", source = \"published: a list\" }}\n")
+            });
+            let hca = format!("hca = {{ price = \"{hca}\", source = \"assumed: an offer\" }}\n");
+            let text = format!(
+                "[system.{name}]\nfrom = \"{name}-base\"\n{}{hca}",
+                parts.concat()
+            );
+            let text = text.replace(&format!("{name}-base"), "qdr");
+            catalogue.add("shop.toml", &text).unwrap();
+            let sheet = catalogue.sheet(System::KIND, name).unwrap();
+            Machine::new(name, sheet).unwrap()
+        };
+        let (best, rival) = (priced("one", "100 USD"), priced("other", "110 USD"));
+        let mut duel = duel(&best, &rival);
+        let mut timed = 0;
+        let mut measure = |pairs: &[Pair]| {
+            timed += pairs
+                .iter()
+                .flatten()
+                .flatten()
+                .filter(|change| change.path.ends_with("price"))
+                .count();
+            Ok(vec![[1.0, 1.0]; pairs.len()])
+        };
+        duel.by_money = Some((2, 1));
+        let found = find(&duel, &mut measure).unwrap();
+        let names: Vec<_> = found
+            .deciding
+            .iter()
+            .map(|one| one.assumption.name.as_str())
+            .collect();
+        assert_eq!(names, ["hca.connectx-2.price", "hca.connectx-2.price"]);
+        assert_eq!(found.deciding[0].values, [None, Some("120 USD".into())]);
+        duel.by_money = None;
+        assert!(find(&duel, &mut measure).unwrap().deciding.is_empty());
+        assert_eq!(timed, 0);
     }
 
     #[test]

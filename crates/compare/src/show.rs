@@ -21,11 +21,31 @@ pub fn text(comparison: &Comparison) -> String {
     );
     text += &times(comparison);
     text += &refused(comparison);
-    text += &money_note(comparison);
+    text += &money(comparison);
     text += &shares(comparison);
     text += &sizes(comparison);
     text += &deciding(comparison);
-    text + "\n" + &comparison.advice.sentence() + "\n"
+    text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
+}
+
+/// The widest line of running text, in columns.
+const WIDE: usize = 96;
+
+/// Running text in lines.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDE {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.join("\n")
 }
 
 fn percent(share: f64) -> String {
@@ -46,28 +66,28 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".into())
 }
 
-/// The busiest resource that is no processor, for a table.
+/// The busiest resource that is no processor, for a table; a processor if none of the busiest
+/// resources is anything else.
 fn busiest(summary: &Summary) -> Option<String> {
-    let resource = summary
-        .resources
-        .iter()
-        .find(|one| !one.name.contains("processor"))?;
-    Some(format!("{} {}", resource.name, percent(resource.share)))
+    let mut resources = summary.resources.iter();
+    let network = resources.find(|one| !one.name.contains("processor"));
+    let resource = network.or(summary.resources.first())?;
+    // Without the rank: "processor of rank 3 (computing)".
+    let mut words: Vec<&str> = resource.name.split(' ').collect();
+    if let Some(at) = words.windows(2).position(|two| two == ["of", "rank"]) {
+        words.drain(at..(at + 3).min(words.len()));
+    }
+    Some(format!("{} {}", words.join(" "), percent(resource.share)))
 }
 
 fn times(comparison: &Comparison) -> String {
     let sweeps = comparison.sweep().len() > 1;
-    let money = comparison.rows.iter().any(|row| row.price.is_ok());
     let mut header = vec!["machine", "ranks", "time", "speed-up"];
     if sweeps {
         header.push("efficiency");
     }
     header.extend(["in MPI", "bound by", "busiest resource"]);
-    if money {
-        header.extend(["price", "price × time"]);
-    }
     let rows = comparison.rows.iter().map(|row| {
-        let ratio = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.2}")));
         let summary = row.summary();
         let mut cells = vec![
             comparison.machines[row.machine].name.clone(),
@@ -83,19 +103,40 @@ fn times(comparison: &Comparison) -> String {
         ));
         cells.push(or_dash(row.bounds.map(|bounds| bounds.name().into())));
         cells.push(or_dash(summary.and_then(busiest)));
-        if money {
-            let price = row.price.as_ref().ok();
-            cells.push(or_dash(price.map(ToString::to_string)));
-            cells.push(ratio(relative_money(comparison, row)));
-        }
         cells
     });
     let rows = rows.collect();
     let last = 5 + usize::from(sweeps);
     let header = header.into_iter().map(String::from).collect();
-    aligned(header, rows, |column| {
-        column == 0 || column == last || column == last + 1
-    })
+    aligned(header, rows, |column| column == 0 || column >= last)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    or_dash(value.map(|value| format!("{value:.2}")))
+}
+
+/// Prices, or the reason why there are none.
+fn money(comparison: &Comparison) -> String {
+    if comparison.rows.iter().all(|row| row.price.is_err()) {
+        return "\nNo machine has a price, so time alone counts (docs/compare.md, Prices).\n"
+            .into();
+    }
+    let rows = comparison.rows.iter().map(|row| {
+        let name = comparison.machines[row.machine].name.clone();
+        let price = match &row.price {
+            Ok(price) => price.to_string(),
+            Err(gap) => gap.to_string(),
+        };
+        let money = ratio(relative_money(comparison, row));
+        vec![name, row.ranks.to_string(), price, money]
+    });
+    let header = ["machine", "ranks", "price", "price × time"].map(String::from);
+    let table = lines(header.to_vec(), rows.collect(), 1);
+    let note = match comparison.advice.by_money {
+        true => "Price times time, relative to the first machine, decides",
+        false => "Time alone decides, because a price is missing",
+    };
+    format!("\n{note}:\n\n{table}")
 }
 
 /// Price times time over that of the first machine that has a price, with as many ranks.
@@ -118,31 +159,11 @@ fn refused(comparison: &Comparison) -> String {
     for row in &comparison.rows {
         if let Outcome::Refused(why) = &row.outcome {
             let name = &comparison.machines[row.machine].name;
-            text += &format!("\n{name}, {} ranks: not replayed: {why}\n", row.ranks);
+            let line = format!("{name}, {} ranks: not replayed: {why}", row.ranks);
+            text += &format!("\n{}\n", wrapped(&line));
         }
     }
     text
-}
-
-/// The reason why the columns of money are missing or incomplete.
-fn money_note(comparison: &Comparison) -> String {
-    let gaps: Vec<(&str, String)> = comparison
-        .machines
-        .iter()
-        .enumerate()
-        .filter_map(|(number, machine)| {
-            let row = comparison.rows.iter().find(|row| row.machine == number)?;
-            Some((machine.name.as_str(), row.price.as_ref().err()?.to_string()))
-        })
-        .collect();
-    if gaps.len() == comparison.machines.len() {
-        return "\nNo machine has a price, so time alone counts: see `price` in docs/compare.md.\n"
-            .into();
-    }
-    let lines = gaps
-        .into_iter()
-        .map(|(name, gap)| format!("\n{name} has {gap}, so time alone counts.\n"));
-    lines.collect()
 }
 
 fn shares(comparison: &Comparison) -> String {
@@ -310,4 +331,40 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
         object.extend(more);
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profile::ResourceUse;
+
+    fn using(names: &[&str]) -> Summary {
+        let resource = |name: &&str| ResourceUse {
+            name: (*name).into(),
+            share: 0.5,
+            ..ResourceUse::default()
+        };
+        Summary {
+            resources: names.iter().map(resource).collect(),
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn the_busiest_resource_is_one_of_the_network_if_any_is_known() {
+        let computing = "processor of rank 3 (computing)";
+        let shown = busiest(&using(&[computing, "link out", "memory"]));
+        assert_eq!(shown.as_deref(), Some("link out 50 %"));
+        let shown = busiest(&using(&[computing]));
+        assert_eq!(shown.as_deref(), Some("processor (computing) 50 %"));
+        assert_eq!(busiest(&using(&[])), None);
+    }
+
+    #[test]
+    fn running_text_is_wrapped_between_words() {
+        let text = "word ".repeat(60);
+        let lines = wrapped(text.trim_end());
+        assert!(lines.lines().all(|line| line.chars().count() <= WIDE));
+        assert_eq!(lines.replace('\n', " "), text.trim_end());
+    }
 }
