@@ -7,6 +7,8 @@
 
    With --skeleton nothing is computed and no matrix is kept, while all messages have their sizes and partners. The time
    of computing comes from a compute trace, which --write-trace makes from the rates of --gflops. */
+#define _GNU_SOURCE
+#include "hpl_folded.h"
 #include "hpl_panel.h"
 #include "hpl_swap.h"
 
@@ -171,10 +173,11 @@ static void set_up(Panel panels[2]) {
   TRACED(MPI_Op_create, keep_larger, 1, &search_op);
   if (trace.on) return;
   size_t width = (size_t)block, rows = (size_t)local_rows, cols = (size_t)local_cols;
-  for (int i = 0; i < 2; i++) panels[i].message = allocate(width + width * width + width * rows, sizeof(double));
+  void *(*buffer)(size_t, size_t) = skeleton ? allocate_folded : allocate;
+  for (int i = 0; i < 2; i++) panels[i].message = buffer(width + width * width + width * rows, sizeof(double));
   search = allocate(HEAD + 2 * width, sizeof *search);
   double **buffers[] = {&leaving, &going_down, &arriving, &upper};
-  for (int i = 0; i < (skeleton ? 3 : 4); i++) *buffers[i] = allocate(width * cols, sizeof(double));
+  for (int i = 0; i < (skeleton ? 3 : 4); i++) *buffers[i] = buffer(width * cols, sizeof(double));
   int **lists[] = {&up, &down_to, &down_from};
   for (int i = 0; i < 3; i++) *lists[i] = allocate(width, sizeof(int));
   int **tables[] = {&counts, &places, &gather_counts, &gather_places};
