@@ -3,7 +3,7 @@
 
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--list]
 
-The cases are in deaths.py, launcher.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount
+The cases are in comparison.py, deaths.py, launcher.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount
 namespace (unshare) with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written
 for our prefix only: another library's launcher prints other messages. The seed of the random moments is printed and can be given.
 The last line is `N passed, N failed, N skipped`.
@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
+import comparison  # noqa: E402
 import deaths  # noqa: E402
 import hosts  # noqa: E402
 import launcher  # noqa: E402
@@ -63,10 +64,11 @@ def enter_namespace() -> None:
 def prepare(prefix: Path, work: Path, seed: int) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd")} | {HERE / "refuse.c": ["cc", "-O1"]}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd", "polls")} | {HERE / "refuse.c": ["cc", "-O1"]}
     programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
+    programs[HERE.parent.parent / "examples/heat.c"] = mpicc
     for source, compiler in programs.items():
-        subprocess.run([*compiler, "-o", str(work / source.stem), str(source)], check=True)
+        subprocess.run([*compiler, "-o", str(work / source.stem), str(source), "-lm"], check=True)
     return World(prefix / "bin/mpiexec", work, work / "victim", work / "refuse", work, random.Random(seed))
 
 
@@ -76,7 +78,8 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    cases = [Case(name, run) for module in (deaths, launcher, hosts, modelled, summaries, surroundings) for name, run in module.tests()
+    modules = (comparison, deaths, launcher, hosts, modelled, summaries, surroundings)
+    cases = [Case(name, run) for module in modules for name, run in module.tests()
              if options.only in name]
     if options.list:
         print("\n".join(case.name for case in cases))

@@ -24,6 +24,15 @@ impl Price {
         std::str::from_utf8(&self.currency).unwrap_or("???")
     }
 
+    /// This price times a fraction.
+    pub fn part(&self, over: u64, under: u64) -> Price {
+        let hundredths = u128::from(self.hundredths) * u128::from(over) / u128::from(under);
+        Price {
+            hundredths: hundredths as u64,
+            ..*self
+        }
+    }
+
     fn plus(self, other: Price, times: u64) -> Result<Price, PriceGap> {
         if self.currency != other.currency {
             let (one, two) = (self.currency(), other.currency());

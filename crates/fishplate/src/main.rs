@@ -14,6 +14,7 @@ macro_rules! say {
 }
 
 mod bench;
+mod compare;
 mod explain;
 mod fabric;
 mod faults;
@@ -46,6 +47,7 @@ enum Command {
     Bench(bench::BenchArguments),
     Perf(perf::PerfArguments),
     Fabric(fabric::FabricArguments),
+    Compare(compare::CompareArguments),
     Study(study::StudyArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::main(arguments),
         Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
+        Command::Compare(arguments) => compare::main(arguments),
         Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),

@@ -56,6 +56,11 @@ impl ComputeTrace {
         })
     }
 
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks.len()
+    }
+
     /// The contents of the file.
     pub fn text(&self) -> String {
         let mut text = format!(

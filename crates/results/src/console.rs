@@ -39,6 +39,16 @@ impl Console {
         self.show();
     }
 
+    /// Announces further steps.
+    pub fn expect(&mut self, steps: usize) {
+        self.bar.inc_length(steps as u64);
+    }
+
+    /// Prints lines of a program on standard error.
+    pub fn print(&mut self, text: &str) {
+        self.bar.suspend(|| eprint!("{text}"));
+    }
+
     /// Advances the bar by one step.
     pub fn step(&mut self) {
         self.bar.inc(1);

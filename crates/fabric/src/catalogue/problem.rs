@@ -1,13 +1,13 @@
 //! Errors of a catalogue file: the line, the key, and the valid values.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// The file's name as it was given.
-    pub file: Rc<str>,
+    pub file: Arc<str>,
     /// The line, counted from 1.
     pub line: usize,
 }

@@ -1,7 +1,7 @@
 //! Parsing of a catalogue file into tables of known keys, each with its line.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -64,7 +64,7 @@ pub(super) fn read(file: &str, text: &str, parts: &mut Vec<WrittenPart>) -> Vec<
 }
 
 struct Reader<'a> {
-    file: Rc<str>,
+    file: Arc<str>,
     text: &'a str,
     problems: Vec<Problem>,
 }

@@ -1,0 +1,129 @@
+//! A machine of the comparison: its name on the command line, its values, and its price.
+
+use anyhow::{Result, anyhow};
+use fabric::catalogue::Sheet;
+use fabric::quantity::Raw;
+use fabric::{Price, PriceGap, System};
+use model::config::MachineConfig;
+
+/// A machine of the comparison.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The word that names it to `fishplate run --fabric`.
+    pub word: String,
+    /// Its name in tables: the word without folders and suffix.
+    pub name: String,
+    /// All its values.
+    pub sheet: Sheet,
+    system: System,
+}
+
+/// A changed value of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Change {
+    /// The keys that lead to the value.
+    pub path: String,
+    /// The value as text.
+    pub value: String,
+}
+
+impl Change {
+    /// Changes the value at `path` to `raw`.
+    pub fn new(path: &str, raw: &Raw) -> Change {
+        let value = match raw {
+            Raw::Text(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Change {
+            path: path.into(),
+            value,
+        }
+    }
+
+    /// The value as `fishplate run --set` reads it.
+    fn raw(&self) -> Raw {
+        match (self.value.as_str(), self.value.parse()) {
+            ("true", _) => Raw::Boolean(true),
+            ("false", _) => Raw::Boolean(false),
+            (_, Ok(number)) => Raw::Integer(number),
+            _ => Raw::Text(self.value.clone()),
+        }
+    }
+}
+
+/// Facts of a machine that the comparison shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Its name in tables.
+    pub name: String,
+    /// The word that names it.
+    pub word: String,
+    /// Its values whose source begins with *assumed* or *inferred*: their number.
+    pub uncertain: usize,
+    /// The number of all its values.
+    pub values: usize,
+}
+
+impl Machine {
+    /// The machine that `word` names, with its values.
+    pub fn new(word: &str, sheet: Sheet) -> Result<Machine> {
+        let system = sheet.build::<System>();
+        let file = word.rsplit('/').next().unwrap_or(word);
+        Ok(Machine {
+            word: word.into(),
+            name: file.replace(".toml", ""),
+            system: system.map_err(|why| anyhow!("{word}: {why}"))?,
+            sheet,
+        })
+    }
+
+    /// Checks that the machine can have as many hosts as the ranks need.
+    pub fn check(&self, ranks: usize, per_host: usize) -> Result<()> {
+        let config = MachineConfig::new(&self.system, ranks, per_host, 1);
+        config
+            .map(drop)
+            .map_err(|why| anyhow!("{}: {why}", self.word))
+    }
+
+    /// The price of the hosts that the ranks need.
+    pub fn price(&self, ranks: usize, per_host: usize) -> Result<Price, PriceGap> {
+        self.system.price(ranks.div_ceil(per_host.max(1)) as u32)
+    }
+
+    /// The price with changed values, if it has one.
+    pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
+        let hosts = ranks.div_ceil(per_host.max(1)) as u32;
+        self.changed(changes)?.price(hosts).ok()
+    }
+
+    /// Whether the machine exists with these changes.
+    pub fn allows(&self, changes: &[Change]) -> bool {
+        self.changed(changes).is_some()
+    }
+
+    fn changed(&self, changes: &[Change]) -> Option<System> {
+        let mut sheet = self.sheet.clone();
+        for change in changes {
+            sheet.set(&change.path, change.raw(), "compare").ok()?;
+        }
+        sheet.build().ok()
+    }
+
+    /// The facts to show.
+    pub(crate) fn facts(&self) -> Facts {
+        let values = self.sheet.values();
+        let uncertain = values.iter().filter(|value| is_uncertain(&value.source));
+        Facts {
+            name: self.name.clone(),
+            word: self.word.clone(),
+            uncertain: uncertain.count(),
+            values: values.len(),
+        }
+    }
+}
+
+/// Whether a source is an assumption or an inference.
+pub(crate) fn is_uncertain(source: &str) -> bool {
+    let standing = source.split(':').next().unwrap_or_default().trim();
+    ["assumed", "inferred"].contains(&standing)
+}

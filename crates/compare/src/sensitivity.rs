@@ -1,0 +1,474 @@
+//! The assumptions that decide between two machines.
+//!
+//! A value is an assumption if its source begins with *assumed* or *inferred*. Each is varied by a
+//! fifth, up and down; a size that must be a power of two is halved and doubled. Values of the two
+//! machines that come from one line of the catalogue are one assumption and vary together.
+//!
+//! Invariant: a group of assumptions is dismissed only if the answer stays although each of them is
+//! varied on the best machine to its harm and on the rival to its benefit. This rests on one
+//! premise: a value acts in one direction (a longer time never makes a program faster).
+
+use anyhow::Result;
+use fabric::catalogue::NamedValue;
+use fabric::quantity::{Quantity, Raw};
+use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Price, Ratio};
+
+use crate::machine::{Change, Machine, is_uncertain};
+
+/// The best machine and the one that may be better.
+pub struct Duel<'a> {
+    /// The machine that is best.
+    pub best: &'a Machine,
+    /// The next best.
+    pub rival: &'a Machine,
+    /// The number of ranks and of ranks on a host, if price times time decides.
+    pub by_money: Option<(usize, usize)>,
+}
+
+/// The changes of best and rival for one comparison.
+pub type Pair = [Vec<Change>; 2];
+
+/// A value of the catalogue that is assumed or inferred.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumption {
+    /// Its part and key, such as `hca.connectx-2.send`.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Its source.
+    pub source: String,
+    /// The keys that lead to it on each machine; none on a machine without it.
+    paths: [Vec<String>; 2],
+    /// The smaller and the larger value, if hardware may have them.
+    varied: [Option<Raw>; 2],
+    /// Whether a larger value is slower.
+    larger_is_slower: bool,
+}
+
+/// An assumption that decides, and the changes of it with which the rival is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deciding {
+    /// The assumption.
+    pub assumption: Assumption,
+    /// The smaller and the larger value, where the rival is better with it.
+    pub values: [Option<String>; 2],
+}
+
+/// The result of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The number of assumptions of the two machines.
+    pub assumptions: usize,
+    /// The answer stays even if all of them change at once.
+    pub holds_for_all: bool,
+    /// Those that change the answer alone.
+    pub deciding: Vec<Deciding>,
+}
+
+const SMALLER: usize = 0;
+const LARGER: usize = 1;
+
+/// Searches the assumptions that decide. `measure` gives the times of best and rival with these
+/// changes.
+pub fn find(
+    duel: &Duel,
+    mut measure: impl FnMut(&[Pair]) -> Result<Vec<[f64; 2]>>,
+) -> Result<Sensitivity> {
+    let mut all = assumptions(duel.best, duel.rival);
+    all.retain(|assumption| duel.by_money.is_some() || !assumption.is_price());
+    let mut changes_answer = |pairs: &[Pair]| -> Result<Vec<bool>> {
+        // No time depends on a price.
+        let timed = |changes: &Vec<Change>| -> Vec<Change> {
+            let timed = changes
+                .iter()
+                .filter(|change| !change.path.ends_with(PRICE));
+            timed.cloned().collect()
+        };
+        let of_times: Vec<Pair> = pairs
+            .iter()
+            .map(|pair| [timed(&pair[0]), timed(&pair[1])])
+            .collect();
+        let times = measure(&of_times)?;
+        let lost = times
+            .into_iter()
+            .zip(pairs)
+            .map(|(times, pair)| duel.is_lost(times, pair));
+        Ok(lost.collect())
+    };
+    // Groups that change the answer, all varied for the worst, are halved until they are single.
+    let mut groups = vec![all.iter().collect::<Vec<_>>()];
+    groups.retain(|group| !group.is_empty());
+    let (mut holds_for_all, mut suspects) = (true, Vec::new());
+    while !groups.is_empty() {
+        let pairs: Vec<Pair> = groups.iter().map(|group| worst(group)).collect();
+        let lost = changes_answer(&pairs)?;
+        let mut next = Vec::new();
+        for (group, _) in groups.iter().zip(lost).filter(|(_, lost)| *lost) {
+            holds_for_all = false;
+            match group.as_slice() {
+                [one] => suspects.push(*one),
+                many => next.extend(many.chunks(many.len().div_ceil(2)).map(<[_]>::to_vec)),
+            }
+        }
+        groups = next;
+    }
+    suspects.sort_by_key(|one| all.iter().position(|other| std::ptr::eq(*one, other)));
+    let tests: Vec<(usize, usize)> = (0..suspects.len())
+        .flat_map(|at| [(at, SMALLER), (at, LARGER)])
+        .filter(|(at, to)| suspects[*at].varied[*to].is_some())
+        .collect();
+    let pairs: Vec<Pair> = tests
+        .iter()
+        .map(|(at, to)| suspects[*at].together(*to))
+        .collect();
+    let lost = changes_answer(&pairs)?;
+    let mut deciding = Vec::new();
+    for (number, assumption) in suspects.iter().enumerate() {
+        let value = |to: usize| {
+            let at = tests.iter().position(|test| *test == (number, to))?;
+            let change = Change::new("", assumption.varied[to].as_ref()?);
+            lost[at].then_some(change.value)
+        };
+        let values = [value(SMALLER), value(LARGER)];
+        if values.iter().any(Option::is_some) {
+            deciding.push(Deciding {
+                assumption: (*assumption).clone(),
+                values,
+            });
+        }
+    }
+    Ok(Sensitivity {
+        assumptions: all.len(),
+        holds_for_all,
+        deciding,
+    })
+}
+
+impl Duel<'_> {
+    /// Whether the rival is better with these times and changes.
+    fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
+        let price = |machine: &Machine, changes: &[Change]| {
+            let (ranks, per_host) = self.by_money?;
+            machine.price_with(changes, ranks, per_host)
+        };
+        let prices = (
+            price(self.best, &changes[0]),
+            price(self.rival, &changes[1]),
+        );
+        match prices {
+            (Some(of_best), Some(of_rival)) => rival * of_rival.amount() < best * of_best.amount(),
+            _ => rival < best,
+        }
+    }
+}
+
+/// The key of prices.
+const PRICE: &str = "price";
+
+/// The assumptions of a group, varied for the worst of the best machine.
+fn worst(group: &[&Assumption]) -> Pair {
+    let of = |machine: usize| {
+        let changes = group.iter().flat_map(|assumption| {
+            let slower = machine == 0;
+            let to = usize::from(assumption.larger_is_slower == slower);
+            assumption.changes(machine, to)
+        });
+        changes.collect()
+    };
+    [of(0), of(1)]
+}
+
+impl Assumption {
+    fn is_price(&self) -> bool {
+        self.name.ends_with(PRICE)
+    }
+
+    /// The changes of one machine to the smaller or larger value.
+    fn changes(&self, machine: usize, to: usize) -> Vec<Change> {
+        let Some(raw) = &self.varied[to] else {
+            return Vec::new();
+        };
+        let paths = self.paths[machine].iter();
+        paths.map(|path| Change::new(path, raw)).collect()
+    }
+
+    /// The changes of both machines to the smaller or larger value.
+    fn together(&self, to: usize) -> Pair {
+        [self.changes(0, to), self.changes(1, to)]
+    }
+}
+
+/// The assumptions of both machines that can be varied.
+pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
+    let mut places: Vec<NamedValue> = Vec::new();
+    let mut found: Vec<Assumption> = Vec::new();
+    for (machine, values) in [best.sheet.values(), rival.sheet.values()]
+        .into_iter()
+        .enumerate()
+    {
+        for value in values
+            .into_iter()
+            .filter(|value| is_uncertain(&value.source))
+        {
+            let same = |known: &NamedValue| {
+                (known.key, &known.location, &known.raw) == (value.key, &value.location, &value.raw)
+            };
+            if let Some(at) = places.iter().position(same) {
+                found[at].paths[machine].push(value.path);
+                continue;
+            }
+            let mut paths = [Vec::new(), Vec::new()];
+            paths[machine].push(value.path.clone());
+            let part = match value.part.is_empty() {
+                true => value.kind.to_string(),
+                false => format!("{}.{}", value.kind, value.part),
+            };
+            found.push(Assumption {
+                name: format!("{part}.{}", value.key),
+                value: Change::new("", &value.raw).value,
+                source: value.source.clone(),
+                paths,
+                varied: [None, None],
+                larger_is_slower: larger_is_slower(&value),
+            });
+            places.push(value);
+        }
+    }
+    for (assumption, value) in found.iter_mut().zip(&places) {
+        assumption.varied = varied(value, |raw| {
+            [best, rival].iter().enumerate().all(|(machine, sheet)| {
+                let changes: Vec<Change> = assumption.paths[machine]
+                    .iter()
+                    .map(|path| Change::new(path, raw))
+                    .collect();
+                sheet.allows(&changes)
+            })
+        });
+    }
+    found.retain(|assumption| assumption.varied.iter().any(Option::is_some));
+    found
+}
+
+/// Keys of counts and names, which are no quantities.
+const STRUCTURE: [&str; 9] = [
+    "width", "lanes", "ports", "nodes", "socket", "card", "subnet", "rails", "reach",
+];
+
+/// The smaller and the larger value, where hardware may have them.
+fn varied(value: &NamedValue, allows: impl Fn(&Raw) -> bool) -> [Option<Raw>; 2] {
+    if STRUCTURE.contains(&value.key) {
+        return [None, None];
+    }
+    // The value less and more a fifth, then coarser steps.
+    const STEPS: [[(u64, u64); 2]; 2] = [[(4, 5), (6, 5)], [(1, 2), (2, 1)]];
+    [SMALLER, LARGER].map(|to| {
+        let candidates = STEPS.map(|step| scaled(&value.raw, step[to]));
+        candidates
+            .into_iter()
+            .flatten()
+            .find(|raw| *raw != value.raw && allows(raw))
+    })
+}
+
+/// A quantity times a fraction; `None` for what is no quantity.
+fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
+    let part = |number: u64| (u128::from(number) * u128::from(over) / u128::from(under)) as u64;
+    let text = if let Some(time) = Nanos::read(raw) {
+        format!("{} ps", part(time.picos()))
+    } else if let Some(rate) = GbPerSec::read(raw) {
+        GbPerSec::from_bits_per_sec(part(rate.bits_per_sec())).show()
+    } else if let Some(rate) = PerSec::read(raw) {
+        PerSec(part(rate.0)).show()
+    } else if let Some(length) = Metres::read(raw) {
+        Metres::from_millimetres(part(length.millimetres())).show()
+    } else if let Some(size) = Bytes::read(raw) {
+        format!("{} B", part(size.0))
+    } else if let Some(share) = Ratio::read(raw) {
+        let share = share.times(Ratio::new(over.min(under) as u32, under.max(over) as u32)?)?;
+        // A larger share than 1 is not possible.
+        if over > under {
+            return None;
+        }
+        share.show()
+    } else if let Some(Some(price)) = Option::<Price>::read(raw) {
+        Some(price.part(over, under)).show()
+    } else if let Raw::Integer(number) = raw {
+        let by = (number / 5).max(1);
+        let changed = if over > under {
+            number + by
+        } else {
+            number - by
+        };
+        return Some(Raw::Integer(changed));
+    } else {
+        return None;
+    };
+    Some(Raw::Text(text))
+}
+
+/// Whether more of a value is worse: times, lengths, prices, and overheads in bytes.
+fn larger_is_slower(value: &NamedValue) -> bool {
+    const OVERHEADS: [&str; 9] = [
+        "work_request",
+        "completion",
+        "write_overhead",
+        "completion_overhead",
+        "request_overhead",
+        "copy_traffic",
+        "header",
+        "hops",
+        "read_completion_overhead",
+    ];
+    Nanos::read(&value.raw).is_some()
+        || Metres::read(&value.raw).is_some()
+        || value.key == PRICE
+        || OVERHEADS.contains(&value.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::System;
+    use fabric::catalogue::Catalogue;
+    use fabric::components::Part;
+
+    fn machine(name: &str) -> Machine {
+        let sheet = Catalogue::builtin().sheet(System::KIND, name).unwrap();
+        Machine::new(name, sheet).unwrap()
+    }
+
+    fn duel<'a>(best: &'a Machine, rival: &'a Machine) -> Duel<'a> {
+        Duel {
+            best,
+            rival,
+            by_money: None,
+        }
+    }
+
+    /// A time that is the sum of base times and those of changed values, in nanoseconds.
+    fn sum(changes: &[Change], keys: &[(&str, f64, f64)]) -> f64 {
+        let time = |&(path, value, weight): &(&str, f64, f64)| {
+            let changed = changes.iter().find(|change| change.path == path);
+            let picos = changed.map_or(value * 1e3, |change| {
+                change.value.trim_end_matches(" ps").parse().unwrap()
+            });
+            picos * weight
+        };
+        keys.iter().map(time).sum()
+    }
+
+    #[test]
+    fn values_of_one_line_are_one_assumption_of_both_machines() {
+        let (qdr, fdr) = (machine("qdr"), machine("fdr"));
+        let all = assumptions(&qdr, &fdr);
+        let find = |name: &str| all.iter().find(|one| one.name.ends_with(name));
+        let shared = find("cable.copper.length").expect("both have the cable");
+        assert_eq!(
+            shared.paths,
+            [["cable.length"], ["cable.length"]].map(|p| p.map(String::from).to_vec())
+        );
+        let own = find("hca.connectx-2.send").expect("QDR has its own HCA");
+        assert!(!own.paths[0].is_empty() && own.paths[1].is_empty());
+        assert!(all.iter().all(|one| is_uncertain(&one.source)));
+        assert!(all.len() > 20, "{}", all.len());
+    }
+
+    #[test]
+    fn a_clear_answer_needs_one_comparison() {
+        let (qdr, fdr) = (machine("qdr"), machine("fdr"));
+        let mut asked = 0;
+        let found = find(&duel(&fdr, &qdr), |pairs| {
+            asked += pairs.len();
+            Ok(vec![[1.0, 2.0]; pairs.len()])
+        });
+        let found = found.unwrap();
+        assert!(found.holds_for_all && found.deciding.is_empty());
+        assert_eq!(asked, 1);
+    }
+
+    #[test]
+    fn the_values_that_decide_are_named_with_their_direction() {
+        let (qdr, fdr) = (machine("qdr"), machine("fdr"));
+        // FDR is ahead by 10 of 1,000 ns; its poll of 60 ns and its dma_read count alone.
+        let best = [
+            ("host.poll", 60.0, 1.0),
+            ("host.dma_read", 650.0, 0.01),
+            ("", 930.0, 1.0),
+        ];
+        let rival = [("host.post", 80.0, 0.1), ("", 998.5, 1.0)];
+        let found = find(&duel(&fdr, &qdr), |pairs| {
+            let times = pairs.iter().map(|[a, b]| [sum(a, &best), sum(b, &rival)]);
+            Ok(times.collect())
+        });
+        let found = found.unwrap();
+        assert!(!found.holds_for_all);
+        let names: Vec<_> = found
+            .deciding
+            .iter()
+            .map(|one| one.assumption.name.as_str())
+            .collect();
+        assert_eq!(names, ["host.sandy-bridge.poll"]);
+        assert_eq!(found.deciding[0].values, [None, Some("72000 ps".into())]);
+    }
+
+    #[test]
+    fn a_price_that_is_assumed_decides_without_a_run() {
+        let priced = |name: &str, hca: &str| {
+            let mut catalogue = Catalogue::builtin();
+            let parts = ["host", "cable", "switch"];
+            let parts = parts.map(|part| {
+                format!("{part} = {{ price = \"10 USD\", source = \"published: a list\" }}\n")
+            });
+            let hca = format!("hca = {{ price = \"{hca}\", source = \"assumed: an offer\" }}\n");
+            let text = format!(
+                "[system.{name}]\nfrom = \"{name}-base\"\n{}{hca}",
+                parts.concat()
+            );
+            let text = text.replace(&format!("{name}-base"), "qdr");
+            catalogue.add("shop.toml", &text).unwrap();
+            let sheet = catalogue.sheet(System::KIND, name).unwrap();
+            Machine::new(name, sheet).unwrap()
+        };
+        let (best, rival) = (priced("one", "100 USD"), priced("other", "110 USD"));
+        let mut duel = duel(&best, &rival);
+        let mut timed = 0;
+        let mut measure = |pairs: &[Pair]| {
+            timed += pairs
+                .iter()
+                .flatten()
+                .flatten()
+                .filter(|change| change.path.ends_with("price"))
+                .count();
+            Ok(vec![[1.0, 1.0]; pairs.len()])
+        };
+        duel.by_money = Some((2, 1));
+        let found = find(&duel, &mut measure).unwrap();
+        let names: Vec<_> = found
+            .deciding
+            .iter()
+            .map(|one| one.assumption.name.as_str())
+            .collect();
+        assert_eq!(names, ["hca.connectx-2.price", "hca.connectx-2.price"]);
+        assert_eq!(found.deciding[0].values, [None, Some("120 USD".into())]);
+        duel.by_money = None;
+        assert!(find(&duel, &mut measure).unwrap().deciding.is_empty());
+        assert_eq!(timed, 0);
+    }
+
+    #[test]
+    fn a_common_value_that_acts_on_both_alike_does_not_decide() {
+        let (qdr, fdr) = (machine("qdr"), machine("fdr"));
+        let both = [("cable.metre", 5.0, 100.0)];
+        let found = find(&duel(&fdr, &qdr), |pairs| {
+            let times = pairs
+                .iter()
+                .map(|[a, b]| [sum(a, &both), sum(b, &both) + 1.0]);
+            Ok(times.collect())
+        });
+        let found = found.unwrap();
+        assert!(
+            !found.holds_for_all && found.deciding.is_empty(),
+            "{found:?}"
+        );
+    }
+}

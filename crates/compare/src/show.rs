@@ -1,0 +1,329 @@
+//! A comparison as tables and as JSON.
+
+use profile::Summary;
+use results::sizes::size_label;
+use results::table::{aligned, lines, significant};
+use serde_json::{Value, json};
+
+use crate::bounds::Bounds;
+use crate::report::{Comparison, Outcome, Row};
+
+/// The comparison as text, at most 100 columns wide.
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = format!(
+        "{}: recorded once for each number of ranks, replayed on {} machines, {} a host\n\n",
+        comparison.program,
+        comparison.machines.len(),
+        match comparison.per_host {
+            1 => "1 rank".into(),
+            many => format!("{many} ranks"),
+        }
+    );
+    text += &times(comparison);
+    text += &refused(comparison);
+    text += &money(comparison);
+    text += &shares(comparison);
+    text += &sizes(comparison);
+    text += &deciding(comparison);
+    text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
+}
+
+/// The widest line of running text, in columns.
+const WIDE: usize = 96;
+
+/// Running text in lines.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDE {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.join("\n")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// A time in the unit that fits it.
+fn time(seconds: f64) -> String {
+    let (scale, unit) = match seconds {
+        s if s >= 1.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        _ => (1e6, "us"),
+    };
+    format!("{} {unit}", significant(seconds * scale))
+}
+
+fn or_dash(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "–".into())
+}
+
+/// The busiest resource that is no processor, for a table.
+fn busiest(summary: &Summary) -> Option<String> {
+    let resource = summary
+        .resources
+        .iter()
+        .find(|one| !one.name.contains("processor"))?;
+    Some(format!("{} {}", resource.name, percent(resource.share)))
+}
+
+fn times(comparison: &Comparison) -> String {
+    let sweeps = comparison.sweep().len() > 1;
+    let mut header = vec!["machine", "ranks", "time", "speed-up"];
+    if sweeps {
+        header.push("efficiency");
+    }
+    header.extend(["in MPI", "bound by", "busiest resource"]);
+    let rows = comparison.rows.iter().map(|row| {
+        let summary = row.summary();
+        let mut cells = vec![
+            comparison.machines[row.machine].name.clone(),
+            row.ranks.to_string(),
+            or_dash(row.time().map(time)),
+            ratio(comparison.speed_up(row)),
+        ];
+        if sweeps {
+            cells.push(or_dash(comparison.efficiency(row).map(percent)));
+        }
+        cells.push(or_dash(
+            summary.map(|summary| percent(summary.mpi_share.median)),
+        ));
+        cells.push(or_dash(row.bounds.map(|bounds| bounds.name().into())));
+        cells.push(or_dash(summary.and_then(busiest)));
+        cells
+    });
+    let rows = rows.collect();
+    let last = 5 + usize::from(sweeps);
+    let header = header.into_iter().map(String::from).collect();
+    aligned(header, rows, |column| column == 0 || column >= last)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    or_dash(value.map(|value| format!("{value:.2}")))
+}
+
+/// Prices, or the reason why there are none.
+fn money(comparison: &Comparison) -> String {
+    if comparison.rows.iter().all(|row| row.price.is_err()) {
+        return "\nNo machine has a price, so time alone counts (docs/compare.md, Prices).\n"
+            .into();
+    }
+    let rows = comparison.rows.iter().map(|row| {
+        let name = comparison.machines[row.machine].name.clone();
+        let price = match &row.price {
+            Ok(price) => price.to_string(),
+            Err(gap) => gap.to_string(),
+        };
+        let money = ratio(relative_money(comparison, row));
+        vec![name, row.ranks.to_string(), price, money]
+    });
+    let header = ["machine", "ranks", "price", "price × time"].map(String::from);
+    let table = lines(header.to_vec(), rows.collect(), 1);
+    let note = match comparison.advice.by_money {
+        true => "Price times time, relative to the first machine, decides",
+        false => "Time alone decides, because a price is missing",
+    };
+    format!("\n{note}:\n\n{table}")
+}
+
+/// Price times time over that of the first machine that has a price, with as many ranks.
+fn relative_money(comparison: &Comparison, row: &Row) -> Option<f64> {
+    let first = comparison
+        .rows
+        .iter()
+        .find(|other| other.ranks == row.ranks && other.money().is_some())?;
+    let currency = |row: &Row| {
+        row.price
+            .as_ref()
+            .ok()
+            .map(|price| price.currency().to_owned())
+    };
+    (currency(first) == currency(row)).then_some(row.money()? / first.money()?)
+}
+
+fn refused(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for row in &comparison.rows {
+        if let Outcome::Refused(why) = &row.outcome {
+            let name = &comparison.machines[row.machine].name;
+            let line = format!("{name}, {} ranks: not replayed: {why}", row.ranks);
+            text += &format!("\n{}\n", wrapped(&line));
+        }
+    }
+    text
+}
+
+fn shares(comparison: &Comparison) -> String {
+    let header = ["machine", "ranks"].into_iter().chain(Bounds::NAMES);
+    let rows = comparison.rows.iter().filter_map(|row| {
+        let bounds = row.bounds?;
+        let name = comparison.machines[row.machine].name.clone();
+        let cells = [name, row.ranks.to_string()].into_iter();
+        Some(cells.chain(bounds.shares.map(percent)).collect())
+    });
+    let table = lines(header.map(String::from).collect(), rows.collect(), 1);
+    format!("\nShares of the time:\n\n{table}")
+}
+
+/// The widest bar of the histogram, in columns.
+const BAR: f64 = 30.0;
+
+fn sizes(comparison: &Comparison) -> String {
+    let most = comparison.advice.ranks;
+    let Some(row) = comparison
+        .rows
+        .iter()
+        .find(|row| row.ranks == most && row.summary().is_some())
+    else {
+        return String::new();
+    };
+    let Some(Summary { messages, .. }) = row.summary() else {
+        return String::new();
+    };
+    let longest = messages
+        .by_size
+        .iter()
+        .map(|class| class.count)
+        .max()
+        .unwrap_or(1);
+    let rows = messages.by_size.iter().map(|class| {
+        let bar = (class.count as f64 / longest as f64 * BAR).ceil() as usize;
+        vec![
+            size_label(class.up_to as usize),
+            class.count.to_string(),
+            percent(class.bytes as f64 / messages.bytes.max(1) as f64),
+            "█".repeat(bar),
+        ]
+    });
+    let header = ["up to", "messages", "bytes", ""]
+        .map(String::from)
+        .to_vec();
+    let table = aligned(header, rows.collect(), |column| column == 3);
+    let name = &comparison.machines[row.machine].name;
+    format!("\nMessages between {most} ranks, on {name}:\n\n{table}")
+}
+
+fn deciding(comparison: &Comparison) -> String {
+    let Some(found) = &comparison.advice.sensitivity else {
+        return String::new();
+    };
+    let rows: Vec<Vec<String>> = found
+        .deciding
+        .iter()
+        .map(|one| {
+            let values: Vec<String> = one
+                .values
+                .iter()
+                .flatten()
+                .map(|value| shorter(value))
+                .collect();
+            let assumption = &one.assumption;
+            vec![
+                assumption.name.clone(),
+                assumption.value.clone(),
+                values.join(" or "),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["value that decides", "is", "the answer changes with"];
+    let table = lines(header.map(String::from).to_vec(), rows, 3);
+    format!("\n{table}")
+}
+
+/// A time in picoseconds as the catalogue writes it.
+fn shorter(value: &str) -> String {
+    let picos = value
+        .strip_suffix(" ps")
+        .and_then(|number| number.parse().ok());
+    picos.map_or(value.to_owned(), |picos| {
+        fabric::Nanos::from_picos(picos).to_string()
+    })
+}
+
+/// The comparison as one JSON object.
+pub fn json(comparison: &Comparison) -> Value {
+    let rows = comparison.rows.iter().map(|row| row_json(comparison, row));
+    let advice = &comparison.advice;
+    let name = |machine: Option<usize>| machine.map(|at| comparison.machines[at].name.clone());
+    let sensitivity = advice.sensitivity.as_ref().map(|found| {
+        let deciding = found.deciding.iter().map(|one| {
+            json!({
+                "name": one.assumption.name,
+                "value": one.assumption.value,
+                "source": one.assumption.source,
+                "changes_with": one.values.iter().flatten().collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "assumptions": found.assumptions,
+            "holds_for_all": found.holds_for_all,
+            "deciding": deciding.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "program": comparison.program,
+        "ranks_per_host": comparison.per_host,
+        "machines": comparison.machines.iter().map(|machine| json!({
+            "name": machine.name,
+            "fabric": machine.word,
+            "values": machine.values,
+            "assumed_or_inferred": machine.uncertain,
+        })).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
+        "advice": {
+            "ranks": advice.ranks,
+            "best": name(advice.best),
+            "rival": name(advice.rival),
+            "fastest": name(advice.fastest),
+            "by": if advice.by_money { "price times time" } else { "time" },
+            "lead": advice.lead,
+            "sensitivity": sensitivity,
+            "sentence": advice.sentence(),
+        },
+    })
+}
+
+fn row_json(comparison: &Comparison, row: &Row) -> Value {
+    let mut object = json!({
+        "machine": comparison.machines[row.machine].name,
+        "ranks": row.ranks,
+        "price": row.price.as_ref().ok().map(|price| json!({
+            "amount": price.amount(),
+            "currency": price.currency(),
+        })),
+        "no_price": row.price.as_ref().err().map(ToString::to_string),
+    });
+    let more = match &row.outcome {
+        Outcome::Refused(why) => json!({ "not_replayed": why }),
+        Outcome::Ran(summary) => json!({
+            "seconds": row.time(),
+            "speed_up": comparison.speed_up(row),
+            "efficiency": comparison.efficiency(row),
+            "mpi_share": summary.mpi_share,
+            "bound": row.bounds.map(|bounds| bounds.name()),
+            "shares": row.bounds.map(|bounds| {
+                let pairs = Bounds::NAMES.iter().zip(bounds.shares);
+                pairs.map(|(name, share)| (name.to_string(), json!(share))).collect::<serde_json::Map<_, _>>()
+            }),
+            "resources": summary.resources,
+            "messages": summary.messages,
+            "procedures": summary.procedures,
+            "price_times_seconds": row.money(),
+        }),
+    };
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
+}

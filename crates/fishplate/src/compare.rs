@@ -1,0 +1,127 @@
+//! `fishplate compare`: one program on several modelled machines.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::compare::{Machine, Request, Runner};
+use clap::Args;
+use results::arguments::{POSITIVE, whole_number, without_error_numbers};
+
+use crate::refuse;
+
+/// Compare modelled machines for an MPI program: its time on each, the part of the machine that
+/// bounds it, price times time, and which machine to take.
+///
+/// The program runs once for each number of ranks, which records its computing on this computer.
+/// Then it runs on each machine, in virtual time, with the recorded computing.
+#[derive(Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct CompareArguments {
+    /// Machines: names from `fishplate fabric list system`, or files; the first is that of the
+    /// recording, and others are compared with it
+    #[arg(
+        long,
+        value_name = "NAME|FILE,...",
+        value_delimiter = ',',
+        required = true
+    )]
+    fabrics: Vec<String>,
+
+    /// Numbers of ranks, such as 8,16,32
+    #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "COUNT,...",
+        value_delimiter = ',', default_value = "2",
+        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
+    ranks: Vec<usize>,
+
+    /// Ranks on each host
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
+    ppn: usize,
+
+    /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
+    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    variables: Vec<OsString>,
+
+    /// Keep the recorded computing in FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+
+    /// Use the computing that `--record` has kept, instead of recording
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    program: Vec<OsString>,
+}
+
+const EXAMPLE: &str = "Example:
+  fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 ./heat 512 100
+  fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.computing ./heat
+  fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat";
+
+pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
+    let json = arguments.json;
+    let request = match request(arguments) {
+        Ok(request) => request,
+        Err(why) => return refuse(&format!("compare: {why}")),
+    };
+    let command = std::env::current_exe();
+    let compared = command.map_err(Into::into).and_then(|command| {
+        let mut runner = Runner::new(&command);
+        ::compare::run(&request, &mut runner)
+    });
+    match compared {
+        Ok(comparison) => {
+            match json {
+                true => say!("{:#}", ::compare::json(&comparison)),
+                false => say!("{}", ::compare::text(&comparison).trim_end()),
+            }
+            match comparison.rows.iter().all(|row| row.summary().is_some()) {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
+        }
+        Err(why) => {
+            let why = without_error_numbers(&format!("{why:#}"));
+            eprintln!("fishplate: compare: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn request(arguments: CompareArguments) -> Result<Request, String> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for word in &arguments.fabrics {
+        if machines.iter().any(|machine| machine.word == *word) {
+            return Err(format!("--fabrics: {word} is named twice"));
+        }
+        let sheet = crate::fabric::sheet(word).map_err(|why| format!("--fabrics: {why}"))?;
+        let machine = Machine::new(word, sheet).map_err(|why| format!("--fabrics: {why}"))?;
+        for ranks in &arguments.ranks {
+            let checked = machine.check(*ranks, arguments.ppn);
+            checked.map_err(|why| format!("--fabrics: {why}"))?;
+        }
+        machines.push(machine);
+    }
+    let mut ranks = arguments.ranks.clone();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let options = arguments.variables.iter();
+    Ok(Request {
+        machines,
+        ranks,
+        per_host: arguments.ppn,
+        options: options
+            .flat_map(|word| ["-x".into(), word.clone()])
+            .collect(),
+        program: arguments.program,
+        keep: arguments.record,
+        reuse: arguments.replay,
+    })
+}

@@ -1,0 +1,142 @@
+"""`fishplate compare`, and the replay of programs that poll."""
+
+import json
+import re
+
+from harness import Problem
+from job import Job
+
+FOUR = "qdr,2xqdr,fdr,edr"
+
+
+def compare(world, *words, code=0, program="heat", arguments=(96, 6), seconds=120):
+    """A finished comparison: its output and its errors."""
+    words = [world.mpiexec.parent / "fishplate", "compare", *words, world.work / program, *arguments]
+    with Job(world.work, words) as job:
+        if (ended := job.end(seconds)) != code:
+            raise Problem(f"exit status {ended}, not {code}: {job.err[-800:]}")
+        job.check_gone()
+        return job.out, job.err
+
+
+def same_record_same_bytes(world):
+    """The example on four machines: what the record gives is the same each time, and complete."""
+    file = world.work / "heat.computing"
+    first, _ = compare(world, "--fabrics", FOUR, "-n", "4,8", "--record", file, "--json")
+    again, _ = compare(world, "--fabrics", FOUR, "-n", "4,8", "--replay", file, "--json")
+    if first != again:
+        raise Problem("the replay differs from the run that recorded")
+    found = json.loads(first)
+    rows = [(row["machine"], row["ranks"]) for row in found["rows"]]
+    if rows != [(machine, ranks) for ranks in (4, 8) for machine in FOUR.split(",")]:
+        raise Problem(f"rows are {rows}")
+    for row in found["rows"]:
+        if not (row["seconds"] > 0 and abs(sum(row["shares"].values()) - 1) < 1e-9):
+            raise Problem(f"a row is {row}")
+    if found["advice"]["best"] not in FOUR.split(",") or found["advice"]["sensitivity"]["assumptions"] < 10:
+        raise Problem(f"the advice is {found['advice']}")
+    text, _ = compare(world, "--fabrics", "qdr,fdr", "-n", "8", "--replay", file)
+    if wide := [line for line in text.splitlines()[2:-1] if len(line) > 100]:
+        raise Problem(f"lines are wider than 100 columns: {wide}")
+
+
+def prices_count(world):
+    """A machine with prices: a twice as expensive network loses, although it is faster."""
+    def machine(name, base, hca):
+        file = world.work / f"{name}.toml"
+        parts = ", ".join(["price = \"{}\"", 'source = "assumed: for a test"'])
+        file.write_text(f'[system.{name}]\nfrom = "{base}"\n' + "".join(
+            f'{part} = {{ {parts.format(price)} }}\n'
+            for part, price in (("host", "1000 EUR"), ("hca", hca), ("cable", "50 EUR"), ("switch", "5000 EUR"))))
+        return file
+    cheap, dear = machine("cheap", "qdr", "100 EUR"), machine("dear", "edr", "30000 EUR")
+    out, _ = compare(world, "--fabrics", f"{cheap},{dear}", "-n", 4, "--json")
+    found = json.loads(out)
+    amounts = [row["price"]["amount"] for row in found["rows"]]
+    if amounts != [4 * (1000 + 100 + 50) + 5000, 4 * (1000 + 30000 + 50) + 5000]:
+        raise Problem(f"prices are {amounts}")
+    advice = found["advice"]
+    if (advice["best"], advice["fastest"], advice["by"]) != ("cheap", "dear", "price times time"):
+        raise Problem(f"the advice is {advice}")
+
+
+def polls(world, *arguments, options, fabric="qdr", code=0):
+    words = [world.mpiexec.parent / "fishplate", "run", "-n", 4, "--fabric", fabric, "--summary", "none", *options,
+             world.work / "polls", *arguments]
+    with Job(world.work, words) as job:
+        if (ended := job.end(60)) != code:
+            raise Problem(f"exit status {ended}, not {code}: {job.err[-800:]}")
+        job.check_gone()
+        count = re.search(r"polls (\d+)", job.err)
+        # The launcher passes on what ranks print in any order.
+        return tuple(sorted(job.out.splitlines())), job.err, count and int(count[1])
+
+
+def polling_replays(world):
+    """A program that polls has other numbers of polls on another machine, and replays there."""
+    file = world.work / "polls.computing"
+    polls(world, options=("--compute", "record", file))
+    counts = set()
+    for fabric in ("qdr", "sdr", "edr"):
+        outputs = {polls(world, options=("--compute", "replay", file), fabric=fabric) for _ in range(2)}
+        if len(outputs) != 1:
+            raise Problem(f"two replays on {fabric} differ: {outputs}")
+        counts.add(outputs.pop()[2])
+    if len(counts) < 2:
+        raise Problem(f"every machine polls equally often: {counts}")
+
+
+def branching_is_reported(world):
+    """A program whose calls depend on time is refused, with rank, call and both names."""
+    file = world.work / "branch.computing"
+    count = polls(world, options=("--compute", "record", file))[2]
+    text = file.read_text().replace("/polls\n", f"/polls {count}\n")
+    file.write_text(text)
+    says = polls(world, count, options=("--compute", "replay", file), fabric="sdr", code=16)[1]
+    if not re.search(r"rank 0: its call [0-9]+ is MPI_Barrier, and MPI_Finalize was recorded there", says):
+        raise Problem(f"it says {says}")
+
+
+def refused(what, *words, says, code=2, **how):
+    def test(world):
+        _, errors = compare(world, *words, code=code, **how)
+        if not re.search(says, errors):
+            raise Problem(f"it does not say {says!r}: {errors}")
+    return f"a comparison refuses {what}", test
+
+
+def other_records(world):
+    """Records of another program, of other numbers of ranks, and none at all."""
+    file = world.work / "other.computing"
+    compare(world, "--fabrics", "qdr", "-n", 2, "--record", file)
+    for words, how, says in (
+        (("-n", 2, "--replay", file), {"arguments": (96, 7)}, "it is of `.*heat 96 6`, and this is `.*heat 96 7`"),
+        (("-n", "2,4", "--replay", file), {}, "no record of 4 ranks, but of 2"),
+        (("-n", 2, "--replay", world.work / "nowhere"), {}, "nowhere: No such file"),
+    ):
+        _, errors = compare(world, "--fabrics", "qdr", *words, code=1, **how)
+        if not re.search(says, errors):
+            raise Problem(f"it does not say {says!r}: {errors}")
+
+
+def price_without_currency(world):
+    file = world.work / "price.toml"
+    file.write_text('[system.mine]\nfrom = "qdr"\nhca = { price = "450" }\n')
+    _, errors = compare(world, "--fabrics", file, code=2)
+    if not re.search(r'price.toml:3: .*hca.price: "450" is not valid; valid is .*"450 USD"', errors):
+        raise Problem(errors)
+
+
+def tests() -> list:
+    return [
+        ("a comparison is the same again", same_record_same_bytes),
+        ("a comparison with prices", prices_count),
+        ("a program that polls is replayed on other machines", polling_replays),
+        ("a program whose calls depend on time is refused", branching_is_reported),
+        ("a comparison refuses other records", other_records),
+        ("a comparison refuses a price without a currency", price_without_currency),
+        refused("a machine that there is not", "--fabrics", "qdr,fdrr", says="did you mean fdr"),
+        refused("a machine named twice", "--fabrics", "qdr,qdr", says="qdr is named twice"),
+        refused("more ranks than a machine has room for", "--fabrics", "r610-qdr", "-n", 4, says="back to back"),
+        refused("a program that there is not", "--fabrics", "qdr", program="nowhere", says="nowhere", code=1),
+    ]
