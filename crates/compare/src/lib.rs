@@ -98,13 +98,9 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
         .zip(outcomes)
         .map(|(task, outcome)| Row::new(request, task.machine, task.ranks, outcome))
         .collect();
-    if rows
-        .iter()
-        .all(|row| matches!(row.outcome, Outcome::Refused(_)))
-    {
-        if let Outcome::Refused(why) = &rows[0].outcome {
-            bail!("the program cannot be replayed on any of the machines: {why}");
-        }
+    let has_run = rows.iter().any(|row| row.summary().is_some());
+    if let (false, Outcome::Refused(why)) = (has_run, &rows[0].outcome) {
+        bail!("the program cannot be replayed on any of the machines: {why}");
     }
     Ok(rows)
 }

@@ -66,13 +66,18 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".into())
 }
 
-/// The busiest resource that is no processor, for a table.
+/// The busiest resource that is no processor, for a table; a processor if none of the busiest
+/// resources is anything else.
 fn busiest(summary: &Summary) -> Option<String> {
-    let resource = summary
-        .resources
-        .iter()
-        .find(|one| !one.name.contains("processor"))?;
-    Some(format!("{} {}", resource.name, percent(resource.share)))
+    let mut resources = summary.resources.iter();
+    let network = resources.find(|one| !one.name.contains("processor"));
+    let resource = network.or(summary.resources.first())?;
+    // Without the rank: "processor of rank 3 (computing)".
+    let mut words: Vec<&str> = resource.name.split(' ').collect();
+    if let Some(at) = words.windows(2).position(|two| two == ["of", "rank"]) {
+        words.drain(at..(at + 3).min(words.len()));
+    }
+    Some(format!("{} {}", words.join(" "), percent(resource.share)))
 }
 
 fn times(comparison: &Comparison) -> String {
@@ -326,4 +331,40 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
         object.extend(more);
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profile::ResourceUse;
+
+    fn using(names: &[&str]) -> Summary {
+        let resource = |name: &&str| ResourceUse {
+            name: (*name).into(),
+            share: 0.5,
+            ..ResourceUse::default()
+        };
+        Summary {
+            resources: names.iter().map(resource).collect(),
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn the_busiest_resource_is_one_of_the_network_if_any_is_known() {
+        let computing = "processor of rank 3 (computing)";
+        let shown = busiest(&using(&[computing, "link out", "memory"]));
+        assert_eq!(shown.as_deref(), Some("link out 50 %"));
+        let shown = busiest(&using(&[computing]));
+        assert_eq!(shown.as_deref(), Some("processor (computing) 50 %"));
+        assert_eq!(busiest(&using(&[])), None);
+    }
+
+    #[test]
+    fn running_text_is_wrapped_between_words() {
+        let text = "word ".repeat(60);
+        let lines = wrapped(text.trim_end());
+        assert!(lines.lines().all(|line| line.chars().count() <= WIDE));
+        assert_eq!(lines.replace('\n', " "), text.trim_end());
+    }
 }
