@@ -78,7 +78,8 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    cases = [Case(name, run) for module in (comparison, deaths, launcher, hosts, modelled, summaries, surroundings) for name, run in module.tests()
+    modules = (comparison, deaths, launcher, hosts, modelled, summaries, surroundings)
+    cases = [Case(name, run) for module in modules for name, run in module.tests()
              if options.only in name]
     if options.list:
         print("\n".join(case.name for case in cases))
