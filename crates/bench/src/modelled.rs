@@ -62,8 +62,9 @@ impl Curve {
     }
 }
 
-/// Longest time without output of a job.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest time without output of a job. A busy computer may take minutes for a size; a deadlock in
+/// virtual time is reported at once.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The steps of a progress bar that an experiment takes.
 pub fn steps(experiment: &Experiment) -> Result<usize> {
