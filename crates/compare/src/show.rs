@@ -73,18 +73,15 @@ fn busiest(summary: &Summary) -> Option<String> {
     let network = resources.find(|one| !one.name.contains("processor"));
     let resource = network.or(summary.resources.first())?;
     // Without the rank: "processor of rank 3 (computing)".
-    let mut words: Vec<&str> = resource.name.split(' ').collect();
-    if let Some(at) = words.windows(2).position(|two| two == ["of", "rank"]) {
-        words.drain(at..(at + 3).min(words.len()));
-    }
-    Some(format!("{} {}", words.join(" "), percent(resource.share)))
+    let name = resource.name.split(" of rank ").next()?;
+    Some(format!("{name} {}", percent(resource.share)))
 }
 
 fn times(comparison: &Comparison) -> String {
     let sweeps = comparison.sweep().len() > 1;
     let mut header = vec!["machine", "ranks", "time", "speed-up"];
     if sweeps {
-        header.push("efficiency");
+        header.push("eff.");
     }
     header.extend(["in MPI", "bound by", "busiest resource"]);
     let rows = comparison.rows.iter().map(|row| {
@@ -356,7 +353,7 @@ mod tests {
         let shown = busiest(&using(&[computing, "link out", "memory"]));
         assert_eq!(shown.as_deref(), Some("link out 50 %"));
         let shown = busiest(&using(&[computing]));
-        assert_eq!(shown.as_deref(), Some("processor (computing) 50 %"));
+        assert_eq!(shown.as_deref(), Some("processor 50 %"));
         assert_eq!(busiest(&using(&[])), None);
     }
 

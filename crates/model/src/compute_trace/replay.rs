@@ -116,8 +116,8 @@ impl Replay {
             .next()
             .is_some_and(|entry| entry.name == call && entry.times > 0 && self.used == entry.times);
         if exhausted {
-            // One more than were recorded here. Later lines of this name are for later calls, unless
-            // the next is that of the poll with a result.
+            // One more than were recorded here. Later lines of this name are for later calls,
+            // unless the next is that of the poll with a result.
             if ahead.next().is_none_or(|entry| entry.times > 0) {
                 return;
             }
