@@ -11,6 +11,7 @@ pub mod advice;
 pub mod bounds;
 mod jobs;
 pub mod machine;
+mod page;
 pub mod record;
 pub mod report;
 pub mod sensitivity;
@@ -27,6 +28,7 @@ use bounds::{Bounds, Ideal};
 pub use jobs::Runner;
 use jobs::Task;
 pub use machine::Machine;
+pub use page::page;
 use record::Record;
 pub use report::Comparison;
 use report::{Outcome, Row};
@@ -101,10 +103,9 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     if rows
         .iter()
         .all(|row| matches!(row.outcome, Outcome::Refused(_)))
+        && let Outcome::Refused(why) = &rows[0].outcome
     {
-        if let Outcome::Refused(why) = &rows[0].outcome {
-            bail!("the program cannot be replayed on any of the machines: {why}");
-        }
+        bail!("the program cannot be replayed on any of the machines: {why}");
     }
     Ok(rows)
 }

@@ -58,7 +58,7 @@ pub(crate) struct Configuration {
     /// A system of the catalogue, or a machine of the document.
     pub(crate) fabric: String,
     /// The name of a set of settings.
-    settings: String,
+    pub(crate) settings: String,
     /// Settings that replace those of the set.
     #[serde(default)]
     changed: Settings,
