@@ -133,7 +133,7 @@ fn messages(comparison: &Comparison) -> Option<Plot> {
         title: "Messages by size".into(),
         x: Axis::sizes("size, up to"),
         y: Axis::logarithmic("messages", ""),
-        series: vec![Series::line("messages", points.collect())],
+        series: vec![Series::marks("messages", points.collect())],
         ..Plot::default()
     })
 }
