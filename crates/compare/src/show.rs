@@ -2,7 +2,7 @@
 
 use profile::Summary;
 use results::sizes::size_label;
-use results::table::{aligned, lines, significant};
+use results::table::{Table, significant};
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
@@ -19,12 +19,16 @@ pub fn text(comparison: &Comparison) -> String {
             many => format!("{many} ranks"),
         }
     );
-    text += &times(comparison);
+    text += &times(comparison).text();
     text += &refused(comparison);
     text += &money(comparison);
-    text += &shares(comparison);
-    text += &sizes(comparison);
-    text += &deciding(comparison);
+    text += &format!("\nShares of the time:\n\n{}", shares(comparison).text());
+    if let Some((title, table)) = sizes(comparison) {
+        text += &format!("\n{title}:\n\n{}", table.text());
+    }
+    if let Some(table) = deciding(comparison) {
+        text += &format!("\n{}", table.text());
+    }
     text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
 }
 
@@ -77,7 +81,8 @@ fn busiest(summary: &Summary) -> Option<String> {
     Some(format!("{name} {}", percent(resource.share)))
 }
 
-fn times(comparison: &Comparison) -> String {
+/// The table of times.
+pub(crate) fn times(comparison: &Comparison) -> Table {
     let sweeps = comparison.sweep().len() > 1;
     let mut header = vec!["machine", "ranks", "time", "speed-up"];
     if sweeps {
@@ -102,10 +107,16 @@ fn times(comparison: &Comparison) -> String {
         cells.push(or_dash(summary.and_then(busiest)));
         cells
     });
-    let rows = rows.collect();
     let last = 5 + usize::from(sweeps);
-    let header = header.into_iter().map(String::from).collect();
-    aligned(header, rows, |column| column == 0 || column >= last)
+    let header: Vec<String> = header.into_iter().map(String::from).collect();
+    let is_left = |column: &usize| [0, last, last + 1].contains(column);
+    Table {
+        right_aligned: (0..header.len())
+            .filter(|column| !is_left(column))
+            .collect(),
+        header,
+        rows: rows.collect(),
+    }
 }
 
 fn ratio(value: Option<f64>) -> String {
@@ -128,7 +139,7 @@ fn money(comparison: &Comparison) -> String {
         vec![name, row.ranks.to_string(), price, money]
     });
     let header = ["machine", "ranks", "price", "price × time"].map(String::from);
-    let table = lines(header.to_vec(), rows.collect(), 1);
+    let table = results::table::aligned(header.to_vec(), rows.collect(), |column| column == 0);
     let note = match comparison.advice.by_money {
         true => "Price times time, relative to the first machine, decides",
         false => "Time alone decides, because a price is missing",
@@ -163,7 +174,8 @@ fn refused(comparison: &Comparison) -> String {
     text
 }
 
-fn shares(comparison: &Comparison) -> String {
+/// The table of the shares of the time.
+pub(crate) fn shares(comparison: &Comparison) -> Table {
     let header = ["machine", "ranks"].into_iter().chain(Bounds::NAMES);
     let rows = comparison.rows.iter().filter_map(|row| {
         let bounds = row.bounds?;
@@ -171,25 +183,20 @@ fn shares(comparison: &Comparison) -> String {
         let cells = [name, row.ranks.to_string()].into_iter();
         Some(cells.chain(bounds.shares.map(percent)).collect())
     });
-    let table = lines(header.map(String::from).collect(), rows.collect(), 1);
-    format!("\nShares of the time:\n\n{table}")
+    Table::new(header.map(String::from).collect(), rows.collect(), 1)
 }
 
 /// The widest bar of the histogram, in columns.
 const BAR: f64 = 30.0;
 
-fn sizes(comparison: &Comparison) -> String {
+/// The histogram of the sizes of messages, with its title.
+pub(crate) fn sizes(comparison: &Comparison) -> Option<(String, Table)> {
     let most = comparison.advice.ranks;
-    let Some(row) = comparison
+    let row = comparison
         .rows
         .iter()
-        .find(|row| row.ranks == most && row.summary().is_some())
-    else {
-        return String::new();
-    };
-    let Some(Summary { messages, .. }) = row.summary() else {
-        return String::new();
-    };
+        .find(|row| row.ranks == most && row.summary().is_some())?;
+    let Summary { messages, .. } = row.summary()?;
     let longest = messages
         .by_size
         .iter()
@@ -208,15 +215,18 @@ fn sizes(comparison: &Comparison) -> String {
     let header = ["up to", "messages", "bytes", ""]
         .map(String::from)
         .to_vec();
-    let table = aligned(header, rows.collect(), |column| column == 3);
+    let table = Table {
+        header,
+        rows: rows.collect(),
+        right_aligned: vec![0, 1, 2],
+    };
     let name = &comparison.machines[row.machine].name;
-    format!("\nMessages between {most} ranks, on {name}:\n\n{table}")
+    Some((format!("Messages between {most} ranks, on {name}"), table))
 }
 
-fn deciding(comparison: &Comparison) -> String {
-    let Some(found) = &comparison.advice.sensitivity else {
-        return String::new();
-    };
+/// The table of the assumptions that would change the answer.
+pub(crate) fn deciding(comparison: &Comparison) -> Option<Table> {
+    let found = comparison.advice.sensitivity.as_ref()?;
     let rows: Vec<Vec<String>> = found
         .deciding
         .iter()
@@ -235,12 +245,9 @@ fn deciding(comparison: &Comparison) -> String {
             ]
         })
         .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
     let header = ["value that decides", "is", "the answer changes with"];
-    let table = lines(header.map(String::from).to_vec(), rows, 3);
-    format!("\n{table}")
+    let table = Table::of_text(header.map(String::from).to_vec(), rows);
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// A time in picoseconds as the catalogue writes it.

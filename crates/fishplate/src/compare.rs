@@ -1,10 +1,10 @@
 //! `fishplate compare`: one program on several modelled machines.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::compare::{Machine, Request, Runner};
+use ::compare::{Comparison, Machine, Request, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, whole_number, without_error_numbers};
 
@@ -55,6 +55,10 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     json: bool,
 
+    /// Write a page with all results, which needs no network
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
@@ -67,15 +71,12 @@ const EXAMPLE: &str = "Example:
 
 pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     let json = arguments.json;
+    let report = arguments.report.clone();
     let request = match request(arguments) {
         Ok(request) => request,
         Err(why) => return refuse(&format!("compare: {why}")),
     };
-    let command = std::env::current_exe();
-    let compared = command.map_err(Into::into).and_then(|command| {
-        let mut runner = Runner::new(&command);
-        ::compare::run(&request, &mut runner)
-    });
+    let compared = compared(&request, report.as_deref());
     match compared {
         Ok(comparison) => {
             match json {
@@ -93,6 +94,20 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Compares, and writes the page if a file is named.
+fn compared(request: &Request, report: Option<&Path>) -> anyhow::Result<Comparison> {
+    let command = std::env::current_exe()?;
+    let mut runner = Runner::new(&command);
+    let comparison = ::compare::run(request, &mut runner)?;
+    if let Some(file) = report {
+        let machines = request.machines.iter();
+        let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
+        let uncertain: Vec<_> = uncertain.collect();
+        ::compare::page(&comparison, &uncertain).write(file)?;
+    }
+    Ok(comparison)
 }
 
 fn request(arguments: CompareArguments) -> Result<Request, String> {
