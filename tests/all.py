@@ -80,6 +80,8 @@ def quiet_suites(full: bool) -> list[Step]:
         Step("loom", python("rust.py", "loom")),
         # Killed ranks, full disks, wrong environments, things left behind.
         Step("robust", python("robust/run.py", *PREFIX)),
+        # Example programs that check their own results.
+        Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else []))),
         # Instructions of the hot paths.
         Step("counts", python("counts/run.py", *PREFIX)),
         # A real verbs stack, in a virtual machine.
