@@ -43,7 +43,7 @@ def program(name: str, ranks: int, row: dict, policy: str) -> Case:
     short = (" ".join(words), ranks) in SHORT
 
     def test(prefix: Path) -> None:
-        ran = harness.launch(prefix, ranks, [c.programs(prefix) / name, *words[1:]], options=("--fabric", FABRIC),
+        ran = harness.launch(prefix, ranks, [c.programs(prefix) / name, *words[1:]], options=("--fabric", FABRIC, "--summary", "none"),
                              env=row.get("env", {}) | environment(policy), seconds=row.get("seconds", c.SECONDS))
         if problem := c.judge(row, ran.code, ran.out, ran.err):
             raise Problem(problem + harness.output(ran.out + ran.err))
@@ -55,7 +55,7 @@ def foreign(suite: str, words: list, policy: str, seconds: float):
     """Runs a part of a foreign suite, which must have no failure but the expected ones."""
     def test(prefix: Path) -> str:
         command = [sys.executable, HERE.parent / "foreign" / f"{suite}.py", "--prefix", prefix, "--results", f"rails-{suite}",
-                   "--mpiexec-options", f"--fabric {FABRIC}", *words]
+                   "--mpiexec-options", f"--fabric {FABRIC} --summary none", *words]
         ran = harness.run(list(map(str, command)), seconds=seconds, env=environment(policy))
         if ran.code == harness.NOT_RUN:
             raise harness.Skip(" ".join(ran.out.split()))

@@ -30,8 +30,7 @@ impl RingWatch {
         self.due.push(ring);
     }
 
-    /// Takes the numbers of the rings that are due, in order. `None`: any ring may hold packets, and
-    /// none is due any more.
+    /// Takes the numbers of the rings that are due, in order. `None`: any ring may hold packets.
     pub(super) fn take_due(&mut self, node: &mut dyn Node) -> Option<Vec<usize>> {
         self.keys.clear();
         if !node.written(&mut self.keys) {
