@@ -39,7 +39,7 @@ def size(number: int) -> str:
 
 
 def bench(prefix: Path, name: str, fabric: str, span: str, window: int = 64, windows: int = 8, **settings) -> dict:
-    words = [prefix / "bin/fishplate", "bench", name, "--fabric", fabric, "-m", span, "-i", windows, "-x", 4, "--json"]
+    words = [prefix / "bin/fishplate", "bench", name, "--fabric", fabric, "--own", "-m", span, "-i", windows, "-x", 4, "--json"]
     words += [] if name == "latency" else ["-W", window]
     ran = harness.run(list(map(str, words)), seconds=500, env={f"FISHPLATE_{key}": value for key, value in settings.items()})
     if ran.code != 0:
