@@ -156,7 +156,7 @@ def notices(test):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if process.returncode == 0:
         return None
-    # What each test has written, by its name. The first that failed, or the one that hangs, has noticed the mutant.
+    # The output of each test, by its name. The first that failed, or the one that hangs, has noticed the mutant.
     parts = re.split(r"^test (\S+) \.\.\. ", process.stdout, flags=re.MULTILINE)
     written = dict(zip(parts[1::2], parts[2::2]))
     failed = re.findall(r"^    (\S+)$", written[parts[-2]].split("\nfailures:\n")[-1], re.MULTILINE)

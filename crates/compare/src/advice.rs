@@ -113,7 +113,7 @@ impl Advice {
         sentence + "; " + &self.certainty() + "."
     }
 
-    /// How sure the answer is.
+    /// The certainty of the answer.
     fn certainty(&self) -> String {
         let best = self.name(self.best);
         let Some(found) = &self.sensitivity else {

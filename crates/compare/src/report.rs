@@ -98,7 +98,7 @@ impl Comparison {
         results::table::distinct(self.rows.iter().map(|row| row.ranks))
     }
 
-    /// How many times as fast as the first machine with as many ranks.
+    /// The speed relative to the first machine with as many ranks.
     pub fn speed_up(&self, row: &Row) -> Option<f64> {
         Some(self.row(0, row.ranks)?.time()? / row.time()?)
     }

@@ -164,7 +164,7 @@ impl Fit<'_> {
         })
     }
 
-    /// What measured latencies have more than predicted ones.
+    /// The excess of measured latencies over predicted ones.
     fn excess(
         &self,
         operation: Operation,

@@ -165,7 +165,7 @@ impl LocalRanks {
             return;
         };
         let file = profile.try_clone().map(File::from);
-        // What cannot be read is missing in the profile, which then says so.
+        // An unreadable part is missing in the profile, which then says so.
         let pieces = file.and_then(|file| profile::pieces(&file));
         for (at, bytes) in pieces.unwrap_or_default() {
             self.link.post(&FromAgent::Counted(at, bytes));
