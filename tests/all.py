@@ -103,7 +103,7 @@ def other_suites(full: bool) -> list[Step]:
         # Pages of results, in a browser.
         *([Step("report", python("report/run.py", *PREFIX))] if full else []),
         # Every command that README.md and docs/ show.
-        Step("documents", python("docs/run.py")),
+        Step("documents", python("docs/run.py", *(["--long"] if full else []))),
     ]
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs every command that the documents show.
 
-    tests/docs/run.py [--only TEXT] [--list] [FILE...]
+    tests/docs/run.py [--only TEXT] [--list] [--long] [FILE...]
 
 A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. Other suites run some of them: commands
-in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py), the study in tests/modelled. `make demo` and
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies run with `--long`. `make demo` and
 `make test` are left out: both stage the tree that is under test, and `make test` runs this script. The last line is
 `N passed, N failed, N skipped`.
 """
@@ -20,7 +20,9 @@ import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
 MACHINE = "scripts/verbs-vm -- "
-ELSEWHERE = ("make demo", "make test", MACHINE, "build/bin/fishplate study ")
+ELSEWHERE = ("make demo", "make test", MACHINE)
+# Minutes of work: with --long only. Two of the studies are among the figures (tests/modelled).
+LONG = ("build/bin/fishplate study ",)
 SECONDS = 600
 
 
@@ -50,9 +52,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_case_options(parser)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--long", action="store_true", help="run the studies, too")
     options = parser.parse_args()
+    left_out = ELSEWHERE if options.long else ELSEWHERE + LONG
     cases = [Case(f"{document.name}: {command}", runs(command)) for document in options.files or documents()
-             for command in commands(document) if not command.startswith(ELSEWHERE)]
+             for command in commands(document) if not command.startswith(left_out)]
     cases = [case for case in cases if case.wanted(options)]
     if options.list:
         print("\n".join(case.name for case in cases))
