@@ -2,7 +2,7 @@
 
 use device::{Completed, Completion, Qp, Status};
 
-use super::put;
+use super::immediate::Immediate;
 use super::qp_link::{Note, QpRole};
 use super::srq_path::MessagePlace;
 use super::wr_id::{Subject, WrId};
@@ -212,10 +212,11 @@ impl Rdma {
             link.control.post_receive(&mut *self.node)?;
             return self.noticed(from, immediate);
         }
-        match immediate.filter(|_| endpoint.has_rings()) {
-            Some(tail) if tail & put::TAILS != 0 => self.heard_tail(from, tail)?,
-            Some(number) => {
-                let known = endpoint.receiver.completion(number);
+        let report = immediate.filter(|_| endpoint.has_rings());
+        match report.map(Immediate::decode) {
+            Some(Immediate::Tail(tail)) => self.heard_tail(from, tail)?,
+            Some(Immediate::Whole { class, lower }) => {
+                let known = endpoint.receiver.completion(class, lower);
                 known.map_err(|what| broken(from, what))?;
             }
             None => {

@@ -80,13 +80,16 @@ impl Inbound {
     }
 
     /// A completion reports that the packet with this number, of which `lower` has the lower bits,
-    /// is whole.
-    pub(super) fn completion(&mut self, lower: u32) -> Result<(), Nonsense> {
+    /// is whole, in a slot of size class `class`.
+    pub(super) fn completion(&mut self, class: usize, lower: u32) -> Result<(), Nonsense> {
         let consumed = self.consumed;
         let Some(known) = &mut self.known else {
             return Err("a completion for a packet that needs none".into());
         };
-        match known.insert(lower, consumed) {
+        if class >= self.layout.classes().len() {
+            return Err(format!("a completion for a packet of size class {class}"));
+        }
+        match known.insert(class, lower, consumed) {
             true => Ok(()),
             false => Err(format!(
                 "a completion for packet {lower} (its lower bits) where {} is the next",
@@ -132,29 +135,31 @@ impl Inbound {
                 return self.open(block, place).map(Some);
             }
         }
-        match &self.known {
-            None => self.check_nothing(block, expected),
-            Some(known) if known.contains(expected) => self.poll_reported(block, expected),
-            Some(_) => Ok(None),
+        let Some(known) = &self.known else {
+            return self.check_nothing(block, expected);
+        };
+        match known.class(expected) {
+            Some(class) => self.open_reported(block, class, expected).map(Some),
+            None => Ok(None),
         }
     }
 
-    /// The packet `expected`, which a completion has reported as whole.
-    fn poll_reported(&mut self, block: &Block, expected: u64) -> Result<Option<Arrived>, Nonsense> {
-        for (number, class) in self.layout.classes().iter().enumerate() {
-            let slot = self.next[number];
-            let end = self.base + class.end(slot);
-            if block.load(end - WORD) == completion_flag(expected) {
-                let place = SlotPlace {
-                    class: number,
-                    slot,
-                };
-                return self.open(block, place).map(Some);
-            }
+    /// The packet `expected`, which a completion has reported as whole in a slot of size class
+    /// `class`.
+    fn open_reported(
+        &mut self,
+        block: &Block,
+        class: usize,
+        expected: u64,
+    ) -> Result<Arrived, Nonsense> {
+        let slot = self.next[class];
+        let end = self.base + self.layout.classes()[class].end(slot);
+        match block.load(end - WORD) == completion_flag(expected) {
+            true => self.open(block, SlotPlace { class, slot }),
+            false => Err(format!(
+                "a completion reports packet {expected}, but the packet is not there"
+            )),
         }
-        Err(format!(
-            "a completion reports packet {expected}, but the packet is not there"
-        ))
     }
 
     /// Checks that no flag is further ahead than the ring is long.
@@ -261,12 +266,16 @@ mod tests {
 
     /// Writes a packet with this flag, without a body, to slot `slot` of the small class.
     fn write(block: &Block, layout: &Layout, slot: u32, flag: u64) {
+        write_to(block, layout, (0, slot), flag);
+    }
+
+    fn write_to(block: &Block, layout: &Layout, (class, slot): (usize, u32), flag: u64) {
         let info = SlotInfo {
             content: SlotContent::Packet,
             len: 0,
             tail: 0,
         };
-        let end = layout.classes()[0].end(slot);
+        let end = layout.classes()[class].end(slot);
         block.store(end - 2 * WORD, info.encode());
         block.store(end - WORD, flag);
     }
@@ -295,16 +304,16 @@ mod tests {
         let mut inbound = Inbound::new(layout, 0, 4, true);
         write(&block, &layout, 0, completion_flag(1));
         assert!(inbound.poll(&block).unwrap().is_none());
-        inbound.completion(1).unwrap();
-        inbound.completion(1).unwrap();
+        inbound.completion(0, 1).unwrap();
+        inbound.completion(0, 1).unwrap();
         let arrived = inbound.poll(&block).unwrap().unwrap();
         inbound.consume(arrived);
-        inbound.completion(1).unwrap();
+        inbound.completion(0, 1).unwrap();
         assert!(inbound.poll(&block).unwrap().is_none(), "consumed already");
-        inbound.completion(2).unwrap();
+        inbound.completion(0, 2).unwrap();
         assert!(inbound.poll(&block).is_err(), "the second is not there");
         let far = layout.slots() as u32 + 2;
-        assert!(inbound.completion(far).is_err(), "beyond the ring");
+        assert!(inbound.completion(0, far).is_err(), "beyond the ring");
     }
 
     #[test]
@@ -315,11 +324,27 @@ mod tests {
         write(&block, &layout, 1, 2);
         write(&block, &layout, 0, completion_flag(1));
         assert!(inbound.poll(&block).unwrap().is_none());
-        inbound.completion(1).unwrap();
+        inbound.completion(0, 1).unwrap();
         for _ in 0..2 {
             let arrived = inbound.poll(&block).unwrap().unwrap();
             inbound.consume(arrived);
         }
         assert_eq!(inbound.consumed(), 2);
+    }
+
+    /// The flag of a packet that is arriving and the one before it in its slot may make a mixture
+    /// that equals the flag of a packet elsewhere.
+    #[test]
+    fn a_packet_is_taken_from_the_size_class_that_its_completion_names() {
+        let layout = Layout::of(&Config::default());
+        let block = Block::new(layout.bytes);
+        let mut inbound = Inbound::new(layout, 0, 4, true);
+        write(&block, &layout, 0, completion_flag(1));
+        write_to(&block, &layout, (1, 0), completion_flag(1));
+        inbound.completion(1, 1).unwrap();
+        let arrived = inbound.poll(&block).unwrap().unwrap();
+        assert_eq!(arrived.slot.map(|place| place.class), Some(1));
+        let beyond = layout.classes().len();
+        assert!(inbound.completion(beyond, 2).is_err(), "no such class");
     }
 }

@@ -5,12 +5,12 @@
 //! again. So the receiver keeps a set of numbers, not a count. Numbers that are known, or consumed
 //! already, change nothing.
 
-use super::put::NUMBER_BITS;
+use super::immediate::NUMBER_BITS;
 
 /// A set of the numbers from the last consumed packet to the end of the ring behind it.
 pub(super) struct Known {
-    /// One place for each number, by the number's remainder.
-    places: Box<[bool]>,
+    /// The size class of each packet that is known, by the remainder of its number.
+    places: Box<[Option<u8>]>,
     /// The largest distance of a number from the last consumed packet.
     most: u64,
 }
@@ -19,19 +19,19 @@ impl Known {
     /// The set for a ring with `slots` slots.
     pub(super) fn new(slots: usize) -> Known {
         Known {
-            places: vec![false; (slots + 1).next_power_of_two()].into(),
+            places: vec![None; (slots + 1).next_power_of_two()].into(),
             most: slots as u64,
         }
     }
 
-    fn place(&mut self, number: u64) -> &mut bool {
+    fn place(&mut self, number: u64) -> &mut Option<u8> {
         let mask = self.places.len() as u64 - 1;
         &mut self.places[(number & mask) as usize]
     }
 
-    /// A completion has reported the packet with the lower bits `lower`; `consumed` is the last
-    /// consumed one. False: no such packet can come.
-    pub(super) fn insert(&mut self, lower: u32, consumed: u64) -> bool {
+    /// A completion has reported the packet with the lower bits `lower` in a slot of size class
+    /// `class`; `consumed` is the last consumed one. False: no such packet can come.
+    pub(super) fn insert(&mut self, class: usize, lower: u32, consumed: u64) -> bool {
         let ahead = lower.wrapping_sub(consumed as u32) & NUMBER_BITS;
         if ahead == 0 || ahead > NUMBER_BITS / 2 {
             // Consumed already.
@@ -40,22 +40,22 @@ impl Known {
         let number = consumed + u64::from(ahead);
         let fits = u64::from(ahead) <= self.most;
         if fits {
-            *self.place(number) = true;
+            *self.place(number) = Some(class as u8);
         }
         fits
     }
 
-    /// Packet `number` has been reported.
+    /// The size class of packet `number`, if the packet has been reported.
     #[inline]
-    pub(super) fn contains(&self, number: u64) -> bool {
+    pub(super) fn class(&self, number: u64) -> Option<usize> {
         let mask = self.places.len() as u64 - 1;
-        self.places[(number & mask) as usize]
+        self.places[(number & mask) as usize].map(usize::from)
     }
 
     /// Packet `number` has been consumed.
     #[inline]
     pub(super) fn remove(&mut self, number: u64) {
-        *self.place(number) = false;
+        *self.place(number) = None;
     }
 }
 
@@ -69,12 +69,21 @@ mod tests {
         let base = u64::from(NUMBER_BITS) - 1;
         let lower = |number: u64| number as u32 & NUMBER_BITS;
         for number in [base + 3, base + 1, base + 3] {
-            assert!(known.insert(lower(number), base));
+            assert!(known.insert(2, lower(number), base));
         }
-        assert!(known.contains(base + 1) && !known.contains(base + 2));
+        assert_eq!(
+            (known.class(base + 1), known.class(base + 2)),
+            (Some(2), None)
+        );
         known.remove(base + 1);
-        assert!(known.insert(lower(base + 1), base + 1), "consumed already");
-        assert!(!known.contains(base + 1));
-        assert!(!known.insert(lower(base + 6), base + 1), "beyond the ring");
+        assert!(
+            known.insert(0, lower(base + 1), base + 1),
+            "consumed already"
+        );
+        assert_eq!(known.class(base + 1), None);
+        assert!(
+            !known.insert(0, lower(base + 6), base + 1),
+            "beyond the ring"
+        );
     }
 }

@@ -182,7 +182,8 @@ impl SlotInfo {
 /// The flag of packet `sequence` where bytes become visible in any order. While only some of its
 /// bytes are there, the word equals no number that the receiver expects, whatever the slot had
 /// before: the lower half only clears bytes of smaller numbers, and each byte of the upper half has
-/// a bit that numbers below 2^39 lack. The receiver waits for the completion.
+/// a bit that numbers below 2^39 lack. The receiver waits for the completion, which names
+/// the size class: a mixture of two such flags may equal a third.
 #[inline(always)]
 pub(super) const fn completion_flag(sequence: u64) -> u64 {
     let bits = sequence & 0x7f

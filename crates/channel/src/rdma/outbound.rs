@@ -4,9 +4,9 @@
 //! every posted write of that packet has completed. Until then a device may still read the slot.
 //! Writes complete in order on one link, but in any order on several: `in_flight` keeps them apart.
 
+use super::immediate::NUMBER_BITS;
 use super::in_flight::InFlight;
 use super::layout::{Layout, SIZE_CLASSES};
-use super::put::NUMBER_BITS;
 
 /// A slot of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ struct ClassSlots {
 pub(super) struct ClaimedSlot {
     /// The sequence number of the packet.
     pub sequence: u64,
+    /// The size class of the slot.
+    pub class: usize,
     /// The write of the packet asks for a completion.
     pub signaled: bool,
     /// The packet is in the last slot of its class.
@@ -122,6 +124,7 @@ impl Outbound {
         }
         ClaimedSlot {
             sequence: self.last,
+            class: place.class,
             signaled,
             lap: slots.next == 0,
         }

@@ -4,13 +4,6 @@ use super::outbound::SlotPlace;
 use super::{Rdma, broken};
 use crate::{Head, Put, Result};
 
-/// The bits of a packet's number that travel in immediates and tails.
-pub(super) const NUMBER_BITS: u32 = u32::MAX >> 1;
-/// The bit of an immediate, where completions report writes, that tells a tail from the number of a
-/// packet that is whole. A tail in memory would not do there: the bytes of two successive tails
-/// could be mixed.
-pub(super) const TAILS: u32 = !NUMBER_BITS;
-
 /// Polls in vain after which earlier packets to a peer are no longer on their way.
 pub(super) const IDLE: u32 = 8;
 

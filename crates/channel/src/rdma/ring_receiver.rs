@@ -4,13 +4,13 @@
 use device::{Charges, Effort, Node, Remote};
 
 use super::endpoint::Wire;
+use super::immediate::Immediate;
 use super::inbound::{Inbound, Nonsense};
 use super::layout::WORD;
-use super::put::NUMBER_BITS;
 use super::qp_link::{Note, RingWrite};
 use super::registered::{Block, Registered};
 use super::ring_sender::RingSender;
-use super::{BATCH, OWN, TAIL, TAILS, TOO_MANY};
+use super::{BATCH, OWN, TAIL, TOO_MANY};
 use crate::{Head, More, Result};
 
 /// The receiver's end of the ring from one peer.
@@ -72,9 +72,13 @@ impl RingReceiver {
     }
 
     /// A completion reports that the packet with this number, of which `lower` has the lower bits,
-    /// is whole. An error: no such packet can come.
-    pub(super) fn completion(&mut self, lower: u32) -> std::result::Result<(), Nonsense> {
-        self.inbound.completion(lower)
+    /// is whole, in a slot of size class `class`. An error: no such packet can come.
+    pub(super) fn completion(
+        &mut self,
+        class: usize,
+        lower: u32,
+    ) -> std::result::Result<(), Nonsense> {
+        self.inbound.completion(class, lower)
     }
 
     /// Checks the number of a packet that has come as a message.
@@ -170,7 +174,7 @@ impl RingReceiver {
                 false => &[own],
             },
             to,
-            immediate: by_completion.then_some(TAILS | (tail as u32 & NUMBER_BITS)),
+            immediate: by_completion.then_some(Immediate::Tail(tail as u32).encode()),
             signaled,
             note,
         };

@@ -14,12 +14,12 @@ use std::collections::VecDeque;
 use device::{Charges, Effort, Node, Remote, Slice};
 
 use super::endpoint::Wire;
+use super::immediate::Immediate;
 use super::layout::{
     Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subhead,
 };
 use super::link::Link;
 use super::outbound::{ClaimedSlot, Outbound, SlotPlace};
-use super::put::NUMBER_BITS;
 use super::qp_link::{Note, RingWrite};
 use super::registered::Registered;
 use super::{RING, TAIL};
@@ -58,6 +58,8 @@ struct Coalescing {
 struct HeadPointer {
     /// The sequence number of the packet.
     sequence: u64,
+    /// The size class of the packet's slot.
+    class: usize,
     /// The offset of the pointer in the ring.
     at: usize,
 }
@@ -274,7 +276,7 @@ impl RingSender {
             to,
             immediate: match basic {
                 true => None,
-                false => immediate(claimed.sequence, link),
+                false => immediate(claimed.sequence, claimed.class, link),
             },
             signaled: claimed.signaled || basic,
             note: match basic {
@@ -298,6 +300,7 @@ impl RingSender {
             )?;
             self.head_pointer = Some(HeadPointer {
                 sequence: claimed.sequence,
+                class: claimed.class,
                 at: end - WORD,
             });
         } else {
@@ -352,7 +355,7 @@ impl RingSender {
         let write = RingWrite {
             from: slices,
             to: link.remote(self.remote + (RING + end - bytes) as u64),
-            immediate: immediate(sequence, link),
+            immediate: immediate(sequence, place.class, link),
             signaled: true,
             note: Note::Replay(sequence),
         };
@@ -369,7 +372,12 @@ impl RingSender {
     /// Posts the head pointer of a packet whose data has been written. False: none is due.
     pub(super) fn write_head_pointer(&mut self, wire: Wire) -> Result<bool> {
         let Wire { node, link } = wire;
-        let Some(HeadPointer { sequence, at }) = self.head_pointer.take() else {
+        let Some(HeadPointer {
+            sequence,
+            class,
+            at,
+        }) = self.head_pointer.take()
+        else {
             return Ok(false);
         };
         self.charges.charge(node, Effort::Control);
@@ -377,7 +385,7 @@ impl RingSender {
         let write = RingWrite {
             from: &from,
             to: link.remote(self.remote + (RING + at) as u64),
-            immediate: immediate(sequence, link),
+            immediate: immediate(sequence, class, link),
             signaled: true,
             note: Note::Ring(sequence),
         };
@@ -418,11 +426,13 @@ fn flag(sequence: u64, link: &Link) -> u64 {
     }
 }
 
-/// The immediate of the write that makes packet `sequence` whole, where the peer needs one.
+/// The immediate of the write that makes packet `sequence` whole, in a slot of size class `class`,
+/// where the peer needs one.
 #[inline(always)]
-fn immediate(sequence: u64, link: &Link) -> Option<u32> {
-    let needed = link.peer_by_completion();
-    needed.then_some(sequence as u32 & NUMBER_BITS)
+fn immediate(sequence: u64, class: usize, link: &Link) -> Option<u32> {
+    let lower = sequence as u32;
+    let whole = Immediate::Whole { class, lower };
+    link.peer_by_completion().then(|| whole.encode())
 }
 
 /// The staging memory of a sender with a ring.
