@@ -81,7 +81,7 @@ pub(crate) fn run(command: &Path, document: &Document, quick: bool) -> Result<Cu
         }
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
-    let mut console = Console::new(steps.sum::<Result<usize>>()?);
+    let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
     let mut curves = Curves::default();
     for (measure, runs) in &plans {
         let mut points = Vec::new();
