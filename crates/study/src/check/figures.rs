@@ -16,12 +16,19 @@ pub(crate) struct Figure {
     pub(crate) published: f64,
     pub(crate) predicted: f64,
     pub(crate) unit: String,
+    /// The published figure is a lower bound.
+    pub(crate) is_bound: bool,
 }
 
 impl Figure {
-    /// The error of the prediction as a share of the published figure.
+    /// The error of the prediction as a share of the published figure. A value above a lower bound
+    /// has none.
     pub(crate) fn error(&self) -> f64 {
-        self.predicted / self.published - 1.0
+        let error = self.predicted / self.published - 1.0;
+        match self.is_bound {
+            true => error.min(0.0),
+            false => error,
+        }
     }
 
     /// A finding that holds if the error is at most [`CLOSE`].
@@ -72,6 +79,7 @@ fn scaled(
         published,
         predicted: value * factor(own, unit)?,
         unit: unit.into(),
+        is_bound: false,
     })
 }
 
@@ -90,6 +98,21 @@ impl Check {
                 published,
                 unit,
             } => scaled(curves, of, place(curves, of, curve, *at)?, *published, unit)?,
+            Check::AtLeast {
+                of,
+                curve,
+                at,
+                published,
+                unit,
+            } => {
+                let value = place(curves, of, curve, *at)?;
+                let figure = Figure {
+                    is_bound: true,
+                    ..scaled(curves, of, value, *published, unit)?
+                };
+                let holds = figure.error() == 0.0;
+                return Some(figure.finding_that(holds));
+            }
             Check::Swept {
                 of,
                 curve,
@@ -109,6 +132,7 @@ impl Check {
                     published: *published,
                     predicted: one / other,
                     unit: "x".into(),
+                    is_bound: false,
                 }
             }
             Check::Difference {
@@ -130,6 +154,7 @@ impl Check {
                 published: *published,
                 predicted: plateau(curves, of, curve, *within)? as f64,
                 unit: "B".into(),
+                is_bound: false,
             },
             Check::Half {
                 of,
@@ -141,6 +166,7 @@ impl Check {
                     published: *published,
                     predicted,
                     unit: "B".into(),
+                    is_bound: false,
                 };
                 let close = (0.5..=2.0).contains(&(predicted / published));
                 return Some(figure.finding_that(close));
