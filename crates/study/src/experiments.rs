@@ -111,12 +111,17 @@ pub(crate) fn run(
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
     let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
+    let all: Vec<&Run> = plans.iter().flat_map(|(_, runs)| runs).collect();
+    hpl.solve(command, &all, &mut console)?;
     let mut curves = Curves::default();
     for (measure, runs) in &plans {
         let mut points = Vec::new();
         for run in runs {
             points.push(match &run.hpl {
-                Some(_) => hpl.run(command, run, &mut console)?,
+                Some(_) => {
+                    console.step();
+                    hpl.point(run)?
+                }
                 None => run.run(command, &mut console)?,
             });
         }

@@ -3,12 +3,12 @@
 //!
 //! The sources are part of this program, so an installed tree needs no others.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread::{self, available_parallelism};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use results::Console;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ const SOURCES: [(&str, &str); 8] = sources!(
 #[derive(Default)]
 pub(crate) struct Hpl {
     folder: Option<Result<TempDir, String>>,
-    found: BTreeMap<Vec<String>, Figures>,
+    found: Vec<(Job, Figures)>,
 }
 
 /// The figures of a run.
@@ -62,32 +62,142 @@ impl Hpl {
         })
     }
 
-    /// Runs it on the machine of `run`, and returns the point of its benchmark.
-    pub(crate) fn run(
+    /// Runs it for each of these runs; those that can go at once do. A run with the machine and the
+    /// system of an earlier one is none.
+    pub(crate) fn solve(
         &mut self,
         command: &Path,
-        run: &Run,
+        runs: &[&Run],
         console: &mut Console,
-    ) -> Result<Vec<(usize, f64)>> {
-        console.doing(format!("{}, {}", run.benchmark.name(), run.label));
-        let (Some((system, order)), Some(Ok(folder))) = (&run.hpl, &self.folder) else {
-            bail!("{} needs a system to solve", run.benchmark.name());
+    ) -> Result<()> {
+        let Some(Ok(folder)) = &self.folder else {
+            return Ok(());
         };
-        let words = words(system, *order, run);
-        let figures = match self.found.get(&words) {
-            Some(known) => *known,
-            None => {
-                write_trace(command, folder.path(), system, *order)?;
-                solve(command, folder.path(), &words)?
+        let folder = folder.path();
+        let mut jobs: Vec<Job> = Vec::new();
+        for run in runs {
+            let job = Job::new(run, format!("summary-{}.json", jobs.len()));
+            if let Some(job) = job.filter(|job| !jobs.iter().any(|other| other.is_same(job))) {
+                write_trace(command, folder, &job)?;
+                jobs.push(job);
             }
+        }
+        // Each job uses one core: its ranks take turns.
+        let cores = available_parallelism().map_or(1, usize::from);
+        for jobs in jobs.chunks(cores) {
+            let names = jobs.iter().map(|job| job.fabric.as_str());
+            console.doing(format!("hpl, {}", names.collect::<Vec<_>>().join(" and ")));
+            let figures: Vec<_> = thread::scope(|scope| {
+                let started = jobs
+                    .iter()
+                    .map(|job| scope.spawn(|| job.figures(command, folder)));
+                let started: Vec<_> = started.collect();
+                started.into_iter().map(|job| job.join()).collect()
+            });
+            for (job, figures) in jobs.iter().zip(figures) {
+                let figures = figures.map_err(|_| anyhow!("a run of hpl ended early"))??;
+                self.found.push((job.clone(), figures));
+            }
+        }
+        Ok(())
+    }
+
+    /// The point of a run's benchmark.
+    pub(crate) fn point(&self, run: &Run) -> Result<Vec<(usize, f64)>> {
+        let found = Job::new(run, String::new()).and_then(|job| {
+            let mut found = self.found.iter();
+            let (_, figures) = found.find(|(other, _)| other.is_same(&job))?;
+            let value = match run.benchmark {
+                Benchmark::Hpl => figures.milliseconds,
+                _ => figures.computing,
+            };
+            Some(vec![(job.order, value)])
+        });
+        found.with_context(|| format!("{} was not run", run.benchmark.name()))
+    }
+}
+
+/// A run of the kernel.
+#[derive(Clone, Debug)]
+struct Job {
+    system: HplSystem,
+    order: usize,
+    fabric: String,
+    named: bool,
+    settings: Vec<(String, String)>,
+    /// The name of the file of its summary.
+    summary: String,
+}
+
+impl Job {
+    /// The job of a run; none: the run is of another program.
+    fn new(run: &Run, summary: String) -> Option<Job> {
+        let (system, order) = run.hpl.clone()?;
+        Some(Job {
+            system,
+            order,
+            fabric: run.fabric.clone(),
+            named: run.named,
+            settings: run.settings.clone(),
+            summary,
+        })
+    }
+
+    /// Whether both have the same results.
+    fn is_same(&self, other: &Job) -> bool {
+        let of = |job: &Job| (job.order, job.named);
+        of(self) == of(other)
+            && self.system == other.system
+            && self.fabric == other.fabric
+            && self.settings == other.settings
+    }
+
+    /// The kernel and its own arguments.
+    fn kernel(&self) -> String {
+        let HplSystem { block, grid, .. } = &self.system;
+        let [rows, columns] = grid;
+        format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
+    }
+
+    /// The name of the file with the times of its computing, which are those of all machines.
+    fn trace(&self) -> String {
+        let HplSystem { block, grid, .. } = &self.system;
+        format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])
+    }
+
+    /// The arguments of `fishplate` for the job.
+    fn words(&self) -> Vec<String> {
+        let ranks = self.system.grid[0] * self.system.grid[1];
+        let predict = match self.named {
+            true => "named",
+            false => "own",
         };
-        self.found.insert(words, figures);
-        console.step();
-        let value = match run.benchmark {
-            Benchmark::Hpl => figures.milliseconds,
-            _ => figures.computing,
-        };
-        Ok(vec![(*order, value)])
+        let placed = format!(
+            "run -n {ranks} --ppn {} --predict {predict}",
+            self.system.ppn
+        );
+        let (trace, summary) = (self.trace(), &self.summary);
+        let files = format!("--compute replay {trace} --summary json={summary}");
+        let mut words: Vec<String> = split(&placed).chain(split(&files)).collect();
+        words.extend(["--fabric".into(), self.fabric.clone()]);
+        for (name, value) in &self.settings {
+            words.extend(["-x".into(), format!("{name}={value}")]);
+        }
+        words.extend(split(&self.kernel()));
+        words
+    }
+
+    fn figures(&self, command: &Path, folder: &Path) -> Result<Figures> {
+        let out = said(command, folder, &self.words())?;
+        let seconds =
+            seconds(&out).with_context(|| format!("the kernel hpl printed no time: {out}"))?;
+        let file = folder.join(&self.summary);
+        let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let summary = serde_json::from_slice(&text).context("cannot read a summary")?;
+        Ok(Figures {
+            milliseconds: seconds * 1e3,
+            computing: computing(&summary).context("a summary has no times of ranks")?,
+        })
     }
 }
 
@@ -117,60 +227,15 @@ fn compile(command: &Path) -> Result<Result<TempDir, String>> {
     })
 }
 
-/// The kernel and its own arguments.
-fn kernel(system: &HplSystem, order: usize) -> String {
-    let HplSystem {
-        block,
-        grid: [rows, columns],
-        ..
-    } = system;
-    format!("./hpl {order} {block} {rows} {columns} --skeleton")
-}
-
 fn split(words: &str) -> impl Iterator<Item = String> {
     words.split_whitespace().map(String::from)
 }
 
-const TRACE: &str = "hpl.trace";
-const SUMMARY: &str = "summary.json";
-
-/// The arguments of `fishplate` for a run.
-fn words(system: &HplSystem, order: usize, run: &Run) -> Vec<String> {
-    let ranks = system.grid[0] * system.grid[1];
-    let predict = match run.named {
-        true => "named",
-        false => "own",
-    };
-    let placed = format!("run -n {ranks} --ppn {} --predict {predict}", system.ppn);
-    let files = format!("--compute replay {TRACE} --summary json={SUMMARY}");
-    let mut words: Vec<String> = split(&placed).chain(split(&files)).collect();
-    words.extend(["--fabric".into(), run.fabric.clone()]);
-    for (name, value) in &run.settings {
-        words.extend(["-x".into(), format!("{name}={value}")]);
-    }
-    words.extend(split(&kernel(system, order)));
-    words
-}
-
 /// Writes the time of computing before each call of each rank.
-fn write_trace(command: &Path, folder: &Path, system: &HplSystem, order: usize) -> Result<()> {
-    let kernel = kernel(system, order);
-    let gflops = &system.gflops;
-    let words = format!("run -n 1 {kernel} --gflops {gflops} --write-trace {TRACE}");
+fn write_trace(command: &Path, folder: &Path, job: &Job) -> Result<()> {
+    let (kernel, gflops, trace) = (job.kernel(), &job.system.gflops, job.trace());
+    let words = format!("run -n 1 {kernel} --gflops {gflops} --write-trace {trace}");
     said(command, folder, &split(&words).collect::<Vec<_>>()).map(drop)
-}
-
-fn solve(command: &Path, folder: &Path, words: &[String]) -> Result<Figures> {
-    let out = said(command, folder, words)?;
-    let seconds =
-        seconds(&out).with_context(|| format!("the kernel hpl printed no time: {out}"))?;
-    let file = folder.join(SUMMARY);
-    let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let summary = serde_json::from_slice(&text).context("cannot read a summary")?;
-    Ok(Figures {
-        milliseconds: seconds * 1e3,
-        computing: computing(&summary).context("a summary has no times of ranks")?,
-    })
 }
 
 /// The seconds in the kernel's line: `HPL … on 8 x 10 ranks: 6.5 s, …`.
