@@ -204,7 +204,9 @@ mod tests {
     #[test]
     fn the_slowest_stream_gives_the_time() {
         assert_eq!(together(&[(100, 10.0), (100, 5.0)]), (200, 10.0));
-        assert_eq!(together(&[(0, 0.0), (7, 7.0)]), (7, 0.0));
+        // No messages take no time, and messages without a rate no measurable one.
+        assert_eq!(together(&[(0, 0.0), (7, 7.0)]), (7, 7.0));
+        assert_eq!(together(&[(3, 0.0), (7, 7.0)]), (10, 0.0));
     }
 
     #[test]
