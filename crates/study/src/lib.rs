@@ -110,8 +110,8 @@ struct OutputOptions {
 struct EdrOptions {
     #[command(flatten)]
     output: OutputOptions,
-    /// Order of the system that HPL solves [default: 60000]. The processor time grows with it: 60000
-    /// takes four times as long as 20000
+    /// Order of the system that HPL solves [default: 60000]. The processor time grows with it:
+    /// 60000 takes four times as long as 20000
     #[arg(long, value_name = "N", conflicts_with = "quick",
         value_parser = |word: &str| whole_number::<usize>(word, 1_000..=1_000_000))]
     hpl: Option<usize>,

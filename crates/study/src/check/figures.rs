@@ -84,7 +84,7 @@ fn scaled(
 }
 
 impl Check {
-    /// The finding of a check of a figure. None: it is no such check, or was not measured.
+    /// The finding of a check of a figure that must be close. None: it is no such check, or was not measured.
     pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
         let curves = evidence.curves;
         let pair = |of: &str, curve: &str, over: &str, at| {
@@ -98,21 +98,6 @@ impl Check {
                 published,
                 unit,
             } => scaled(curves, of, place(curves, of, curve, *at)?, *published, unit)?,
-            Check::AtLeast {
-                of,
-                curve,
-                at,
-                published,
-                unit,
-            } => {
-                let value = place(curves, of, curve, *at)?;
-                let figure = Figure {
-                    is_bound: true,
-                    ..scaled(curves, of, value, *published, unit)?
-                };
-                let holds = figure.error() == 0.0;
-                return Some(figure.finding_that(holds));
-            }
             Check::Swept {
                 of,
                 curve,
@@ -156,6 +141,29 @@ impl Check {
                 unit: "B".into(),
                 is_bound: false,
             },
+            _ => return None,
+        };
+        Some(figure.finding())
+    }
+
+    /// The finding of a check of a figure with a condition of its own.
+    pub(super) fn bounded(&self, curves: &Curves) -> Option<Finding> {
+        match self {
+            Check::AtLeast {
+                of,
+                curve,
+                at,
+                published,
+                unit,
+            } => {
+                let value = place(curves, of, curve, *at)?;
+                let figure = Figure {
+                    is_bound: true,
+                    ..scaled(curves, of, value, *published, unit)?
+                };
+                let holds = figure.error() == 0.0;
+                Some(figure.finding_that(holds))
+            }
             Check::Half {
                 of,
                 curve,
@@ -169,11 +177,10 @@ impl Check {
                     is_bound: false,
                 };
                 let close = (0.5..=2.0).contains(&(predicted / published));
-                return Some(figure.finding_that(close));
+                Some(figure.finding_that(close))
             }
-            _ => return None,
-        };
-        Some(figure.finding())
+            _ => None,
+        }
     }
 
     /// The finding of a check of a quotient without a published figure.

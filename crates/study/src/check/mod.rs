@@ -361,6 +361,7 @@ impl Check {
     pub(crate) fn decide(&self, evidence: &Evidence) -> Finding {
         let found = self
             .figure(evidence)
+            .or_else(|| self.bounded(evidence.curves))
             .or_else(|| self.quotients(evidence.curves))
             .or_else(|| self.shape(evidence.curves))
             .or_else(|| self.part(evidence));
