@@ -1,6 +1,8 @@
 //! The values of a part that no document states.
 
 use super::resolve::{FieldValue, Sheet};
+use crate::components::Part;
+use crate::kernel::Kernel;
 
 /// The standings of sources of values that no document states.
 const STANDINGS: [&str; 2] = ["inferred", "assumed"];
@@ -22,7 +24,8 @@ pub struct UncertainValue {
 
 impl Sheet {
     /// The values of this part and of the parts within it that are inferred or assumed, in the
-    /// order of the keys. A part that is chosen by assumption is such a value too: its name.
+    /// order of the keys. A part that is chosen by assumption is such a value too: its name. The
+    /// kernel's network path is left out, because no MPI program uses it.
     pub fn uncertain(&self) -> Vec<UncertainValue> {
         let mut found = Vec::new();
         self.find_uncertain("", &mut found);
@@ -30,7 +33,8 @@ impl Sheet {
     }
 
     fn find_uncertain(&self, above: &str, found: &mut Vec<UncertainValue>) {
-        for field in &self.fields {
+        let fields = self.fields.iter();
+        for field in fields.filter(|field| field.key.name != Kernel::KIND) {
             let path = format!("{above}{}", field.key.name);
             let value = match &field.value {
                 FieldValue::Value(raw) => raw.to_string().trim_matches('"').to_owned(),
