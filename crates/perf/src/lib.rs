@@ -1,5 +1,5 @@
-//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`]: on
-//! modelled machines in virtual time, and between two processes.
+//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`], and
+//! of TCP and UDP [`sockets`]: on modelled machines in virtual time, and between two processes.
 //!
 //! Invariants:
 //!
@@ -17,6 +17,7 @@ mod memory;
 pub mod plan;
 pub mod show;
 mod side;
+pub mod sockets;
 pub mod stream;
 pub mod target;
 
@@ -24,6 +25,7 @@ use std::cell::RefCell;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use device::Device;
@@ -31,8 +33,8 @@ use fabric::System;
 use model::Faults;
 use results::Console;
 
-use cli::BenchmarkOptions;
 pub use cli::PerfArguments;
+use cli::{Chosen, CommonOptions};
 use control::{ControlLink, Listener};
 use plan::PerfPlan;
 use show::TargetResults;
@@ -64,19 +66,29 @@ pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
 }
 
 fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
-    let (benchmark, options) = arguments.what.benchmark();
-    let plan = options.plan(benchmark)?;
-    let plot = options.plot.as_deref();
+    let chosen = arguments.what.benchmark();
+    let (plan, common) = match chosen {
+        Chosen::Device(benchmark, options) => (options.plan(benchmark)?, &options.common),
+        Chosen::Sockets(benchmark, options) => (options.plan(benchmark)?, &options.common),
+    };
+    let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
     plot.map(results::plot::ImageFormat::of).transpose()?;
-    let all = match &options.device {
-        Some(device) => match real(&plan, options, device)? {
-            Some(found) => vec![found],
-            None => return Ok(()),
+    let found = match chosen {
+        Chosen::Device(_, options) => match &options.device {
+            Some(device) => real(&plan, common, device)?.map(|found| vec![found]),
+            None => Some(modelled(&plan, common, &options.fabric, readers)?),
         },
-        None => modelled(&plan, options, readers)?,
+        Chosen::Sockets(_, options) if options.fabric.is_empty() => {
+            real_sockets(&plan, common)?.map(|found| vec![found])
+        }
+        Chosen::Sockets(_, options) => Some(modelled(&plan, common, &options.fabric, readers)?),
     };
-    let text = match options.json {
+    // The side that was started first shows nothing.
+    let Some(all) = found else {
+        return Ok(());
+    };
+    let text = match common.json {
         true => show::json(&plan, &all),
         false => show::table(&plan, &all),
     };
@@ -88,7 +100,8 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
 
 fn modelled(
     plan: &PerfPlan,
-    options: &BenchmarkOptions,
+    options: &CommonOptions,
+    fabrics: &[String],
     readers: &Readers,
 ) -> Result<Vec<TargetResults>> {
     let words = |why: String| anyhow!(why);
@@ -97,7 +110,7 @@ fn modelled(
         None => Faults::default(),
     };
     let mut machines = Vec::new();
-    for name in &options.fabric {
+    for name in fabrics {
         let system = (readers.system)(name).map_err(words)?;
         let seed = options.seed;
         machines.push((
@@ -121,8 +134,11 @@ fn modelled(
         console
             .borrow_mut()
             .doing(format!("{}, {name}", plan.benchmark.name()));
-        let samples =
-            modelled::run(machine, plan, console.clone()).with_context(|| (*name).clone())?;
+        let samples = match plan.benchmark.is_of_sockets() {
+            true => sockets::modelled::run(machine, plan, console.clone()),
+            false => modelled::run(machine, plan, console.clone()),
+        };
+        let samples = samples.with_context(|| (*name).clone())?;
         all.push(TargetResults {
             label: (*name).clone(),
             modelled: true,
@@ -133,16 +149,13 @@ fn modelled(
 }
 
 /// Measures between this process and another. `None` on the side that does not show the results.
-fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Option<TargetResults>> {
+fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
     let mut device = verbs::open_port(name).context("--device")?;
     if let Some(mtu) = plan.mtu {
         device.limit_mtu(mtu)?;
     }
-    let link = match &options.host {
-        Some(host) => ControlLink::connect(host, options.port, plan, timeout, timeout)?,
-        None => Listener::new(options.port)?.accept(plan, timeout * ACCEPT_FACTOR, timeout)?,
-    };
+    let link = control_link(plan, options, timeout)?;
     let client = options.host.is_some();
     let steps = plan.sizes(device.attributes().mtu)?.len();
     let mut console = Console::new(if client { steps } else { 0 });
@@ -155,6 +168,40 @@ fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Optio
     let samples = remote::run(&mut device, link, client, timeout, plan, &mut step)?;
     Ok(client.then(|| TargetResults {
         label: name.to_owned(),
+        modelled: false,
+        samples,
+    }))
+}
+
+/// Connects with the other side: to the host that is named, or as the host that is.
+fn control_link(
+    plan: &PerfPlan,
+    options: &CommonOptions,
+    timeout: Duration,
+) -> Result<ControlLink> {
+    match &options.host {
+        Some(host) => ControlLink::connect(host, options.port, plan, timeout, timeout),
+        None => Listener::new(options.port)?.accept(plan, timeout * ACCEPT_FACTOR, timeout),
+    }
+}
+
+/// Measures sockets between this process and another. `None` on the side that does not show the
+/// results.
+fn real_sockets(plan: &PerfPlan, options: &CommonOptions) -> Result<Option<TargetResults>> {
+    let timeout = options.timeout()?;
+    let link = control_link(plan, options, timeout)?;
+    let client = options.host.as_ref();
+    let steps = plan.sizes(0)?.len();
+    let mut console = Console::new(if client.is_some() { steps } else { 0 });
+    console.doing(plan.benchmark.name().to_owned());
+    let mut step = || {
+        if client.is_some() {
+            console.step();
+        }
+    };
+    let samples = sockets::real::run(link, client.is_some(), timeout, plan, &mut step)?;
+    Ok(client.map(|host| TargetResults {
+        label: host.clone(),
         modelled: false,
         samples,
     }))
