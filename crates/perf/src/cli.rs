@@ -183,7 +183,7 @@ pub(crate) struct SocketOptions {
     #[arg(short = 's', long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) size: Option<usize>,
     /// Messages of each size [default: for latencies 1000, fewer on modelled machines; for streams as
-    /// many as make 64 MiB, 20 to 20000]
+    /// many as make 64 MiB, on modelled machines 16 MiB, at most 20000]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = count)]
     pub(crate) iterations: Option<usize>,
 }

@@ -240,7 +240,12 @@ impl PerfPlan {
     /// The number of messages of `size` on each queue pair.
     pub fn iterations(&self, size: usize, modelled: bool) -> usize {
         if self.benchmark.is_of_sockets() && !self.benchmark.is_latency() {
-            let usual = (SOCKET_STREAM / size).clamp(20, MOST_OF_SOCKETS);
+            // Virtual time has no noise.
+            let (bytes, least) = match modelled {
+                true => (SOCKET_STREAM / 4, 4),
+                false => (SOCKET_STREAM, 20),
+            };
+            let usual = (bytes / size).clamp(least, MOST_OF_SOCKETS);
             return self.iterations.unwrap_or(usual);
         }
         let usual = match self.benchmark {

@@ -111,6 +111,17 @@ impl Check {
                     unit: "x".into(),
                 }
             }
+            Check::Against {
+                of,
+                over,
+                curve,
+                at,
+                published,
+            } => Figure {
+                published: *published,
+                predicted: place(curves, of, curve, *at)? / place(curves, over, curve, *at)?,
+                unit: "x".into(),
+            },
             Check::Difference {
                 of,
                 curve,
