@@ -100,11 +100,165 @@ proptest! {
     }
 }
 
+/// Exchanges datagrams of these lengths, one after the other, at most one in flight.
 #[test]
-fn a_stream_ends_in_both_modes() {
+fn datagrams_arrive_whole_in_both_modes() {
     for mode in [Mode::Datagram, Mode::Connected] {
-        let ends = transfer(mode, &[1 << 20; 16], 1 << 16, Faults::default());
-        let rate = 16.0 * (1 << 20) as f64 / (ends[1] as f64 / 1e12) / 1e6;
-        println!("{mode:?}: {rate} MB/s");
+        let lengths = [1, 8, 2016, 2017, 2024, 5000, 65_507];
+        run(qdr(), mode, Faults::default(), move |process, host| {
+            let mut buffer = vec![0; 65_507];
+            for len in lengths {
+                let datagram = stream(len, len);
+                if host == 0 {
+                    process.send_datagram(&datagram).unwrap();
+                }
+                let count = process.receive_datagram(&mut buffer, u64::MAX).unwrap();
+                assert_eq!(buffer[..count.unwrap()], datagram, "{mode:?}, {len} B");
+                if host == 1 {
+                    process.send_datagram(&datagram).unwrap();
+                }
+            }
+        });
     }
+}
+
+#[test]
+fn wrong_datagrams_are_refused() {
+    run(qdr(), Mode::Datagram, Faults::default(), |process, _| {
+        for len in [0, 65_508] {
+            let why = process
+                .send_datagram(&vec![0; len])
+                .unwrap_err()
+                .to_string();
+            assert_eq!(
+                why,
+                format!("a datagram of {len} B; valid are 1 to 65507 B")
+            );
+        }
+    });
+}
+
+/// A receiver that reads nothing keeps what its buffer holds, and drops the rest.
+#[test]
+fn a_full_buffer_drops_datagrams() {
+    let mut system = qdr();
+    system.kernel.udp_buffer = fabric::Bytes(65_536);
+    let received = run(
+        system,
+        Mode::Datagram,
+        Faults::default(),
+        |process, host| {
+            if host == 0 {
+                for number in 0..100 {
+                    process.send_datagram(&stream(number, 1000)).unwrap();
+                }
+                return 0;
+            }
+            // Nobody reads until all have come.
+            process.node().turn().spend(1_000_000_000);
+            let mut buffer = [0; 1000];
+            let mut count = 0;
+            while let Some(len) = process.receive_datagram(&mut buffer, 1_000_000).unwrap() {
+                assert_eq!(buffer[..len], stream(count, 1000));
+                count += 1;
+            }
+            assert_eq!(count as u64 + process.dropped(), 100);
+            count
+        },
+    );
+    // The kernel counts 2 KiB for each.
+    assert_eq!(received[1], 32);
+}
+
+/// One way of a ping-pong of eight bytes, in picoseconds.
+fn latency(system: System) -> u64 {
+    let rounds = 10;
+    let ends = run(
+        system,
+        Mode::Datagram,
+        Faults::default(),
+        move |process, host| {
+            let mut buffer = [0; 8];
+            process.set_nodelay(true);
+            let mut start = 0;
+            for round in 0..=rounds {
+                if host == 0 {
+                    if round == 1 {
+                        start = process.now();
+                    }
+                    process.send(&buffer).unwrap();
+                }
+                let count = process.receive(&mut buffer, u64::MAX).unwrap();
+                assert_eq!(count, Some(8));
+                if host == 1 {
+                    process.send(&buffer).unwrap();
+                }
+            }
+            process.now() - start
+        },
+    );
+    ends[0] / rounds / 2
+}
+
+/// Each step of the kernel's path is paid for once on each way.
+#[test]
+fn the_latency_has_each_step_of_the_path() {
+    let usual = latency(qdr());
+    let steps: [(&str, fn(&mut fabric::Kernel) -> &mut fabric::Nanos, u64); 6] = [
+        // The reader's call has begun before the bytes come.
+        ("system_call", |kernel| &mut kernel.system_call, 1),
+        ("segment_out", |kernel| &mut kernel.segment_out, 1),
+        ("segment_in", |kernel| &mut kernel.segment_in, 1),
+        ("interrupt", |kernel| &mut kernel.interrupt, 1),
+        ("coalesce", |kernel| &mut kernel.coalesce, 1),
+        ("switch", |kernel| &mut kernel.switch, 1),
+    ];
+    for (name, step, times) in steps {
+        let mut system = qdr();
+        let more = fabric::Nanos::from_picos(100_000);
+        let step = step(&mut system.kernel);
+        *step = *step + more;
+        assert_eq!(latency(system) - usual, times * more.picos(), "{name}");
+    }
+}
+
+/// The rate of a stream of this many bytes, in bytes per second.
+fn rate(system: System, mode: Mode) -> f64 {
+    let total = 8 << 20;
+    let times = run(system, mode, Faults::default(), move |process, host| {
+        let start = process.now();
+        if host == 0 {
+            process.send(&vec![0; total]).unwrap();
+            return 0;
+        }
+        let (mut count, mut buffer) = (0, vec![0; 65_536]);
+        while count < total {
+            count += process.receive(&mut buffer, u64::MAX).unwrap().unwrap();
+        }
+        process.now() - start
+    });
+    total as f64 / (times[1] as f64 / 1e12)
+}
+
+/// No more bytes than the window are sent in a round trip, which has at least the kernel's work for
+/// a segment and its acknowledgement.
+#[test]
+fn the_window_bounds_the_bytes_in_flight() {
+    let mut narrow = qdr();
+    narrow.kernel.window = fabric::Bytes(4096);
+    let kernel = narrow.kernel;
+    let round_trip = (kernel.interrupt + kernel.segment_in) * 2 + kernel.segment_out;
+    let (usual, bound) = (rate(qdr(), Mode::Datagram), rate(narrow, Mode::Datagram));
+    let most = 4096.0 / (round_trip.picos() as f64 / 1e12);
+    assert!(bound < usual && bound < most, "{bound} of {usual}");
+}
+
+#[test]
+fn an_hca_that_cuts_and_sums_up_saves_processor_time() {
+    let mut without = qdr();
+    without.kernel.offload = false;
+    let (usual, slow) = (rate(qdr(), Mode::Datagram), rate(without, Mode::Datagram));
+    assert!(usual > 1.05 * slow, "{usual} {slow}");
+    let connected = [qdr(), without].map(|system| rate(system, Mode::Connected));
+    assert_eq!(connected[0], connected[1], "connected mode has neither");
 }
