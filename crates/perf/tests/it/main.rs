@@ -4,3 +4,4 @@
 mod figures;
 mod modelled;
 mod remote;
+mod sockets;
