@@ -14,7 +14,8 @@ use crate::tcp::Segment;
 const LONGEST: usize = 65_536;
 /// A page, in bytes.
 const PAGE: usize = 4096;
-/// The kernel enters an idle state if it lasts this multiple of the time to leave it (intel_idle.c).
+/// The kernel enters an idle state if it lasts this multiple of the time to leave it
+/// (intel_idle.c).
 const RESIDENCY: u64 = 2;
 
 /// A processor of a host, with the host's network.
@@ -59,8 +60,7 @@ impl Context {
         self.work(self.network.kernel().checksum.time(len as u64));
     }
 
-    /// Waits at most `nanos`; returns the length of the wait. A core that was idle needs time to run
-    /// again.
+    /// Waits at most `nanos`; returns the length of the wait.
     pub(crate) fn sleep(&mut self, nanos: u64) -> Result<Time> {
         let since = self.node.turn().now();
         self.node.wait(nanos)?;
@@ -85,8 +85,8 @@ impl Context {
         Ok(())
     }
 
-    /// Calls the driver, whose device belongs to the rank that takes the interrupts. `then` makes one
-    /// call of the device that lets others go first, at most: they have gone when it is made, so
+    /// Calls the driver, whose device belongs to the rank that takes the interrupts. `then` makes at
+    /// most one call of the device that lets others go first: they have gone when it is made, so
     /// nobody finds the host's state in use.
     pub(crate) fn driver<R>(
         &mut self,
@@ -136,8 +136,8 @@ impl Context {
         self.work(self.network.kernel().switch);
     }
 
-    /// Sends what TCP allows. If the ring is full, a process waits, and an interrupt leaves the rest
-    /// for later.
+    /// Sends what TCP allows. If the ring is full, a process waits, and an interrupt leaves the
+    /// rest for later.
     pub(crate) fn push(&mut self, waits: bool) -> Result<()> {
         let (mtu, offloads) = (self.network.mtu(), self.network.offloads());
         let most = match offloads {

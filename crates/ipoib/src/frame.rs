@@ -66,7 +66,7 @@ pub(crate) fn longest(mtu: usize) -> usize {
 
 impl Head {
     /// The length of all headers.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Head::Segment { .. } => SEGMENT_HEAD,
             Head::Fragment { .. } => FRAGMENT_HEAD,
@@ -92,7 +92,7 @@ impl Head {
         for word in words {
             bytes.extend(word.to_le_bytes());
         }
-        bytes.resize(self.len(), 0);
+        bytes.resize(self.size(), 0);
         bytes
     }
 
@@ -118,7 +118,7 @@ impl Head {
             },
             _ => return Err(wrong()),
         };
-        let payload = frame.get(head.len()..).ok_or_else(wrong)?;
+        let payload = frame.get(head.size()..).ok_or_else(wrong)?;
         Ok((head, payload))
     }
 }

@@ -56,8 +56,8 @@ pub(crate) struct Host {
     addresses: Option<[Address; 2]>,
     /// A processor is sending segments of TCP.
     pub(crate) sending: bool,
-    /// Ranks of processes that wait: for bytes or datagrams, for room in the connection, and for room
-    /// in the ring.
+    /// Ranks of processes that wait: for bytes or datagrams, for room in the connection, and for
+    /// room in the ring.
     pub(crate) readers: Vec<u32>,
     pub(crate) writers: Vec<u32>,
     pub(crate) stopped: Vec<u32>,

@@ -268,8 +268,8 @@ impl Connection {
         self.timer
     }
 
-    /// If the timer has expired by `now`, makes everything be sent again that is not acknowledged, or
-    /// a byte that asks for room.
+    /// If the timer has expired by `now`, makes everything be sent again that is not acknowledged,
+    /// or a byte that asks for room.
     pub fn expire(&mut self, now: Time) {
         if self.timer.is_none_or(|timer| timer > now) {
             return;

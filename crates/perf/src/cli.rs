@@ -182,8 +182,8 @@ pub(crate) struct SocketOptions {
     /// or for UDP up to 32K]
     #[arg(short = 's', long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) size: Option<usize>,
-    /// Messages of each size [default: for latencies 1000, fewer on modelled machines; for streams as
-    /// many as make 64 MiB, on modelled machines 16 MiB, at most 20000]
+    /// Messages of each size [default: for latencies 1000, fewer on modelled machines; for streams
+    /// as many as make 64 MiB, on modelled machines 16 MiB, at most 20000]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = count)]
     pub(crate) iterations: Option<usize>,
 }

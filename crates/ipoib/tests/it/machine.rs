@@ -200,11 +200,14 @@ fn latency(system: System) -> u64 {
     ends[0] / rounds / 2
 }
 
+/// A time of the kernel's path.
+type Step = fn(&mut fabric::Kernel) -> &mut fabric::Nanos;
+
 /// Each step of the kernel's path is paid for once on each way.
 #[test]
 fn the_latency_has_each_step_of_the_path() {
     let usual = latency(qdr());
-    let steps: [(&str, fn(&mut fabric::Kernel) -> &mut fabric::Nanos, u64); 6] = [
+    let steps: [(&str, Step, u64); 6] = [
         // The reader's call has begun before the bytes come.
         ("system_call", |kernel| &mut kernel.system_call, 1),
         ("segment_out", |kernel| &mut kernel.segment_out, 1),
@@ -217,7 +220,7 @@ fn the_latency_has_each_step_of_the_path() {
         let mut system = qdr();
         let more = fabric::Nanos::from_picos(100_000);
         let step = step(&mut system.kernel);
-        *step = *step + more;
+        *step += more;
         assert_eq!(latency(system) - usual, times * more.picos(), "{name}");
     }
 }

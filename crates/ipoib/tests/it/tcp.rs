@@ -46,7 +46,7 @@ proptest! {
         reads in 1usize..2000,
         nodelay in any::<bool>(),
     ) {
-        let bytes: Vec<u8> = (0..len).map(|place| (place * 31 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..len).map(|place| ((place * 31) >> 3) as u8).collect();
         let mut ends = [0, 1].map(|_| Connection::new(PAYLOAD, WINDOW, nodelay));
         let mut pipes = [Pipe::new(&fates), Pipe::new(&answers)];
         let (mut written, mut read, mut now) = (0, Vec::<u8>::new(), 0);

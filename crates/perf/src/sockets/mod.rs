@@ -147,8 +147,8 @@ pub fn read_stream(
     Ok(found)
 }
 
-/// Runs this side of a plan. `step` is called after each size. Both sides return the same figures of
-/// streams; latencies are those of the client.
+/// Runs this side of a plan. `step` is called after each size. Both sides return the same figures
+/// of streams; latencies are those of the client.
 pub fn measure(
     side: &mut dyn SocketSide,
     plan: &PerfPlan,

@@ -1,6 +1,6 @@
 //! Sockets over IP over InfiniBand on a modelled machine, in virtual time, between the two hosts
-//! that are furthest apart. Each host has two processes, of which one only reads streams, and a core
-//! that takes interrupts.
+//! that are furthest apart. Each host has two processes, of which one only reads streams, and a
+//! core that takes interrupts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

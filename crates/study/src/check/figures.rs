@@ -19,6 +19,14 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    fn quotient(published: f64, predicted: f64) -> Figure {
+        Figure {
+            published,
+            predicted,
+            unit: "x".into(),
+        }
+    }
+
     /// The error of the prediction as a share of the published figure.
     pub(crate) fn error(&self) -> f64 {
         self.predicted / self.published - 1.0
@@ -105,11 +113,7 @@ impl Check {
                 published,
             } => {
                 let (one, other) = pair(of, curve, over, *at)?;
-                Figure {
-                    published: *published,
-                    predicted: one / other,
-                    unit: "x".into(),
-                }
+                Figure::quotient(*published, one / other)
             }
             Check::Against {
                 of,
@@ -117,11 +121,13 @@ impl Check {
                 curve,
                 at,
                 published,
-            } => Figure {
-                published: *published,
-                predicted: place(curves, of, curve, *at)? / place(curves, over, curve, *at)?,
-                unit: "x".into(),
-            },
+            } => {
+                let (one, other) = (
+                    place(curves, of, curve, *at)?,
+                    place(curves, over, curve, *at)?,
+                );
+                Figure::quotient(*published, one / other)
+            }
             Check::Difference {
                 of,
                 curve,
