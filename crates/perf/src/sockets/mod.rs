@@ -10,6 +10,8 @@
 pub mod modelled;
 pub mod real;
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -61,14 +63,22 @@ pub trait SocketSide: Sockets {
     /// Waits for the next words of the other side.
     fn hear(&mut self) -> Result<String>;
 
-    /// The time for which each kind of resource has been busy, on a model.
-    fn busy(&mut self) -> Vec<(Busy, u64)> {
+    /// The times for which resources have been busy, on a model.
+    fn busy(&mut self) -> Vec<Busy> {
         Vec::new()
     }
 }
 
-/// A resource of a modelled machine: the name of its kind, and its number among all.
-pub type Busy = (&'static str, u64);
+/// The time for which a resource of a modelled machine has been busy, with one kind of work.
+#[derive(Clone, Copy, Debug)]
+pub struct Busy {
+    /// The kind of resource, or of work.
+    pub resource: &'static str,
+    /// The number of the resource among all.
+    pub number: u64,
+    /// The time, in picoseconds.
+    pub time: u64,
+}
 
 /// A stream that a side reads.
 #[derive(Clone, Copy, Debug)]
@@ -271,19 +281,36 @@ fn swap<T: Serialize + DeserializeOwned>(side: &mut dyn SocketSide, own: &T) -> 
     serde_json::from_str(&words).context("cannot read the counts of the other side")
 }
 
-/// The use of each kind of resource within `time`, the busiest first.
-fn uses(before: &[(Busy, u64)], after: &[(Busy, u64)], time: u64) -> Vec<Use> {
+/// The use of each kind of resource within `time`, the busiest first. A processor is of the kind of
+/// work that took most of its time.
+fn uses(before: &[Busy], after: &[Busy], time: u64) -> Vec<Use> {
+    // By resource: its time, and that of its longest work.
+    let mut busy: BTreeMap<u64, (u64, u64, &'static str)> = BTreeMap::new();
+    for one in after {
+        let same = |known: &&Busy| (known.number, known.resource) == (one.number, one.resource);
+        let earlier: u64 = before.iter().filter(same).map(|known| known.time).sum();
+        let all = after
+            .iter()
+            .filter(same)
+            .map(|known| known.time)
+            .sum::<u64>();
+        let own = busy.entry(one.number).or_default();
+        own.0 += one.time;
+        if all - earlier > own.1 {
+            (own.1, own.2) = (all - earlier, one.resource);
+        }
+    }
+    for one in before {
+        busy.entry(one.number).or_default().0 -= one.time;
+    }
     let mut uses: Vec<Use> = Vec::new();
-    for ((resource, number), busy) in after {
-        let known = before.iter().find(|((_, known), _)| known == number);
-        let busy = busy - known.map_or(0, |(_, busy)| *busy);
+    for (busy, _, resource) in busy.into_values().filter(|(_, longest, _)| *longest > 0) {
         let share = busy as f64 / time.max(1) as f64;
-        match uses.iter_mut().find(|one| one.resource == *resource) {
+        match uses.iter_mut().find(|one| one.resource == resource) {
             Some(one) => one.share = one.share.max(share),
             None => uses.push(Use { resource, share }),
         }
     }
-    uses.retain(|one| one.share > 0.0);
     uses.sort_by(|one, other| other.share.total_cmp(&one.share));
     uses
 }

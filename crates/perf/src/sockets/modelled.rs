@@ -8,7 +8,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, anyhow};
 use device::Node;
 use ipoib::{Mode, Network, Place, Process, take_interrupts};
-use model::{MachineModel, ModelNode, ProcessorWork, Resource};
+use model::{MachineModel, ModelNode, ProcessorWork, Resource, Usage};
 use results::Console;
 use sim::coroutines;
 
@@ -152,28 +152,41 @@ impl SocketSide for Modelled {
         }
     }
 
-    fn busy(&mut self) -> Vec<(Busy, u64)> {
+    fn busy(&mut self) -> Vec<Busy> {
         let node = self.process.node();
-        let uses = node.turn().with(|machine, _| machine.usage());
-        let uses = uses.iter();
-        uses.map(|usage| {
-            let (kind, name, number) = match usage.resource {
-                Resource::LinkOut(rail) => (0, "link", rail),
-                Resource::LinkIn(rail) => (1, "link", rail),
-                Resource::BusDown(rail) => (2, "bus", rail),
-                Resource::BusUp(rail) => (3, "bus", rail),
-                Resource::Chip(rail) => (4, "HCA", rail),
-                Resource::Requests(rail) => (5, "HCA", rail),
-                Resource::Answers(rail) => (6, "HCA", rail),
-                Resource::Memory => (7, "memory", 0),
-                Resource::Processor(rank, ProcessorWork::Copies) => (8, "copies", rank),
-                Resource::Processor(rank, _) => (8, "kernel", rank),
-            };
-            let number = u64::from(usage.host) << 32 | kind << 16 | u64::from(number);
-            ((name, number), usage.busy)
+        node.turn().with(|machine, _| {
+            let uses = machine.usage();
+            uses.iter().flat_map(|usage| busy(machine, usage)).collect()
         })
-        .collect()
     }
+}
+
+/// The time for which a resource has been busy; of a processor, by its work.
+fn busy(machine: &MachineModel, usage: &Usage) -> Vec<Busy> {
+    let of = |resource: &'static str, kind: u64, number: u32, time| Busy {
+        resource,
+        number: u64::from(usage.host) << 32 | kind << 16 | u64::from(number),
+        time,
+    };
+    let (resource, kind, number) = match usage.resource {
+        Resource::LinkOut(rail) => ("link", 0, rail),
+        Resource::LinkIn(rail) => ("link", 1, rail),
+        Resource::BusDown(rail) => ("bus", 2, rail),
+        Resource::BusUp(rail) => ("bus", 3, rail),
+        Resource::Chip(rail) => ("HCA", 4, rail),
+        Resource::Requests(rail) => ("HCA", 5, rail),
+        Resource::Answers(rail) => ("HCA", 6, rail),
+        Resource::Memory => ("memory", 7, 0),
+        Resource::Processor(rank, _) => {
+            let works = machine.work_of(rank).into_iter();
+            let parts = works.map(|(work, time)| match work {
+                ProcessorWork::Copies => of("copies", 8, rank, time),
+                _ => of("kernel", 8, rank, time),
+            });
+            return parts.collect();
+        }
+    };
+    vec![of(resource, kind, number, usage.busy)]
 }
 
 /// Runs a plan and returns the client's results.
