@@ -23,6 +23,9 @@ use crate::stream::{Stream, Tally};
 
 /// The longest read of a stream, in bytes.
 const READ: usize = 1 << 20;
+/// A stream of at least 16 messages is read in at least 16 parts, however late the reader runs:
+/// without two reads there is no time between them.
+const LEAST_READS: usize = 16;
 /// Message of a side that has reached a point of the benchmark.
 const HERE: &str = "here";
 
@@ -120,7 +123,9 @@ pub fn read_stream(
     mut sent: impl FnMut() -> Option<usize>,
 ) -> Result<Received> {
     let longest = match stream.is_reliable {
-        true => READ.max(stream.size),
+        true => (stream.size * stream.messages / LEAST_READS)
+            .min(READ)
+            .max(stream.size),
         false => stream.size,
     };
     let mut buffer = vec![0; longest];

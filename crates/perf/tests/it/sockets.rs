@@ -14,7 +14,7 @@ use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Latency, Sample};
 use perf::plan::{IpMode, PerfPlan};
 use perf::show::{TargetResults, json, table};
-use perf::sockets::{modelled, real};
+use perf::sockets::{Incoming, Sockets, modelled, read_stream, real};
 use perf::stream::Stream;
 use perf::target::modelled::Machine;
 use results::Console;
@@ -235,6 +235,52 @@ fn every_benchmark_runs_between_two_ends_of_this_host() {
                 }
             }
         }
+    }
+}
+
+/// Bytes that are all there when the reader begins.
+struct Waiting {
+    bytes: usize,
+    now: u64,
+}
+
+impl Sockets for Waiting {
+    fn clock(&mut self) -> u64 {
+        self.now += 1000;
+        self.now
+    }
+
+    fn send(&mut self, _: &[u8]) -> Result<()> {
+        panic!("this side sends nothing")
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize> {
+        let count = into.len().min(self.bytes);
+        self.bytes -= count;
+        Ok(count)
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> Result<Option<usize>> {
+        self.receive(into).map(Some)
+    }
+}
+
+/// A reader that runs late still finds a time between its reads.
+#[test]
+fn no_stream_of_many_messages_comes_in_one_read() {
+    for (size, messages, reads) in [(2, 20_000, 16), (3000, 200, 16), (1 << 20, 64, 64)] {
+        let stream = Incoming {
+            size,
+            messages,
+            is_reliable: true,
+        };
+        let bytes = size * messages;
+        let mut waiting = Waiting { bytes, now: 0 };
+        let found = read_stream(&mut waiting, stream, || None).unwrap();
+        assert_eq!(
+            (found.messages, found.timed, found.picos),
+            (messages, bytes - bytes / reads, (reads as u64 - 1) * 1000)
+        );
     }
 }
 
