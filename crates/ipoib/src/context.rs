@@ -85,9 +85,9 @@ impl Context {
         Ok(())
     }
 
-    /// Calls the driver, whose device belongs to the rank that takes the interrupts. `then` makes at
-    /// most one call of the device that lets others go first: they have gone when it is made, so
-    /// nobody finds the host's state in use.
+    /// Calls the driver, whose device belongs to the rank that takes the interrupts. `then` makes
+    /// at most one call of the device that lets others go first: they have gone when it is made,
+    /// so nobody finds the host's state in use.
     pub(crate) fn driver<R>(
         &mut self,
         then: impl FnOnce(&mut Driver, &mut ModelDevice) -> Result<R>,

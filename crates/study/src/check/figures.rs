@@ -122,10 +122,8 @@ impl Check {
                 at,
                 published,
             } => {
-                let (one, other) = (
-                    place(curves, of, curve, *at)?,
-                    place(curves, over, curve, *at)?,
-                );
+                let one = place(curves, of, curve, *at)?;
+                let other = place(curves, over, curve, *at)?;
                 Figure::quotient(*published, one / other)
             }
             Check::Difference {
