@@ -48,6 +48,8 @@ TABLE = [
                                                  ("msg-rate", "ud")]]),
     ("perf-streams", [["perf", "write-bw", "--fabric", SOME, *words, "--size", "64K"]
                       for words in (["--qps", 4], ["--bidirectional"], ["--mtu", 256])]),
+    ("perf-sockets", [["perf", name, "--fabric", SOME, "--ip", ip, "--size", size]
+                      for name in ("tcp-lat", "tcp-bw", "udp-lat", "udp-bw") for ip in ("datagram", "connected") for size in (8, "32K")]),
     ("perf-faults", [["perf", name, "--fabric", "qdr", "--size", 4096, "--faults", HERE / "faults.toml", "--seed", seed]
                      for name in ("write-bw", "send-lat") for seed in (1, 2)]),
 ]

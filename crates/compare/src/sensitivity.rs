@@ -208,7 +208,8 @@ pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
     {
         for value in values
             .into_iter()
-            .filter(|value| is_uncertain(&value.source))
+            // No MPI program uses the kernel's network path.
+            .filter(|value| is_uncertain(&value.source) && value.kind != "kernel")
         {
             let same = |known: &NamedValue| {
                 (known.key, &known.location, &known.raw) == (value.key, &value.location, &value.raw)

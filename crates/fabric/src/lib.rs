@@ -35,6 +35,7 @@ pub mod cost;
 pub mod dragonfly;
 pub mod explain;
 pub mod figures;
+pub mod kernel;
 pub mod limits;
 pub mod network;
 pub mod packet;
@@ -48,6 +49,7 @@ pub mod units;
 
 pub use components::{Bus, Cable, Hca, Host, Link, Switch};
 pub use cost::{Costs, Resource};
+pub use kernel::Kernel;
 pub use network::{Network, Topology};
 pub use packet::{Operation, Transport};
 pub use price::{Price, PriceGap};

@@ -92,7 +92,7 @@ impl Quantity for Nanos {
 
 impl Quantity for Bytes {
     const VALID: &'static str =
-        "a size up to 1 MiB in B, KiB or MiB, such as \"2048 B\" or \"4 KiB\"";
+        "a size up to 64 MiB in B, KiB or MiB, such as \"2048 B\" or \"4 KiB\"";
     fn read(raw: &Raw) -> Option<Bytes> {
         const UNITS: &[(&str, f64)] = &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0)];
         measure(raw, UNITS).and_then(Bytes::from_word)
@@ -104,7 +104,7 @@ impl Quantity for Bytes {
         self.0
     }
     fn from_word(word: u64) -> Option<Bytes> {
-        (word <= 1 << 20).then_some(Bytes(word))
+        (word <= 64 << 20).then_some(Bytes(word))
     }
 }
 
@@ -268,7 +268,7 @@ optional!(
 optional!(
     Bytes,
     u64::MAX,
-    "\"none\", or a size up to 1 MiB in B, KiB or MiB, such as \"12 KiB\""
+    "\"none\", or a size up to 64 MiB in B, KiB or MiB, such as \"12 KiB\""
 );
 optional!(
     u32,

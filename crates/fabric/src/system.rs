@@ -3,6 +3,7 @@
 use crate::components::{
     Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
 };
+use crate::kernel::Kernel;
 use crate::network::{Network, Topology};
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
@@ -23,6 +24,7 @@ part! {
         value topology: Topology, "The network: \"fat-tree\" or \"dragonfly\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         part software: Software, "The MPI library.";
+        part kernel: Kernel, "The kernel's network path, of sockets.";
     }
     check |system| {
         system.rails.check()?;

@@ -18,6 +18,10 @@ pub struct ModelDevice {
     turn: Rc<Turn<MachineModel>>,
     rail: u32,
     attributes: Attributes,
+    /// The rank whose queue pairs, memory and completions it uses.
+    owner: u32,
+    /// The HCA cuts further requests from one that it has.
+    cuts: bool,
 }
 
 impl ModelDevice {
@@ -49,10 +53,24 @@ impl ModelDevice {
             }
         });
         ModelDevice {
+            owner: turn.rank(),
+            cuts: false,
             turn,
             rail,
             attributes,
         }
+    }
+
+    /// Makes the device use the queue pairs, memory and completions of another rank, while this
+    /// rank's processor does the work: both run the kernel of one host, in one process.
+    pub fn share(&mut self, owner: u32) {
+        self.owner = owner;
+    }
+
+    /// Sets whether posts take no processor time: the HCA itself cuts their requests from a long
+    /// segment that it has been given (LSO).
+    pub fn set_cuts(&mut self, cuts: bool) {
+        self.cuts = cuts;
     }
 
     /// Accesses the machine in the order of virtual time.
@@ -61,8 +79,7 @@ impl ModelDevice {
         then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
     ) -> Result<R> {
         self.turn.settle().map_err(deadlock)?;
-        let rank = self.turn.rank();
-        self.turn.with(|net, clock| then(net, rank, clock))
+        self.turn.with(|net, clock| then(net, self.owner, clock))
     }
 }
 
@@ -161,7 +178,7 @@ impl Device for ModelDevice {
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         let rank = self.turn.rank();
         let (q, within) = self.turn.with(|net, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
+            let q = net.own_qp(self.owner, self.rail, qp)?;
             Ok((q, net.is_within(q)))
         })?;
         if within {
@@ -179,6 +196,9 @@ impl Device for ModelDevice {
             let own = &mut net.ranks[rank as usize];
             if std::mem::replace(&mut own.rail, self.rail) != self.rail {
                 time += net.timings[0].rail_switch;
+            }
+            if self.cuts {
+                time = 0;
             }
             let at = clock.of(rank) + net.cpu(rank, time);
             // SAFETY: the caller says that the slices are its memory.

@@ -101,6 +101,18 @@ impl ModelNode {
         &self.turn
     }
 
+    /// A rail of the rank's host. Panics if there is no such rail.
+    pub fn modelled_rail(&mut self, rail: usize) -> &mut ModelDevice {
+        &mut self.rails[rail]
+    }
+
+    /// Charges the rank's processor for work of its host's kernel.
+    pub fn work(&mut self, time: Nanos) {
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| net.cpu(rank, time.picos()));
+        keep_busy(&self.turn, time, Activity::Control.alone(0));
+    }
+
     /// True if the modelled library sends a message of this length from the program's memory, so
     /// that the copy into its packet, which this library makes, takes no time.
     fn leaves_uncopied(&self, len: usize) -> bool {

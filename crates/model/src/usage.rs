@@ -241,6 +241,12 @@ impl MachineModel {
         busy.map(usage).collect()
     }
 
+    /// The times for which the processor of a rank has been busy, by its work.
+    pub fn work_of(&self, rank: u32) -> [(ProcessorWork, Time); ProcessorWork::ALL.len()] {
+        let times = &self.sums.processors[rank as usize];
+        ProcessorWork::ALL.map(|work| (work, times[work as usize]))
+    }
+
     /// Counts a rank that leaves; the last one writes the uses to the log.
     pub(super) fn count_leaving(&mut self) {
         self.sums.left += 1;

@@ -25,6 +25,14 @@ pub enum Benchmark {
     AtomicLat,
     /// Rate of small messages: RDMA writes, or sends over unreliable datagrams.
     MsgRate,
+    /// Latency of messages over a TCP connection.
+    TcpLat,
+    /// Bandwidth of a TCP connection.
+    TcpBw,
+    /// Latency of UDP datagrams.
+    UdpLat,
+    /// Bandwidth of UDP datagrams.
+    UdpBw,
 }
 
 /// The kind of work request that a benchmark posts.
@@ -50,11 +58,17 @@ pub enum TransportService {
     Uc,
     /// Unreliable datagram: sends of at most one packet
     Ud,
+    /// A TCP connection of sockets, without queue pairs of its own
+    #[value(skip)]
+    Tcp,
+    /// UDP datagrams of sockets
+    #[value(skip)]
+    Udp,
 }
 
 impl Benchmark {
-    /// All benchmarks.
-    pub const ALL: [Benchmark; 8] = [
+    /// All benchmarks of devices.
+    pub const OF_DEVICES: [Benchmark; 8] = [
         Benchmark::WriteLat,
         Benchmark::WriteBw,
         Benchmark::ReadLat,
@@ -63,6 +77,14 @@ impl Benchmark {
         Benchmark::SendBw,
         Benchmark::AtomicLat,
         Benchmark::MsgRate,
+    ];
+
+    /// All benchmarks of sockets.
+    pub const OF_SOCKETS: [Benchmark; 4] = [
+        Benchmark::TcpLat,
+        Benchmark::TcpBw,
+        Benchmark::UdpLat,
+        Benchmark::UdpBw,
     ];
 
     /// The name on the command line and in results.
@@ -76,6 +98,10 @@ impl Benchmark {
             Benchmark::SendBw => "send-bw",
             Benchmark::AtomicLat => "atomic-lat",
             Benchmark::MsgRate => "msg-rate",
+            Benchmark::TcpLat => "tcp-lat",
+            Benchmark::TcpBw => "tcp-bw",
+            Benchmark::UdpLat => "udp-lat",
+            Benchmark::UdpBw => "udp-bw",
         }
     }
 
@@ -85,6 +111,8 @@ impl Benchmark {
             Benchmark::WriteLat | Benchmark::WriteBw => Verb::Write,
             Benchmark::ReadLat | Benchmark::ReadBw => Verb::Read,
             Benchmark::SendLat | Benchmark::SendBw => Verb::Send,
+            Benchmark::TcpLat | Benchmark::TcpBw => Verb::Send,
+            Benchmark::UdpLat | Benchmark::UdpBw => Verb::Send,
             Benchmark::AtomicLat => Verb::Atomic,
             Benchmark::MsgRate if transport == TransportService::Ud => Verb::Send,
             Benchmark::MsgRate => Verb::Write,
@@ -95,8 +123,18 @@ impl Benchmark {
     pub fn is_latency(self) -> bool {
         matches!(
             self,
-            Benchmark::WriteLat | Benchmark::ReadLat | Benchmark::SendLat | Benchmark::AtomicLat
+            Benchmark::WriteLat
+                | Benchmark::ReadLat
+                | Benchmark::SendLat
+                | Benchmark::AtomicLat
+                | Benchmark::TcpLat
+                | Benchmark::UdpLat
         )
+    }
+
+    /// Whether it measures sockets, and not a device.
+    pub fn is_of_sockets(self) -> bool {
+        Benchmark::OF_SOCKETS.contains(&self)
     }
 
     /// The unit of its results.
@@ -117,6 +155,8 @@ impl Benchmark {
             Benchmark::ReadLat | Benchmark::ReadBw | Benchmark::AtomicLat => {
                 &[TransportService::Rc]
             }
+            Benchmark::TcpLat | Benchmark::TcpBw => &[TransportService::Tcp],
+            Benchmark::UdpLat | Benchmark::UdpBw => &[TransportService::Udp],
             _ => &[
                 TransportService::Rc,
                 TransportService::Uc,
@@ -145,16 +185,23 @@ impl TransportService {
             TransportService::Rc => "rc",
             TransportService::Uc => "uc",
             TransportService::Ud => "ud",
+            TransportService::Tcp => "tcp",
+            TransportService::Udp => "udp",
         }
     }
-}
 
-impl From<TransportService> for device::Transport {
-    fn from(own: TransportService) -> device::Transport {
-        match own {
-            TransportService::Rc => device::Transport::Rc,
-            TransportService::Uc => device::Transport::Uc,
-            TransportService::Ud => device::Transport::Ud,
+    /// Whether all messages arrive.
+    pub fn is_reliable(self) -> bool {
+        matches!(self, TransportService::Rc | TransportService::Tcp)
+    }
+
+    /// The service of its queue pairs; `None`: sockets have none.
+    pub fn of_queue_pairs(self) -> Option<device::Transport> {
+        match self {
+            TransportService::Rc => Some(device::Transport::Rc),
+            TransportService::Uc => Some(device::Transport::Uc),
+            TransportService::Ud => Some(device::Transport::Ud),
+            TransportService::Tcp | TransportService::Udp => None,
         }
     }
 }

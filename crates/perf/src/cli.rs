@@ -9,12 +9,12 @@ use results::arguments::{ANY, decimal, whole_number};
 use results::sizes::parse_bytes;
 
 use crate::benchmark::{Benchmark, TransportService};
-use crate::plan::PerfPlan;
+use crate::plan::{IpMode, PerfPlan};
 
 /// Measure RDMA devices, modelled or real: latency, bandwidth and message rate of writes, reads,
-/// sends and atomics.
+/// sends and atomics; and sockets of TCP and UDP, over IP over InfiniBand or on this host.
 ///
-/// The procedures are those of perftest (ib_write_lat and others). MPI is not involved.
+/// The procedures for devices are those of perftest (ib_write_lat and others). MPI is not involved.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  fishplate perf write-lat --fabric qdr,fdr\n  fishplate perf send-bw --fabric qdr --transport ud --plot ud.png\n  fishplate perf write-lat --device mlx5_0             (here)\n  fishplate perf write-lat --device mlx5_0 10.0.0.1    (there; 10.0.0.1 is here)"
@@ -60,22 +60,30 @@ pub(crate) enum BenchmarkCommand {
         after_help = "Example:\n  fishplate perf msg-rate --fabric fdr --qps 4\n  fishplate perf msg-rate --fabric fdr,edr --pairs 8"
     )]
     MsgRate(BenchmarkOptions),
+    /// Ping-pong of messages over a TCP connection: half of the round trip
+    #[command(
+        after_help = "Example:\n  fishplate perf tcp-lat --fabric qdr --ip connected --size 8\n  fishplate perf tcp-lat              (here)\n  fishplate perf tcp-lat 10.0.0.1     (there; 10.0.0.1 is here)"
+    )]
+    TcpLat(SocketOptions),
+    /// A stream of messages over a TCP connection, at the rate of the reader
+    #[command(
+        after_help = "Example:\n  fishplate perf tcp-bw --fabric qdr,edr --ip connected --bidirectional"
+    )]
+    TcpBw(SocketOptions),
+    /// Ping-pong of UDP datagrams: half of the round trip
+    #[command(after_help = "Example:\n  fishplate perf udp-lat --fabric qdr --size 8")]
+    UdpLat(SocketOptions),
+    /// A stream of UDP datagrams: the sent and the received rate
+    #[command(after_help = "Example:\n  fishplate perf udp-bw --fabric qdr --size 1K")]
+    UdpBw(SocketOptions),
 }
 
+/// Options of all benchmarks.
 #[derive(Debug, Args)]
-pub(crate) struct BenchmarkOptions {
-    /// With --device: the host where the same command is already running without HOST
+pub(crate) struct CommonOptions {
+    /// The host where the same command is already running without HOST
     #[arg(value_name = "HOST", conflicts_with = "fabric")]
     pub(crate) host: Option<String>,
-    /// Run between two hosts of modelled machines, in virtual time: names from `fishplate fabric
-    /// list`, or files
-    #[arg(
-        long,
-        value_name = "NAME|FILE,…",
-        value_delimiter = ',',
-        required_unless_present = "device"
-    )]
-    pub(crate) fabric: Vec<String>,
     /// Faults of the modelled machine: a TOML file
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) faults: Option<String>,
@@ -83,9 +91,6 @@ pub(crate) struct BenchmarkOptions {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
         value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     pub(crate) seed: u64,
-    /// Run on this device; the peer is another process, on another machine or on this one
-    #[arg(long, value_name = "NAME[:PORT]", conflicts_with = "fabric")]
-    pub(crate) device: Option<String>,
     /// TCP port of the control connection between the two sides
     #[arg(short = 'p', long, default_value_t = 18515, conflicts_with = "fabric",
         value_parser = |word: &str| whole_number::<u16>(word, 0..=65535))]
@@ -100,6 +105,34 @@ pub(crate) struct BenchmarkOptions {
         conflicts_with = "fabric"
     )]
     pub(crate) timeout: f64,
+    /// Measure both directions at once and report the sum
+    #[arg(short = 'b', long)]
+    pub(crate) bidirectional: bool,
+    /// Print one JSON object per line instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw a plot over the sizes, as FILE.svg or FILE.png
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+/// Options of benchmarks of devices.
+#[derive(Debug, Args)]
+pub(crate) struct BenchmarkOptions {
+    /// Run between two hosts of modelled machines, in virtual time: names from `fishplate fabric
+    /// list`, or files
+    #[arg(
+        long,
+        value_name = "NAME|FILE,…",
+        value_delimiter = ',',
+        required_unless_present = "device"
+    )]
+    pub(crate) fabric: Vec<String>,
+    /// Run on this device; the peer is another process, on another machine or on this one
+    #[arg(long, value_name = "NAME[:PORT]", conflicts_with = "fabric")]
+    pub(crate) device: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
     /// Transport service of the queue pairs
     #[arg(short = 'c', long, value_enum, default_value = "rc")]
     pub(crate) transport: TransportService,
@@ -118,9 +151,6 @@ pub(crate) struct BenchmarkOptions {
     #[arg(short = 'P', long, value_name = "COUNT", default_value = "1",
         value_parser = |word: &str| whole_number::<usize>(word, 1..=1024))]
     pub(crate) pairs: usize,
-    /// Measure both directions at once and report the sum
-    #[arg(short = 'b', long)]
-    pub(crate) bidirectional: bool,
     /// Largest inline payload [default: perftest's, 0 for streams]
     #[arg(short = 'I', long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) inline: Option<usize>,
@@ -140,12 +170,28 @@ pub(crate) struct BenchmarkOptions {
     /// Share one receive queue (SRQ) among all queue pairs (sends)
     #[arg(long)]
     pub(crate) srq: bool,
-    /// Print one JSON object per line instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Draw a plot over the sizes, as FILE.svg or FILE.png
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plot: Option<PathBuf>,
+}
+
+/// Options of benchmarks of sockets.
+#[derive(Debug, Args)]
+pub(crate) struct SocketOptions {
+    /// Run between two hosts of modelled machines, in virtual time: names from `fishplate fabric
+    /// list`, or files [default: on this host's sockets]
+    #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',')]
+    pub(crate) fabric: Vec<String>,
+    /// Mode of IP over InfiniBand on modelled machines
+    #[arg(long, value_enum, default_value = "datagram", requires = "fabric")]
+    pub(crate) ip: IpMode,
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+    /// Message size in bytes, with K or M for powers of 1024 [default: all powers of two up to 8M,
+    /// or for UDP up to 32K]
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) size: Option<usize>,
+    /// Messages of each size [default: for latencies 1000, fewer on modelled machines; for streams
+    /// as many as make 64 MiB, on modelled machines 16 MiB, at most 20000]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = count)]
+    pub(crate) iterations: Option<usize>,
 }
 
 fn bytes(word: &str) -> Result<usize, String> {
@@ -156,18 +202,43 @@ fn count(word: &str) -> Result<usize, String> {
     whole_number(word, 1..=10_000_000)
 }
 
+/// A benchmark with its options.
+pub(crate) enum Chosen<'a> {
+    Device(Benchmark, &'a BenchmarkOptions),
+    Sockets(Benchmark, &'a SocketOptions),
+}
+
 impl BenchmarkCommand {
-    pub(crate) fn benchmark(&self) -> (Benchmark, &BenchmarkOptions) {
+    pub(crate) fn benchmark(&self) -> Chosen<'_> {
+        use BenchmarkCommand as Command;
         match self {
-            BenchmarkCommand::WriteLat(options) => (Benchmark::WriteLat, options),
-            BenchmarkCommand::WriteBw(options) => (Benchmark::WriteBw, options),
-            BenchmarkCommand::ReadLat(options) => (Benchmark::ReadLat, options),
-            BenchmarkCommand::ReadBw(options) => (Benchmark::ReadBw, options),
-            BenchmarkCommand::SendLat(options) => (Benchmark::SendLat, options),
-            BenchmarkCommand::SendBw(options) => (Benchmark::SendBw, options),
-            BenchmarkCommand::AtomicLat(options) => (Benchmark::AtomicLat, options),
-            BenchmarkCommand::MsgRate(options) => (Benchmark::MsgRate, options),
+            Command::WriteLat(options) => Chosen::Device(Benchmark::WriteLat, options),
+            Command::WriteBw(options) => Chosen::Device(Benchmark::WriteBw, options),
+            Command::ReadLat(options) => Chosen::Device(Benchmark::ReadLat, options),
+            Command::ReadBw(options) => Chosen::Device(Benchmark::ReadBw, options),
+            Command::SendLat(options) => Chosen::Device(Benchmark::SendLat, options),
+            Command::SendBw(options) => Chosen::Device(Benchmark::SendBw, options),
+            Command::AtomicLat(options) => Chosen::Device(Benchmark::AtomicLat, options),
+            Command::MsgRate(options) => Chosen::Device(Benchmark::MsgRate, options),
+            Command::TcpLat(options) => Chosen::Sockets(Benchmark::TcpLat, options),
+            Command::TcpBw(options) => Chosen::Sockets(Benchmark::TcpBw, options),
+            Command::UdpLat(options) => Chosen::Sockets(Benchmark::UdpLat, options),
+            Command::UdpBw(options) => Chosen::Sockets(Benchmark::UdpBw, options),
         }
+    }
+}
+
+impl SocketOptions {
+    pub(crate) fn plan(&self, benchmark: Benchmark) -> Result<PerfPlan> {
+        let plan = PerfPlan {
+            bidirectional: self.common.bidirectional,
+            size: self.size,
+            iterations: self.iterations,
+            ip: (!self.fabric.is_empty()).then_some(self.ip),
+            ..PerfPlan::new(benchmark, benchmark.transports()[0])
+        };
+        plan.check()?;
+        Ok(plan)
     }
 }
 
@@ -181,17 +252,20 @@ impl BenchmarkOptions {
             mtu: self.mtu,
             qps: self.qps,
             pairs: self.pairs,
-            bidirectional: self.bidirectional,
+            bidirectional: self.common.bidirectional,
             size: self.size,
             iterations: self.iterations,
             tx_depth: self.tx_depth,
             rx_depth: self.rx_depth,
             cq_mod: self.cq_mod,
+            ip: None,
         };
         plan.check()?;
         Ok(plan)
     }
+}
 
+impl CommonOptions {
     pub(crate) fn timeout(&self) -> Result<Duration> {
         match Duration::try_from_secs_f64(self.timeout) {
             Ok(timeout)

@@ -209,6 +209,12 @@ impl ControlLink {
         }
     }
 
+    /// The addresses of this side and of the other one.
+    pub fn addresses(&self) -> Result<(SocketAddr, SocketAddr)> {
+        let known = || Ok((self.stream.local_addr()?, self.stream.peer_addr()?));
+        known().map_err(|why: std::io::Error| anyhow!(why).context("the connection is closed"))
+    }
+
     /// Sends `words` to the other side.
     pub fn say(&mut self, words: &str) -> Result<()> {
         self.send(&ControlMessage::Words(words.into()))

@@ -1,5 +1,5 @@
-//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`]: on
-//! modelled machines in virtual time, and between two processes.
+//! Benchmarks of RDMA devices by the procedures of perftest, over the trait [`device::Device`], and
+//! of TCP and UDP [`sockets`]: on modelled machines in virtual time, and between two processes.
 //!
 //! Invariants:
 //!
@@ -18,6 +18,7 @@ pub mod pairs;
 pub mod plan;
 pub mod show;
 mod side;
+pub mod sockets;
 pub mod stream;
 pub mod target;
 
@@ -33,8 +34,8 @@ use fabric::System;
 use model::Faults;
 use results::Console;
 
-use cli::BenchmarkOptions;
 pub use cli::PerfArguments;
+use cli::{Chosen, CommonOptions};
 use control::{ControlLink, Listener};
 use plan::PerfPlan;
 use show::TargetResults;
@@ -66,19 +67,29 @@ pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
 }
 
 fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
-    let (benchmark, options) = arguments.what.benchmark();
-    let plan = options.plan(benchmark)?;
-    let plot = options.plot.as_deref();
+    let chosen = arguments.what.benchmark();
+    let (plan, common) = match chosen {
+        Chosen::Device(benchmark, options) => (options.plan(benchmark)?, &options.common),
+        Chosen::Sockets(benchmark, options) => (options.plan(benchmark)?, &options.common),
+    };
+    let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
     plot.map(results::plot::ImageFormat::of).transpose()?;
-    let all = match &options.device {
-        Some(device) => match real(&plan, options, device)? {
-            Some(found) => vec![found],
-            None => return Ok(()),
+    let found = match chosen {
+        Chosen::Device(_, options) => match &options.device {
+            Some(device) => real(&plan, common, device)?.map(|found| vec![found]),
+            None => Some(modelled(&plan, common, &options.fabric, readers)?),
         },
-        None => modelled(&plan, options, readers)?,
+        Chosen::Sockets(_, options) if options.fabric.is_empty() => {
+            real_sockets(&plan, common)?.map(|found| vec![found])
+        }
+        Chosen::Sockets(_, options) => Some(modelled(&plan, common, &options.fabric, readers)?),
     };
-    let text = match options.json {
+    // The side that was started first shows nothing.
+    let Some(all) = found else {
+        return Ok(());
+    };
+    let text = match common.json {
         true => show::json(&plan, &all),
         false => show::table(&plan, &all),
     };
@@ -90,7 +101,8 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
 
 fn modelled(
     plan: &PerfPlan,
-    options: &BenchmarkOptions,
+    options: &CommonOptions,
+    fabrics: &[String],
     readers: &Readers,
 ) -> Result<Vec<TargetResults>> {
     let words = |why: String| anyhow!(why);
@@ -99,7 +111,7 @@ fn modelled(
         None => Faults::default(),
     };
     let mut machines = Vec::new();
-    for name in &options.fabric {
+    for name in fabrics {
         let system = (readers.system)(name).map_err(words)?;
         let seed = options.seed;
         machines.push((
@@ -123,8 +135,11 @@ fn modelled(
         console
             .borrow_mut()
             .doing(format!("{}, {name}", plan.benchmark.name()));
-        let samples =
-            modelled::run(machine, plan, console.clone()).with_context(|| (*name).clone())?;
+        let samples = match plan.benchmark.is_of_sockets() {
+            true => sockets::modelled::run(machine, plan, console.clone()),
+            false => modelled::run(machine, plan, console.clone()),
+        };
+        let samples = samples.with_context(|| (*name).clone())?;
         all.push(TargetResults {
             label: (*name).clone(),
             modelled: true,
@@ -135,7 +150,7 @@ fn modelled(
 }
 
 /// Measures between this process and another. `None` on the side that does not show the results.
-fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Option<TargetResults>> {
+fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
     let open = || -> Result<_> {
         let mut device = verbs::open_port(name).context("--device")?;
@@ -166,11 +181,7 @@ fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Optio
 }
 
 /// A control connection to the other side for each pair.
-fn links(
-    plan: &PerfPlan,
-    options: &BenchmarkOptions,
-    timeout: Duration,
-) -> Result<Vec<ControlLink>> {
+fn links(plan: &PerfPlan, options: &CommonOptions, timeout: Duration) -> Result<Vec<ControlLink>> {
     if let Some(host) = &options.host {
         let connect = |_| ControlLink::connect(host, options.port, plan, timeout, timeout);
         return (0..plan.pairs).map(connect).collect();
@@ -184,4 +195,27 @@ fn links(
         listener.accept(plan, wait, timeout)
     };
     (0..plan.pairs).map(accept).collect()
+}
+
+/// Measures sockets between this process and another. `None` on the side that does not show the
+/// results.
+fn real_sockets(plan: &PerfPlan, options: &CommonOptions) -> Result<Option<TargetResults>> {
+    let timeout = options.timeout()?;
+    let mut links = links(plan, options, timeout)?;
+    let link = links.pop().context("no connection to the other side")?;
+    let client = options.host.as_ref();
+    let steps = plan.sizes(0)?.len();
+    let mut console = Console::new(if client.is_some() { steps } else { 0 });
+    console.doing(plan.benchmark.name().to_owned());
+    let mut step = || {
+        if client.is_some() {
+            console.step();
+        }
+    };
+    let samples = sockets::real::run(link, client.is_some(), timeout, plan, &mut step)?;
+    Ok(client.map(|host| TargetResults {
+        label: host.clone(),
+        modelled: false,
+        samples,
+    }))
 }

@@ -21,6 +21,18 @@ pub struct Sample {
     pub found: Found,
     /// Requests to both devices, and packets.
     pub counts: Counts,
+    /// The use of the resources of a modelled machine, the busiest first; of sockets only.
+    pub uses: Vec<Use>,
+}
+
+/// The use of a kind of resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    /// The resource: copies (of a processor that does little else), kernel (any other work of a
+    /// processor), memory, bus, HCA or link.
+    pub resource: &'static str,
+    /// The share of the time for which the busiest one of its kind was busy.
+    pub share: f64,
 }
 
 /// The figures of one size.
@@ -95,6 +107,7 @@ pub fn measure(
             iterations,
             found,
             counts: before.since(&mut side)?,
+            uses: Vec::new(),
         });
         step(size);
     }

@@ -1,6 +1,8 @@
 //! The plan of a run: everything that both sides must agree on, with perftest's defaults.
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
+use ipoib::frame::LONGEST_DATAGRAM;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::{Benchmark, TransportService, Verb};
@@ -14,6 +16,10 @@ const SIGNAL: usize = 100;
 /// Payload that a stream moves for one size on a modelled machine, about: all messages of a size
 /// take equally long there, so few are enough.
 const MODELLED: usize = 128 << 20;
+/// Payload of a stream of sockets for one size, about, and its most messages: many times what the
+/// buffers of a connection hold.
+const SOCKET_STREAM: usize = 64 << 20;
+const MOST_OF_SOCKETS: usize = 20_000;
 
 /// The options of a run, equal on both sides. `None` stands for perftest's default.
 ///
@@ -55,6 +61,28 @@ pub struct PerfPlan {
     pub rx_depth: Option<usize>,
     /// Messages per completion.
     pub cq_mod: Option<usize>,
+    /// The mode of IP over InfiniBand, of sockets on a modelled machine.
+    pub ip: Option<IpMode>,
+}
+
+/// The mode of an interface of IP over InfiniBand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum IpMode {
+    /// Each packet is an unreliable datagram; MTU 2044
+    Datagram,
+    /// Each packet is a message of a reliable connection; MTU 65520
+    Connected,
+}
+
+impl IpMode {
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            IpMode::Datagram => "datagram",
+            IpMode::Connected => "connected",
+        }
+    }
 }
 
 impl PerfPlan {
@@ -74,6 +102,7 @@ impl PerfPlan {
             tx_depth: None,
             rx_depth: None,
             cq_mod: None,
+            ip: None,
         }
     }
 
@@ -198,11 +227,15 @@ impl PerfPlan {
     pub fn sizes(&self, mtu: usize) -> Result<Vec<usize>> {
         let largest = match self.transport {
             TransportService::Ud => mtu,
+            TransportService::Udp => LONGEST_DATAGRAM,
             _ => LARGEST,
         };
         match (self.benchmark, self.size) {
             (_, Some(size)) if self.transport == TransportService::Ud && size > mtu => {
                 bail!("--size {size}: a datagram is one packet, here of at most {mtu} bytes")
+            }
+            (_, Some(size)) if self.transport == TransportService::Udp && size > largest => {
+                bail!("--size {size}: a datagram of UDP has at most {largest} bytes")
             }
             (_, Some(size)) => Ok(vec![size]),
             (Benchmark::AtomicLat | Benchmark::MsgRate, None) => Ok(vec![8]),
@@ -215,6 +248,15 @@ impl PerfPlan {
 
     /// The number of messages of `size` on each queue pair.
     pub fn iterations(&self, size: usize, modelled: bool) -> usize {
+        if self.benchmark.is_of_sockets() && !self.benchmark.is_latency() {
+            // Virtual time has no noise.
+            let (bytes, least) = match modelled {
+                true => (SOCKET_STREAM / 4, 4),
+                false => (SOCKET_STREAM, 20),
+            };
+            let usual = (bytes / size).clamp(least, MOST_OF_SOCKETS);
+            return self.iterations.unwrap_or(usual);
+        }
         let usual = match self.benchmark {
             Benchmark::WriteBw | Benchmark::MsgRate => 5000,
             _ => 1000,

@@ -11,7 +11,7 @@
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::benchmark::{TransportService, Verb};
+use crate::benchmark::Verb;
 use crate::side::{HERE, Side};
 
 /// The count of one side for one direction.
@@ -82,7 +82,7 @@ pub(crate) fn stream(side: &mut Side, size: usize, iterations: usize) -> Result<
 
 impl Tally {
     /// Messages per second.
-    fn rate(self) -> f64 {
+    pub(crate) fn rate(self) -> f64 {
         match self.picos {
             0 => 0.0,
             picos => self.timed as f64 / picos as f64 * 1e12,
@@ -134,7 +134,7 @@ impl Flow {
                 silence = None;
                 continue;
             }
-            let lossy = side.plan.transport != TransportService::Rc;
+            let lossy = !side.plan.transport.is_reliable();
             if self.sent.is_none() || self.theirs.is_none() || !lossy {
                 side.target.idle(u64::MAX)?;
                 continue;

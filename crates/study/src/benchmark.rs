@@ -1,4 +1,4 @@
-//! The benchmarks of studies: those of MPI, and those of devices.
+//! The benchmarks of studies: those of MPI, and those of devices and sockets.
 
 use results::Unit;
 use serde::Deserialize;
@@ -23,6 +23,8 @@ pub(crate) enum Benchmark {
     SendLat,
     SendBw,
     MsgRate,
+    TcpLat,
+    TcpBw,
     /// The time of HPL without its computing.
     Hpl,
     /// The share of its time that HPL computes.
@@ -46,6 +48,8 @@ impl Benchmark {
             Benchmark::SendLat => "send-lat",
             Benchmark::SendBw => "send-bw",
             Benchmark::MsgRate => "msg-rate",
+            Benchmark::TcpLat => "tcp-lat",
+            Benchmark::TcpBw => "tcp-bw",
             Benchmark::Hpl => "hpl",
             Benchmark::HplComputing => "hpl-computing",
         }
@@ -67,6 +71,8 @@ impl Benchmark {
             Benchmark::SendLat => "Latency of send",
             Benchmark::SendBw => "Bandwidth of send",
             Benchmark::MsgRate => "Message rate of RDMA writes",
+            Benchmark::TcpLat => "Latency of TCP",
+            Benchmark::TcpBw => "Bandwidth of TCP",
             Benchmark::Hpl => "Time of HPL",
             Benchmark::HplComputing => "Computing of HPL",
         }
@@ -86,11 +92,11 @@ impl Benchmark {
     pub(crate) fn unit(self) -> Unit {
         use Benchmark::*;
         match self {
-            Bw | Bibw | WriteBw | ReadBw | SendBw => Unit::MegabytesPerSecond,
+            Bw | Bibw | WriteBw | ReadBw | SendBw | TcpBw => Unit::MegabytesPerSecond,
             MbwMr | MsgRate => Unit::MessagesPerSecond,
             Hpl => Unit::Milliseconds,
             HplComputing => Unit::Percent,
-            Latency | Sweep | Sort | WriteLat | ReadLat | SendLat => Unit::Microseconds,
+            Latency | Sweep | Sort | WriteLat | ReadLat | SendLat | TcpLat => Unit::Microseconds,
         }
     }
 }

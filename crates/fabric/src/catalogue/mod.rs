@@ -22,6 +22,7 @@ pub use uncertain::UncertainValue;
 pub use values::NamedValue;
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
+use crate::kernel::Kernel;
 use crate::rails::{OwnRails, Rail};
 use crate::software::Software;
 use crate::system::System;
@@ -36,7 +37,7 @@ pub const STANDINGS: [&str; 5] = [
     "assumed",
 ];
 
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("links.toml", include_str!("../../catalogue/links.toml")),
     ("buses.toml", include_str!("../../catalogue/buses.toml")),
     ("hosts.toml", include_str!("../../catalogue/hosts.toml")),
@@ -46,11 +47,12 @@ const FILES: [(&str, &str); 7] = [
         "software.toml",
         include_str!("../../catalogue/software.toml"),
     ),
+    ("kernels.toml", include_str!("../../catalogue/kernels.toml")),
     ("systems.toml", include_str!("../../catalogue/systems.toml")),
 ];
 
 /// The kinds of parts with the tables of their keys.
-pub const KINDS: [(&str, &[Key]); 8] = [
+pub const KINDS: [(&str, &[Key]); 9] = [
     (System::KIND, System::KEYS),
     (Host::KIND, Host::KEYS),
     (Hca::KIND, Hca::KEYS),
@@ -59,6 +61,7 @@ pub const KINDS: [(&str, &[Key]); 8] = [
     (Cable::KIND, Cable::KEYS),
     (Switch::KIND, Switch::KEYS),
     (Software::KIND, Software::KEYS),
+    (Kernel::KIND, Kernel::KEYS),
 ];
 
 /// The kinds of parts that exist only in lists of a system, without names.

@@ -6,6 +6,7 @@ use super::{Catalogue, keys};
 use crate::components::{
     Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Switch,
 };
+use crate::kernel::Kernel;
 use crate::quantity::{Quantity, Raw};
 use crate::software::Software;
 use crate::system::System;
@@ -87,6 +88,7 @@ impl Sheet {
             Bus::KIND => self.build::<Bus>().map(drop),
             Cable::KIND => self.build::<Cable>().map(drop),
             Switch::KIND => self.build::<Switch>().map(drop),
+            Kernel::KIND => self.build::<Kernel>().map(drop),
             _ => self.build::<Software>().map(drop),
         }
     }

@@ -1,6 +1,8 @@
 //! The values of a part that no document states.
 
 use super::resolve::{FieldValue, Sheet};
+use crate::components::Part;
+use crate::kernel::Kernel;
 
 /// The standings of sources of values that no document states.
 const STANDINGS: [&str; 2] = ["inferred", "assumed"];
@@ -22,10 +24,14 @@ pub struct UncertainValue {
 
 impl Sheet {
     /// The values of this part and of the parts within it that are inferred or assumed, in the
-    /// order of the keys. A part that is chosen by assumption is such a value too: its name.
+    /// order of the keys. A part that is chosen by assumption is such a value too: its name. The
+    /// kernel's network path is left out, because no MPI program uses it.
     pub fn uncertain(&self) -> Vec<UncertainValue> {
         let mut found = Vec::new();
-        self.visit("", &mut |path, _, field| {
+        self.visit("", &mut |path, part, field| {
+            if [part.kind, field.key.name].contains(&Kernel::KIND) {
+                return;
+            }
             let value = match &field.value {
                 FieldValue::Value(raw) => raw.to_string().trim_matches('"').to_owned(),
                 FieldValue::Part(part) => part.name.clone(),

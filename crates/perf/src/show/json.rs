@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{TargetResults, half};
 use crate::counts::Counts;
 use crate::measure::{Found, Sample};
-use crate::plan::PerfPlan;
+use crate::plan::{IpMode, PerfPlan};
 
 /// One object per line for each size of each target, and for bandwidths the size with half of the
 /// peak.
@@ -36,7 +36,11 @@ struct Object<'a> {
     fabric: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     transport: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<&'a str>,
     qps: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<usize>,
@@ -63,6 +67,9 @@ struct Object<'a> {
     /// The rate of received messages, in the unit of the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     received_rate: Option<f64>,
+    /// The use of kinds of resources of a modelled machine, the busiest first.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    usage: Map<String, Value>,
     /// Counts of both sides together.
     #[serde(skip_serializing_if = "Map::is_empty")]
     counts: Map<String, Value>,
@@ -79,8 +86,10 @@ impl<'a> Object<'a> {
         Object {
             benchmark,
             fabric: label.filter(|_| outcome.modelled),
-            device: label.filter(|_| !outcome.modelled),
+            device: label.filter(|_| !outcome.modelled && !plan.benchmark.is_of_sockets()),
+            host: label.filter(|_| !outcome.modelled && plan.benchmark.is_of_sockets()),
             transport: plan.transport.name(),
+            ip: plan.ip.map(IpMode::name),
             qps: plan.qps,
             pairs: (plan.pairs > 1).then_some(plan.pairs),
             bidirectional: plan.bidirectional,
@@ -119,7 +128,13 @@ fn object(plan: &PerfPlan, outcome: &TargetResults, sample: &Sample) -> String {
                 .map(|(_, rate)| digits(sample.rate(plan, rate)));
         }
     }
-    object.counts = counts(&sample.counts);
+    let uses = sample.uses.iter();
+    object.usage = uses
+        .map(|one| (one.resource.into(), digits(one.share).into()))
+        .collect();
+    if !plan.benchmark.is_of_sockets() {
+        object.counts = counts(&sample.counts);
+    }
     object.line()
 }
 

@@ -11,7 +11,7 @@ use results::plot::{self, Across, Panel, Plot, Series, Values};
 use results::sizes::size_label;
 use results::table::distinct;
 
-use crate::benchmark::{TransportService, Verb};
+use crate::benchmark::Verb;
 use crate::measure::{Found, Sample};
 use crate::plan::PerfPlan;
 pub use json::json;
@@ -76,7 +76,7 @@ fn half(plan: &PerfPlan, outcome: &TargetResults) -> Option<(f64, f64)> {
 
 /// Draws one curve for each target, or two if the received rate can differ from the sent rate.
 pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
-    let lossy = plan.transport != TransportService::Rc && plan.verb() == Verb::Send;
+    let lossy = !plan.transport.is_reliable() && plan.verb() == Verb::Send;
     let unit = plan.benchmark.unit();
     let mut series = Vec::new();
     for outcome in all {

@@ -4,7 +4,7 @@ use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio, significant};
 
 use super::{TargetResults, half};
-use crate::benchmark::{TransportService, Verb};
+use crate::benchmark::Verb;
 use crate::measure::Found;
 use crate::plan::PerfPlan;
 
@@ -16,6 +16,7 @@ pub fn table(plan: &PerfPlan, all: &[TargetResults]) -> String {
         many => beside(plan, many),
     };
     for outcome in all {
+        text += &busiest(outcome).unwrap_or_default();
         if let Some((size, peak)) = half(plan, outcome) {
             text += &format!(
                 "{}: half of the peak of {peak:.0} MB/s at {size:.0} bytes (N/2)\n",
@@ -26,11 +27,23 @@ pub fn table(plan: &PerfPlan, all: &[TargetResults]) -> String {
     text
 }
 
+/// The busiest resource at the largest size, if it is known.
+fn busiest(outcome: &TargetResults) -> Option<String> {
+    let sample = outcome.samples.last()?;
+    let most = sample.uses.first()?;
+    let (label, size) = (&outcome.label, size_label(sample.size));
+    let (resource, share) = (most.resource, most.share * 100.0);
+    Some(format!(
+        "{label}: the busiest resource at {size} is {resource}, {share:.0} % of the time\n"
+    ))
+}
+
 fn title(plan: &PerfPlan, all: &[TargetResults]) -> String {
     let mut words = vec![
         plan.benchmark.name().to_owned(),
         plan.transport.name().to_owned(),
     ];
+    words.extend(plan.ip.map(|ip| format!("{} mode", ip.name())));
     if let [one] = all {
         words.push(one.label.clone());
     }
@@ -61,7 +74,7 @@ fn title(plan: &PerfPlan, all: &[TargetResults]) -> String {
 
 fn alone(plan: &PerfPlan, one: &TargetResults) -> String {
     let unit = plan.benchmark.unit();
-    let lossy = plan.transport != TransportService::Rc && plan.verb() == Verb::Send;
+    let lossy = !plan.transport.is_reliable() && plan.verb() == Verb::Send;
     let header = match (plan.benchmark.is_latency(), lossy) {
         (true, _) => &[
             "Size", "Count", "Min", "Median", "Mean", "99 %", "99.9 %", "Max",

@@ -42,7 +42,7 @@ pub(super) fn queues(
         false => None,
     };
     Ok(QpWanted {
-        transport: plan.transport.into(),
+        transport: (plan.transport.of_queue_pairs()).context("sockets have no queue pairs")?,
         send_cq,
         receive_cq,
         srq,

@@ -139,8 +139,9 @@ impl Target for Modelled {
     }
 }
 
+/// The error of sides that wait in vain.
 #[derive(Debug)]
-struct Stuck;
+pub(crate) struct Stuck;
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

@@ -5,3 +5,4 @@ mod figures;
 mod modelled;
 mod pairs;
 mod remote;
+mod sockets;

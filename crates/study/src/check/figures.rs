@@ -21,6 +21,15 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    fn quotient(published: f64, predicted: f64) -> Figure {
+        Figure {
+            published,
+            predicted,
+            unit: "x".into(),
+            is_bound: false,
+        }
+    }
+
     /// The error of the prediction as a share of the published figure. A value above a lower bound
     /// has none.
     pub(crate) fn error(&self) -> f64 {
@@ -113,12 +122,18 @@ impl Check {
                 published,
             } => {
                 let (one, other) = pair(of, curve, over, *at)?;
-                Figure {
-                    published: *published,
-                    predicted: one / other,
-                    unit: "x".into(),
-                    is_bound: false,
-                }
+                Figure::quotient(*published, one / other)
+            }
+            Check::Against {
+                of,
+                over,
+                curve,
+                at,
+                published,
+            } => {
+                let one = place(curves, of, curve, *at)?;
+                let other = place(curves, over, curve, *at)?;
+                Figure::quotient(*published, one / other)
             }
             Check::Difference {
                 of,

@@ -44,6 +44,14 @@ pub(crate) enum Check {
         at: At,
         published: f64,
     },
+    /// The quotient of two measurements of a curve is that close to the published one.
+    Against {
+        of: String,
+        over: String,
+        curve: String,
+        at: At,
+        published: f64,
+    },
     /// The difference of two curves is that close to the published one.
     Difference {
         of: String,
@@ -296,6 +304,7 @@ impl Check {
             PeakShare { curve, peak, .. } => vec![curve, peak],
             SmallerDip { curve, than, .. } => vec![curve, than],
             Between { curve, .. }
+            | Against { curve, .. }
             | AnyAbove { curve, .. }
             | Value { curve, .. }
             | AtLeast { curve, .. }
@@ -317,7 +326,10 @@ impl Check {
     pub(crate) fn measures(&self) -> Vec<&String> {
         use Check::*;
         match self {
-            Between { of, over, .. } | AnyAbove { of, over, .. } | SweptRatio { of, over, .. } => {
+            Between { of, over, .. }
+            | Against { of, over, .. }
+            | AnyAbove { of, over, .. }
+            | SweptRatio { of, over, .. } => {
                 vec![of, over]
             }
             InFlight { of, latency, .. } => vec![of, latency],

@@ -1,0 +1,321 @@
+//! Benchmarks of sockets: latency and bandwidth of TCP connections and UDP datagrams.
+//!
+//! - *Latency*: a ping-pong, as of sends; TCP sends short messages at once (`TCP_NODELAY`).
+//! - *Streams*: the sender writes messages one after the other, and the receiver reads whatever has
+//!   arrived. The rate of a TCP stream is that of its reader, from the first read to the last,
+//!   because a write ends when the kernel has the bytes. UDP datagrams may be lost, so sent and
+//!   received ones are counted apart. With both directions, each side has a second process (on a
+//!   real machine: a thread) that reads.
+
+pub mod modelled;
+pub mod real;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::counts::Counts;
+use crate::measure::{Found, Latency, Sample, Use};
+use crate::plan::PerfPlan;
+use crate::stream::{Stream, Tally};
+
+/// The longest read of a stream, in bytes.
+const READ: usize = 1 << 20;
+/// A stream of at least 16 messages is read in at least 16 parts, however late the reader runs:
+/// without two reads there is no time between them.
+const LEAST_READS: usize = 16;
+/// Message of a side that has reached a point of the benchmark.
+const HERE: &str = "here";
+
+/// Sockets of a process: bytes of a connection, or datagrams, as the plan says.
+pub trait Sockets {
+    /// Picoseconds since a fixed moment.
+    fn clock(&mut self) -> u64;
+
+    /// Writes a message.
+    fn send(&mut self, message: &[u8]) -> Result<()>;
+
+    /// Reads bytes that have arrived, at least one, or a datagram; returns their number. An error
+    /// after so long that nothing can arrive any more.
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize>;
+
+    /// Reads like [`receive`](Sockets::receive). `None`: nothing has come for some time, which is
+    /// short to the user and long to a network.
+    fn try_receive(&mut self, into: &mut [u8]) -> Result<Option<usize>>;
+}
+
+/// One of the two sides of a benchmark.
+pub trait SocketSide: Sockets {
+    /// Whether this side begins, measures and shows the results.
+    fn is_client(&self) -> bool;
+
+    /// Whether time is virtual.
+    fn is_modelled(&self) -> bool;
+
+    /// Makes the reader of this side, beside this process, read a stream.
+    fn start_reading(&mut self, stream: Incoming) -> Result<()>;
+
+    /// Waits until the reader has read the stream, of which `sent` messages have been sent.
+    fn finish_reading(&mut self, sent: usize) -> Result<Received>;
+
+    /// Sends words to the other side over the control connection.
+    fn oob_send(&mut self, words: &str) -> Result<()>;
+
+    /// Waits for the next words of the other side.
+    fn hear(&mut self) -> Result<String>;
+
+    /// The times for which resources have been busy, on a model.
+    fn busy(&mut self) -> Vec<Busy> {
+        Vec::new()
+    }
+}
+
+/// The time for which a resource of a modelled machine has been busy, with one kind of work.
+#[derive(Clone, Copy, Debug)]
+pub struct Busy {
+    /// The kind of resource, or of work.
+    pub resource: &'static str,
+    /// The number of the resource among all.
+    pub number: u64,
+    /// The time, in picoseconds.
+    pub time: u64,
+}
+
+/// A stream that a side reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// The length of a message, in bytes.
+    pub size: usize,
+    /// The number of messages.
+    pub messages: usize,
+    /// Whether all messages arrive.
+    pub is_reliable: bool,
+}
+
+/// The messages of a stream that have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Received {
+    /// Whole messages.
+    pub messages: usize,
+    /// Bytes of all reads but the first.
+    pub timed: usize,
+    /// Picoseconds from the first read to the last.
+    pub picos: u64,
+}
+
+impl Received {
+    /// Messages of this size per second.
+    fn rate(&self, size: usize) -> f64 {
+        match self.picos {
+            0 => 0.0,
+            picos => self.timed as f64 / size as f64 / (picos as f64 / 1e12),
+        }
+    }
+}
+
+/// Reads a stream. `sent` returns the number of messages that were sent, once it is known.
+pub fn read_stream(
+    sockets: &mut dyn Sockets,
+    stream: Incoming,
+    mut sent: impl FnMut() -> Option<usize>,
+) -> Result<Received> {
+    let longest = match stream.is_reliable {
+        true => (stream.size * stream.messages / LEAST_READS)
+            .min(READ)
+            .max(stream.size),
+        false => stream.size,
+    };
+    let mut buffer = vec![0; longest];
+    let (mut bytes, mut first, mut found) = (0, None, Received::default());
+    while bytes < stream.size * sent().unwrap_or(stream.messages) {
+        let count = match stream.is_reliable {
+            true => Some(sockets.receive(&mut buffer)?),
+            false => sockets.try_receive(&mut buffer)?,
+        };
+        let Some(count) = count else {
+            // The rest is lost, if all have been sent.
+            match sent() {
+                Some(_) => break,
+                None => continue,
+            }
+        };
+        if !stream.is_reliable && count != stream.size {
+            bail!(
+                "a datagram of {count} bytes has come instead of {}",
+                stream.size
+            );
+        }
+        let now = sockets.clock();
+        bytes += count;
+        match first {
+            None => first = Some(now),
+            Some(first) => {
+                found.timed += count;
+                found.picos = now - first;
+            }
+        }
+    }
+    found.messages = bytes / stream.size;
+    Ok(found)
+}
+
+/// Runs this side of a plan. `step` is called after each size. Both sides return the same figures
+/// of streams; latencies are those of the client.
+pub fn measure(
+    side: &mut dyn SocketSide,
+    plan: &PerfPlan,
+    step: &mut dyn FnMut(),
+) -> Result<Vec<Sample>> {
+    plan.check()?;
+    let mut samples = Vec::new();
+    for size in plan.sizes(0)? {
+        let iterations = plan.iterations(size, side.is_modelled());
+        meet(side)?;
+        let (busy, start) = (side.busy(), side.clock());
+        let found = match plan.benchmark.is_latency() {
+            true => Found::Latency(latency(side, size, iterations)?),
+            false => Found::Stream(stream(side, plan, size, iterations)?),
+        };
+        let time = side.clock() - start;
+        samples.push(Sample {
+            size,
+            iterations,
+            found,
+            counts: Counts::default(),
+            uses: uses(&busy, &side.busy(), time),
+        });
+        step();
+    }
+    meet(side)?;
+    Ok(samples)
+}
+
+fn meet(side: &mut dyn SocketSide) -> Result<()> {
+    side.oob_send(HERE)?;
+    match side.hear()? {
+        words if words == HERE => Ok(()),
+        words => bail!("the other side is at another point of the benchmark: it sent {words:?}"),
+    }
+}
+
+fn latency(side: &mut dyn SocketSide, size: usize, iterations: usize) -> Result<Latency> {
+    let message = vec![1; size];
+    let mut posted = Vec::with_capacity(iterations);
+    for _ in 0..iterations {
+        if side.is_client() {
+            posted.push(side.clock());
+            side.send(&message)?;
+        }
+        receive_whole(side, size)?;
+        if !side.is_client() {
+            posted.push(side.clock());
+            side.send(&message)?;
+        }
+    }
+    let rounds: Vec<u64> = posted.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    Ok(Latency::of(&rounds, 2.0))
+}
+
+fn receive_whole(side: &mut dyn SocketSide, size: usize) -> Result<()> {
+    let mut buffer = vec![0; size];
+    let mut count = 0;
+    while count < size {
+        count += side.receive(&mut buffer[count..])?;
+    }
+    Ok(())
+}
+
+fn stream(
+    side: &mut dyn SocketSide,
+    plan: &PerfPlan,
+    size: usize,
+    iterations: usize,
+) -> Result<Stream> {
+    let sends = side.is_client() || plan.bidirectional;
+    let receives = !side.is_client() || plan.bidirectional;
+    if receives {
+        side.start_reading(Incoming {
+            size,
+            messages: iterations,
+            is_reliable: plan.transport.is_reliable(),
+        })?;
+    }
+    // Nobody sends before the other side's reader is there.
+    meet(side)?;
+    let mut own = Tally::default();
+    if sends {
+        let message = vec![1; size];
+        let start = side.clock();
+        for _ in 0..iterations {
+            side.send(&message)?;
+        }
+        own = Tally {
+            messages: iterations,
+            timed: iterations,
+            picos: side.clock() - start,
+        };
+    }
+    let theirs: Tally = swap(side, &own)?;
+    let read = match receives {
+        true => side.finish_reading(theirs.messages)?,
+        false => Received::default(),
+    };
+    let there: Received = swap(side, &read)?;
+    let received = read.rate(size) + there.rate(size);
+    if plan.transport.is_reliable() && received == 0.0 {
+        bail!(
+            "--iterations {iterations}: all bytes came in one read, so there is no time between reads; send more"
+        );
+    }
+    Ok(Stream {
+        sent: own.messages + theirs.messages,
+        sent_rate: match plan.transport.is_reliable() {
+            true => received,
+            false => own.rate() + theirs.rate(),
+        },
+        received: Some((read.messages + there.messages, received)),
+    })
+}
+
+fn swap<T: Serialize + DeserializeOwned>(side: &mut dyn SocketSide, own: &T) -> Result<T> {
+    side.oob_send(&serde_json::to_string(own)?)?;
+    let words = side.hear()?;
+    serde_json::from_str(&words).context("cannot read the counts of the other side")
+}
+
+/// The use of each kind of resource within `time`, the busiest first. A processor is of the kind of
+/// work that took most of its time.
+fn uses(before: &[Busy], after: &[Busy], time: u64) -> Vec<Use> {
+    // By resource: its time, and that of its longest work.
+    let mut busy: BTreeMap<u64, (u64, u64, &'static str)> = BTreeMap::new();
+    for one in after {
+        let same = |known: &&Busy| (known.number, known.resource) == (one.number, one.resource);
+        let earlier: u64 = before.iter().filter(same).map(|known| known.time).sum();
+        let all = after
+            .iter()
+            .filter(same)
+            .map(|known| known.time)
+            .sum::<u64>();
+        let own = busy.entry(one.number).or_default();
+        own.0 += one.time;
+        if all - earlier > own.1 {
+            (own.1, own.2) = (all - earlier, one.resource);
+        }
+    }
+    for one in before {
+        busy.entry(one.number).or_default().0 -= one.time;
+    }
+    let mut uses: Vec<Use> = Vec::new();
+    for (busy, _, resource) in busy.into_values().filter(|(_, longest, _)| *longest > 0) {
+        let share = busy as f64 / time.max(1) as f64;
+        match uses.iter_mut().find(|one| one.resource == resource) {
+            Some(one) => one.share = one.share.max(share),
+            None => uses.push(Use { resource, share }),
+        }
+    }
+    uses.sort_by(|one, other| other.share.total_cmp(&one.share));
+    uses
+}
