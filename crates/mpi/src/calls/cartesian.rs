@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::comm::Core;
 use crate::rank::{Rank, State};
-use crate::topology::{Cartesian, Shape, Topology};
+use crate::topology::{Cartesian, Shape, Topology, by_hosts};
 use crate::{Class, Error, Result, UNDEFINED};
 
 impl State {
@@ -20,35 +21,53 @@ impl State {
             }
         }
     }
-
-    /// `MPI_Cart_map`: this rank's number in a grid, or [`UNDEFINED`] if the grid has no point for
-    /// it.
-    pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
-        let core = &self.comms.get(comm)?.core;
-        let grid = fitting(dims, periodic, core.size())?;
-        Ok(if core.rank < grid.size() {
-            core.rank as i32
-        } else {
-            UNDEFINED
-        })
-    }
 }
 
 impl Rank {
-    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for.
+    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for. `reorder`: the
+    /// ranks of a host may form a block of the grid.
     pub fn cart_create(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
         dims: &[i32],
         periodic: &[bool],
+        reorder: bool,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
         let grid = fitting(dims, periodic, parent.core.size())?;
-        let ranks = (0..grid.size() as u32).collect();
+        let reordered = match reorder {
+            true => self.by_hosts(&grid, &parent.core),
+            false => None,
+        };
+        let ranks = reordered.unwrap_or_else(|| (0..grid.size() as u32).collect());
         self.topology_comm(operation, parent, ranks, |place| {
             Topology::cartesian(grid, place)
         })
+    }
+
+    /// `MPI_Cart_map`: this rank's number in a reordered grid, or [`UNDEFINED`] if the grid has no
+    /// point for it.
+    pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
+        let core = self.lock().comms.get(comm)?.core.clone();
+        let grid = fitting(dims, periodic, core.size())?;
+        if core.rank >= grid.size() {
+            return Ok(UNDEFINED);
+        }
+        let own = |&rank: &u32| rank as usize == core.rank;
+        let reordered = self.by_hosts(&grid, &core);
+        let place = reordered.and_then(|ranks| ranks.iter().position(own));
+        Ok(place.unwrap_or(core.rank) as i32)
+    }
+
+    /// The ranks of a communicator at the points of a grid, if another order than theirs is better.
+    fn by_hosts(&self, grid: &Cartesian, core: &Core) -> Option<Vec<u32>> {
+        let hosts: Vec<u32> = core
+            .members
+            .iter()
+            .map(|world| self.hosts().of(world))
+            .collect();
+        by_hosts(grid, &hosts)
     }
 
     /// `MPI_Cart_sub`: the part of the grid that this rank is in, of the dimensions that remain.

@@ -1,16 +1,18 @@
 //! Process topologies: the ranks of a communicator as the points of a grid or graph (MPI 5.0 §8).
 //!
-//! Ranks are never reordered.
+//! A grid may reorder its ranks ([`by_hosts`]); graphs do not.
 
 mod cartesian;
 mod dist_graph;
 mod graph;
 mod neighbours;
+mod reorder;
 
 pub use cartesian::Cartesian;
 pub use dist_graph::{DistGraph, Edges};
 pub use graph::Graph;
 pub use neighbours::Neighbours;
+pub use reorder::by_hosts;
 
 use crate::Result;
 
