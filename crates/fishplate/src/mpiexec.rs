@@ -56,6 +56,8 @@ const WITH_VALUE: &[&str] = &[
     "--seed",
     "--faults",
     "--fault",
+    "--predict",
+    "--set",
     COMPUTE,
     "--trace",
     "--summary",

@@ -56,7 +56,9 @@ pub(crate) enum BenchmarkCommand {
     #[command(after_help = "Example:\n  fishplate perf atomic-lat --fabric hdr")]
     AtomicLat(BenchmarkOptions),
     /// A stream of small messages: RDMA writes, or sends over ud
-    #[command(after_help = "Example:\n  fishplate perf msg-rate --fabric fdr --qps 4")]
+    #[command(
+        after_help = "Example:\n  fishplate perf msg-rate --fabric fdr --qps 4\n  fishplate perf msg-rate --fabric fdr,edr --pairs 8"
+    )]
     MsgRate(BenchmarkOptions),
 }
 
@@ -112,6 +114,10 @@ pub(crate) struct BenchmarkOptions {
     /// Number of queue pairs (streams)
     #[arg(short = 'q', long, value_name = "COUNT", default_value = "1", value_parser = count)]
     pub(crate) qps: usize,
+    /// Number of pairs of processors on the two hosts (streams), each with its own queue pairs
+    #[arg(short = 'P', long, value_name = "COUNT", default_value = "1",
+        value_parser = |word: &str| whole_number::<usize>(word, 1..=1024))]
+    pub(crate) pairs: usize,
     /// Measure both directions at once and report the sum
     #[arg(short = 'b', long)]
     pub(crate) bidirectional: bool,
@@ -174,6 +180,7 @@ impl BenchmarkOptions {
             inline: self.inline,
             mtu: self.mtu,
             qps: self.qps,
+            pairs: self.pairs,
             bidirectional: self.bidirectional,
             size: self.size,
             iterations: self.iterations,

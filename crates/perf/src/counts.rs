@@ -64,6 +64,8 @@ impl Before {
         let mut requests: Requests =
             serde_json::from_str(&theirs).context("cannot read the counts of the other side")?;
         requests += own;
+        // The traffic is that of all pairs, which have ended this size then.
+        side.target.meet_pairs()?;
         let now = side.target.traffic();
         let traffic = now.zip(self.traffic).map(|(now, before)| Traffic {
             packets: now.packets - before.packets,

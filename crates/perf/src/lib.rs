@@ -14,6 +14,7 @@ pub mod counts;
 mod latency;
 pub mod measure;
 mod memory;
+pub mod pairs;
 pub mod plan;
 pub mod show;
 mod side;
@@ -24,6 +25,7 @@ use std::cell::RefCell;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use device::Device;
@@ -135,27 +137,51 @@ fn modelled(
 /// Measures between this process and another. `None` on the side that does not show the results.
 fn real(plan: &PerfPlan, options: &BenchmarkOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
-    let mut device = verbs::open_port(name).context("--device")?;
-    if let Some(mtu) = plan.mtu {
-        device.limit_mtu(mtu)?;
-    }
-    let link = match &options.host {
-        Some(host) => ControlLink::connect(host, options.port, plan, timeout, timeout)?,
-        None => Listener::new(options.port)?.accept(plan, timeout * ACCEPT_FACTOR, timeout)?,
+    let open = || -> Result<_> {
+        let mut device = verbs::open_port(name).context("--device")?;
+        if let Some(mtu) = plan.mtu {
+            device.limit_mtu(mtu)?;
+        }
+        Ok(device)
     };
+    // A wrong name is reported before the wait for the other side.
+    let steps = plan.sizes(open()?.attributes().mtu)?.len();
+    let links = links(plan, options, timeout)?;
     let client = options.host.is_some();
-    let steps = plan.sizes(device.attributes().mtu)?.len();
     let mut console = Console::new(if client { steps } else { 0 });
     console.doing(format!("{}, {name}", plan.benchmark.name()));
-    let mut step = |_| {
+    let step = |_| {
         if client {
             console.step();
         }
     };
-    let samples = remote::run(&mut device, link, client, timeout, plan, &mut step)?;
+    let samples = pairs::run(links, step, |link, seat, step| {
+        remote::run_pair(&mut open()?, link, (client, seat), timeout, plan, step)
+    })?;
     Ok(client.then(|| TargetResults {
         label: name.to_owned(),
         modelled: false,
         samples,
     }))
+}
+
+/// A control connection to the other side for each pair.
+fn links(
+    plan: &PerfPlan,
+    options: &BenchmarkOptions,
+    timeout: Duration,
+) -> Result<Vec<ControlLink>> {
+    if let Some(host) = &options.host {
+        let connect = |_| ControlLink::connect(host, options.port, plan, timeout, timeout);
+        return (0..plan.pairs).map(connect).collect();
+    }
+    let listener = Listener::new(options.port)?;
+    let accept = |pair| {
+        let wait = match pair {
+            0 => timeout * ACCEPT_FACTOR,
+            _ => timeout,
+        };
+        listener.accept(plan, wait, timeout)
+    };
+    (0..plan.pairs).map(accept).collect()
 }

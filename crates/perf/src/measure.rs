@@ -81,6 +81,7 @@ pub fn measure(
     let mut samples = Vec::new();
     for size in side.sizes() {
         let iterations = plan.iterations(size, modelled);
+        side.target.meet_pairs()?;
         let before = Before::new(&mut side);
         let found = match plan.benchmark.is_latency() {
             true => {

@@ -41,6 +41,8 @@ pub struct PerfPlan {
     pub mtu: Option<usize>,
     /// Number of queue pairs.
     pub qps: usize,
+    /// Number of pairs of processors on the two hosts, each with queue pairs of its own.
+    pub pairs: usize,
     /// Whether both sides send.
     pub bidirectional: bool,
     /// The only message size, in bytes; `None`: all sizes.
@@ -65,6 +67,7 @@ impl PerfPlan {
             inline: None,
             mtu: None,
             qps: 1,
+            pairs: 1,
             bidirectional: false,
             size: None,
             iterations: None,
@@ -126,6 +129,12 @@ impl PerfPlan {
                 stream,
                 "--qps",
                 "one message at a time needs one queue pair",
+            ),
+            (
+                self.pairs != 1,
+                stream,
+                "--pairs",
+                "one message at a time is of one pair",
             ),
             (
                 self.bidirectional,

@@ -16,6 +16,7 @@ pub struct Console {
     bar: ProgressBar,
     since: Instant,
     shown: bool,
+    quiet: bool,
     said: HashSet<String>,
 }
 
@@ -29,8 +30,17 @@ impl Console {
             bar,
             since: Instant::now(),
             shown: false,
+            quiet: false,
             said: HashSet::new(),
         }
+    }
+
+    /// A console for a run of `steps` steps that leaves out the lines of libraries: those of an
+    /// experiment name files and settings that its user has not chosen.
+    pub fn without_libraries(steps: usize) -> Console {
+        let mut console = Console::new(steps);
+        console.quiet = true;
+        console
     }
 
     /// Sets the text beside the bar.
@@ -65,7 +75,7 @@ impl Console {
     /// Prints a line of output of the library `label`. A repeated line is printed only once.
     pub fn library_says(&mut self, label: &str, text: &str) {
         let line = format!("[{label}] {text}");
-        if !text.trim().is_empty() && self.said.insert(line.clone()) {
+        if !self.quiet && !text.trim().is_empty() && self.said.insert(line.clone()) {
             self.bar.suspend(|| eprintln!("{line}"));
         }
     }

@@ -13,6 +13,8 @@ pub enum Unit {
     MessagesPerSecond,
     /// Kibibytes, an amount of memory.
     Kibibytes,
+    /// Percent of a time.
+    Percent,
 }
 
 impl Unit {
@@ -24,6 +26,7 @@ impl Unit {
             Unit::MegabytesPerSecond => "MB/s",
             Unit::MessagesPerSecond => "msg/s",
             Unit::Kibibytes => "KiB",
+            Unit::Percent => "%",
         }
     }
 
@@ -42,6 +45,7 @@ impl Unit {
             Unit::MegabytesPerSecond => "bandwidth",
             Unit::MessagesPerSecond => "message rate",
             Unit::Kibibytes => "memory",
+            Unit::Percent => "share of the time",
         }
     }
 

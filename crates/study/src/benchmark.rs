@@ -23,6 +23,10 @@ pub(crate) enum Benchmark {
     SendLat,
     SendBw,
     MsgRate,
+    /// The time of HPL without its computing.
+    Hpl,
+    /// The share of its time that HPL computes.
+    HplComputing,
 }
 
 impl Benchmark {
@@ -42,6 +46,8 @@ impl Benchmark {
             Benchmark::SendLat => "send-lat",
             Benchmark::SendBw => "send-bw",
             Benchmark::MsgRate => "msg-rate",
+            Benchmark::Hpl => "hpl",
+            Benchmark::HplComputing => "hpl-computing",
         }
     }
 
@@ -61,13 +67,20 @@ impl Benchmark {
             Benchmark::SendLat => "Latency of send",
             Benchmark::SendBw => "Bandwidth of send",
             Benchmark::MsgRate => "Message rate of RDMA writes",
+            Benchmark::Hpl => "Time of HPL",
+            Benchmark::HplComputing => "Computing of HPL",
         }
     }
 
     /// Whether `fishplate perf` runs it, without MPI.
     pub(crate) fn is_of_devices(self) -> bool {
         use Benchmark::*;
-        !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort)
+        !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort) && !self.is_of_hpl()
+    }
+
+    /// Whether the kernel `hpl` runs it.
+    pub(crate) fn is_of_hpl(self) -> bool {
+        matches!(self, Benchmark::Hpl | Benchmark::HplComputing)
     }
 
     pub(crate) fn unit(self) -> Unit {
@@ -75,6 +88,8 @@ impl Benchmark {
         match self {
             Bw | Bibw | WriteBw | ReadBw | SendBw => Unit::MegabytesPerSecond,
             MbwMr | MsgRate => Unit::MessagesPerSecond,
+            Hpl => Unit::Milliseconds,
+            HplComputing => Unit::Percent,
             Latency | Sweep | Sort | WriteLat | ReadLat | SendLat => Unit::Microseconds,
         }
     }

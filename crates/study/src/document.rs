@@ -90,6 +90,8 @@ pub(crate) struct Measure {
     /// Ranks, one on each host.
     #[serde(default = "two")]
     pub(crate) ranks: usize,
+    /// The system that `hpl` solves, and its ranks.
+    pub(crate) hpl: Option<HplSystem>,
     pub(crate) iterations: Option<usize>,
     /// Options of `fishplate perf`.
     #[serde(default)]
@@ -97,6 +99,20 @@ pub(crate) struct Measure {
     pub(crate) sweep: Option<Sweep>,
     #[serde(default)]
     pub(crate) reads: Reads,
+}
+
+/// A run of the kernel `hpl`, without the order of its system.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HplSystem {
+    /// Columns of a panel.
+    pub(crate) block: usize,
+    /// Rows and columns of the grid of ranks.
+    pub(crate) grid: [usize; 2],
+    /// Ranks of a host.
+    pub(crate) ppn: usize,
+    /// Each rank's rates in products, triangular solutions and panels, in Gflop/s.
+    pub(crate) gflops: String,
 }
 
 fn two() -> usize {
@@ -107,8 +123,8 @@ fn two() -> usize {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sweep {
-    /// An option of `fishplate perf` with its dashes, an environment variable, or `pairs`: the
-    /// number of pairs of ranks between two hosts.
+    /// An option of `fishplate perf` with its dashes, an environment variable, `pairs`: the number
+    /// of pairs of ranks between two hosts, or `order`: that of the system that `hpl` solves.
     pub(crate) over: String,
     pub(crate) values: Vec<String>,
 }
@@ -298,6 +314,14 @@ impl Measure {
     /// The title of its table and picture.
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(self.benchmark.title())
+    }
+
+    /// The measurement with another order of the system that `hpl` solves, if one is given.
+    pub(crate) fn with_order(mut self, order: Option<usize>) -> Measure {
+        if let (Some(_), Some(order), Some(sweep)) = (&self.hpl, order, &mut self.sweep) {
+            sweep.values = vec![order.to_string()];
+        }
+        self
     }
 
     /// Its message sizes. The inner none: those of `fishplate perf`; the outer one: it is not

@@ -12,8 +12,19 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::benchmark::Benchmark;
+use crate::check::Missing;
 use crate::curves::{Curves, Measured};
-use crate::document::{Configuration, Document, Machine, Measure, Reads, Sweep};
+use crate::document::{Configuration, Document, HplSystem, Machine, Measure, Reads, Sweep};
+use crate::hpl::Hpl;
+
+/// The extent of a study's experiments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Effort {
+    /// Fewer sizes, and no programs.
+    pub(crate) quick: bool,
+    /// The order of the system that `hpl` solves; none: that of the document.
+    pub(crate) order: Option<usize>,
+}
 
 /// One job or one run of a device benchmark, and the curve that its figures belong to.
 pub(crate) struct Run {
@@ -32,6 +43,8 @@ pub(crate) struct Run {
     /// Options, for devices.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
+    /// The system that `hpl` solves, with its order.
+    pub(crate) hpl: Option<(HplSystem, usize)>,
 }
 
 /// Points of one run: sizes and values.
@@ -69,29 +82,57 @@ impl Machines {
     }
 }
 
-/// Runs all measurements of a document. `command` is the executable that starts jobs and workers.
-pub(crate) fn run(command: &Path, document: &Document, quick: bool) -> Result<Curves> {
+/// Runs all measurements of a document, and returns those without results, too. `command` is the
+/// executable that starts jobs and workers.
+pub(crate) fn run(
+    command: &Path,
+    document: &Document,
+    effort: Effort,
+) -> Result<(Curves, Missing)> {
     let machines = Machines::write(&document.machines)?;
-    let mut plans: Vec<(&Measure, Vec<Run>)> = Vec::new();
+    let mut missing = Missing::new();
+    let mut hpl = Hpl::default();
+    let mut plans: Vec<(Measure, Vec<Run>)> = Vec::new();
     for measure in &document.measures {
-        if let Some(sizes) = measure.sizes(quick) {
-            let curves = document.curves_of(measure);
-            let runs = curves.flat_map(|curve| runs(document, &machines, measure, curve, sizes));
-            plans.push((measure, runs.collect()));
+        let Some(sizes) = measure.sizes(effort.quick) else {
+            missing.insert(measure.name.clone(), QUICK.into());
+            continue;
+        };
+        if measure.hpl.is_some()
+            && let Err(why) = hpl.prepare(command)?
+        {
+            missing.insert(measure.name.clone(), why);
+            continue;
         }
+        let measure = measure.clone().with_order(effort.order);
+        let curves = document.curves_of(&measure);
+        let runs = curves.flat_map(|curve| runs(document, &machines, &measure, curve, sizes));
+        plans.push((measure.clone(), runs.collect()));
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
-    let mut console = Console::new(steps.sum::<Result<usize>>()?);
+    let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
+    let all: Vec<&Run> = plans.iter().flat_map(|(_, runs)| runs).collect();
+    hpl.solve(command, &all, &mut console)?;
     let mut curves = Curves::default();
     for (measure, runs) in &plans {
         let mut points = Vec::new();
         for run in runs {
-            points.push(run.run(command, &mut console)?);
+            points.push(match &run.hpl {
+                Some(_) => {
+                    console.step();
+                    hpl.point(run)?
+                }
+                None => run.run(command, &mut console)?,
+            });
         }
         add(&mut curves, measure, runs, points)?;
     }
-    Ok(curves)
+    // Several measurements of one name make one, and some of them may have results.
+    missing.retain(|name, _| !curves.0.contains_key(name));
+    Ok((curves, missing))
 }
+
+const QUICK: &str = "not measured by --quick";
 
 /// The runs of one measurement of one curve: one for each value of a swept parameter.
 fn runs(
@@ -113,6 +154,7 @@ fn runs(
         settings: document.settings(curve).into_iter().collect(),
         options: [curve.options.as_slice(), &measure.options].concat(),
         reads: measure.reads,
+        hpl: measure.hpl.clone().map(|system| (system, 0)),
     };
     match &measure.sweep {
         None => vec![run()],
@@ -129,6 +171,10 @@ impl Sweep {
             "pairs" => {
                 let pairs = value.parse().unwrap_or(1);
                 (run.ranks, run.ppn) = (2 * pairs, pairs);
+            }
+            "order" => {
+                let order = value.parse().unwrap_or_default();
+                run.hpl = run.hpl.map(|(system, _)| (system, order));
             }
             option if option.starts_with("--") => {
                 run.options.extend([option.to_owned(), value.to_owned()]);
@@ -186,7 +232,7 @@ fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>
 impl Run {
     /// The steps of a progress bar that it takes.
     pub(crate) fn steps(&self) -> Result<usize> {
-        match self.benchmark.is_of_devices() {
+        match self.benchmark.is_of_devices() || self.benchmark.is_of_hpl() {
             true => Ok(1),
             false => bench::modelled::steps(&self.experiment()?),
         }
@@ -291,6 +337,7 @@ mod tests {
             settings: Vec::new(),
             options: Vec::new(),
             reads: Reads::Received,
+            hpl: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod check;
 mod curves;
 mod document;
 mod experiments;
+mod hpl;
 mod outcome;
 mod page;
 mod pictures;
@@ -31,8 +32,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use report::Page;
-use results::arguments::without_error_numbers;
+use results::arguments::{whole_number, without_error_numbers};
 
+use crate::experiments::Effort;
 use crate::outcome::{Results, STUDIES};
 use scoreboard::Scoreboard;
 
@@ -54,7 +56,7 @@ enum Study {
     DualRail(OutputOptions),
     /// FDR and EDR: latency, bandwidth, message rate of one pair of ranks and of many
     #[command(after_help = "Example:\n  fishplate study edr --quick")]
-    Edr(OutputOptions),
+    Edr(EdrOptions),
     /// MPICH2's RDMA channel over InfiniBand (2003): four designs, and a rendezvous above the
     /// channel
     #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
@@ -105,6 +107,17 @@ struct OutputOptions {
 }
 
 #[derive(Debug, Args)]
+struct EdrOptions {
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Order of the system that HPL solves [default: 60000]. The processor time grows with it:
+    /// 60000 takes four times as long as 20000
+    #[arg(long, value_name = "N", conflicts_with = "quick",
+        value_parser = |word: &str| whole_number::<usize>(word, 1_000..=1_000_000))]
+    hpl: Option<usize>,
+}
+
+#[derive(Debug, Args)]
 struct ScoreOptions {
     /// Published figures [default: those of this project]
     #[arg(value_name = "FILE.csv")]
@@ -132,14 +145,18 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
+    let mut order = None;
     let (number, output) = match &arguments.study {
         Study::DualRail(output) => (0, output),
-        Study::Edr(output) => (1, output),
+        Study::Edr(options) => {
+            order = options.hpl;
+            (1, &options.output)
+        }
         Study::RdmaChannel(output) => (2, output),
         Study::Pcie(output) => (3, output),
         Study::Generations(output) => (4, output),
         Study::All(output) => {
-            let board = Scoreboard::run(&command, output.quick)?;
+            let board = Scoreboard::run(&command, output.effort(None))?;
             let text = match output.json {
                 true => board.json()?,
                 false => board.text(),
@@ -155,7 +172,7 @@ fn run(arguments: &StudyArguments) -> Result<()> {
             });
         }
     };
-    let results = Results::run(STUDIES[number], &command, output.quick)?;
+    let results = Results::run(STUDIES[number], &command, output.effort(order))?;
     let text = match output.json {
         true => show::json(&results)?,
         false => show::text(&results),
@@ -168,6 +185,11 @@ fn run(arguments: &StudyArguments) -> Result<()> {
 }
 
 impl OutputOptions {
+    fn effort(&self, order: Option<usize>) -> Effort {
+        let quick = self.quick;
+        Effort { quick, order }
+    }
+
     /// Draws the curves if a folder is named, writes the page if a file is named, and prints the
     /// results.
     fn write(

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::check::Evidence;
+use crate::check::{Evidence, Missing};
 use crate::curves::{Curves, Measured};
 use crate::document::{Document, Measure};
-use crate::experiments;
+use crate::experiments::{self, Effort};
 use crate::verdict::{Judged, judge};
 
 /// The studies: name, and the data of the document.
@@ -25,6 +25,8 @@ pub(crate) struct Results {
     pub(crate) name: &'static str,
     pub(crate) document: Document,
     pub(crate) curves: Curves,
+    /// Measurements without results, and the reasons.
+    pub(crate) missing: Missing,
 }
 
 impl Results {
@@ -34,13 +36,18 @@ impl Results {
             name,
             document: Document::read(name, data)?,
             curves: Curves::default(),
+            missing: Missing::new(),
         })
     }
 
     /// Runs the experiments. `command` is the executable that starts jobs and workers.
-    pub(crate) fn run(study: (&'static str, &str), command: &Path, quick: bool) -> Result<Results> {
+    pub(crate) fn run(
+        study: (&'static str, &str),
+        command: &Path,
+        effort: Effort,
+    ) -> Result<Results> {
         let mut results = Results::without(study)?;
-        results.curves = experiments::run(command, &results.document, quick)?;
+        (results.curves, results.missing) = experiments::run(command, &results.document, effort)?;
         Ok(results)
     }
 
@@ -49,6 +56,7 @@ impl Results {
         let evidence = Evidence {
             curves: &self.curves,
             machines: &self.document.machines,
+            missing: &self.missing,
         };
         judge(&self.document, &evidence)
     }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::check::CLOSE;
 use crate::document::Role;
+use crate::experiments::Effort;
 use crate::outcome::{Results, STUDIES};
 use crate::verdict::{Judged, Verdict};
 use crate::{page, pictures, show};
@@ -126,9 +127,9 @@ impl Aims {
 
 impl Scoreboard {
     /// Runs all studies.
-    pub(crate) fn run(command: &Path, quick: bool) -> Result<Scoreboard> {
+    pub(crate) fn run(command: &Path, effort: Effort) -> Result<Scoreboard> {
         let all = STUDIES.iter();
-        let all = all.map(|study| Results::run(*study, command, quick));
+        let all = all.map(|study| Results::run(*study, command, effort));
         Ok(Scoreboard(all.collect::<Result<_>>()?))
     }
 

@@ -129,6 +129,7 @@ fn a_machine_that_the_catalogue_accepts_is_not_refused() {
     let evidence = Evidence {
         curves: &generations.curves,
         machines: &machines,
+        missing: &generations.missing,
     };
     let holds: Vec<bool> = copper
         .checks

@@ -101,8 +101,15 @@ pub(crate) fn judge<'a>(document: &'a Document, evidence: &Evidence) -> Vec<Judg
 
 fn judged<'a>(document: &Document, claim: &'a Claim, evidence: &Evidence) -> Judged<'a> {
     let is_checked = !claim.checks.is_empty();
+    let mut measures = claim.checks.iter().flat_map(Check::measures);
+    let missing = measures.find_map(|of| evidence.missing.get(of));
+    let missing = missing.filter(|_| claim.contradicts.is_none());
+    let is_checked = is_checked && missing.is_none();
     let found = is_checked.then(|| all_of(claim.checks.iter(), evidence));
-    let (verdict, measured) = verdict(claim, found.as_ref());
+    let (verdict, measured) = match missing {
+        Some(why) => (Verdict::NotModelled, why.clone()),
+        None => verdict(claim, found.as_ref()),
+    };
     let figure = found.as_ref().and_then(|found| found.figure.as_ref());
     Judged {
         claim: &claim.id,

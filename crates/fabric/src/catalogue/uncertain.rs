@@ -25,37 +25,22 @@ impl Sheet {
     /// order of the keys. A part that is chosen by assumption is such a value too: its name.
     pub fn uncertain(&self) -> Vec<UncertainValue> {
         let mut found = Vec::new();
-        self.find_uncertain("", &mut found);
-        found
-    }
-
-    fn find_uncertain(&self, above: &str, found: &mut Vec<UncertainValue>) {
-        for field in &self.fields {
-            let path = format!("{above}{}", field.key.name);
+        self.visit("", &mut |path, _, field| {
             let value = match &field.value {
                 FieldValue::Value(raw) => raw.to_string().trim_matches('"').to_owned(),
                 FieldValue::Part(part) => part.name.clone(),
                 FieldValue::List(parts) => format!("{} of them", parts.len()),
             };
-            found.extend(
-                standing(&field.source).map(|(standing, reason)| UncertainValue {
-                    path: path.clone(),
-                    value,
-                    doc: field.key.doc,
-                    standing,
-                    reason: reason.to_owned(),
-                }),
-            );
-            match &field.value {
-                FieldValue::Value(_) => {}
-                FieldValue::Part(part) => part.find_uncertain(&format!("{path}."), found),
-                FieldValue::List(parts) => {
-                    for (number, part) in parts.iter().enumerate() {
-                        part.find_uncertain(&format!("{path}.{number}."), found);
-                    }
-                }
-            }
-        }
+            let uncertain = standing(&field.source);
+            found.extend(uncertain.map(|(standing, reason)| UncertainValue {
+                path: path.to_owned(),
+                value,
+                doc: field.key.doc,
+                standing,
+                reason: reason.to_owned(),
+            }));
+        });
+        found
     }
 }
 

@@ -27,27 +27,34 @@ impl Sheet {
     /// All values, in the order of the tables, each part followed by its own.
     pub fn values(&self) -> Vec<NamedValue> {
         let mut values = Vec::new();
-        self.collect("", &mut values);
-        values
-    }
-
-    fn collect(&self, above: &str, values: &mut Vec<NamedValue>) {
-        for field in &self.fields {
-            let path = format!("{above}{}", field.key.name);
-            match &field.value {
-                FieldValue::Value(raw) => values.push(NamedValue {
-                    path,
-                    kind: self.kind,
-                    part: self.name.clone(),
+        self.visit("", &mut |path, part, field| {
+            if let FieldValue::Value(raw) = &field.value {
+                values.push(NamedValue {
+                    path: path.to_owned(),
+                    kind: part.kind,
+                    part: part.name.clone(),
                     key: field.key.name,
                     raw: raw.clone(),
                     source: field.source.clone(),
                     location: field.location.clone(),
-                }),
-                FieldValue::Part(part) => part.collect(&format!("{path}."), values),
+                });
+            }
+        });
+        values
+    }
+
+    /// Calls `see` for every field of this part and of the parts within it, with its path and its
+    /// part, in the order of the keys. A part comes before its own fields.
+    pub(super) fn visit(&self, above: &str, see: &mut impl FnMut(&str, &Sheet, &Field)) {
+        for field in &self.fields {
+            let path = format!("{above}{}", field.key.name);
+            see(&path, self, field);
+            match &field.value {
+                FieldValue::Value(_) => {}
+                FieldValue::Part(part) => part.visit(&format!("{path}."), see),
                 FieldValue::List(parts) => {
                     for (number, part) in parts.iter().enumerate() {
-                        part.collect(&format!("{path}.{number}."), values);
+                        part.visit(&format!("{path}.{number}."), see);
                     }
                 }
             }

@@ -38,6 +38,8 @@ struct Object<'a> {
     device: Option<&'a str>,
     transport: &'a str,
     qps: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<usize>,
     bidirectional: bool,
     size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +82,7 @@ impl<'a> Object<'a> {
             device: label.filter(|_| !outcome.modelled),
             transport: plan.transport.name(),
             qps: plan.qps,
+            pairs: (plan.pairs > 1).then_some(plan.pairs),
             bidirectional: plan.bidirectional,
             size,
             unit: plan.benchmark.unit().name(),

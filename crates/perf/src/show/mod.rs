@@ -124,6 +124,9 @@ pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
     if plan.qps > 1 {
         words.push(format!("{} queue pairs", plan.qps));
     }
+    if plan.pairs > 1 {
+        words.push(format!("{} pairs", plan.pairs));
+    }
     if plan.bidirectional {
         words.push("both ways".into());
     }

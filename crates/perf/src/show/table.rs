@@ -37,6 +37,9 @@ fn title(plan: &PerfPlan, all: &[TargetResults]) -> String {
     if plan.qps > 1 {
         words.push(format!("{} queue pairs", plan.qps));
     }
+    if plan.pairs > 1 {
+        words.push(format!("{} pairs", plan.pairs));
+    }
     if plan.bidirectional {
         words.push("both ways".into());
     }

@@ -49,6 +49,11 @@ pub trait Target {
     /// The next message of the other side, if it has arrived.
     fn oob_recv(&mut self) -> Result<Option<String>>;
 
+    /// Waits for the other pairs of this side, if the benchmark has several.
+    fn meet_pairs(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Time without arrivals after which nothing is in flight any more, in nanoseconds.
     fn quiet(&self) -> u64;
 

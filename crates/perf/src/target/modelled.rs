@@ -1,6 +1,7 @@
 //! Both sides on a modelled machine in virtual time, on the two hosts that are furthest apart.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 
@@ -13,6 +14,7 @@ use sim::coroutines;
 
 use super::Target;
 use crate::measure::{Sample, measure};
+use crate::pairs::added_up;
 use crate::plan::PerfPlan;
 
 /// A modelled machine with its faults.
@@ -31,14 +33,43 @@ pub struct Machine {
 const QUIET: u64 = 1_000_000_000;
 const STACK: usize = 256 << 10;
 
+/// The word of a client to the others that it has reached a meeting point of pairs.
+const PAIR: &[u8] = b"pair";
+
+/// One side of a pair. The first half of the ranks are clients, on one host; the others are their
+/// servers, in the same order.
 struct Modelled {
     node: ModelNode,
     rank: usize,
+    pairs: usize,
+    /// Messages of the other side that arrived while the pairs met.
+    arrived: VecDeque<Vec<u8>>,
+    /// Messages of other pairs that arrived while this one waited for its other side.
+    met: usize,
+}
+
+impl Modelled {
+    fn other_side(&self) -> usize {
+        (self.rank + self.pairs) % (2 * self.pairs)
+    }
+
+    /// Waits for messages of `count` other pairs.
+    fn await_pairs(&mut self, count: usize) -> Result<()> {
+        while self.met < count {
+            match self.node.oob_recv()? {
+                Some((from, words)) if from == self.other_side() => self.arrived.push_back(words),
+                Some(_) => self.met += 1,
+                None => self.idle(u64::MAX)?,
+            }
+        }
+        self.met -= count;
+        Ok(())
+    }
 }
 
 impl Target for Modelled {
     fn is_client(&self) -> bool {
-        self.rank == 0
+        self.rank < self.pairs
     }
 
     fn device(&mut self) -> &mut dyn Device {
@@ -69,14 +100,38 @@ impl Target for Modelled {
     }
 
     fn oob_send(&mut self, words: &str) -> Result<()> {
-        Ok(self.node.oob_send(1 - self.rank, words.as_bytes())?)
+        Ok(self.node.oob_send(self.other_side(), words.as_bytes())?)
     }
 
     fn oob_recv(&mut self) -> Result<Option<String>> {
-        let Some((_, words)) = self.node.oob_recv()? else {
-            return Ok(None);
-        };
-        Ok(Some(String::from_utf8(words)?))
+        if let Some(words) = self.arrived.pop_front() {
+            return Ok(Some(String::from_utf8(words)?));
+        }
+        while let Some((from, words)) = self.node.oob_recv()? {
+            if from == self.other_side() {
+                return Ok(Some(String::from_utf8(words)?));
+            }
+            self.met += 1;
+        }
+        Ok(None)
+    }
+
+    /// All clients report to the first, which then lets all go on.
+    fn meet_pairs(&mut self) -> Result<()> {
+        match self.rank {
+            _ if self.pairs == 1 || !self.is_client() => Ok(()),
+            0 => {
+                self.await_pairs(self.pairs - 1)?;
+                for other in 1..self.pairs {
+                    self.node.oob_send(other, PAIR)?;
+                }
+                Ok(())
+            }
+            _ => {
+                self.node.oob_send(0, PAIR)?;
+                self.await_pairs(1)
+            }
+        }
     }
 
     fn quiet(&self) -> u64 {
@@ -113,11 +168,13 @@ pub fn run(
         system = system.with_mtu(Bytes(mtu as u64));
     }
     let layout = coroutines::Plan {
-        ranks: 2,
+        ranks: 2 * plan.pairs as u32,
         seed,
         stack: STACK,
     };
-    let hosts = [0, system.nodes - 1];
+    let pairs = plan.pairs;
+    let mut hosts = vec![0; pairs];
+    hosts.extend(vec![system.nodes - 1; pairs]);
     let plan = plan.clone();
     let (ends, _) = coroutines::run(
         layout,
@@ -127,6 +184,9 @@ pub fn run(
             let mut target = Modelled {
                 node: ModelNode::new(turn),
                 rank,
+                pairs,
+                arrived: VecDeque::new(),
+                met: 0,
             };
             measure(&mut target, &plan, &mut |_| {
                 if rank == 0 {
@@ -136,16 +196,15 @@ pub fn run(
         },
     )
     .context("cannot create the modelled machine")?;
-    let mut ends = ends.into_iter();
-    let (client, server) = (ends.next(), ends.next());
-    match (client, server) {
-        (Some(Ok(samples)), Some(Ok(_))) => Ok(samples),
-        (Some(Err(why)), Some(Ok(_))) | (Some(Ok(_)), Some(Err(why))) => Err(why),
-        // A side that waits in vain is a consequence; the other side's error is the cause.
-        (Some(Err(one)), Some(Err(other))) => Err(match one.is::<Stuck>() {
-            true => other,
-            false => one,
-        }),
-        _ => Err(anyhow!("a side of the benchmark returned no result")),
+    // A side that waits in vain is a consequence; the other side's error is the cause.
+    let (mut clients, mut failed) = (Vec::new(), Vec::new());
+    for (rank, end) in ends.into_iter().enumerate() {
+        match end {
+            Err(why) => failed.push(Err(why)),
+            Ok(samples) if rank < pairs => clients.push(Ok(samples)),
+            Ok(_) => {}
+        }
     }
+    clients.extend(failed);
+    added_up(clients, |why| why.is::<Stuck>())
 }

@@ -13,6 +13,7 @@ use device::Device;
 use super::Target;
 use crate::control::ControlLink;
 use crate::measure::{Sample, measure};
+use crate::pairs::Seat;
 use crate::plan::PerfPlan;
 
 /// Polls between two readings of the clock.
@@ -37,6 +38,8 @@ pub struct Remote<'a> {
     /// The start of the time without arrivals, as far as it is known.
     idle_since: Option<Instant>,
     alive_at: Instant,
+    /// The place among the other pairs of this side.
+    seat: Seat,
 }
 
 /// Runs this side of a plan. `patience` is the time without arrivals after which it fails; `step`
@@ -45,6 +48,18 @@ pub fn run(
     device: &mut dyn Device,
     link: ControlLink,
     client: bool,
+    patience: Duration,
+    plan: &PerfPlan,
+    step: &mut dyn FnMut(usize),
+) -> Result<Vec<Sample>> {
+    run_pair(device, link, (client, Seat::alone()), patience, plan, step)
+}
+
+/// Like [`run`] for one of several pairs, with its place among them.
+pub fn run_pair(
+    device: &mut dyn Device,
+    link: ControlLink,
+    (client, seat): (bool, Seat),
     patience: Duration,
     plan: &PerfPlan,
     step: &mut dyn FnMut(usize),
@@ -59,10 +74,12 @@ pub fn run(
         polls: 0,
         idle_since: None,
         alive_at: start + ALIVE,
+        seat,
     };
     let found = measure(&mut target, plan, step);
-    if let Err(why) = &found {
-        target.link.failed(&format!("{why:#}"));
+    match &found {
+        Err(why) => target.link.failed(&format!("{why:#}")),
+        Ok(_) => target.seat.leave(),
     }
     found
 }
@@ -141,6 +158,19 @@ impl Target for Remote<'_> {
             true => self.link.heard(),
             false => Ok(None),
         }
+    }
+
+    fn meet_pairs(&mut self) -> Result<()> {
+        if !self.client {
+            return Ok(());
+        }
+        self.seat.arrive();
+        while !self.seat.is_met()? {
+            // The other side hears signs of life meanwhile.
+            self.check(false)?;
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     fn quiet(&self) -> u64 {

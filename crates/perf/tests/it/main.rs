@@ -1,6 +1,7 @@
-//! Tests of the benchmarks of devices: between two processes, on modelled machines, and of the
-//! figures that they show.
+//! Tests of the benchmarks of devices: between two processes, on modelled machines, of several
+//! pairs, and of the figures that they show.
 
 mod figures;
 mod modelled;
+mod pairs;
 mod remote;

@@ -16,12 +16,19 @@ pub(crate) struct Figure {
     pub(crate) published: f64,
     pub(crate) predicted: f64,
     pub(crate) unit: String,
+    /// The published figure is a lower bound.
+    pub(crate) is_bound: bool,
 }
 
 impl Figure {
-    /// The error of the prediction as a share of the published figure.
+    /// The error of the prediction as a share of the published figure. A value above a lower bound
+    /// has none.
     pub(crate) fn error(&self) -> f64 {
-        self.predicted / self.published - 1.0
+        let error = self.predicted / self.published - 1.0;
+        match self.is_bound {
+            true => error.min(0.0),
+            false => error,
+        }
     }
 
     /// A finding that holds if the error is at most [`CLOSE`].
@@ -72,11 +79,12 @@ fn scaled(
         published,
         predicted: value * factor(own, unit)?,
         unit: unit.into(),
+        is_bound: false,
     })
 }
 
 impl Check {
-    /// The finding of a check of a figure. None: it is no such check, or was not measured.
+    /// The finding of a check of a figure that must be close. None: it is no such check, or was not measured.
     pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
         let curves = evidence.curves;
         let pair = |of: &str, curve: &str, over: &str, at| {
@@ -109,6 +117,7 @@ impl Check {
                     published: *published,
                     predicted: one / other,
                     unit: "x".into(),
+                    is_bound: false,
                 }
             }
             Check::Difference {
@@ -130,7 +139,31 @@ impl Check {
                 published: *published,
                 predicted: plateau(curves, of, curve, *within)? as f64,
                 unit: "B".into(),
+                is_bound: false,
             },
+            _ => return None,
+        };
+        Some(figure.finding())
+    }
+
+    /// The finding of a check of a figure with a condition of its own.
+    pub(super) fn bounded(&self, curves: &Curves) -> Option<Finding> {
+        match self {
+            Check::AtLeast {
+                of,
+                curve,
+                at,
+                published,
+                unit,
+            } => {
+                let value = place(curves, of, curve, *at)?;
+                let figure = Figure {
+                    is_bound: true,
+                    ..scaled(curves, of, value, *published, unit)?
+                };
+                let holds = figure.error() == 0.0;
+                Some(figure.finding_that(holds))
+            }
             Check::Half {
                 of,
                 curve,
@@ -141,13 +174,13 @@ impl Check {
                     published: *published,
                     predicted,
                     unit: "B".into(),
+                    is_bound: false,
                 };
                 let close = (0.5..=2.0).contains(&(predicted / published));
-                return Some(figure.finding_that(close));
+                Some(figure.finding_that(close))
             }
-            _ => return None,
-        };
-        Some(figure.finding())
+            _ => None,
+        }
     }
 
     /// The finding of a check of a quotient without a published figure.

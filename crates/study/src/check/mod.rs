@@ -5,6 +5,8 @@ mod figures;
 mod parts;
 mod shapes;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::curves::Curves;
@@ -18,6 +20,15 @@ pub(crate) use figures::{CLOSE, Figure, factor};
 pub(crate) enum Check {
     /// A value is within [`CLOSE`](figures::CLOSE) of the published one.
     Value {
+        of: String,
+        curve: String,
+        at: At,
+        published: f64,
+        #[serde(default)]
+        unit: Option<String>,
+    },
+    /// A value is at least the published one.
+    AtLeast {
         of: String,
         curve: String,
         at: At,
@@ -243,7 +254,12 @@ pub(crate) struct Finding {
 pub(crate) struct Evidence<'a> {
     pub(crate) curves: &'a Curves,
     pub(crate) machines: &'a [Machine],
+    /// Measurements without results, and the reasons.
+    pub(crate) missing: &'a Missing,
 }
+
+/// Measurements without results, by their names, and the reasons.
+pub(crate) type Missing = BTreeMap<String, String>;
 
 impl Finding {
     fn of(holds: bool, measured: String) -> Finding {
@@ -282,6 +298,7 @@ impl Check {
             Between { curve, .. }
             | AnyAbove { curve, .. }
             | Value { curve, .. }
+            | AtLeast { curve, .. }
             | Swept { curve, .. }
             | SweptRatio { curve, .. }
             | Plateau { curve, .. }
@@ -314,6 +331,7 @@ impl Check {
             | PeakShare { of, .. }
             | SmallerDip { of, .. }
             | Value { of, .. }
+            | AtLeast { of, .. }
             | Swept { of, .. }
             | Plateau { of, .. }
             | Half { of, .. }
@@ -343,6 +361,7 @@ impl Check {
     pub(crate) fn decide(&self, evidence: &Evidence) -> Finding {
         let found = self
             .figure(evidence)
+            .or_else(|| self.bounded(evidence.curves))
             .or_else(|| self.quotients(evidence.curves))
             .or_else(|| self.shape(evidence.curves))
             .or_else(|| self.part(evidence));

@@ -27,6 +27,7 @@ impl Check {
                             published: *published,
                             predicted: number(&value)?,
                             unit: unit.clone().unwrap_or_default(),
+                            is_bound: false,
                         };
                         Some(figure.finding())
                     }

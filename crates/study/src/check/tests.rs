@@ -72,6 +72,7 @@ fn decide(check: &Check) -> Finding {
     check.decide(&Evidence {
         curves: &curves,
         machines: &[],
+        missing: &Missing::new(),
     })
 }
 

@@ -201,6 +201,7 @@ fn planned(figure: &PublishedFigure, machines: &FigureMachines) -> Result<(usize
         settings: Vec::new(),
         options,
         reads: Reads::Median,
+        hpl: None,
     };
     Ok((size, run))
 }

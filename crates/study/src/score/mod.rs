@@ -41,7 +41,7 @@ pub(crate) fn run(
     let machines = FigureMachines::read(fabrics, MACHINES)?;
     let (groups, mut refused) = groups(&figures, &machines);
     let steps = groups.iter().map(|group| group.run.steps());
-    let mut console = Console::new(steps.sum::<Result<usize>>()?);
+    let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
     let mut found: Vec<Option<f64>> = vec![None; figures.len()];
     for Group { run, members } in &groups {
         let points = run.run(command, &mut console)?;

@@ -1,0 +1,235 @@
+//! Several pairs of processors on the two hosts of a benchmark: `--pairs`.
+//!
+//! Each pair runs the whole plan with a device handle, queue pairs and memory of its own, because
+//! one processor cannot use up the message rate of a chip. The sides that begin wait for each other
+//! before each size, so that all streams of a size run at once.
+
+use std::iter::repeat_with;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+
+use crate::control::ControlLink;
+use crate::measure::{Found, Sample};
+use crate::stream::Stream;
+
+/// The meeting point of threads that each run one pair.
+pub struct Meeting {
+    threads: usize,
+    /// Arrivals at all rounds until now.
+    arrived: AtomicUsize,
+    /// Whether a thread has failed, and arrives no more.
+    failed: AtomicBool,
+}
+
+/// The place of one thread at a [`Meeting`]. A thread that drops it before its pair is complete
+/// has failed.
+pub struct Seat {
+    meeting: Arc<Meeting>,
+    rounds: usize,
+    complete: bool,
+}
+
+impl Meeting {
+    fn new(threads: usize) -> Arc<Meeting> {
+        Arc::new(Meeting {
+            threads,
+            arrived: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+        })
+    }
+
+    /// The seats of a meeting of this number of threads.
+    pub fn of(threads: usize) -> Vec<Seat> {
+        let meeting = Meeting::new(threads);
+        let seats = repeat_with(|| Seat::at(meeting.clone()));
+        seats.take(threads).collect()
+    }
+}
+
+impl Seat {
+    fn at(meeting: Arc<Meeting>) -> Seat {
+        Seat {
+            meeting,
+            rounds: 0,
+            complete: false,
+        }
+    }
+
+    /// The seat of the only pair.
+    pub(crate) fn alone() -> Seat {
+        Seat::at(Meeting::new(1))
+    }
+
+    /// Arrives at the next round.
+    pub(crate) fn arrive(&mut self) {
+        self.rounds += 1;
+        self.meeting.arrived.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether all have arrived at the round of the last [`arrive`](Seat::arrive).
+    pub(crate) fn is_met(&self) -> Result<bool> {
+        let meeting = &self.meeting;
+        if meeting.arrived.load(Ordering::Acquire) >= self.rounds * meeting.threads {
+            return Ok(true);
+        }
+        if meeting.failed.load(Ordering::Acquire) {
+            bail!(Consequence);
+        }
+        Ok(false)
+    }
+
+    /// The pair is complete: the others do not wait for it any more.
+    pub(crate) fn leave(&mut self) {
+        self.complete = true;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if !self.complete {
+            self.meeting.failed.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// The failure of a pair because of another one.
+#[derive(Debug)]
+struct Consequence;
+
+impl std::fmt::Display for Consequence {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("another pair of this side has failed")
+    }
+}
+
+impl std::error::Error for Consequence {}
+
+/// Runs one side of all pairs, each in a thread, and adds up their results. `step` is called after
+/// each size of the first pair. `run` runs a pair: it opens a device of its own.
+pub fn run(
+    links: Vec<ControlLink>,
+    mut step: impl FnMut(usize),
+    run: impl Fn(ControlLink, Seat, &mut dyn FnMut(usize)) -> Result<Vec<Sample>> + Sync,
+) -> Result<Vec<Sample>> {
+    let seats = Meeting::of(links.len());
+    let mut all = links.into_iter().zip(seats);
+    let first = all.next();
+    let found = thread::scope(|scope| {
+        let others: Vec<_> = all
+            .map(|(link, seat)| scope.spawn(|| run(link, seat, &mut |_| ())))
+            .collect();
+        let mut found = Vec::new();
+        found.extend(first.map(|(link, seat)| run(link, seat, &mut step)));
+        let failed = || Err(anyhow!("the thread of a pair has ended without a result"));
+        found.extend(
+            others
+                .into_iter()
+                .map(|other| other.join().unwrap_or_else(|_| failed())),
+        );
+        found
+    });
+    added_up(found, |why| why.is::<Consequence>())
+}
+
+/// The results of all pairs together, or the error of the first pair that failed for a reason of
+/// its own.
+pub(crate) fn added_up(
+    found: Vec<Result<Vec<Sample>>>,
+    is_consequence: impl Fn(&anyhow::Error) -> bool,
+) -> Result<Vec<Sample>> {
+    let (mut good, mut failed) = (Vec::new(), Vec::new());
+    for one in found {
+        match one {
+            Ok(samples) => good.push(samples),
+            Err(why) => failed.push(why),
+        }
+    }
+    let cause = failed.iter().position(|why| !is_consequence(why));
+    if !failed.is_empty() {
+        return Err(failed.swap_remove(cause.unwrap_or(0)));
+    }
+    let mut good = good.into_iter();
+    let mut sum = good.next().unwrap_or_default();
+    let others: Vec<Vec<Sample>> = good.collect();
+    if others.is_empty() {
+        return Ok(sum);
+    }
+    for (at, sample) in sum.iter_mut().enumerate() {
+        let same = others.iter().filter_map(|pair| pair.get(at));
+        add(sample, &same.collect::<Vec<_>>());
+    }
+    Ok(sum)
+}
+
+/// Adds the samples of other pairs to that of the first. A model counts the traffic of the whole
+/// machine, so that of one pair is already that of all.
+fn add(sample: &mut Sample, others: &[&Sample]) {
+    for other in others {
+        sample.counts.requests += other.counts.requests;
+    }
+    if let Found::Stream(own) = &mut sample.found {
+        let streams = others.iter().filter_map(|other| match &other.found {
+            Found::Stream(stream) => Some(*stream),
+            Found::Latency(_) => None,
+        });
+        let all: Vec<Stream> = [*own].into_iter().chain(streams).collect();
+        let sent: Vec<_> = all.iter().map(|one| (one.sent, one.sent_rate)).collect();
+        let received: Option<Vec<_>> = all.iter().map(|one| one.received).collect();
+        (own.sent, own.sent_rate) = together(&sent);
+        own.received = received.map(|all| together(&all));
+    }
+}
+
+/// Messages and rate of several streams that begin at once: all messages in the time of the slowest
+/// stream.
+fn together(streams: &[(usize, f64)]) -> (usize, f64) {
+    let messages = streams.iter().map(|(messages, _)| messages).sum::<usize>();
+    let times = streams
+        .iter()
+        .map(|&(messages, rate)| messages as f64 / rate);
+    let slowest = times.fold(0.0, f64::max);
+    match slowest > 0.0 && slowest.is_finite() {
+        true => (messages, messages as f64 / slowest),
+        false => (messages, 0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_stream_gives_the_time() {
+        assert_eq!(together(&[(100, 10.0), (100, 5.0)]), (200, 10.0));
+        // No messages take no time, and messages without a rate no measurable one.
+        assert_eq!(together(&[(0, 0.0), (7, 7.0)]), (7, 7.0));
+        assert_eq!(together(&[(3, 0.0), (7, 7.0)]), (10, 0.0));
+    }
+
+    #[test]
+    fn a_round_is_met_when_all_have_arrived() {
+        let mut seats = Meeting::of(2);
+        seats[0].arrive();
+        assert!(!seats[0].is_met().unwrap());
+        seats[1].arrive();
+        assert!(seats.iter().all(|seat| seat.is_met().unwrap()));
+        seats[0].arrive();
+        assert!(!seats[0].is_met().unwrap());
+        drop(seats.pop());
+        assert!(seats[0].is_met().is_err());
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_is_reported_and_not_its_consequence() {
+        let found = vec![
+            Ok(Vec::new()),
+            Err(anyhow!(Consequence)),
+            Err(anyhow!("the cable is cut")),
+        ];
+        let why = added_up(found, |why| why.is::<Consequence>()).unwrap_err();
+        assert_eq!(why.to_string(), "the cable is cut");
+    }
+}
