@@ -17,6 +17,9 @@ static int out_counts[MOST], out_places[MOST], in_counts[MOST], in_places[MOST];
 static MPI_Aint out_bytes[MOST], in_bytes[MOST];
 static MPI_Datatype types[MOST];
 
+/* Compilers warn of special addresses that they see in a call, because they lie in the first page. */
+static int *volatile unweighted = MPI_UNWEIGHTED, *volatile weights_empty = MPI_WEIGHTS_EMPTY;
+
 static int value(int from, int block, int i) { return from * 100000 + block * 1000 + i; }
 /* Elements in block `block` of rank `from`. */
 static int length(int from, int block) { return (from * 3 + block * 5) % EACH; }
@@ -171,8 +174,8 @@ static void distributed(int adjacent, int weighted) {
                 n.block[n.in] = block_of(order, EDGES, e);
                 n.sources[n.in++] = from_of(e);
             }
-        OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n.in, n.sources, weighted ? weights_in : MPI_UNWEIGHTED, n.out,
-                                          n.destinations, weighted ? weights_out : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &n.comm));
+        OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n.in, n.sources, weighted ? weights_in : unweighted, n.out,
+                                          n.destinations, weighted ? weights_out : unweighted, MPI_INFO_NULL, 0, &n.comm));
     } else {
         /* Rank r gives the edges r, r + size and so on. */
         int sources[EDGES], degrees[EDGES], destinations[EDGES], weights[EDGES], given = 0, at = 0;
@@ -185,7 +188,7 @@ static void distributed(int adjacent, int weighted) {
             weights[given] = e;
         }
         OK(MPI_Dist_graph_create(MPI_COMM_WORLD, given, sources, degrees, destinations,
-                                 weighted ? (given ? weights : MPI_WEIGHTS_EMPTY) : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &n.comm));
+                                 weighted ? (given ? weights : weights_empty) : unweighted, MPI_INFO_NULL, 0, &n.comm));
         for (int i = 0; i < EDGES; i++) {
             int e = order[i];
             if (from_of(e) == rank) {
@@ -207,8 +210,8 @@ static void distributed(int adjacent, int weighted) {
     SAME(out, n.out);
     SAME(has_weights, weighted);
     int sources[MOST], destinations[MOST], seen_in[MOST], seen_out[MOST];
-    OK(MPI_Dist_graph_neighbors(n.comm, in, sources, weighted ? seen_in : MPI_UNWEIGHTED, out, destinations,
-                                weighted ? seen_out : MPI_UNWEIGHTED));
+    OK(MPI_Dist_graph_neighbors(n.comm, in, sources, weighted ? seen_in : unweighted, out, destinations,
+                                weighted ? seen_out : unweighted));
     for (int i = 0; i < in; i++) {
         SAME(sources[i], n.sources[i]);
         if (weighted) SAME(seen_in[i], weights_in[i]);
@@ -228,9 +231,9 @@ static void errors(void) {
     FAILS(MPI_Graphdims_get(MPI_COMM_WORLD, none, none), MPI_ERR_TOPOLOGY);
     FAILS(MPI_Dist_graph_neighbors_count(MPI_COMM_WORLD, none, none, none), MPI_ERR_TOPOLOGY);
     REFUSED(MPI_Graph_create(MPI_COMM_WORLD, 1, (int[]){1}, (int[]){4711}, 0, &comm));
-    REFUSED(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, (int[]){size}, MPI_UNWEIGHTED, 0, none, MPI_UNWEIGHTED,
+    REFUSED(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, (int[]){size}, unweighted, 0, none, unweighted,
                                            MPI_INFO_NULL, 0, &comm));
-    REFUSED(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, (int[]){0}, (int[]){-1}, none, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    REFUSED(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, (int[]){0}, (int[]){-1}, none, unweighted, MPI_INFO_NULL, 0, &comm));
 }
 
 int main(int argc, char **argv) {
