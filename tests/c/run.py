@@ -64,6 +64,8 @@ TABLE = [
     ("coll_types", [1, 2, 3, 5], {}),
     ("coll_large_count", [1, 2, 3, 4], {}),
     ("coll_overlap", [1, 2, 3, 4], {"seconds": 120}),
+    ("coll_persistent", [1, 2, 3, 5, 8], {}),
+    ("neighbours", [1, 2, 3, 4, 8], {}),
     ("cplusplus", [2], {}),
     ("profiling", [1, 2], {}),
     ("status", [1], {}),

@@ -9,7 +9,7 @@ use crate::group::Comparison;
 use crate::handle::Slab;
 use crate::hints::Hints;
 use crate::matching::Key;
-use crate::topology::Cartesian;
+use crate::topology::Topology;
 use crate::{Class, Error, PROC_NULL, Result};
 
 pub use crate::group::Members;
@@ -29,9 +29,13 @@ pub(crate) const COLLECTIVE: u64 = 1 << 63;
 /// The bit of a context that separates messages by which ranks agree on a new communicator.
 pub(crate) const AGREEMENT: u64 = 1 << 62;
 
+/// The bit of a context that separates messages of persistent collective operations, whose tags are
+/// numbers of their own.
+pub(crate) const PERSISTENT: u64 = 1 << 61;
+
 /// The context of the communicator that a message with this context belongs to.
 pub(crate) fn bare(context: u64) -> u64 {
-    context & !(COLLECTIVE | AGREEMENT)
+    context & !(COLLECTIVE | AGREEMENT | PERSISTENT)
 }
 
 /// The part of a communicator that communication needs. It outlives the handle while operations are
@@ -85,12 +89,14 @@ pub struct Comm {
     pub name: String,
     /// Collective operations begun. The number tells operations apart that are in flight together.
     pub(crate) collectives: u32,
+    /// Persistent collective operations initialized.
+    pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
     /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
-    /// Its Cartesian topology, if it has one.
-    pub topology: Option<Arc<Cartesian>>,
+    /// Its topology, if it has one.
+    pub topology: Option<Arc<Topology>>,
     /// The handle of its error handler.
     pub errhandler: u32,
     /// The hints that are set.
@@ -104,6 +110,7 @@ impl Comm {
             core: Arc::new(core),
             name: name.into(),
             collectives: 0,
+            persistent: 0,
             buffer: CommBuffer::default(),
             attributes: Attributes::default(),
             topology: None,
@@ -116,6 +123,14 @@ impl Comm {
     pub(crate) fn collective_tag(&mut self) -> i32 {
         let tag = self.collectives & i32::MAX as u32;
         self.collectives = self.collectives.wrapping_add(1);
+        tag as i32
+    }
+
+    /// The tag of the next persistent collective operation: all members initialize them in one
+    /// order.
+    pub(crate) fn persistent_tag(&mut self) -> i32 {
+        let tag = self.persistent & i32::MAX as u32;
+        self.persistent = self.persistent.wrapping_add(1);
         tag as i32
     }
 

@@ -1,5 +1,7 @@
 //! Requests: started operations (MPI 5.0 §3.7).
 
+use std::sync::Arc;
+
 use datatype::Buffer;
 
 use crate::handle::{ObjectKind, Slab};
@@ -138,6 +140,9 @@ pub enum Template {
         /// Handle of the communicator.
         comm: u32,
     },
+    /// A collective operation: the function starts an instance. It is called without the rank's
+    /// lock.
+    Collective(Arc<dyn Fn() -> Result<RequestId> + std::marker::Send + Sync>),
 }
 
 /// The result of a completed request.

@@ -187,3 +187,8 @@ fn checked(key: &CStr) -> Result<&[u8], Error> {
         _ => Ok(bytes),
     }
 }
+
+/// Checks that the info object exists, for a procedure that knows no hint.
+pub(super) fn check_hints(info: Info) -> Done {
+    LIBRARY.infos().pairs(info).map(drop)
+}

@@ -73,7 +73,7 @@ pub fn start(call: &Running, request: &mut Request) -> Done {
             "MPI_REQUEST_NULL is no operation that could be started",
         ));
     }
-    call.rank.lock().start(RequestId(request.id()))
+    call.rank.start(RequestId(request.id()))
 }
 
 /// `MPI_Startall` (MPI 5.0, chapter 3).

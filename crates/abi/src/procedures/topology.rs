@@ -15,20 +15,20 @@ pub fn dims_create(_: &Running, nodes: c_int, _ndims: usize, dims: &mut [c_int])
     mpi::dims_create(nodes, dims)
 }
 
-/// The ranks keep their numbers, even if `reorder` allows new ones.
+/// `MPI_Cart_create` (MPI 5.0, chapter 8).
 pub fn cart_create(
     call: &Running,
     comm: Comm,
     _ndims: usize,
     dims: &[c_int],
     periods: &[c_int],
-    _reorder: bool,
+    reorder: bool,
     new: Out<Comm>,
 ) -> Done {
     set_new(
         new,
         call.rank
-            .cart_create(call.procedure, comm.id(), dims, &flags(periods)),
+            .cart_create(call.procedure, comm.id(), dims, &flags(periods), reorder),
     )
 }
 
@@ -49,11 +49,7 @@ pub fn cart_map(
     periods: &[c_int],
     rank: Out<c_int>,
 ) -> Done {
-    rank.set(
-        call.rank
-            .lock()
-            .cart_map(comm.id(), dims, &flags(periods))?,
-    );
+    rank.set(call.rank.cart_map(comm.id(), dims, &flags(periods))?);
     Ok(())
 }
 

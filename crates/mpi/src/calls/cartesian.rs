@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use super::agreement::Agreement;
-use super::comm_create::Parent;
-use crate::comm;
+use crate::comm::Core;
 use crate::rank::{Rank, State};
-use crate::topology::{CART, Cartesian};
+use crate::topology::{Cartesian, Shape, Topology, by_hosts};
 use crate::{Class, Error, Result, UNDEFINED};
 
 impl State {
     /// The grid of a communicator, and this rank's number in the communicator.
     pub fn cartesian(&self, comm: u32) -> Result<(&Cartesian, i32)> {
         let known = self.comms.get(comm)?;
-        match &known.topology {
-            Some(grid) => Ok((grid, known.core.rank as i32)),
-            None => {
+        match known.topology.as_deref().map(|topology| &topology.shape) {
+            Some(Shape::Cartesian(grid)) => Ok((grid, known.core.rank as i32)),
+            _ => {
                 let detail = format!(
                     "communicator {comm:#x} has no Cartesian topology: MPI_Cart_create makes one"
                 );
@@ -23,43 +21,53 @@ impl State {
             }
         }
     }
-
-    /// `MPI_Topo_test`.
-    pub fn topology(&self, comm: u32) -> Result<i32> {
-        Ok(self
-            .comms
-            .get(comm)?
-            .topology
-            .as_ref()
-            .map_or(UNDEFINED, |_| CART))
-    }
-
-    /// `MPI_Cart_map`: this rank's number in a grid, or [`UNDEFINED`] if the grid has no point for
-    /// it.
-    pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
-        let core = &self.comms.get(comm)?.core;
-        let grid = fitting(dims, periodic, core.size())?;
-        Ok(if core.rank < grid.size() {
-            core.rank as i32
-        } else {
-            UNDEFINED
-        })
-    }
 }
 
 impl Rank {
-    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for.
+    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for. `reorder`: the
+    /// ranks of a host may form a block of the grid.
     pub fn cart_create(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
         dims: &[i32],
         periodic: &[bool],
+        reorder: bool,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
         let grid = fitting(dims, periodic, parent.core.size())?;
-        let ranks = (0..grid.size() as u32).collect();
-        self.grid_comm(operation, parent, grid, ranks)
+        let reordered = match reorder {
+            true => self.by_hosts(&grid, &parent.core),
+            false => None,
+        };
+        let ranks = reordered.unwrap_or_else(|| (0..grid.size() as u32).collect());
+        self.topology_comm(operation, parent, ranks, |place| {
+            Topology::cartesian(grid, place)
+        })
+    }
+
+    /// `MPI_Cart_map`: this rank's number in a reordered grid, or [`UNDEFINED`] if the grid has no
+    /// point for it.
+    pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
+        let core = self.lock().comms.get(comm)?.core.clone();
+        let grid = fitting(dims, periodic, core.size())?;
+        if core.rank >= grid.size() {
+            return Ok(UNDEFINED);
+        }
+        let own = |&rank: &u32| rank as usize == core.rank;
+        let reordered = self.by_hosts(&grid, &core);
+        let place = reordered.and_then(|ranks| ranks.iter().position(own));
+        Ok(place.unwrap_or(core.rank) as i32)
+    }
+
+    /// The ranks of a communicator at the points of a grid, if another order than theirs is better.
+    fn by_hosts(&self, grid: &Cartesian, core: &Core) -> Option<Vec<u32>> {
+        let hosts: Vec<u32> = core
+            .members
+            .iter()
+            .map(|world| self.hosts().of(world))
+            .collect();
+        by_hosts(grid, &hosts)
     }
 
     /// `MPI_Cart_sub`: the part of the grid that this rank is in, of the dimensions that remain.
@@ -75,27 +83,9 @@ impl Rank {
             grid.sub(rank, remain)?
         };
         let parent = self.begin(comm)?;
-        self.grid_comm(operation, parent, grid, ranks)
-    }
-
-    fn grid_comm(
-        self: &Arc<Rank>,
-        operation: &'static str,
-        parent: Parent,
-        grid: Cartesian,
-        ranks: Vec<u32>,
-    ) -> Result<u32> {
-        let Some(place) = ranks
-            .iter()
-            .position(|&rank| rank as usize == parent.core.rank)
-        else {
-            return Ok(comm::NULL);
-        };
-        let members = parent.members_at(&ranks);
-        let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
-        let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
-        new.topology = Some(Arc::new(grid));
-        self.lock().add_comm(new)
+        self.topology_comm(operation, parent, ranks, |place| {
+            Topology::cartesian(grid, place)
+        })
     }
 }
 

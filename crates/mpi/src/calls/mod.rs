@@ -12,9 +12,11 @@ mod comm_create;
 mod comm_split;
 mod datatypes;
 mod errhandler;
+mod graphs;
 mod persistent;
 mod probe;
 mod recv_fast_path;
+mod topology_comm;
 
 pub use comm_split::split_type;
 pub use probe::Claimed;

@@ -1,9 +1,11 @@
-//! Persistent operations (MPI 5.0 §3.9): sends and receives that are described once and started
-//! often.
+//! Persistent operations (MPI 5.0 §3.9): sends, receives and collective operations that are
+//! described once and started often.
+
+use std::sync::Arc;
 
 use datatype::Buffer;
 
-use crate::rank::State;
+use crate::rank::{Rank, State};
 use crate::request::{Mode, Operation, Persistent, RequestId, Template};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result};
 
@@ -49,47 +51,56 @@ impl State {
         })
     }
 
-    fn init(&mut self, template: Template) -> Result<RequestId> {
+    /// Adds an inactive request.
+    pub(crate) fn init(&mut self, template: Template) -> Result<RequestId> {
         let persistent = Persistent {
             template,
             active: None,
         };
-        self.messages
-            .requests
-            .add(Operation::Persistent(Box::new(persistent)))
+        let operation = Operation::Persistent(Box::new(persistent));
+        self.messages.requests.add(operation)
     }
 
-    /// `MPI_Start`.
-    pub fn start(&mut self, id: RequestId) -> Result<()> {
+    /// The template of a request that can be started.
+    fn startable(&mut self, id: RequestId) -> Result<Template> {
         self.messages.requests.valid(id)?;
-        let Some(persistent) = self.messages.requests.persistent_mut(id) else {
-            return Err(Error::new(
-                Class::REQUEST,
-                "only a request of a persistent operation can be started",
-            ));
-        };
-        if persistent.active.is_some() {
-            return Err(Error::new(
-                Class::REQUEST,
-                "the operation is active: complete it before it is started again",
-            ));
+        let bad = |detail| Err(Error::new(Class::REQUEST, detail));
+        match self.messages.requests.persistent_mut(id) {
+            None => bad("only a request of a persistent operation can be started"),
+            Some(persistent) if persistent.active.is_some() => {
+                bad("the operation is active: complete it before it is started again")
+            }
+            Some(persistent) => Ok(persistent.template.clone()),
         }
-        let active = match persistent.template.clone() {
+    }
+}
+
+impl Rank {
+    /// `MPI_Start`.
+    pub fn start(self: &Arc<Rank>, id: RequestId) -> Result<()> {
+        let mut state = self.lock();
+        let active = match state.startable(id)? {
             Template::Send {
                 mode,
                 buffer,
                 dest,
                 tag,
                 comm,
-            } => self.send(mode, &buffer, dest, tag, comm)?,
+            } => state.send(mode, &buffer, dest, tag, comm)?,
             Template::Receive {
                 buffer,
                 source,
                 tag,
                 comm,
-            } => self.receive(buffer, source, tag, comm)?,
+            } => state.receive(buffer, source, tag, comm)?,
+            Template::Collective(start) => {
+                drop(state);
+                let started = start()?;
+                state = self.lock();
+                started
+            }
         };
-        if let Some(persistent) = self.messages.requests.persistent_mut(id) {
+        if let Some(persistent) = state.messages.requests.persistent_mut(id) {
             persistent.active = Some(active);
         }
         Ok(())

@@ -8,7 +8,7 @@ use datatype::{Buffer, Elements, Predefined, Type};
 
 use super::reduce::Reduction;
 use crate::algorithms::{Algorithm, Case, Collective};
-use crate::comm::{COLLECTIVE, Core};
+use crate::comm::{COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
 use crate::rank::{Rank, State};
@@ -22,11 +22,33 @@ const PIECE: usize = 128 << 10;
 pub(super) struct Call<'a> {
     pub(super) rank: &'a Rank,
     pub(super) core: &'a Core,
+    /// The context of its messages.
+    context: u64,
     /// Tells this operation apart from others in flight on the communicator.
-    pub(super) tag: i32,
+    tag: i32,
 }
 
 impl<'a> Call<'a> {
+    /// The operation with the tag `tag`.
+    #[inline(always)]
+    pub(super) fn new(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
+        Call {
+            rank,
+            core,
+            context: core.context | COLLECTIVE,
+            tag,
+        }
+    }
+
+    /// An instance of the persistent operation with the tag `tag`. Those of one operation follow
+    /// each other, so their messages match in order.
+    pub(super) fn persistent(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
+        Call {
+            context: core.context | COLLECTIVE | PERSISTENT,
+            ..Call::new(rank, core, tag)
+        }
+    }
+
     /// This rank's number in the communicator.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
@@ -140,7 +162,7 @@ impl<'a> Call<'a> {
     #[inline(always)]
     fn key(&self, source: usize) -> Key {
         Key {
-            context: self.core.context | COLLECTIVE,
+            context: self.context,
             source: source as i32,
             tag: self.tag,
         }

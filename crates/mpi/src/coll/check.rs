@@ -50,6 +50,7 @@ impl Work {
                 }
                 _ => Ok(()),
             },
+            Work::NeighbourAllgather { .. } | Work::NeighbourAlltoall { .. } => Ok(()),
             Work::Reduce { reduction, root } => {
                 let at_root = check_root(core, *root)?;
                 let (receive, send) = (reduction.receive.is_some(), reduction.send.is_some());

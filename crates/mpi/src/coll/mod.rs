@@ -23,6 +23,9 @@ mod call;
 mod check;
 mod gather;
 mod halves;
+mod neighbourhood;
+mod persistent;
+mod records;
 mod reduce;
 mod reduce_scatter;
 mod scan;
@@ -73,11 +76,7 @@ impl Rank {
                 if entry.buffer.is_due() {
                     let (core, tag) = (entry.core.clone(), entry.collective_tag());
                     drop(state);
-                    let call = Call {
-                        rank: self,
-                        core: &core,
-                        tag,
-                    };
+                    let call = Call::new(self, &core, tag);
                     self.agree_on_buffer(&waiting, &call, comm)?;
                     return self.collective(operation, work, comm);
                 }
@@ -85,11 +84,7 @@ impl Rank {
         }
         let (core, tag) = (entry.core.clone(), entry.collective_tag());
         drop(state);
-        let call = Call {
-            rank: self,
-            core: &core,
-            tag,
-        };
+        let call = Call::new(self, &core, tag);
         self.run_collective(&waiting, &call, work)
     }
 
@@ -121,12 +116,7 @@ impl Rank {
         };
         let rank = self.clone();
         self.spawn(Some(core.context), async move {
-            let call = Call {
-                rank: &rank,
-                core: &core,
-                tag,
-            };
-            work.run(&call).await
+            work.run(&Call::new(&rank, &core, tag)).await
         })
     }
 }

@@ -1,15 +1,20 @@
 //! Collective operations and their arguments.
 
+use std::sync::Arc;
+
 use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
 use super::reduce::Reduction;
 use super::reduce_scatter::Counts;
-use super::{allgather, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scan};
+use super::{
+    allgather, alltoall, barrier, bcast, gather, neighbourhood, reduce, reduce_scatter, scan,
+};
 use crate::Result;
 use crate::algorithms::Collective;
 use crate::op::Operation;
+use crate::topology::Topology;
 
 /// A collective operation and its arguments.
 ///
@@ -76,6 +81,24 @@ pub enum Work {
         /// A block from each member.
         receive: Blocks,
     },
+    /// `MPI_Neighbor_allgather` and `MPI_Neighbor_allgatherv`.
+    NeighbourAllgather {
+        /// The block for all destinations.
+        send: Buffer,
+        /// A block from each source.
+        receive: Blocks,
+        /// The neighbours.
+        topology: Arc<Topology>,
+    },
+    /// `MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
+    NeighbourAlltoall {
+        /// A block for each destination.
+        send: Blocks,
+        /// A block from each source.
+        receive: Blocks,
+        /// The neighbours.
+        topology: Arc<Topology>,
+    },
     /// `MPI_Reduce`.
     Reduce {
         /// The vectors and the operation.
@@ -134,6 +157,22 @@ impl Work {
             }
             Work::Alltoall { send, receive } => {
                 alltoall::alltoall(call, send.as_ref(), receive).await
+            }
+            Work::NeighbourAllgather {
+                send,
+                receive,
+                topology,
+            } => {
+                let give = |_| send.clone();
+                neighbourhood::exchange(call, &topology.neighbours, give, receive).await
+            }
+            Work::NeighbourAlltoall {
+                send,
+                receive,
+                topology,
+            } => {
+                let give = |block| send.part(block);
+                neighbourhood::exchange(call, &topology.neighbours, give, receive).await
             }
             Work::Reduce { reduction, root } => {
                 reduce::reduce(call, reduction, *root as usize).await

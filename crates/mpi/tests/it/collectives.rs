@@ -12,20 +12,35 @@ use mpi::comm::WORLD;
 use mpi::op::Operation;
 use mpi::{Class, Rank};
 
-/// Runs a collective, as a blocking or a nonblocking call.
-fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) {
-    if blocking {
-        rank.collective("MPI_Test", &work, WORLD).unwrap();
-    } else {
-        let request = rank.start_collective(work, WORLD).unwrap();
-        let status = rank.wait("MPI_Wait", request).unwrap();
-        assert_eq!(status.error, Class::SUCCESS);
+/// The forms of a collective call.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Blocking,
+    Nonblocking,
+    Persistent,
+}
+
+/// Runs a collective in this form.
+fn perform(rank: &Arc<Rank>, work: Work, form: Form) {
+    let request = match form {
+        Form::Blocking => return rank.collective("MPI_Test", &work, WORLD).unwrap(),
+        Form::Nonblocking => rank.start_collective(work, WORLD).unwrap(),
+        Form::Persistent => {
+            let request = rank.collective_init(work, WORLD).unwrap();
+            rank.start(request).unwrap();
+            request
+        }
+    };
+    let status = rank.wait("MPI_Wait", request).unwrap();
+    assert_eq!(status.error, Class::SUCCESS);
+    if form == Form::Persistent {
+        rank.lock().messages.requests.detach(request).unwrap();
     }
 }
 
 /// Runs `program` with every algorithm of a collective, and with the choices of the table, on 1 to
 /// 9 ranks.
-fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + Sync + 'static) {
+fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, Form) + Send + Sync + 'static) {
     let program = Arc::new(program);
     let mut choices: Vec<_> = algorithms::rows(collective)
         .iter()
@@ -34,15 +49,16 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, bool) + Send + 
     choices.push(String::new());
     choices.sort();
     choices.dedup();
+    let forms = [Form::Blocking, Form::Nonblocking, Form::Persistent];
     for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
             let program = program.clone();
             run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], move |rank| {
-                // Both forms share their code: each runs about half of the cases, and both run
+                // The forms share their code: each runs about a third of the cases, and all run
                 // some.
-                for blocking in [true, false] {
-                    if size == 3 || blocking == ((size + number) % 2 == 0) {
-                        program(rank, blocking);
+                for (turn, form) in forms.into_iter().enumerate() {
+                    if size == 3 || (size + number) % forms.len() == turn {
+                        program(rank, form);
                     }
                 }
             });
@@ -62,15 +78,15 @@ const SIZES: [usize; 3] = [0, 3, 17_000];
 fn nobody_leaves_a_barrier_before_all_have_come() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let come: [AtomicUsize; 200] = std::array::from_fn(|_| AtomicUsize::new(0));
-    with_all(Collective::Barrier, move |rank, blocking| {
-        perform(rank, Work::Barrier, blocking);
+    with_all(Collective::Barrier, move |rank, form| {
+        perform(rank, Work::Barrier, form);
         if rank.rank() == 0 {
             come.iter().for_each(|come| come.store(0, Ordering::SeqCst));
         }
-        perform(rank, Work::Barrier, blocking);
+        perform(rank, Work::Barrier, form);
         for come in &come[..20] {
             come.fetch_add(1, Ordering::SeqCst);
-            perform(rank, Work::Barrier, blocking);
+            perform(rank, Work::Barrier, form);
             assert_eq!(come.load(Ordering::SeqCst), rank.size());
         }
     });
@@ -78,7 +94,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
 
 #[test]
 fn a_broadcast_reaches_all_from_every_root() {
-    with_all(Collective::Bcast, |rank, blocking| {
+    with_all(Collective::Bcast, |rank, form| {
         for root in roots(rank.size()) {
             for len in SIZES.into_iter().chain([150_000]) {
                 let sent = pattern(len, root);
@@ -93,7 +109,7 @@ fn a_broadcast_reaches_all_from_every_root() {
                         buffer: room(&mut bytes),
                         root: root as i32,
                     },
-                    blocking,
+                    form,
                 );
                 assert!(bytes == sent, "{len} bytes from {root}");
             }
@@ -103,7 +119,7 @@ fn a_broadcast_reaches_all_from_every_root() {
 
 #[test]
 fn types_need_only_fit_in_their_signature() {
-    with_all(Collective::Bcast, |rank, blocking| {
+    with_all(Collective::Bcast, |rank, form| {
         let (ty, count) = (gapped(), 1500);
         let size = ty.size() * count;
         let packed = pattern(size, 3);
@@ -119,7 +135,7 @@ fn types_need_only_fit_in_their_signature() {
                     buffer: buffer.clone(),
                     root: 0,
                 },
-                blocking,
+                form,
             );
             let mut got = vec![0; size];
             buffer.pack(0, &mut got);
@@ -136,7 +152,7 @@ fn types_need_only_fit_in_their_signature() {
                     buffer: room(&mut got),
                     root: 0,
                 },
-                blocking,
+                form,
             );
             assert_eq!(got, packed);
         }
@@ -146,7 +162,7 @@ fn types_need_only_fit_in_their_signature() {
 #[test]
 fn gather_and_scatter_are_each_others_reverse() {
     for collective in [Collective::Gather, Collective::Scatter] {
-        with_all(collective, |rank, blocking| {
+        with_all(collective, |rank, form| {
             let (me, size) = (rank.rank(), rank.size());
             for root in roots(size) {
                 for (len, in_place) in SIZES
@@ -169,7 +185,7 @@ fn gather_and_scatter_are_each_others_reverse() {
                             receive,
                             root: root as i32,
                         },
-                        blocking,
+                        form,
                     );
                     assert!(!at_root || all == whole, "{len} bytes to {root}");
 
@@ -183,7 +199,7 @@ fn gather_and_scatter_are_each_others_reverse() {
                             receive,
                             root: root as i32,
                         },
-                        blocking,
+                        form,
                     );
                     assert!(
                         at_root && in_place || got == ours,
@@ -218,7 +234,7 @@ fn bytes_of(buffer: &Buffer) -> Vec<u8> {
 
 #[test]
 fn parts_of_any_size_are_gathered_and_scattered() {
-    with_all(Collective::Gather, |rank, blocking| {
+    with_all(Collective::Gather, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         let sizes: Vec<usize> = (0..size).map(uneven).collect();
         let total: usize = sizes.iter().map(|len| len + 3).sum();
@@ -239,7 +255,7 @@ fn parts_of_any_size_are_gathered_and_scattered() {
                     receive,
                     root: root as i32,
                 },
-                blocking,
+                form,
             );
             if at_root {
                 for from in 0..size {
@@ -264,7 +280,7 @@ fn parts_of_any_size_are_gathered_and_scattered() {
                     receive,
                     root: root as i32,
                 },
-                blocking,
+                form,
             );
             assert!(at_root && in_place || got == ours, "from {root}");
         }
@@ -273,7 +289,7 @@ fn parts_of_any_size_are_gathered_and_scattered() {
 
 #[test]
 fn allgather_gives_all_to_all() {
-    with_all(Collective::Allgather, |rank, blocking| {
+    with_all(Collective::Allgather, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         for (len, in_place) in SIZES
             .into_iter()
@@ -290,7 +306,7 @@ fn allgather_gives_all_to_all() {
                     send: (!in_place).then(|| out(&ours)),
                     receive,
                 },
-                blocking,
+                form,
             );
             assert!(all == whole, "{len} bytes");
         }
@@ -309,7 +325,7 @@ fn allgather_gives_all_to_all() {
                     send,
                     receive: receive.clone(),
                 },
-                blocking,
+                form,
             );
             for from in 0..size {
                 assert!(
@@ -323,7 +339,7 @@ fn allgather_gives_all_to_all() {
 
 #[test]
 fn alltoall_gives_each_its_own() {
-    with_all(Collective::Alltoall, |rank, blocking| {
+    with_all(Collective::Alltoall, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         let what = |from: usize, to: usize| from * 16 + to;
         for (len, in_place) in SIZES
@@ -343,7 +359,7 @@ fn alltoall_gives_each_its_own() {
             };
             let send = (!in_place).then(|| Blocks::even(out(&give), size));
             let receive = Blocks::even(room(&mut take), size);
-            perform(rank, Work::Alltoall { send, receive }, blocking);
+            perform(rank, Work::Alltoall { send, receive }, form);
             assert!(take == expected, "{len} bytes");
         }
         for in_place in [false, true] {
@@ -370,7 +386,7 @@ fn alltoall_gives_each_its_own() {
                     send,
                     receive: receive.clone(),
                 },
-                blocking,
+                form,
             );
             for from in 0..size {
                 assert!(
@@ -471,7 +487,7 @@ fn reductions(mut each: impl FnMut(&Sample, usize, bool)) {
 
 #[test]
 fn reduce_combines_in_the_order_of_ranks() {
-    with_all(Collective::Reduce, |rank, blocking| {
+    with_all(Collective::Reduce, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         reductions(|sample, count, in_place| {
             let root = (count + usize::from(in_place)) % size;
@@ -490,7 +506,7 @@ fn reduce_combines_in_the_order_of_ranks() {
                     reduction,
                     root: root as i32,
                 },
-                blocking,
+                form,
             );
             if me == root {
                 assert!(
@@ -508,7 +524,7 @@ fn reduce_combines_in_the_order_of_ranks() {
 
 #[test]
 fn allreduce_combines_in_the_order_of_ranks() {
-    with_all(Collective::Allreduce, |rank, blocking| {
+    with_all(Collective::Allreduce, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         reductions(|sample, count, in_place| {
             let ours = sample.values(me, count);
@@ -519,7 +535,7 @@ fn allreduce_combines_in_the_order_of_ranks() {
                 receive: Some(receive.clone()),
                 op: sample.op.clone(),
             };
-            perform(rank, Work::Allreduce(reduction), blocking);
+            perform(rank, Work::Allreduce(reduction), form);
             assert!(
                 bytes_of(&receive.buffer()) == sample.combined(0..size, count),
                 "{count}"
@@ -534,7 +550,7 @@ fn allreduce_combines_in_the_order_of_ranks() {
 
 #[test]
 fn reduce_scatter_gives_each_its_part() {
-    with_all(Collective::ReduceScatter, |rank, blocking| {
+    with_all(Collective::ReduceScatter, |rank, form| {
         let (me, size) = (rank.rank(), rank.size());
         reductions(|sample, count, in_place| {
             let each: Box<[usize]> = (0..size)
@@ -552,7 +568,7 @@ fn reduce_scatter_gives_each_its_part() {
                     receive: Some(receive.clone()),
                     op: sample.op.clone(),
                 };
-                perform(rank, Work::ReduceScatter { reduction, counts }, blocking);
+                perform(rank, Work::ReduceScatter { reduction, counts }, form);
                 let bytes = part.start * sample.ty.size()..part.end * sample.ty.size();
                 let got = bytes_of(&receive.part(0, part.len()).buffer());
                 assert!(got == sample.combined(0..size, total)[bytes], "{count}");
@@ -567,7 +583,7 @@ fn reduce_scatter_gives_each_its_part() {
 
 #[test]
 fn scans_combine_the_ranks_before() {
-    with_all(Collective::Scan, |rank, blocking| {
+    with_all(Collective::Scan, |rank, form| {
         let me = rank.rank();
         reductions(|sample, count, in_place| {
             for exclusive in [false, true] {
@@ -585,7 +601,7 @@ fn scans_combine_the_ranks_before() {
                         reduction,
                         exclusive,
                     },
-                    blocking,
+                    form,
                 );
                 if !exclusive || me > 0 {
                     let ranks = 0..me + usize::from(!exclusive);

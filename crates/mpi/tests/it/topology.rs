@@ -117,7 +117,7 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
     run(7, |rank| {
         let me = rank.rank() as i32;
         let grid = rank
-            .cart_create("MPI_Cart_create", WORLD, &[2, 3], &[false, true])
+            .cart_create("MPI_Cart_create", WORLD, &[2, 3], &[false, true], true)
             .unwrap();
         assert_eq!(
             rank.lock()
@@ -130,7 +130,7 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
             Class::TOPOLOGY
         );
         assert_eq!(rank.lock().topology(WORLD).unwrap(), UNDEFINED);
-        let large = rank.cart_create("MPI_Cart_create", WORLD, &[2, 4], &[false, true]);
+        let large = rank.cart_create("MPI_Cart_create", WORLD, &[2, 4], &[false, true], true);
         assert_eq!(large.unwrap_err().class, Class::ARG);
         // All ranks have begun the same number of operations on MPI_COMM_WORLD.
         let after = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();

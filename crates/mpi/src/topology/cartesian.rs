@@ -1,11 +1,6 @@
-//! Cartesian topologies: the ranks of a communicator as the points of a grid (MPI 5.0 §8).
-//!
-//! Ranks are in row-major order: the last coordinate runs fastest. They are never reordered.
+//! Grids (MPI 5.0 §8.5.1). Ranks are in row-major order: the last coordinate runs fastest.
 
 use crate::{Class, Error, PROC_NULL, Result};
-
-/// `MPI_CART`, with the ABI's value: the answer of `MPI_Topo_test` for a Cartesian topology.
-pub const CART: i32 = 211;
 
 /// A grid.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,0 +1,39 @@
+//! Blocks from and to the neighbours in a topology.
+
+use super::Made;
+use super::blocks::*;
+use crate::buffer::UserBuffer;
+use crate::handle::Comm;
+use mpi::State;
+use mpi::coll::Work;
+
+/// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv.
+pub(super) fn make_neighbour_allgather(
+    state: &State,
+    comm: Comm,
+    send: UserBuffer,
+    receive: UserBlocks,
+) -> Made {
+    let topology = state.neighbourhood(comm.id())?;
+    Ok(Work::NeighbourAllgather {
+        send: send.buffer(state)?,
+        receive: receive.resolve(state, topology.neighbours.sources().len())?,
+        topology,
+    })
+}
+
+/// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw.
+pub(super) fn make_neighbour_alltoall(
+    state: &State,
+    comm: Comm,
+    send: UserBlocks,
+    receive: UserBlocks,
+) -> Made {
+    let topology = state.neighbourhood(comm.id())?;
+    let neighbours = &topology.neighbours;
+    Ok(Work::NeighbourAlltoall {
+        send: send.resolve(state, neighbours.destinations().len())?,
+        receive: receive.resolve(state, neighbours.sources().len())?,
+        topology,
+    })
+}

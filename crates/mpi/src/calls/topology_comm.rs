@@ -1,0 +1,52 @@
+//! Communicators with a topology (MPI 5.0 §8.5): what grids and graphs have in common.
+
+use std::sync::Arc;
+
+use super::agreement::Agreement;
+use super::comm_create::Parent;
+use crate::comm;
+use crate::rank::{Rank, State};
+use crate::topology::Topology;
+use crate::{Class, Error, Result, UNDEFINED};
+
+impl State {
+    /// `MPI_Topo_test`.
+    pub fn topology(&self, comm: u32) -> Result<i32> {
+        let topology = &self.comms.get(comm)?.topology;
+        Ok(topology.as_ref().map_or(UNDEFINED, |one| one.kind()))
+    }
+
+    /// The topology of a communicator, for a neighbourhood collective.
+    pub fn neighbourhood(&self, comm: u32) -> Result<Arc<Topology>> {
+        self.comms.get(comm)?.topology.clone().ok_or_else(|| {
+            let detail = format!(
+                "communicator {comm:#x} has no topology, so its ranks have no neighbours: \
+                 MPI_Cart_create, MPI_Graph_create and MPI_Dist_graph_create make one"
+            );
+            Error::new(Class::TOPOLOGY, detail)
+        })
+    }
+}
+
+impl Rank {
+    /// A communicator of these ranks of the parent, with the topology that `topology` makes for
+    /// this rank's place among them. `MPI_COMM_NULL` on other ranks.
+    pub(super) fn topology_comm(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        parent: Parent,
+        ranks: Vec<u32>,
+        topology: impl FnOnce(usize) -> Result<Topology>,
+    ) -> Result<u32> {
+        let own = |&rank: &u32| rank as usize == parent.core.rank;
+        let Some(place) = ranks.iter().position(own) else {
+            return Ok(comm::NULL);
+        };
+        let topology = topology(place)?;
+        let members = parent.members_at(&ranks);
+        let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
+        let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
+        new.topology = Some(Arc::new(topology));
+        self.lock().add_comm(new)
+    }
+}
