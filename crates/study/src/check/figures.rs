@@ -93,7 +93,8 @@ fn scaled(
 }
 
 impl Check {
-    /// The finding of a check of a figure that must be close. None: it is no such check, or was not measured.
+    /// The finding of a check of a figure that must be close. None: it is no such check, or was not
+    /// measured.
     pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
         let curves = evidence.curves;
         let pair = |of: &str, curve: &str, over: &str, at| {
