@@ -1,6 +1,6 @@
 # Tests. Every suite ends with a line `N passed, N failed`; tests/all.py runs them, and prints a table of them at the end.
 
-.PHONY: test test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench
+.PHONY: test test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench bench-simulator
 
 test: needs
 	@python3 tests/all.py
@@ -62,6 +62,11 @@ mutants:
 # The table of docs/performance.md, measured here and now.
 bench: stage
 	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
+
+# The table of docs/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 16,384 ranks.
+bench-simulator: stage
+	$(CARGO) build --release -p mpi --example simulated
+	python3 tests/simulator/run.py $(HUGE) --write docs/simulator.md
 
 # Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
 .PHONY: rails-figures

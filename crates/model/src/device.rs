@@ -81,6 +81,15 @@ impl ModelDevice {
         self.turn.settle().map_err(deadlock)?;
         self.turn.with(|net, clock| then(net, self.owner, clock))
     }
+
+    /// Accesses what belongs to this rank alone, and what no packet concerns yet.
+    fn own<R>(
+        &self,
+        then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
+    ) -> Result<R> {
+        self.turn.stay().map_err(deadlock)?;
+        self.turn.with(|net, clock| then(net, self.owner, clock))
+    }
 }
 
 impl Device for ModelDevice {
@@ -89,7 +98,7 @@ impl Device for ModelDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
-        let (region, time) = self.ordered(|net, rank, _| {
+        let (region, time) = self.own(|net, rank, _| {
             let place = (rank, net.domain(rank, self.rail));
             let region = net
                 .regions
@@ -112,15 +121,15 @@ impl Device for ModelDevice {
     }
 
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {
-        self.ordered(|net, rank, _| net.create_cq(rank, self.rail, depth))
+        self.own(|net, rank, _| net.create_cq(rank, self.rail, depth))
     }
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq> {
-        self.ordered(|net, rank, _| net.create_srq(rank, self.rail, depth))
+        self.own(|net, rank, _| net.create_srq(rank, self.rail, depth))
     }
 
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
-        self.ordered(|net, rank, _| net.create_qp(rank, self.rail, wanted))
+        self.own(|net, rank, _| net.create_qp(rank, self.rail, wanted))
     }
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
@@ -177,10 +186,15 @@ impl Device for ModelDevice {
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
         let rank = self.turn.rank();
-        let (q, within) = self.turn.with(|net, _| {
+        let (q, within, is_broken) = self.turn.with(|net, _| {
             let q = net.own_qp(self.owner, self.rail, qp)?;
-            Ok((q, net.is_within(q)))
+            let is_broken = net.qps[q as usize].state == State::Error;
+            Ok((q, net.is_within(q), is_broken))
         })?;
+        if is_broken {
+            // The request is flushed, over a bus that others use.
+            self.turn.catch_up().map_err(deadlock)?;
+        }
         if within {
             // There is no device: this rank copies its writes and reads itself.
             let bytes = work.local.iter().map(|slice| slice.len as usize).sum();
@@ -211,21 +225,35 @@ impl Device for ModelDevice {
 
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
         let rail = self.rail;
-        let time = self.ordered(|net, rank, clock| {
+        let post = |net: &mut MachineModel, rank, clock: &mut Clocked| {
             let (queue, of) = match queue {
                 ReceiveQueue::Own(qp) => (net.own_receives(rank, rail, qp)?, Some(qp.0)),
                 ReceiveQueue::Shared(srq) => (net.own_srq(rank, rail, srq)?, None),
             };
             net.post_receive(queue, of, (id, into), clock)?;
             Ok(net.cpu(rank, net.timings[0].post))
-        })?;
+        };
+        // Nothing arrives before the queue pair is connected.
+        let is_unused = match queue {
+            ReceiveQueue::Own(qp) => {
+                let state = |net: &mut MachineModel| net.qps.get(qp.0 as usize).map(|qp| qp.state);
+                self.turn.with(|net, _| state(net)) == Some(State::Reset)
+            }
+            ReceiveQueue::Shared(_) => false,
+        };
+        let time = match is_unused {
+            true => self.own(post)?,
+            false => self.ordered(post)?,
+        };
         keep_busy(&self.turn, time, Activity::PostReceive.alone(0));
         Ok(())
     }
 
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let rail = self.rail;
-        let (count, time, activity) = self.ordered(|net, rank, _| {
+        self.turn.observe().map_err(deadlock)?;
+        let rank = self.turn.rank();
+        let (count, time, activity) = self.turn.with(|net, _| {
             let cq = net.own_cq(rank, rail, cq)?;
             let count = net.poll_cq(cq, into)?;
             let (time, activity) = match count {

@@ -24,6 +24,7 @@ mod event;
 pub mod explain;
 mod faults;
 pub mod library;
+mod lookahead;
 mod message;
 mod node;
 mod pinned;
@@ -97,6 +98,8 @@ pub struct MachineModel {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: record::Record,
+    /// None: ranks run in lockstep.
+    lookahead: Option<lookahead::Lookahead>,
     sums: usage::Sums,
     traffic: Traffic,
     /// The number of queue pairs whose requests are probes.
@@ -142,6 +145,7 @@ impl MachineModel {
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
             record: record::Record::new(memory),
+            lookahead: None,
             sums: usage::Sums::new(memory),
             traffic: Traffic::default(),
             probes: 0,
@@ -171,10 +175,12 @@ impl MachineModel {
             true => net.recording(),
             false => net,
         };
-        match config.compute {
+        let mut net = match config.compute {
             Compute::Recorded => net.keeping_computing(),
             _ => net,
-        }
+        };
+        net.look_ahead();
+        net
     }
 
     /// The catalogue's description of the machine.
@@ -184,7 +190,8 @@ impl MachineModel {
 
     /// Schedules an event. Those of probes are idle.
     #[inline]
-    fn schedule(&self, at: Time, event: Event, clock: &mut Clocked) {
+    fn schedule(&mut self, at: Time, event: Event, clock: &mut Clocked) {
+        self.expect(at, &event);
         match self.probes > 0 && self.is_probe(&event) {
             true => clock.at_idle(at, event),
             false => clock.at(at, event),
@@ -226,6 +233,7 @@ impl Model for MachineModel {
     type Event = Event;
 
     fn handle(&mut self, event: Event, clock: &mut Clock<Event>) {
+        self.happens(&event);
         match event {
             // An event of an earlier life of its queue pair means nothing.
             Event::Doorbell { qp, life, .. }
@@ -260,7 +268,7 @@ impl Model for MachineModel {
             } => self.missing(qp, sequence, packet, clock),
             Event::Resume { qp, .. } => self.resume_sending(qp, clock),
             Event::Timeout { qp, .. } => self.timeout(qp, clock),
-            Event::Wake { rank } => clock.wake(rank),
+            Event::Wake { rank } => self.wake(rank, clock),
             Event::Port { rank, fault } => self.port_changes(rank, fault, clock),
         }
     }
@@ -277,5 +285,14 @@ impl Model for MachineModel {
 
     fn resume(&mut self, rank: u32, clock: &mut Clock<Event>) {
         self.receive_news(rank, clock.of(rank));
+    }
+
+    fn runs_ahead(&self) -> bool {
+        self.lookahead.is_some()
+    }
+
+    #[inline]
+    fn horizon(&self, rank: u32, event: Time, other: Time) -> Time {
+        self.horizon_of(rank, event, other)
     }
 }

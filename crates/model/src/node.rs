@@ -126,8 +126,13 @@ impl ModelNode {
         let until = nanos
             .checked_mul(1000)
             .and_then(|time| time.checked_add(turn.now()));
-        turn.settle().map_err(deadlock)?;
+        // What becomes visible later wakes this rank, also if it is ahead of that time.
+        turn.stay().map_err(deadlock)?;
         let rank = turn.rank() as usize;
+        if turn.with(|net, _| net.ranks[rank].fresh) {
+            // The wait ends at once, with everything that is visible by now.
+            turn.observe().map_err(deadlock)?;
+        }
         let (fresh, next) = turn.with(|net, _| {
             let own = &mut net.ranks[rank];
             (std::mem::take(&mut own.fresh), own.next_news())
@@ -165,6 +170,9 @@ pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
         let part = left.min(SHARE);
         left -= part;
         let rank = turn.rank();
+        if part > SHORT {
+            turn.catch_up().ok();
+        }
         let (before, time) = turn.with(|net, _| {
             let bytes = Bytes(part as u64);
             let costs = &net.timings[0].costs;
@@ -224,7 +232,7 @@ impl Node for ModelNode {
     }
 
     fn sync_memory(&mut self) {
-        self.turn.settle().ok();
+        self.turn.observe().ok();
         let rank = self.turn.rank();
         let (time, activity) = self.turn.with(|net, _| {
             let seen = std::mem::take(&mut net.ranks[rank as usize].written);
@@ -265,7 +273,7 @@ impl Node for ModelNode {
     }
 
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
-        self.turn.settle().map_err(deadlock)?;
+        self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();
         self.turn.with(|net, clock| {
             let at = clock.of(from) + OOB_LATENCY;
@@ -274,7 +282,7 @@ impl Node for ModelNode {
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
-        self.turn.settle().map_err(deadlock)?;
+        self.turn.observe().map_err(deadlock)?;
         let rank = self.turn.rank();
         let (word, time) = self
             .turn
@@ -371,6 +379,7 @@ impl ModelNode {
 impl Drop for ModelNode {
     fn drop(&mut self) {
         self.leave(true);
+        self.turn.catch_up().ok();
         let rank = self.turn.rank();
         self.turn.with(|net, _| {
             net.leave(rank);

@@ -134,6 +134,7 @@ impl MachineModel {
         let own = *self.timing(adapter).costs.rail();
         self.check_limits(&own, wanted)?;
         check::shares(wanted.transport, wanted.srq.is_some()).map_err(Error::Invalid)?;
+        self.keep_in_step_with(wanted.transport);
         for cq in [wanted.send_cq, wanted.receive_cq] {
             self.own_cq(rank, rail, cq)?;
         }
@@ -251,6 +252,10 @@ impl MachineModel {
             let own = &self.adapters[self.qps[q as usize].adapter as usize];
             self.qps[q as usize].adapter = self.within(own.host, own.rail);
         }
+        if number != NONE && self.share_a_host(q, number) {
+            // No cable lies between them.
+            self.keep_in_step();
+        }
         let (mut latency, mut mtu) = (0, self.port_mtu(q));
         if number != NONE {
             latency = self.latency(q, number);
@@ -281,6 +286,12 @@ impl MachineModel {
     fn port_mtu(&mut self, q: u32) -> u32 {
         let adapter = self.qps[q as usize].adapter;
         self.timing(adapter).mtu
+    }
+
+    fn share_a_host(&self, from: u32, to: u32) -> bool {
+        let [from, to] =
+            [from, to].map(|q| self.adapters[self.qps[q as usize].adapter as usize].host);
+        from == to
     }
 
     /// True if two queue pairs reach each other through their host's memory.

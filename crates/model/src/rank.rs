@@ -4,6 +4,7 @@
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
+use super::lookahead::NearEvents;
 use super::pinned::Pinned;
 use super::written_regions::WrittenRegions;
 use super::{Clocked, Event, MachineModel};
@@ -26,12 +27,22 @@ pub(super) struct Rank {
     pub qps: Vec<u32>,
     pub rail: u32,
     pub pinned: Pinned,
+    /// The pending events that may write to this rank, where ranks run ahead.
+    pub near_events: NearEvents,
     /// The rails whose ports are down, one bit each, and the changes that it has not taken.
     pub down: u32,
     pub changes: Vec<(u32, PortChange)>,
-    words: Vec<(u32, Vec<u8>)>,
+    /// The out-of-band messages for it, in the order of their arrival.
+    words: Vec<Word>,
     /// The number of out-of-band messages that have arrived.
     heard: usize,
+}
+
+/// An out-of-band message on its way.
+struct Word {
+    at: Time,
+    from: u32,
+    bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +83,7 @@ impl Rank {
             qps: Vec::new_in(memory),
             rail: 0,
             pinned: Pinned::new(memory),
+            near_events: NearEvents::new(memory),
             down: 0,
             changes: Vec::new_in(memory),
             words: Vec::new_in(memory),
@@ -118,6 +130,17 @@ impl MachineModel {
         own.news.insert(place, News { at, what, wakes });
         if wakes && clock.is_waiting(rank) {
             clock.at(at, Event::Wake { rank });
+        }
+    }
+
+    /// Something becomes visible to a rank, which may wait for it. A rank that ran ahead and waits
+    /// since a later time, or since just now, may have seen it already.
+    pub(super) fn wake(&mut self, rank: u32, clock: &mut Clocked) {
+        let since = clock.of(rank);
+        let waited = self.lookahead.is_none() || since < clock.now();
+        let news = || self.ranks[rank as usize].next_news();
+        if waited || news().is_some_and(|at| at <= since) {
+            clock.wake(rank);
         }
     }
 
@@ -189,16 +212,29 @@ impl MachineModel {
         clock: &mut Clocked,
     ) -> Result<()> {
         let memory = self.memory;
-        let ranks = self.ranks.len();
+        let (ranks, runs_ahead) = (self.ranks.len(), self.lookahead.is_some());
         let Some(own) = self.ranks.get_mut(to) else {
             return Err(Error::Invalid(format!("rank {to} of {ranks}")));
         };
         if own.gone {
             return Ok(());
         }
-        let mut word = Vec::new_in(memory);
-        word.extend_from_slice(bytes);
-        own.words.push((from, word));
+        let mut copy = Vec::new_in(memory);
+        copy.extend_from_slice(bytes);
+        // A rank that runs ahead sends before others that are earlier.
+        let order = |at: Time, from: u32| (at, if runs_ahead { from } else { 0 });
+        let mut place = own.words.len();
+        while place > own.heard
+            && order(own.words[place - 1].at, own.words[place - 1].from) > order(at, from)
+        {
+            place -= 1;
+        }
+        let word = Word {
+            at,
+            from,
+            bytes: copy,
+        };
+        own.words.insert(place, word);
         self.announce(to as u32, at, Arrival::Word, true, clock);
         Ok(())
     }
@@ -209,8 +245,8 @@ impl MachineModel {
             return None;
         }
         own.heard -= 1;
-        let (from, word) = own.words.remove(0);
-        Some((from as usize, word.to_vec()))
+        let word = own.words.remove(0);
+        Some((word.from as usize, word.bytes.to_vec()))
     }
 
     /// Ends a rank's part: its memory is not accessed from now on.

@@ -339,12 +339,14 @@ impl MachineModel {
     /// Makes the machine record the activity of its resources.
     pub fn recording(mut self) -> MachineModel {
         self.record.mode = Mode::Spans;
+        self.lookahead = None;
         self
     }
 
     /// Makes the machine keep a digest of the activity of its resources.
     pub fn digesting(mut self) -> MachineModel {
         self.record.mode = Mode::Digest;
+        self.lookahead = None;
         self
     }
 

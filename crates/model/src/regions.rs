@@ -9,6 +9,8 @@ use device::{Access, Error, Region, Result};
 pub(super) struct Regions {
     all: Vec<Entry>,
     free: Vec<u32>,
+    /// The number of registered regions of each rank.
+    counts: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -37,6 +39,7 @@ impl Regions {
         Regions {
             all: Vec::new_in(memory),
             free: Vec::new_in(memory),
+            counts: Vec::new_in(memory),
         }
     }
 
@@ -64,6 +67,10 @@ impl Regions {
             Some(old) => *old = entry,
             None => self.all.push(entry),
         }
+        if self.counts.len() <= rank as usize {
+            self.counts.resize(rank as usize + 1, 0);
+        }
+        self.counts[rank as usize] += 1;
         Ok(Region {
             address,
             len,
@@ -82,6 +89,7 @@ impl Regions {
             {
                 entry.alive = false;
                 self.free.push(key >> 8);
+                self.counts[rank as usize] -= 1;
                 Ok(entry.len)
             }
             _ => Err(Error::Invalid(format!(
@@ -92,6 +100,11 @@ impl Regions {
 
     /// Forgets all regions of a rank.
     pub(crate) fn forget(&mut self, rank: u32) {
+        let left = self.counts.get_mut(rank as usize).map(std::mem::take);
+        // A rank that ends in order has deregistered everything.
+        if left.unwrap_or(0) == 0 {
+            return;
+        }
         for entry in self
             .all
             .iter_mut()

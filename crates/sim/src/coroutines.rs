@@ -10,7 +10,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::memory::{Memory, WorldMemory};
 use crate::turn::{Baton, Turn};
-use crate::world::{Clock, Model, World};
+use crate::world::{Model, World};
 
 /// The parameters of a world of coroutines.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +42,8 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
     then: impl FnOnce(&mut M) -> T,
 ) -> io::Result<(Vec<R>, u64, T)> {
     let memory = Memory::private()?;
-    let mut world = Box::new(World {
-        clock: Clock::new(memory.shared(), plan.ranks, plan.seed),
-        model: model(memory.shared()),
-    });
+    let model = model(memory.shared());
+    let mut world = Box::new(World::new(memory.shared(), plan.ranks, plan.seed, model));
     let world_at = NonNull::from(&mut *world);
     let body = Rc::new(body);
     let after = Rc::new(Cell::new(None));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::{Box as SharedBox, Memory, Vec, WorldMemory};
 use crate::turn::{Baton, Turn};
-use crate::world::{Clock, Model, World};
+use crate::world::{Model, World};
 
 /// The contents of the memory of a world of processes.
 struct JobMemory<M: Model> {
@@ -89,10 +89,7 @@ fn build<M: Model>(shared: WorldMemory, place: Participant, model: impl FnOnce(W
     let mut given = Vec::new_in(shared);
     given.extend((0..place.ranks).map(|_| AtomicU32::new(0)));
     let stage = JobMemory {
-        world: World {
-            clock: Clock::new(shared, place.ranks, place.seed),
-            model: model(shared),
-        },
+        world: World::new(shared, place.ranks, place.seed, model(shared)),
         relay: Relay {
             given,
             holder: AtomicU32::new(0),

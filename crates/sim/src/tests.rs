@@ -8,6 +8,8 @@ use crate::{Clock, Deadlock, Model, Time, Turn};
 struct Post {
     boxes: Vec<Vec<u64>>,
     log: Vec<(Time, u32, u64)>,
+    /// Ranks run ahead: a letter that is not written yet takes 1,000 ps.
+    ahead: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -24,15 +26,28 @@ impl Model for Post {
         self.log.push((clock.now(), letter.to, letter.text));
         clock.wake(letter.to);
     }
+
+    fn runs_ahead(&self) -> bool {
+        self.ahead
+    }
+
+    fn horizon(&self, _: u32, event: Time, other: Time) -> Time {
+        event.min(other.saturating_add(1000))
+    }
 }
 
 fn post(ranks: u32) -> impl FnOnce(WorldMemory) -> Post {
+    post_office(ranks, false)
+}
+
+fn post_office(ranks: u32, ahead: bool) -> impl FnOnce(WorldMemory) -> Post {
     move |memory| {
         let mut boxes = Vec::new_in(memory);
         boxes.extend((0..ranks).map(|_| Vec::new_in(memory)));
         Post {
             boxes,
             log: Vec::new_in(memory),
+            ahead,
         }
     }
 }
@@ -112,6 +127,72 @@ fn the_same_seed_gives_the_same_log_and_order_is_the_order_of_time() {
     assert_ne!(first, other);
     assert_eq!(first[0].len(), 1000);
     assert!(first[0].is_sorted_by_key(|&(time, ..)| time));
+}
+
+/// Ranks send letters and take those that have come, all at their own pace; returns for each rank
+/// what it took and when, and its time at the end.
+fn correspondence(ahead: bool) -> std::vec::Vec<(std::vec::Vec<(Time, u64)>, Time)> {
+    let plan = Plan {
+        ranks: 5,
+        seed: 1,
+        stack: 64 << 10,
+    };
+    let body = |turn: Turn<Post>| {
+        let mut random = crate::Random::new(turn.rank().into());
+        let mut taken = std::vec::Vec::new();
+        for _ in 0..200 {
+            // Multiples of 100, so that many things happen at one time.
+            turn.spend(100 * random.below(8));
+            turn.stay().unwrap();
+            let (to, text) = (random.below(5) as u32, random.below(1 << 40));
+            turn.with(|_, clock| clock.at(clock.now() + 1000, Letter { to, text }));
+            turn.spend(100 * random.below(3));
+            turn.observe().unwrap();
+            let mine = turn.rank() as usize;
+            let letters =
+                turn.with(|post, _| post.boxes[mine].drain(..).collect::<std::vec::Vec<_>>());
+            taken.extend(letters.into_iter().map(|text| (turn.now(), text)));
+        }
+        (taken, turn.now())
+    };
+    run(plan, post_office(5, ahead), body).unwrap().0
+}
+
+#[test]
+fn ranks_that_run_ahead_see_what_those_in_lockstep_see() {
+    assert_eq!(correspondence(true), correspondence(false));
+}
+
+#[test]
+fn a_rank_runs_ahead_to_its_horizon_and_catches_up_where_it_stood() {
+    let (logs, _) = run(PLAN, post_office(2, true), |turn| {
+        let note = || {
+            let (now, rank) = (turn.now(), turn.rank());
+            turn.with(|post, _| post.log.push((now, rank, 0)));
+        };
+        if turn.rank() == 0 {
+            // Rank 1, at 0, may yet send something that is visible at 1,000.
+            turn.spend(999);
+            turn.observe().unwrap();
+            note();
+            // What is earlier than 999 goes first, what is earlier than 1,499 does not.
+            turn.spend(500);
+            turn.catch_up().unwrap();
+            note();
+        } else {
+            for _ in 0..3 {
+                turn.spend(400);
+                turn.settle().unwrap();
+                note();
+            }
+        }
+        turn.spend(10_000);
+        turn.settle().unwrap();
+        turn.with(|post, _| post.log.to_vec())
+    })
+    .unwrap();
+    let order = [(999, 0), (400, 1), (800, 1), (1499, 0), (1200, 1)];
+    assert_eq!(logs[0], order.map(|(time, rank)| (time, rank, 0)));
 }
 
 #[test]

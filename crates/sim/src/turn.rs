@@ -83,6 +83,51 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
+    /// Lets all events and ranks go first that this rank could see something of. Otherwise like
+    /// [`settle`](Turn::settle): for an access that only sees what has happened to this rank.
+    #[inline]
+    pub fn observe(&self) -> Result<(), Deadlock> {
+        let World { clock, model } = self.world();
+        let is_final = clock.may_run_ahead(self.rank, |event, other| {
+            model.horizon(self.rank, event, other)
+        });
+        match is_final {
+            true => {
+                model.resume(self.rank, clock);
+                Ok(())
+            }
+            false => self.settle(),
+        }
+    }
+
+    /// Like [`settle`](Turn::settle), for an access to what belongs to this rank and is neither
+    /// read nor changed by earlier events and ranks. Where ranks run ahead, nobody goes first.
+    #[inline]
+    pub fn stay(&self) -> Result<(), Deadlock> {
+        let World { clock, model } = self.world();
+        if !clock.runs_ahead() {
+            return self.settle();
+        }
+        clock.stand(self.rank);
+        model.resume(self.rank, clock);
+        Ok(())
+    }
+
+    /// Lets everything go first that is earlier than the last `settle`, `observe` or `stay`: for an
+    /// access to what others share.
+    pub fn catch_up(&self) -> Result<(), Deadlock> {
+        let clock = &mut self.world().clock;
+        let Some(place) = clock.is_behind(self.rank) else {
+            return Ok(());
+        };
+        let now = clock.of(self.rank);
+        clock.advance(self.rank, place);
+        clock.yield_turn(self.rank);
+        let answer = self.go_on();
+        self.world().clock.advance(self.rank, now);
+        answer
+    }
+
     /// Accesses the model, at this rank's time. Call `settle` first wherever order matters.
     #[inline]
     pub fn with<R>(&self, then: impl FnOnce(&mut M, &mut Clock<M::Event>) -> R) -> R {

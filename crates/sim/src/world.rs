@@ -38,6 +38,18 @@ pub trait Model: Sized {
 
     /// Called before a rank continues, in its own process, where its memory can be written to.
     fn resume(&mut self, _rank: u32, _clock: &mut Clock<Self::Event>) {}
+
+    /// True if ranks may run ahead of each other, up to [`horizon`](Model::horizon). Asked once,
+    /// when the world is made.
+    fn runs_ahead(&self) -> bool {
+        false
+    }
+
+    /// The time before which a rank sees nothing new, if the first pending event and the first
+    /// other rank are due at these times.
+    fn horizon(&self, _rank: u32, event: Time, other: Time) -> Time {
+        event.min(other)
+    }
 }
 
 /// A world: time and a model.
@@ -63,6 +75,13 @@ pub struct Clock<E> {
     /// The number of ranks that have not left.
     present: u32,
     deadlock: bool,
+    /// Ranks run ahead of each other.
+    ahead: bool,
+    /// The time of the present event, or the last time at which the rank whose turn it is let
+    /// others go first or would have done so; and the number of the rank plus one, or 0 for an
+    /// event. Constant unless ranks run ahead.
+    since: Time,
+    cause: u64,
     /// The source of everything random.
     pub random: Random,
     /// The number of events handled.
@@ -72,14 +91,20 @@ pub struct Clock<E> {
 #[derive(Clone, Copy)]
 struct Due<E> {
     at: Time,
-    /// The number of the event, and in the lowest bit whether it is idle.
+    /// The cause of the event, its number, and in the lowest bit whether it is idle. Where ranks
+    /// run ahead, the cause's time and rank give the order in which the events would have been
+    /// scheduled if no rank did.
+    since: Time,
     order: u64,
     event: E,
 }
 
+/// Bits of the number of an event, and of the mark of idle ones.
+const NUMBER_BITS: u32 = 40;
+
 impl<E> PartialEq for Due<E> {
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
+        self.cmp(other).is_eq()
     }
 }
 
@@ -94,7 +119,7 @@ impl<E> PartialOrd for Due<E> {
 impl<E> Ord for Due<E> {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
+        (self.at, self.since, self.order).cmp(&(other.at, other.since, other.order))
     }
 }
 
@@ -138,7 +163,7 @@ pub(crate) enum Next<E> {
 }
 
 impl<E: Copy> Clock<E> {
-    pub(crate) fn new(memory: WorldMemory, ranks: u32, seed: u64) -> Clock<E> {
+    fn new(memory: WorldMemory, ranks: u32, seed: u64) -> Clock<E> {
         let mut clock = Clock {
             memory,
             now: 0,
@@ -150,6 +175,9 @@ impl<E: Copy> Clock<E> {
             busy_ranks: ranks,
             present: ranks,
             deadlock: false,
+            ahead: false,
+            since: 0,
+            cause: 0,
             random: Random::new(seed),
             handled: 0,
         };
@@ -193,7 +221,8 @@ impl<E: Copy> Clock<E> {
         self.asked += 1;
         self.events.push(Due {
             at: at.max(self.now),
-            order: self.asked << 1 | idle,
+            since: self.since,
+            order: self.cause << NUMBER_BITS | self.asked << 1 | idle,
             event,
         });
     }
@@ -272,15 +301,79 @@ impl<E: Copy> Clock<E> {
     #[inline]
     pub(crate) fn is_first(&mut self, rank: u32) -> bool {
         let at = self.of(rank);
-        let first = self.events.peek().is_none_or(|due| due.at > at)
+        let first = self.is_first_at(rank, at);
+        if first {
+            self.stand(rank);
+        }
+        first
+    }
+
+    /// True if nothing comes before the turn of a rank at `at`.
+    #[inline]
+    fn is_first_at(&self, rank: u32, at: Time) -> bool {
+        self.events.peek().is_none_or(|due| due.at > at)
             && self
                 .ready
                 .peek()
-                .is_none_or(|ready| (ready.at, ready.rank) > (at, rank));
-        if first {
-            self.now = at;
+                .is_none_or(|ready| (ready.at, ready.rank) > (at, rank))
+    }
+
+    /// True if a running rank may continue although something is earlier, because it sees nothing
+    /// of that before the time that `horizon` gives for the first event and the first other rank.
+    #[inline]
+    pub(crate) fn may_run_ahead(
+        &mut self,
+        rank: u32,
+        horizon: impl FnOnce(Time, Time) -> Time,
+    ) -> bool {
+        if !self.ahead {
+            return false;
         }
-        first
+        let event = self.events.peek().map_or(Time::MAX, |due| due.at);
+        let other = self.first_ready().map_or(Time::MAX, |ready| ready.at);
+        let may = self.of(rank) < horizon(event, other);
+        if may {
+            self.stand(rank);
+        }
+        may
+    }
+
+    /// Ranks run ahead of each other.
+    pub(crate) fn runs_ahead(&self) -> bool {
+        self.ahead
+    }
+
+    /// Events of a running rank are from now on caused at the time of its clock.
+    #[inline]
+    pub(crate) fn stand(&mut self, rank: u32) {
+        self.now = self.of(rank);
+        self.caused_by(u64::from(rank) + 1);
+    }
+
+    #[inline]
+    fn caused_by(&mut self, cause: u64) {
+        if self.ahead {
+            (self.since, self.cause) = (self.now, cause);
+        }
+    }
+
+    /// The time to which a running rank must go back so that everything is as it was there. None:
+    /// it need not.
+    pub(crate) fn is_behind(&self, rank: u32) -> Option<Time> {
+        (self.ahead && !self.is_first_at(rank, self.since)).then_some(self.since)
+    }
+
+    /// The first valid entry among the ready ranks.
+    #[inline]
+    fn first_ready(&mut self) -> Option<Ready> {
+        loop {
+            match self.ready.peek() {
+                Some(ready) if self.ranks[ready.rank as usize].ticket != ready.ticket => {
+                    self.ready.pop();
+                }
+                other => return other.copied(),
+            }
+        }
     }
 
     /// Takes the next step. `here`: the rank of this process; `None` if all memory is accessible.
@@ -295,14 +388,7 @@ impl<E: Copy> Clock<E> {
                 _ => Next::Deadlock,
             };
         }
-        let rank = loop {
-            match self.ready.peek() {
-                Some(ready) if self.ranks[ready.rank as usize].ticket != ready.ticket => {
-                    self.ready.pop();
-                }
-                other => break other.copied(),
-            }
-        };
+        let rank = self.first_ready();
         match (self.events.peek(), rank) {
             (Some(due), rank) if rank.is_none_or(|rank| due.at <= rank.at) => {
                 if let (Some(here), Some(owner)) = (here, owner(&due.event))
@@ -315,6 +401,7 @@ impl<E: Copy> Clock<E> {
                 self.events.pop();
                 self.busy_events -= u64::from(due.order & 1 == 0);
                 self.now = due.at;
+                self.caused_by(0);
                 self.handled += 1;
                 Next::Event(due.event)
             }
@@ -333,7 +420,7 @@ impl<E: Copy> Clock<E> {
         let entry = &mut self.ranks[rank as usize];
         entry.state = State::Ready;
         self.busy_ranks += u32::from(!std::mem::replace(&mut entry.busy, true));
-        self.now = entry.at;
+        self.stand(rank);
     }
 
     /// Ends all waits, with a deadlock.
@@ -346,6 +433,13 @@ impl<E: Copy> Clock<E> {
 }
 
 impl<M: Model> World<M> {
+    /// A world of `ranks` ranks.
+    pub(crate) fn new(memory: WorldMemory, ranks: u32, seed: u64, model: M) -> World<M> {
+        let mut clock = Clock::new(memory, ranks, seed);
+        clock.ahead = model.runs_ahead();
+        World { clock, model }
+    }
+
     #[inline]
     pub(crate) fn next(&mut self, here: Option<u32>) -> Next<M::Event> {
         let model = &self.model;

@@ -94,6 +94,38 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
     }
 }
 
+/// Runs the program of a seed on a machine without faults, where ranks run ahead of each other
+/// unless activities are kept.
+fn simulate_calm(seed: u64, keep: Keep) -> Run {
+    let mut random = Random::new(seed ^ 0xca1);
+    let ranks = 2 + random.below(6) as usize;
+    let mut pick = |of: usize| random.below(of as u64) as usize;
+    let system = system(MACHINES[pick(MACHINES.len())]);
+    let settings = vec![
+        ("FISHPLATE_RDMA_DESIGN", DESIGNS[pick(DESIGNS.len())]),
+        ("FISHPLATE_RENDEZVOUS", ["auto", "read", "write"][pick(3)]),
+        ("FISHPLATE_RDMA_RING_BYTES", ["16K", "64K", "256K"][pick(3)]),
+        ("FISHPLATE_RDMA_RINGS", ["64", "2", "1", "0"][pick(4)]),
+    ];
+    let mut scene = MachineConfig::new(&system, ranks, 1, seed).unwrap();
+    if pick(4) == 0 {
+        scene.faults.slow = Some((0, 300));
+    }
+    play(scene, settings, keep, move |rank| {
+        random_program::play(rank, seed)
+    })
+}
+
+#[test]
+fn ranks_that_run_ahead_take_the_times_of_those_in_lockstep() {
+    for seed in random_program::seeds(200) {
+        eprintln!("seed {seed}");
+        let ahead = simulate_calm(seed, Keep::Nothing);
+        let lockstep = simulate_calm(seed, Keep::Digest);
+        assert_eq!(ahead.times, lockstep.times, "seed {seed}");
+    }
+}
+
 /// Windows of messages on a modelled machine, with announcements of receives or without.
 fn simulate_windows(seed: u64, rtr: &'static str) -> Run {
     let mut random = Random::new(seed ^ 0x3177);
