@@ -252,7 +252,7 @@ impl Device for ModelDevice {
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let rail = self.rail;
         self.turn.observe().map_err(deadlock)?;
-        let rank = self.turn.rank();
+        let rank = self.owner;
         let (count, time, activity) = self.turn.with(|net, _| {
             let cq = net.own_cq(rank, rail, cq)?;
             let count = net.poll_cq(cq, into)?;
