@@ -55,7 +55,17 @@ pub(super) struct InnerLinks {
     hop: Time,
     rate: GbPerSec,
     /// The directed links, by number.
-    links: Vec<Fifo>,
+    links: Vec<InnerLink>,
+}
+
+/// A directed link between switches.
+#[derive(Clone, Default)]
+pub(super) struct InnerLink {
+    link: Fifo,
+    /// The total time for which it has been busy.
+    pub busy: Time,
+    /// The sender of the last packet.
+    pub host: u32,
 }
 
 impl InnerLinks {
@@ -64,13 +74,18 @@ impl InnerLinks {
         let network = network.filter(|network| network.has_inner_links());
         let count = network.map_or(0, |network| network.links() as usize);
         let mut links = Vec::new_in(memory);
-        links.resize(count, Fifo::default());
+        links.resize(count, InnerLink::default());
         InnerLinks {
             network,
             hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
             rate: rail.switch.link.data() * rail.switch.width,
             links,
         }
+    }
+
+    /// The links, in the order of their numbers.
+    pub(super) fn links(&self) -> &[InnerLink] {
+        &self.links
     }
 }
 
@@ -353,7 +368,10 @@ impl MachineModel {
         network.inner_links(from, to, |link| {
             passed += hop;
             let first = at + passed + waited;
-            let end = links[link as usize].take(first, time);
+            let own = &mut links[link as usize];
+            let end = own.link.take(first, time);
+            own.busy += time;
+            own.host = from;
             waited += end - time - first;
         });
         waited

@@ -20,6 +20,10 @@ const USES: usize = 4;
 const USE: usize = 3;
 /// The most entries.
 const MOST: u64 = 4 << 20;
+/// The kind of links between switches in an entry; above it stands the rail.
+const BETWEEN: u64 = 16;
+const RAIL: u32 = 8;
+const KIND: u64 = (1 << RAIL) - 1;
 
 /// A resource of a modelled machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +44,9 @@ pub enum Resource {
     Answers(u32),
     /// The host's memory.
     Memory,
+    /// A link between switches of a rail's network: the rail, and the number of the link. Its host
+    /// is the sender of the last packet.
+    Between(u32, u32),
     /// The processor of a rank, with the work that took most of its time.
     Processor(u32, ProcessorWork),
 }
@@ -106,6 +113,7 @@ impl Usage {
             Resource::Answers(rail) => (6, rail),
             Resource::Memory => (7, 0),
             Resource::Processor(rank, work) => (8 + work as u64, rank),
+            Resource::Between(rail, link) => (BETWEEN | u64::from(rail) << RAIL, link),
         };
         [
             u64::from(self.host) << 32 | u64::from(number),
@@ -126,6 +134,9 @@ impl Usage {
             5 => Resource::Requests(number),
             6 => Resource::Answers(number),
             7 => Resource::Memory,
+            kind if kind & KIND == BETWEEN => {
+                Resource::Between(u32::try_from(kind >> RAIL).ok()?, number)
+            }
             _ => {
                 let work = usize::try_from(kind - 8).ok()?;
                 Resource::Processor(number, *ProcessorWork::ALL.get(work)?)
@@ -225,6 +236,12 @@ impl MachineModel {
         for (host, own) in self.hosts.iter().enumerate() {
             busy.insert((host as u32, Resource::Memory), own.moved);
         }
+        for (rail, network) in self.inner_links.iter().enumerate() {
+            for (number, link) in network.links().iter().enumerate() {
+                let resource = Resource::Between(rail as u32, number as u32);
+                busy.insert((link.host, resource), link.busy);
+            }
+        }
         for (rank, times) in self.sums.processors.iter().enumerate() {
             let time = |work: &ProcessorWork| times[*work as usize];
             let most = ProcessorWork::ALL.into_iter().max_by_key(time);
@@ -274,6 +291,7 @@ mod tests {
             Resource::Requests(3),
             Resource::Answers(3),
             Resource::Memory,
+            Resource::Between(3, 1 << 20),
         ];
         for resource in processors.into_iter().chain(others) {
             let usage = Usage {

@@ -3,7 +3,7 @@
 use crate::common::*;
 use device::*;
 use fabric::{Bytes, System, Topology};
-use model::Faults;
+use model::{Faults, Resource, Usage};
 
 const LEN: usize = 256 << 10;
 const COUNT: u64 = 8;
@@ -17,6 +17,12 @@ fn small_switches(nodes: u32) -> System {
 
 /// Streams of writes between pairs of hosts at once; the rate of each pair, in bytes per second.
 fn streams(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
+    let ran = run_streams(system, pairs).into_iter();
+    ran.map(|(rate, _)| rate).collect()
+}
+
+/// [`streams`], each with the uses of resources at its end.
+fn run_streams(system: &System, pairs: &[(u32, u32)]) -> Vec<(f64, Vec<Usage>)> {
     let count = pairs.len() as u32;
     let hosts = pairs.iter().map(|pair| pair.0);
     let hosts: Vec<u32> = hosts.chain(pairs.iter().map(|pair| pair.1)).collect();
@@ -34,7 +40,7 @@ fn streams(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
             let end = connect(&mut node, peer, &wish);
             if rank >= count {
                 hear(&mut node);
-                return 0.0;
+                return (0.0, Vec::new());
             }
             let before = node.turn().now();
             let write = Operation::Write {
@@ -50,7 +56,8 @@ fn streams(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
             }
             let time = node.turn().now() - before;
             node.oob_send(peer, b"done").unwrap();
-            (LEN as u64 * COUNT) as f64 / time as f64 * 1e12
+            let uses = node.turn().with(|machine, _| machine.usage());
+            ((LEN as u64 * COUNT) as f64 / time as f64 * 1e12, uses)
         },
     );
     rates.into_iter().take(pairs.len()).collect()
@@ -93,6 +100,23 @@ fn flows_whose_destinations_have_one_place_in_their_leaves_share_a_link_up() {
         into_one_leaf.iter().all(|&share| share > 0.97),
         "{into_one_leaf:?}"
     );
+}
+
+#[test]
+fn the_use_of_a_link_between_switches_is_the_time_of_its_packets() {
+    let system = small_switches(16);
+    let ran = run_streams(&system, &[(0, 4), (1, 8)]);
+    let between = |usage: &Usage| matches!(usage.resource, Resource::Between(0, _));
+    // Of the two streams the later one has ended when all bytes have passed.
+    let busy = ran.iter().map(|(_, uses)| {
+        let links = uses.iter().filter(|usage| between(usage));
+        links.map(|usage| usage.busy).max().unwrap()
+    });
+    let busiest = busy.max().unwrap();
+    let rate = (system.switch.link.data() * system.switch.width).as_mb_per_sec();
+    let both = (2 * LEN as u64 * COUNT) as f64 / rate * 1e6;
+    let share = busiest as f64 / both;
+    assert!((1.0..1.05).contains(&share), "{share}");
 }
 
 #[test]
