@@ -5,11 +5,11 @@ use super::Cartesian;
 /// The ranks at the points of a grid, in the order of the points, where that order has fewer
 /// neighbours on different hosts than the order of ranks. `hosts` has the host of each rank.
 ///
-/// The ranks of a host form a block of the grid with the least surface. `None`: hosts have
-/// different numbers of ranks, no such block tiles the grid, or nothing is gained.
+/// The ranks of a host form a block of the grid. `None`: hosts have different numbers of ranks, no
+/// such block tiles the grid, or nothing is gained.
 pub fn by_hosts(grid: &Cartesian, hosts: &[u32]) -> Option<Vec<u32>> {
     let ranks = of_hosts(hosts.get(..grid.size())?)?;
-    let block = best_block(grid.dims(), ranks[0].len() as i32)?;
+    let block = best_block(grid, ranks[0].len() as i32)?;
     let tiles: Vec<i32> = std::iter::zip(grid.dims(), &block)
         .map(|(size, part)| size / part)
         .collect();
@@ -47,25 +47,35 @@ fn of_hosts(hosts: &[u32]) -> Option<Vec<Vec<u32>>> {
     (is_even && ranks.len() > 1).then_some(ranks)
 }
 
-/// The sides of the block of `points` points with the least surface inside the grid that tiles it.
-fn best_block(dims: &[i32], points: i32) -> Option<Vec<i32>> {
-    let Some((&size, rest)) = dims.split_first() else {
-        return (points == 1).then(Vec::new);
-    };
-    let sides = (1..=size.min(points)).filter(|side| size % side == 0 && points % side == 0);
-    let blocks = sides.filter_map(|side| {
-        let mut block = best_block(rest, points / side)?;
-        block.insert(0, side);
-        Some(block)
-    });
-    blocks.min_by_key(|block| surface(dims, block))
+/// The sides of the blocks of `points` points that tile the grid with the fewest pairs of
+/// neighbours in different blocks.
+fn best_block(grid: &Cartesian, points: i32) -> Option<Vec<i32>> {
+    let mut blocks = vec![(Vec::new(), points)];
+    for &size in grid.dims() {
+        let longer = |(block, points): (Vec<i32>, i32)| {
+            let sides = (1..=size.min(points)).filter(move |side| size % side == 0);
+            let sides = sides.filter(move |side| points % side == 0);
+            sides.map(move |side| ([&block[..], &[side]].concat(), points / side))
+        };
+        blocks = blocks.into_iter().flat_map(longer).collect();
+    }
+    let whole = blocks.into_iter().filter(|(_, left)| *left == 1);
+    let blocks = whole.map(|(block, _)| block);
+    blocks.min_by_key(|block| divided(grid, block))
 }
 
-/// The pairs of neighbours of which one is outside the block, over all points of the block.
-fn surface(dims: &[i32], block: &[i32]) -> i64 {
-    let points: i64 = block.iter().map(|&side| i64::from(side)).product();
-    let open = std::iter::zip(dims, block).filter(|(size, side)| side < size);
-    open.map(|(_, &side)| points / i64::from(side)).sum()
+/// The pairs of neighbours in different blocks, over the whole grid.
+fn divided(grid: &Cartesian, block: &[i32]) -> usize {
+    let sides = std::iter::zip(grid.dims(), block).zip(grid.periodic());
+    let pairs = sides.map(|((&size, &side), &periodic)| {
+        let blocks = (size / side) as usize;
+        let borders = match periodic && blocks > 1 {
+            true => blocks,
+            false => blocks - 1,
+        };
+        borders * (grid.size() / size as usize)
+    });
+    pairs.sum()
 }
 
 /// The pairs of neighbours on different hosts.
