@@ -46,7 +46,8 @@ impl<T: Ord + Copy> Heap<T> {
         loop {
             let start = at * CHILDREN + 1;
             let end = (start + CHILDREN).min(items.len());
-            let Some(least) = (start..end).min_by_key(|&child| items[child]) else {
+            let by_item = |one: &usize, other: &usize| items[*one].cmp(&items[*other]);
+            let Some(least) = (start..end).min_by(by_item) else {
                 break;
             };
             if last <= items[least] {
