@@ -48,8 +48,10 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         let (guard, result) = match procedure.result_flag() {
             Some(flag) => (
                 "announced_poll",
-                // After success the argument is known to point to its object.
-                format!(", move || unsafe {{ *{flag} != 0 }}"),
+                format!(
+                    ",\n    // SAFETY: the call has succeeded, so the argument points to its object.\n    \
+                     move || unsafe {{ *{flag} != 0 }}"
+                ),
             ),
             None => ("announced", String::new()),
         };

@@ -126,7 +126,7 @@ impl ModelNode {
         let until = nanos
             .checked_mul(1000)
             .and_then(|time| time.checked_add(turn.now()));
-        // What becomes visible later wakes this rank, also if it is ahead of that time.
+        // Later news wakes this rank, even if it is ahead of that time.
         turn.stay().map_err(deadlock)?;
         let rank = turn.rank() as usize;
         if turn.with(|net, _| net.ranks[rank].fresh) {

@@ -175,7 +175,7 @@ fn a_rank_runs_ahead_to_its_horizon_and_catches_up_where_it_stood() {
             turn.spend(999);
             turn.observe().unwrap();
             note();
-            // What is earlier than 999 goes first, what is earlier than 1,499 does not.
+            // Actions before 999 go first, those from 999 to 1,499 do not.
             turn.spend(500);
             turn.catch_up().unwrap();
             note();

@@ -132,7 +132,7 @@ impl Rank {
 const INCOMING: i32 = 0;
 const OUTGOING: i32 = 1;
 
-/// What each rank must learn of these edges.
+/// The records of these edges for each rank that is at one of their ends.
 fn records(edges: &[[i32; 3]], ranks: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new(); ranks];
     let mut tell = |rank: i32, record: [i32; 3]| {
