@@ -222,9 +222,9 @@ Measured on {cpu}, {os.cpu_count()} processors, Linux {platform.release()}, load
 
 {tally}.
 
-Known of the misses: a message of the coroutines costs more the more ranks there are, with the same code: 0.9 µs with 2 ranks, 2 µs with 64, 4 µs with
+Known of the misses: a message of the coroutines costs more the more ranks there are, with the same code: 0.9 µs with 2 ranks, 2 µs with 64, 3 to 4 µs with
 256, 8 to 10 µs with 1,024 (`simulated allreduce RANKS TIMES`, two numbers of times). Stacks, rings and events of 1,024 ranks exceed the caches. A
-profile of 64 ranks has no part above a tenth: the whole path of a message runs, from MPI to the modelled HCA, where SMPI computes one flow. The start
+profile of 64 ranks has no function above an eighth: the whole path of a message runs, from MPI to the modelled HCA, where SMPI computes one flow. The start
 of a job makes 10 connections for each rank of 1,024, each with its rings.
 """
 
