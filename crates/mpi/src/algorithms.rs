@@ -90,6 +90,8 @@ named! {
         ReduceBcast = "reduce-bcast",
         /// A reduction to rank 0, then a scatter of its result.
         ReduceScatter = "reduce-scatter",
+        /// Each member copies from and to the memory of the others.
+        Direct = "direct",
         /// Each member publishes its vector to all others in a collective buffer.
         Shared = "shared",
     }
@@ -106,9 +108,10 @@ pub enum Needs {
     Even,
     /// An equal number of bytes from every member, and a power of two of members.
     EvenPowerOfTwo,
-    /// Shared memory, a blocking call, a predefined operation if any, and a vector that fits a
-    /// collective buffer.
+    /// Shared memory, a predefined operation if any, and vectors that fit a collective buffer.
     SharedMemory,
+    /// Shared memory, and access of each member to the memory of all.
+    SingleCopy,
 }
 
 /// A row of the table: an algorithm, and the sizes from which on it is taken. Of the rows that fit
@@ -166,6 +169,7 @@ const BCAST: &[Row] = &[
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
+    row(A::Direct, 16 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -174,12 +178,16 @@ const GATHER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
+    row(A::Direct, 4 << 10, 2, N::SingleCopy),
+    row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 const ALLGATHER: &[Row] = &[
     row(A::Bruck, 0, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
     row(A::Ring, 64 << 10, 0, N::Nothing),
+    row(A::Direct, 16 << 10, 2, N::SingleCopy),
+    row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 const ALLTOALL: &[Row] = &[
@@ -187,11 +195,14 @@ const ALLTOALL: &[Row] = &[
     row(A::Bruck, 0, 8, N::Even),
     row(A::Linear, 256, 0, N::Nothing),
     row(A::Pairwise, 32 << 10, 0, N::Nothing),
+    row(A::Direct, 4 << 10, 2, N::SingleCopy),
+    row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 const REDUCE: &[Row] = &[
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
+    row(A::Direct, 8 << 10, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -200,6 +211,7 @@ const ALLREDUCE: &[Row] = &[
     row(A::ReduceBcast, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
     row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
+    row(A::Direct, 8 << 10, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -207,6 +219,8 @@ const REDUCE_SCATTER: &[Row] = &[
     row(A::ReduceScatter, 0, 0, N::Nothing),
     row(A::RecursiveHalving, 0, 0, N::Commutative),
     row(A::Pairwise, 256 << 10, 0, N::Commutative),
+    row(A::Direct, 8 << 10, 2, N::SingleCopy),
+    row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 const SCAN: &[Row] = &[
@@ -225,8 +239,12 @@ pub struct Case {
     pub commutative: bool,
     /// Every member contributes and gets an equal number of bytes.
     pub even: bool,
-    /// The members share memory and the call is blocking.
+    /// The members share memory and have a buffer for this call.
     pub shared: bool,
+    /// The members can copy directly from and to each other's memory.
+    pub direct: bool,
+    /// Bytes of the longest vector that a member would publish in shared memory.
+    pub published: usize,
 }
 
 impl Case {
@@ -238,6 +256,8 @@ impl Case {
             commutative: true,
             even: true,
             shared: false,
+            direct: false,
+            published: bytes,
         }
     }
 }
@@ -249,7 +269,8 @@ impl Row {
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
-            Needs::SharedMemory => case.shared && case.bytes <= MOST_BYTES,
+            Needs::SharedMemory => case.shared && case.published <= MOST_BYTES,
+            Needs::SingleCopy => case.direct,
         }
     }
 }
@@ -335,6 +356,8 @@ mod tests {
         commutative: false,
         even: false,
         shared: false,
+        direct: false,
+        published: 8,
     };
 
     #[test]

@@ -8,6 +8,7 @@ use crate::errhandler;
 use crate::group::Comparison;
 use crate::handle::Slab;
 use crate::hints::Hints;
+use crate::lanes::Lane;
 use crate::matching::Key;
 use crate::topology::Topology;
 use crate::{Class, Error, PROC_NULL, Result};
@@ -93,6 +94,8 @@ pub struct Comm {
     pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
+    /// The lane of long and of nonblocking collective operations.
+    pub(crate) lane: Option<Lane>,
     /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
     /// Its topology, if it has one.
@@ -112,6 +115,7 @@ impl Comm {
             collectives: 0,
             persistent: 0,
             buffer: CommBuffer::default(),
+            lane: None,
             attributes: Attributes::default(),
             topology: None,
             errhandler: errhandler::FATAL,

@@ -52,7 +52,8 @@ impl Rank {
         let mut ended = false;
         let mut state = self.lock();
         let completions = state.messages.requests.completions;
-        if !state.tasks.are_due(completions) {
+        let rounds = state.lanes.may_go_on();
+        if !state.tasks.are_due(completions) && !rounds {
             return false;
         }
         for at in 0..state.tasks.len() {
@@ -116,7 +117,8 @@ impl Rank {
                 return result;
             }
             self.wait_until(waiting, |state| {
-                Ok((state.messages.requests.completions != before).then_some(()))
+                let due = state.messages.requests.completions != before;
+                Ok((due || state.lanes.may_go_on()).then_some(()))
             })?;
         }
     }

@@ -10,7 +10,7 @@
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
 //! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`;
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
-//!    `algorithms`;
+//!    `lanes`, `algorithms`;
 //! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
 //! 5. operations on the whole rank: `calls`, `coll` and `explain`.
 //!
@@ -39,6 +39,7 @@ mod explain;
 pub mod group;
 pub mod handle;
 mod hints;
+mod lanes;
 mod matching;
 mod message_buffer;
 pub mod op;

@@ -17,6 +17,7 @@ use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
 use crate::group::Groups;
 use crate::handle::{ObjectKind, Slab};
+use crate::lanes::Lanes;
 use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
@@ -56,6 +57,8 @@ pub struct State {
     pub messages: Messages,
     /// Unfinished operations with several steps.
     pub tasks: Tasks,
+    /// Collective buffers for operations with several steps.
+    pub(crate) lanes: Lanes,
     /// Communicators.
     pub comms: Comms,
     /// Groups.
@@ -132,6 +135,7 @@ impl Rank {
             messages: Messages::new(&mut router, size, limits),
             router,
             tasks: Tasks::default(),
+            lanes: Lanes::default(),
             comms,
             groups: Groups::new(rank),
             types: Types::default(),

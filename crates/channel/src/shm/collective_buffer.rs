@@ -156,8 +156,21 @@ pub struct CollectiveBuffer {
     unseen: usize,
     /// Vectors of this length or longer are written with non-temporal stores.
     non_temporal_from: usize,
+    /// The event that the last step found missing.
+    missing: Missing,
     /// Keeps the areas and the doorbells.
     _memory: Arc<dyn Send + Sync>,
+}
+
+/// An event without which a step of a round cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// No event.
+    Nothing,
+    /// The member ends this round.
+    End(usize, u64),
+    /// The member publishes in the current round.
+    Vector(usize),
 }
 
 /// Which members the end of a round wakes: those that may sleep until this rank has ended it.
@@ -189,8 +202,42 @@ impl CollectiveBuffer {
             unseen: members.len(),
             members,
             non_temporal_from,
+            missing: Missing::Nothing,
             _memory: memory,
         }
+    }
+
+    /// The event that the last step found missing has happened, so the step can be tried again.
+    pub fn may_go_on(&self) -> bool {
+        match self.missing {
+            Missing::Nothing => true,
+            Missing::End(member, round) => self.has_ended(member, round),
+            Missing::Vector(member) => {
+                let flag = self.members[member].flag(self.round + 1);
+                flag.load(Ordering::Acquire) >> NOTE_BITS
+                    == (self.round + 1) << NOTE_BITS >> NOTE_BITS
+            }
+        }
+    }
+
+    /// Every other member has ended this rank's last round.
+    pub fn is_over(&mut self) -> bool {
+        let last = self.round;
+        if last <= self.all_done {
+            return true;
+        }
+        for member in 0..self.members.len() {
+            if member != self.me && !self.has_ended(member, last) {
+                self.missing = Missing::End(member, last);
+                return false;
+            }
+        }
+        self.all_done = last;
+        true
+    }
+
+    fn has_ended(&self, member: usize, round: u64) -> bool {
+        self.members[member].done().load(Ordering::Acquire) >= round
     }
 
     /// Begins the next round, or resumes it if the last token for it was dropped.
@@ -228,10 +275,15 @@ impl CollectiveBuffer {
     /// before.
     #[cold]
     fn has_slot(&mut self, round: u64) -> bool {
-        let done = |member: &Member| member.done().load(Ordering::Acquire);
-        let slowest = self.members.iter().map(done).min().unwrap_or_default();
-        self.all_done = self.all_done.max(slowest);
-        round <= self.all_done + ROUNDS_AHEAD
+        let done = |(at, member): (usize, &Member)| (member.done().load(Ordering::Acquire), at);
+        let slowest = self.members.iter().enumerate().map(done).min();
+        let (ended, member) = slowest.unwrap_or_default();
+        self.all_done = self.all_done.max(ended);
+        let has_slot = round <= self.all_done + ROUNDS_AHEAD;
+        if !has_slot {
+            self.missing = Missing::End(member, round - ROUNDS_AHEAD);
+        }
+        has_slot
     }
 }
 
@@ -301,6 +353,7 @@ impl Round<'_> {
         let from = &self.buffer.members[member];
         let flag = from.flag(round).load(Ordering::Acquire);
         if flag >> NOTE_BITS != round << NOTE_BITS >> NOTE_BITS {
+            self.buffer.missing = Missing::Vector(member);
             return None;
         }
         if flag & SEEN_ALL != 0 {

@@ -10,6 +10,7 @@ mod affinity;
 mod buffer_pool;
 mod cache_distance;
 pub mod collective_buffer;
+mod direct_copy;
 #[cfg(test)]
 pub(crate) mod heap;
 mod local_ranks;
@@ -359,9 +360,6 @@ impl Transport for Shm {
     }
 }
 
-/// Bytes of the intermediate buffer of a single copy from or to scattered memory.
-const UNPACK_BYTES: usize = 64 << 10;
-
 impl ZeroCopy for Shm {
     fn expose(
         &mut self,
@@ -388,29 +386,8 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let (start, len) = (range.start, range.len());
-        let mut copy = |position: usize, room: &mut [u8]| {
-            let board = self.segment.board(self.local.of(peer).expect(HERE));
-            self.single_copy
-                .read(peer, board, from.address + position as u64, room)
-        };
-        let dense = to
-            .buffer
-            .with_dense_mut(start, len, |room| copy(start, room));
-        if let Some(answer) = dense {
-            return Ok(answer);
-        }
-        let mut room = vec![0; len.min(UNPACK_BYTES)];
-        let mut done = 0;
-        while done < len {
-            let piece = room.len().min(len - done);
-            let copied = copy(start + done, &mut room[..piece]);
-            if copied != Transfer::Done {
-                return Ok(copied);
-            }
-            done += to.buffer.unpack(start + done, &room[..piece]);
-        }
-        Ok(Transfer::Done)
+        let to = to.buffer.slice(range.start, range.len());
+        Ok(self.copy_in(peer, from, range.start, &to))
     }
 
     fn write(
@@ -421,30 +398,8 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let (start, len) = (range.start, range.len());
-        let mut copy = |position: usize, bytes: &[u8]| {
-            let board = self.segment.board(self.local.of(peer).expect(HERE));
-            self.single_copy
-                .write(peer, board, to.address + position as u64, bytes)
-        };
-        let dense = from
-            .buffer
-            .with_dense(start, len, |bytes| copy(start, bytes));
-        if let Some(answer) = dense {
-            return Ok(answer);
-        }
-        let mut room = vec![0; len.min(UNPACK_BYTES)];
-        let mut done = 0;
-        while done < len {
-            let piece = room.len().min(len - done);
-            from.buffer.pack(start + done, &mut room[..piece]);
-            let copied = copy(start + done, &room[..piece]);
-            if copied != Transfer::Done {
-                return Ok(copied);
-            }
-            done += piece;
-        }
-        Ok(Transfer::Done)
+        let from = from.buffer.slice(range.start, range.len());
+        Ok(self.copy_out(peer, to, range.start, &from))
     }
 }
 

@@ -52,6 +52,14 @@ impl Blocks {
         matches!(self, Blocks::Even { .. })
     }
 
+    /// All blocks, if they are known to be of one size.
+    pub(super) fn whole(&self) -> Buffer {
+        match self {
+            Blocks::Even { whole, .. } => whole.clone(),
+            Blocks::Each(_) => Buffer::empty(),
+        }
+    }
+
     /// The blocks of `count` members from `first` on as one buffer, if they follow each other.
     pub(super) fn range(&self, first: usize, count: usize) -> Option<Buffer> {
         match self {

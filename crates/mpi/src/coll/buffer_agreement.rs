@@ -21,20 +21,61 @@ impl Rank {
         comm: u32,
     ) -> Result<()> {
         let offer = {
-            let State { comms, router, .. } = &mut *self.lock();
+            let State {
+                comms,
+                router,
+                lanes,
+                ..
+            } = &mut *self.lock();
+            lanes.sweep();
             router.offer_buffers(comms.get(comm)?.core.members.iter())
         };
         let agreed = self.block_on(waiting, agree(call, offer));
-        let State { comms, router, .. } = &mut *self.lock();
+        let members = &call.core.members;
+        // All members have joined the memory by now.
+        let direct = self.lock().router.copies_directly(members.iter());
+        let direct = match agreed {
+            Ok(BufferOffer { free: 1.., .. }) => self.block_on(waiting, all_agree(call, direct)),
+            _ => Ok(false),
+        };
+        let State {
+            comms,
+            router,
+            lanes,
+            ..
+        } = &mut *self.lock();
         router.end_offer(offer);
-        let agreed = agreed?;
+        let (agreed, direct) = (agreed?, direct?);
         let entry = comms.get_mut(comm)?;
-        match router.collective_buffer(agreed, entry.core.members.iter())? {
+        match router.collective_buffer(agreed, members.iter())? {
             Some(buffer) => entry.buffer = CommBuffer::Ready(Box::new(buffer)),
             None => entry.buffer.put_off(),
         }
+        // The second buffer that is free for all is the lane's.
+        let rest = BufferOffer {
+            free: agreed.free & agreed.free.wrapping_sub(1),
+            ..agreed
+        };
+        if let Some(buffer) = router.collective_buffer(rest, members.iter())? {
+            entry.lane = Some(lanes.add(buffer, direct));
+        }
         Ok(())
     }
+}
+
+/// All members say yes.
+async fn all_agree(call: &Call<'_>, yes: bool) -> Result<bool> {
+    let number = call.elements(1, &Predefined::UINT64_T.into())?;
+    number.buffer().unpack(0, &u64::from(yes).to_ne_bytes());
+    let work = Reduction {
+        send: None,
+        receive: Some(number.clone()),
+        op: Operation::Predefined(Op::Band),
+    };
+    recursive_doubling(call, &work).await?;
+    let mut bytes = [0; 8];
+    number.buffer().pack(0, &mut bytes);
+    Ok(u64::from_ne_bytes(bytes) == 1)
 }
 
 /// The combined offer of all members: the buffers that are free for all, from a round that is new

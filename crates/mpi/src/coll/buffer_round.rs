@@ -10,8 +10,11 @@ use crate::{Class, Error, Result};
 /// Bits of a note for the length of the vector; above them stands the operation.
 const LENGTH_BITS: u32 = 16;
 
+/// Bit of a note: the members publish names of memory instead of vectors.
+const DIRECT: u32 = NOTES >> 1;
+
 const _: () = assert!(
-    MOST_BYTES < 1 << LENGTH_BITS && Collective::ALL.len() <= (NOTES >> LENGTH_BITS) as usize
+    MOST_BYTES < 1 << LENGTH_BITS && Collective::ALL.len() <= (DIRECT >> LENGTH_BITS) as usize
 );
 
 /// The round of a member in one call. It is polled: a step that must wait for another member says
@@ -21,6 +24,8 @@ pub(super) struct SmallRound<'a> {
     pub(super) collective: Collective,
     /// Bytes of the vector.
     pub(super) len: usize,
+    /// The vector is the name of memory.
+    pub(super) direct: bool,
 }
 
 impl SmallRound<'_> {
@@ -38,7 +43,8 @@ impl SmallRound<'_> {
     /// The note of this call, by which others recognize another call.
     #[inline(always)]
     fn note(&self) -> u32 {
-        (self.collective as u32) << LENGTH_BITS | self.len as u32
+        let direct = if self.direct { DIRECT } else { 0 };
+        direct | (self.collective as u32) << LENGTH_BITS | self.len as u32
     }
 
     /// Publishes this rank's vector unless it is published already, and wakes the other members.
@@ -73,13 +79,30 @@ impl SmallRound<'_> {
 #[cold]
 fn mismatch(member: usize, theirs: u32, collective: Collective, len: usize) -> Error {
     let name = Collective::ALL
-        .get((theirs >> LENGTH_BITS) as usize)
+        .get(((theirs & !DIRECT) >> LENGTH_BITS) as usize)
         .map_or("something else", |of| of.name());
-    let detail = format!(
-        "rank {member} of the communicator called {name} with {} bytes where this rank called {} with {len}: all \
+    let bytes = match theirs & DIRECT {
+        0 => format!("{} bytes", theirs & ((1 << LENGTH_BITS) - 1)),
+        _ => format!("more than {MOST_BYTES} bytes"),
+    };
+    Error::new(
+        Class::TRUNCATE,
+        different_calls(member, name, &bytes, collective, &format!("{len}")),
+    )
+}
+
+/// The message about members whose calls do not fit together.
+#[cold]
+pub(super) fn different_calls(
+    member: usize,
+    theirs: &str,
+    bytes: &str,
+    ours: Collective,
+    len: &str,
+) -> String {
+    format!(
+        "rank {member} of the communicator called {theirs} with {bytes} where this rank called {} with {len}: all \
          ranks must call the same collective with counts and datatypes that fit together",
-        theirs & ((1 << LENGTH_BITS) - 1),
-        collective.name(),
-    );
-    Error::new(Class::TRUNCATE, detail)
+        ours.name(),
+    )
 }

@@ -169,7 +169,7 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn world(&self, member: usize) -> Result<usize> {
+    pub(super) fn world(&self, member: usize) -> Result<usize> {
         self.core
             .members
             .world(member)

@@ -21,8 +21,10 @@ mod buffer_agreement;
 mod buffer_round;
 mod call;
 mod check;
+mod direct;
 mod gather;
 mod halves;
+mod lane_turn;
 mod neighbourhood;
 mod persistent;
 mod records;
@@ -35,14 +37,18 @@ mod work;
 use std::sync::Arc;
 
 use crate::Result;
-use crate::algorithms::{Algorithm, Case};
+use crate::algorithms::Algorithm;
+use crate::comm::Comm;
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 pub use blocks::Blocks;
 use call::Call;
+use direct::Direct;
+use lane_turn::{LaneTurn, Ticket};
 pub use reduce::Reduction;
 pub use reduce_scatter::Counts;
 use small::SmallCall;
+use work::SharedCall;
 pub use work::Work;
 
 impl Rank {
@@ -54,32 +60,36 @@ impl Rank {
         let mut state = self.lock();
         let entry = state.comms.get_mut(comm)?;
         work.check(&entry.core)?;
-        if let Some((collective, len)) = work.as_small() {
-            let size = entry.core.size();
-            let case = Case {
-                shared: true,
-                ..Case::usual(len, size)
-            };
-            if self.algorithms.algorithm(collective, case) == Algorithm::Shared {
-                if entry.buffer.is_ready() {
+        let size = entry.core.size();
+        if let Some(shared) = work.as_shared(entry.core.rank, size) {
+            match self.shared_algorithm(entry, &shared, work) {
+                Algorithm::Shared if entry.buffer.is_ready() => {
                     drop(state);
                     return SmallCall {
                         rank: self,
                         waiting: &waiting,
                         comm,
                         size,
-                        collective,
-                        len,
+                        collective: shared.collective,
+                        len: shared.published,
                     }
                     .run(work);
                 }
-                if entry.buffer.is_due() {
+                Algorithm::Direct if entry.lane.is_some() => {
+                    let (core, lane) = (entry.core.clone(), entry.lane.clone());
+                    let ticket = lane.map(|lane| Ticket::take(&mut state, &lane));
+                    drop(state);
+                    let call = Call::new(self, &core, 0);
+                    return self.block_on(&waiting, by_lane(&call, ticket, &shared, true, work));
+                }
+                Algorithm::Shared | Algorithm::Direct if entry.buffer.is_due() => {
                     let (core, tag) = (entry.core.clone(), entry.collective_tag());
                     drop(state);
                     let call = Call::new(self, &core, tag);
                     self.agree_on_buffer(&waiting, &call, comm)?;
                     return self.collective(operation, work, comm);
                 }
+                _ => {}
             }
         }
         let (core, tag) = (entry.core.clone(), entry.collective_tag());
@@ -106,17 +116,72 @@ impl Rank {
         }
     }
 
+    /// The algorithm of a call whose members share memory, if they are known to.
+    #[inline(always)]
+    fn shared_algorithm(&self, comm: &Comm, shared: &SharedCall, work: &Work) -> Algorithm {
+        let size = comm.core.size();
+        // Before the members have agreed on buffers, they count the calls that could use them.
+        let direct = match &comm.lane {
+            Some(lane) => lane.is_direct,
+            None => !comm.buffer.is_ready(),
+        };
+        let case = shared.case(size, direct);
+        let algorithm = self.algorithms.algorithm(shared.collective, case);
+        if algorithm == Algorithm::Direct && !work.can_be_direct() {
+            let case = shared.case(size, false);
+            return self.algorithms.algorithm(shared.collective, case);
+        }
+        algorithm
+    }
+
     /// Starts a collective operation; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
-        let (core, tag) = {
-            let mut state = self.lock();
-            let entry = state.comms.get_mut(comm)?;
-            work.check(&entry.core)?;
-            (entry.core.clone(), entry.collective_tag())
-        };
+        let mut state = self.lock();
+        let entry = state.comms.get_mut(comm)?;
+        work.check(&entry.core)?;
+        let core = entry.core.clone();
         let rank = self.clone();
+        if let Some(lane) = entry.lane.clone()
+            && let Some(shared) = work.as_shared(core.rank, core.size())
+        {
+            let algorithm = self.shared_algorithm(entry, &shared, &work);
+            if matches!(algorithm, Algorithm::Shared | Algorithm::Direct) {
+                let ticket = Some(Ticket::take(&mut state, &lane));
+                let direct = algorithm == Algorithm::Direct;
+                drop(state);
+                return self.spawn(Some(core.context), async move {
+                    let call = Call::new(&rank, &core, 0);
+                    by_lane(&call, ticket, &shared, direct, &work).await
+                });
+            }
+        }
+        let tag = entry.collective_tag();
+        drop(state);
         self.spawn(Some(core.context), async move {
             work.run(&Call::new(&rank, &core, tag)).await
         })
     }
+}
+
+/// Runs an operation in its turn in a lane: by names of memory if `direct`, otherwise by vectors.
+async fn by_lane(
+    call: &Call<'_>,
+    ticket: Option<Ticket>,
+    shared: &SharedCall,
+    direct: bool,
+    work: &Work,
+) -> Result<()> {
+    let Some(ticket) = ticket else {
+        return work.run(call).await;
+    };
+    let len = if direct {
+        direct::RECORD
+    } else {
+        shared.published
+    };
+    let turn = LaneTurn::new(call.rank, ticket, shared.collective, len, direct);
+    if direct {
+        return Direct::new(call, turn, shared.bytes).run(work).await;
+    }
+    small::by_lane(&turn, work, call.size()).await
 }

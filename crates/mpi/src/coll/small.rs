@@ -1,5 +1,5 @@
-//! Small blocking collectives of members that share memory: each member publishes its vector in the
-//! communicator's collective buffer and reads those of the others, without packets.
+//! Small collectives of members that share memory: each member publishes its vector in a collective
+//! buffer and reads those of the others, without packets.
 //!
 //! Invariants:
 //! - all members take the same rounds, because whether a call takes one depends on what all know;
@@ -9,8 +9,11 @@ use channel::collective_buffer::Wake;
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
 
+use super::blocks::Blocks;
 use super::buffer_round::SmallRound;
+use super::lane_turn::LaneTurn;
 use super::reduce::Reduction;
+use super::reduce_scatter::Counts;
 use super::work::Work;
 use crate::algorithms::Collective;
 use crate::collective_buffers::CommBuffer;
@@ -23,41 +26,136 @@ use crate::{Class, Error, Result};
 /// result of one member, which reads all vectors.
 const FLAT: usize = 16;
 
-/// A call that takes a round of the collective buffer.
+/// A blocking call that takes a round of its communicator's collective buffer.
 pub(super) struct SmallCall<'a> {
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
     pub(super) size: usize,
     pub(super) collective: Collective,
-    /// Bytes of the vector.
+    /// Bytes of the vector that a member publishes.
     pub(super) len: usize,
+}
+
+/// This rank's part of a round. A step that must wait for another member says so by `false`, and is
+/// tried again.
+trait Step {
+    fn step(&mut self, round: SmallRound<'_>) -> Result<bool>;
+}
+
+/// Evaluates an expression with the step of an operation, which has a type of its own.
+macro_rules! with_step {
+    ($work:expr, $size:expr, $len:expr, $step:ident => $run:expr) => {
+        match $work {
+            Work::Bcast { buffer, root } => {
+                let mut $step = Bcast {
+                    buffer,
+                    root: *root as usize,
+                };
+                $run
+            }
+            Work::Reduce { reduction, root } => {
+                let mut $step = Reduce {
+                    vectors: Vectors::of(reduction),
+                    root: *root as usize,
+                    left: $size,
+                };
+                $run
+            }
+            Work::Gather {
+                send,
+                receive,
+                root,
+            } => {
+                let mut $step = Gather {
+                    ours: send.as_ref(),
+                    all: receive.as_ref(),
+                    root: *root as usize,
+                    left: $size,
+                };
+                $run
+            }
+            Work::Scatter {
+                send,
+                receive,
+                root,
+            } => {
+                let mut $step = Scatter {
+                    all: send.as_ref(),
+                    ours: receive.as_ref(),
+                    root: *root as usize,
+                };
+                $run
+            }
+            Work::Allgather { send, receive } => {
+                let mut $step = Allgather {
+                    ours: send.as_ref(),
+                    all: receive,
+                    left: $size,
+                };
+                $run
+            }
+            Work::Alltoall { send, receive } => {
+                let mut $step = Alltoall {
+                    give: send.as_ref().unwrap_or(receive).whole(),
+                    all: receive,
+                    left: $size,
+                };
+                $run
+            }
+            Work::ReduceScatter { reduction, counts } => {
+                let mut $step = ReduceScatter {
+                    vectors: Vectors::of(reduction),
+                    counts,
+                    element: reduction.ours().map_or(0, |ours| ours.ty().size()),
+                    left: $size,
+                };
+                $run
+            }
+            Work::Allreduce(reduction) if $size > FLAT => {
+                let mut $step = OneForAll::new(Vectors::of(reduction), $size, $len);
+                $run
+            }
+            Work::Allreduce(reduction) => {
+                let mut $step = All {
+                    vectors: Vectors::of(reduction),
+                    left: $size,
+                };
+                $run
+            }
+            _ if $size > FLAT => {
+                let mut $step = OneForAll::new(Vectors::none(), $size, $len);
+                $run
+            }
+            _ => {
+                let mut $step = All {
+                    vectors: Vectors::none(),
+                    left: $size,
+                };
+                $run
+            }
+        }
+    };
 }
 
 impl SmallCall<'_> {
     #[inline]
     pub(super) fn run(&self, work: &Work) -> Result<()> {
-        match work {
-            Work::Bcast { buffer, root } => self.bcast(buffer, *root as usize),
-            Work::Reduce { reduction, root } => {
-                self.reduce(&Vectors::of(reduction), *root as usize)
-            }
-            Work::Allreduce(reduction) => self.all(&Vectors::of(reduction)),
-            _ => self.all(&Vectors::none()),
-        }
+        with_step!(work, self.size, self.len, step => self.repeat(&mut step))
     }
 
-    /// Repeats `step` until it says that the round is over for this rank.
+    /// Repeats a step until the round is over for this rank.
     #[inline(always)]
-    fn repeat(&self, mut step: impl FnMut(SmallRound) -> Result<bool>) -> Result<()> {
+    fn repeat(&self, step: &mut impl Step) -> Result<()> {
         let ended = self.rank.wait_until(self.waiting, |state| {
             let CommBuffer::Ready(buffer) = &mut state.comms.get_mut(self.comm)?.buffer else {
                 return Err(gone());
             };
-            let over = step(SmallRound {
+            let over = step.step(SmallRound {
                 round: buffer.begin(),
                 collective: self.collective,
                 len: self.len,
+                direct: false,
             })?;
             Ok(over.then_some(()))
         });
@@ -77,91 +175,285 @@ impl SmallCall<'_> {
             buffer.abandon();
         }
     }
+}
 
-    fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
-        self.repeat(|mut round| {
-            if round.me() == root {
-                let published = round.publish(buffer);
-                if published {
-                    round.end(Wake::Nobody);
-                }
-                return Ok(published);
-            }
-            let Some(bytes) = round.vector(root)? else {
-                return Ok(false);
-            };
-            buffer.unpack(0, bytes);
-            round.end(Wake::Member(root));
-            Ok(true)
-        })
-    }
+/// Runs an operation of `size` members by a round of its lane.
+pub(super) async fn by_lane(turn: &LaneTurn<'_>, work: &Work, size: usize) -> Result<()> {
+    with_step!(work, size, turn.len, step => turn.round(|round| step.step(round)).await)
+}
 
-    fn reduce(&self, vectors: &Vectors, root: usize) -> Result<()> {
-        let mut left = self.size;
-        self.repeat(|mut round| {
-            if !round.publish(&vectors.ours) {
-                return Ok(false);
-            }
-            if round.me() != root {
-                round.end(Wake::Nobody);
-                return Ok(true);
-            }
-            let over = vectors.fold_down(&mut round, &mut left, 0)?;
-            if over {
-                round.end(Wake::Everybody);
-            }
-            Ok(over)
-        })
-    }
+struct Bcast<'a> {
+    buffer: &'a Buffer,
+    root: usize,
+}
 
-    /// Allreduce; a barrier is one without elements.
+impl Step for Bcast<'_> {
     #[inline(always)]
-    fn all(&self, vectors: &Vectors) -> Result<()> {
-        if self.size > FLAT {
-            return self.one_for_all(vectors);
-        }
-        let mut left = self.size;
-        self.repeat(|mut round| {
-            let over =
-                round.publish(&vectors.ours) && vectors.fold_down(&mut round, &mut left, 0)?;
-            if over {
-                round.end(Wake::Nobody);
-            }
-            Ok(over)
-        })
-    }
-
-    /// Allreduce in a large group: the first member combines all vectors and publishes the result.
-    #[inline(never)]
-    fn one_for_all(&self, vectors: &Vectors) -> Result<()> {
-        let mut own = vec![0; self.len];
-        vectors.ours.pack(0, &mut own);
-        let mut left = self.size;
-        self.repeat(|mut round| {
-            if round.me() > 0 {
-                if !round.publish(&vectors.ours) {
-                    return Ok(false);
-                }
-                let Some(bytes) = round.vector(0)? else {
-                    return Ok(false);
-                };
-                vectors.result.unpack(0, bytes);
-                round.end(Wake::Nobody);
-                return Ok(true);
-            }
-            if left > 0 {
-                if !vectors.fold_down(&mut round, &mut left, 1)? {
-                    return Ok(false);
-                }
-                vectors.fold(&own, false)?;
-                left = 0;
-            }
-            let published = round.publish(&vectors.result);
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        if round.me() == self.root {
+            let published = round.publish(self.buffer);
             if published {
                 round.end(Wake::Nobody);
             }
-            Ok(published)
-        })
+            return Ok(published);
+        }
+        let Some(bytes) = round.vector(self.root)? else {
+            return Ok(false);
+        };
+        self.buffer.unpack(0, bytes);
+        round.end(Wake::Member(self.root));
+        Ok(true)
+    }
+}
+
+struct Reduce {
+    vectors: Vectors,
+    root: usize,
+    left: usize,
+}
+
+impl Step for Reduce {
+    #[inline(always)]
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        if round.me() != self.root {
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        let over = self.vectors.fold_down(&mut round, &mut self.left, 0)?;
+        if over {
+            round.end(Wake::Everybody);
+        }
+        Ok(over)
+    }
+}
+
+/// Allreduce; a barrier is one without elements.
+struct All {
+    vectors: Vectors,
+    left: usize,
+}
+
+impl Step for All {
+    #[inline(always)]
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let over = round.publish(&self.vectors.ours)
+            && self.vectors.fold_down(&mut round, &mut self.left, 0)?;
+        if over {
+            round.end(Wake::Nobody);
+        }
+        Ok(over)
+    }
+}
+
+/// Allreduce in a large group: the first member combines all vectors and publishes the result.
+struct OneForAll {
+    vectors: Vectors,
+    own: Vec<u8>,
+    left: usize,
+}
+
+impl OneForAll {
+    #[inline(never)]
+    fn new(vectors: Vectors, size: usize, len: usize) -> OneForAll {
+        let mut own = vec![0; len];
+        vectors.ours.pack(0, &mut own);
+        OneForAll {
+            vectors,
+            own,
+            left: size,
+        }
+    }
+}
+
+impl Step for OneForAll {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let vectors = &self.vectors;
+        if round.me() > 0 {
+            if !round.publish(&vectors.ours) {
+                return Ok(false);
+            }
+            let Some(bytes) = round.vector(0)? else {
+                return Ok(false);
+            };
+            vectors.result.unpack(0, bytes);
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        if self.left > 0 {
+            if !vectors.fold_down(&mut round, &mut self.left, 1)? {
+                return Ok(false);
+            }
+            vectors.fold(&self.own, false)?;
+            self.left = 0;
+        }
+        let published = round.publish(&vectors.result);
+        if published {
+            round.end(Wake::Nobody);
+        }
+        Ok(published)
+    }
+}
+
+/// The root reads the blocks of all; its own is `None` if it is in `all` already.
+struct Gather<'a> {
+    ours: Option<&'a Buffer>,
+    all: Option<&'a Blocks>,
+    root: usize,
+    left: usize,
+}
+
+impl Step for Gather<'_> {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let me = round.me();
+        if me != self.root {
+            let published = self.ours.is_none_or(|ours| round.publish(ours));
+            if published {
+                round.end(Wake::Nobody);
+            }
+            return Ok(published);
+        }
+        let Some(all) = self.all else {
+            return Err(gone());
+        };
+        while self.left > 0 {
+            let member = self.left - 1;
+            if member != me {
+                let Some(bytes) = round.vector(member)? else {
+                    return Ok(false);
+                };
+                all.part(member).unpack(0, bytes);
+            } else if let Some(ours) = self.ours {
+                ours.copy_to(&all.part(me));
+            }
+            self.left -= 1;
+        }
+        round.end(Wake::Everybody);
+        Ok(true)
+    }
+}
+
+/// All read their blocks from the root; the root's own is `None` if it stays in `all`.
+struct Scatter<'a> {
+    all: Option<&'a Blocks>,
+    ours: Option<&'a Buffer>,
+    root: usize,
+}
+
+impl Step for Scatter<'_> {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let me = round.me();
+        if me != self.root {
+            let Some(bytes) = round.vector(self.root)? else {
+                return Ok(false);
+            };
+            if let Some(ours) = self.ours {
+                ours.unpack(0, &bytes[me * ours.len()..]);
+            }
+            round.end(Wake::Member(self.root));
+            return Ok(true);
+        }
+        let Some(all) = self.all else {
+            return Err(gone());
+        };
+        if !round.publish(&all.whole()) {
+            return Ok(false);
+        }
+        if let Some(ours) = self.ours {
+            all.part(me).copy_to(ours);
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// All read the blocks of all; this rank's own is `None` if it is in `all` already.
+struct Allgather<'a> {
+    ours: Option<&'a Buffer>,
+    all: &'a Blocks,
+    left: usize,
+}
+
+impl Step for Allgather<'_> {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let me = round.me();
+        let published = match self.ours {
+            Some(ours) => round.publish(ours),
+            None => round.publish(&self.all.part(me)),
+        };
+        if !published {
+            return Ok(false);
+        }
+        while self.left > 0 {
+            let member = self.left - 1;
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            if member != me || self.ours.is_some() {
+                self.all.part(member).unpack(0, bytes);
+            }
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// All publish the blocks for all, and read those for themselves.
+struct Alltoall<'a> {
+    give: Buffer,
+    all: &'a Blocks,
+    left: usize,
+}
+
+impl Step for Alltoall<'_> {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let me = round.me();
+        if !round.publish(&self.give) {
+            return Ok(false);
+        }
+        while self.left > 0 {
+            let member = self.left - 1;
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            let each = self.all.len(member);
+            self.all.part(member).unpack(0, &bytes[me * each..]);
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// All publish their vectors, and combine their own parts of them.
+struct ReduceScatter<'a> {
+    vectors: Vectors,
+    counts: &'a Counts,
+    /// Bytes of an element.
+    element: usize,
+    left: usize,
+}
+
+impl Step for ReduceScatter<'_> {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        let (me, size) = (round.me(), round.size());
+        let part = self.counts.elements(me..me + 1);
+        let part = part.start * self.element..part.end * self.element;
+        while self.left > 0 {
+            let Some(bytes) = round.vector(self.left - 1)? else {
+                return Ok(false);
+            };
+            self.vectors.fold(&bytes[part.clone()], self.left == size)?;
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     allgather, alltoall, barrier, bcast, gather, neighbourhood, reduce, reduce_scatter, scan,
 };
 use crate::Result;
-use crate::algorithms::Collective;
+use crate::algorithms::{Case, Collective};
 use crate::op::Operation;
 use crate::topology::Topology;
 
@@ -125,6 +125,18 @@ pub enum Work {
 }
 
 impl Work {
+    /// Parts of the operation's vectors can be copied directly between members.
+    pub(super) fn can_be_direct(&self) -> bool {
+        match self {
+            Work::Reduce { reduction, .. }
+            | Work::Allreduce(reduction)
+            | Work::ReduceScatter { reduction, .. } => reduction
+                .ours()
+                .is_some_and(|ours| ours.buffer().as_dense().is_some()),
+            _ => true,
+        }
+    }
+
     /// Runs the operation by messages.
     pub(super) async fn run(&self, call: &Call<'_>) -> Result<()> {
         match self {
@@ -188,17 +200,113 @@ impl Work {
         }
     }
 
-    /// The collective and the bytes of its vector, if a collective buffer could serve it.
+    /// The facts of the operation, if members that share memory could use it. All members see the
+    /// same.
     #[inline(always)]
-    pub(super) fn as_small(&self) -> Option<(Collective, usize)> {
-        let (collective, reduction) = match self {
-            Work::Barrier => return Some((Collective::Barrier, 0)),
-            Work::Bcast { buffer, .. } => return Some((Collective::Bcast, buffer.len())),
-            Work::Reduce { reduction, .. } => (Collective::Reduce, reduction),
-            Work::Allreduce(reduction) => (Collective::Allreduce, reduction),
-            _ => return None,
+    pub(super) fn as_shared(&self, me: usize, size: usize) -> Option<SharedCall> {
+        let vector = |collective, bytes| {
+            Some(SharedCall {
+                collective,
+                bytes,
+                published: bytes,
+            })
         };
-        let bytes = reduction.ours()?.bytes();
-        matches!(reduction.op, Operation::Predefined(_)).then_some((collective, bytes))
+        match self {
+            Work::Barrier => vector(Collective::Barrier, 0),
+            Work::Bcast { buffer, .. } => vector(Collective::Bcast, buffer.len()),
+            Work::Reduce { reduction, .. } => SharedCall::reduction(Collective::Reduce, reduction),
+            Work::Allreduce(reduction) => SharedCall::reduction(Collective::Allreduce, reduction),
+            Work::ReduceScatter { reduction, .. } => {
+                SharedCall::reduction(Collective::ReduceScatter, reduction)
+            }
+            Work::Gather {
+                send,
+                receive,
+                root,
+            } => {
+                let at_root = *root as usize == me;
+                let bytes = block_bytes(at_root, send.as_ref(), receive.as_ref())?;
+                vector(Collective::Gather, bytes)
+            }
+            Work::Scatter {
+                send,
+                receive,
+                root,
+            } => {
+                let at_root = *root as usize == me;
+                let bytes = block_bytes(at_root, receive.as_ref(), send.as_ref())?;
+                Some(SharedCall {
+                    published: bytes.checked_mul(size)?,
+                    ..vector(Collective::Scatter, bytes)?
+                })
+            }
+            Work::Allgather { receive, .. } => {
+                let total = receive.total();
+                let published = if receive.is_even() {
+                    total / size
+                } else {
+                    usize::MAX
+                };
+                Some(SharedCall {
+                    published,
+                    ..vector(Collective::Allgather, total)?
+                })
+            }
+            Work::Alltoall { receive, .. } if receive.is_even() => {
+                let total = receive.total();
+                Some(SharedCall {
+                    published: total,
+                    ..vector(Collective::Alltoall, total / size)?
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of one block, all of which have one size: the root knows them from all blocks.
+fn block_bytes(at_root: bool, ours: Option<&Buffer>, all: Option<&Blocks>) -> Option<usize> {
+    match at_root {
+        true => all.map(|all| all.len(0)),
+        false => ours.map(Buffer::len),
+    }
+}
+
+/// The facts of an operation that members who share memory need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SharedCall {
+    pub(super) collective: Collective,
+    /// Bytes as the table of algorithms counts them.
+    pub(super) bytes: usize,
+    /// Bytes of the longest vector that a member would publish; `usize::MAX` if it cannot.
+    pub(super) published: usize,
+}
+
+impl SharedCall {
+    /// The facts that decide on the algorithm, of a call with `size` members. `direct`: they can
+    /// copy directly.
+    #[inline(always)]
+    pub(super) fn case(&self, size: usize, direct: bool) -> Case {
+        Case {
+            shared: true,
+            published: self.published,
+            direct,
+            ..Case::usual(self.bytes, size)
+        }
+    }
+
+    #[inline(always)]
+    fn reduction(collective: Collective, reduction: &Reduction) -> Option<SharedCall> {
+        let ours = reduction.ours()?;
+        let bytes = ours.bytes();
+        let published = match reduction.op {
+            Operation::Predefined(_) => bytes,
+            Operation::User { .. } => usize::MAX,
+        };
+        Some(SharedCall {
+            collective,
+            bytes,
+            published,
+        })
     }
 }

@@ -1,0 +1,101 @@
+//! The turn of one operation in a lane.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use channel::collective_buffer::CollectiveBuffer;
+
+use super::buffer_round::SmallRound;
+use crate::Result;
+use crate::algorithms::Collective;
+use crate::lanes::Lane;
+use crate::rank::{Rank, State};
+
+/// The turn of one operation in a lane. It ends when it is dropped.
+pub(super) struct LaneTurn<'a> {
+    pub(super) rank: &'a Rank,
+    lane: Lane,
+    number: u64,
+    pub(super) collective: Collective,
+    /// Bytes of the vectors that the members publish.
+    pub(super) len: usize,
+    /// The vectors are names of memory.
+    pub(super) direct: bool,
+}
+
+/// A place in the order of a lane's operations, taken when the operation begins.
+pub(super) struct Ticket {
+    lane: Lane,
+    number: u64,
+}
+
+impl Ticket {
+    pub(super) fn take(state: &mut State, lane: &Lane) -> Ticket {
+        Ticket {
+            lane: lane.clone(),
+            number: state.lanes.issue(lane),
+        }
+    }
+}
+
+impl<'a> LaneTurn<'a> {
+    pub(super) fn new(
+        rank: &'a Rank,
+        Ticket { lane, number }: Ticket,
+        collective: Collective,
+        len: usize,
+        direct: bool,
+    ) -> LaneTurn<'a> {
+        LaneTurn {
+            rank,
+            lane,
+            number,
+            collective,
+            len,
+            direct,
+        }
+    }
+
+    /// Repeats a step on the lane's buffer until it says that it is done.
+    async fn repeat(
+        &self,
+        mut step: impl FnMut(&mut CollectiveBuffer) -> Result<bool>,
+    ) -> Result<()> {
+        poll_fn(|_| {
+            let mut state = self.rank.lock();
+            match state.lanes.step(&self.lane, self.number, &mut step) {
+                Ok(true) => Poll::Ready(Ok(())),
+                Ok(false) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        })
+        .await
+    }
+
+    /// Repeats a step of the current round until it says that it is done.
+    pub(super) async fn round(
+        &self,
+        mut step: impl FnMut(SmallRound<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        self.repeat(|buffer| {
+            step(SmallRound {
+                round: buffer.begin(),
+                collective: self.collective,
+                len: self.len,
+                direct: self.direct,
+            })
+        })
+        .await
+    }
+
+    /// Waits until every member has ended the last round.
+    pub(super) async fn all_ended(&self) -> Result<()> {
+        self.repeat(|buffer| Ok(buffer.is_over())).await
+    }
+}
+
+impl Drop for LaneTurn<'_> {
+    fn drop(&mut self) {
+        self.rank.lock().lanes.end(&self.lane, self.number);
+    }
+}
