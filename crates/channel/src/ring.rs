@@ -37,9 +37,12 @@ const MOST_UNUSED: u8 = 15;
 /// Bodies shorter than this, in bytes, do not make the used part grow: new pages would cost such a
 /// pair more than the lines in a second cache.
 const LONG: usize = 4 << 10;
-/// Laps through the used part before it grows without need: a page costs 2 to 5 µs where it is
-/// touched first, and this spreads them over many messages.
-const LAPS: u8 = 16;
+/// Laps of such bodies through the used part before it grows without need: a page costs 2 to 5 µs
+/// where it is touched first, and this spreads them over many messages.
+const LAPS: u8 = 6;
+/// Bodies of at least this many bytes make the used part grow with each lap: they belong to messages
+/// that gain more by lines outside of second-level caches than the new pages cost.
+const PIECE: usize = 16 << 10;
 
 /// The contents of a slot beside its flag.
 #[derive(Clone, Copy)]
@@ -380,7 +383,7 @@ impl<M: Memory> Sender<M> {
             return;
         }
         self.laps = self.laps.saturating_add(1);
-        if len >= LONG && self.laps >= LAPS {
+        if len >= PIECE || len >= LONG && self.laps >= LAPS {
             self.grow();
         }
         while len > self.used[Which::Wide as usize] && self.grow() {}

@@ -5,8 +5,6 @@
 
 use knobs::AlgorithmChoices;
 
-use channel::collective_buffer::MOST_BYTES;
-
 use crate::{Class, Error, Result};
 
 /// Declares an enum whose variants have names in the knob `collectives`.
@@ -108,7 +106,7 @@ pub enum Needs {
     Even,
     /// An equal number of bytes from every member, and a power of two of members.
     EvenPowerOfTwo,
-    /// Shared memory, a predefined operation if any, and vectors that fit a collective buffer.
+    /// Shared memory, blocks of one size, and a predefined operation if any.
     SharedMemory,
     /// Shared memory, and access of each member to the memory of all.
     SingleCopy,
@@ -269,7 +267,7 @@ impl Row {
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
-            Needs::SharedMemory => case.shared && case.published <= MOST_BYTES,
+            Needs::SharedMemory => case.shared && case.published < usize::MAX,
             Needs::SingleCopy => case.direct,
         }
     }

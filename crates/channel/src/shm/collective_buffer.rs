@@ -3,7 +3,8 @@
 //!
 //! In a buffer every rank that shares the memory has an area, at its place, which it alone writes:
 //! the last round that the rank has ended, and a few slots that the rounds use in turn. A slot
-//! holds a flag with the round's number and a note, and a vector. The group and its first round are
+//! holds a flag with the round's number and a note, and a vector; long vectors have two places of
+//! their own. The group and its first round are
 //! agreed elsewhere ([`super::buffer_pool`]).
 //!
 //! Invariants:
@@ -26,17 +27,20 @@ pub const BUFFERS: usize = 64;
 /// Rounds by which a member may be ahead of the slowest.
 pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
 /// The longest vector, in bytes.
-pub const MOST_BYTES: usize = 16 << 10;
+pub const MOST_BYTES: usize = 64 << 10;
 /// Number of notes: a note is less.
 pub const NOTES: u32 = 1 << 23;
 
 const SLOTS: usize = 4;
+/// Number of places for vectors that do not fit a slot. Together the places of a few members are
+/// larger than a second-level cache: its lines are slow to change hands.
+const LONG_SLOTS: usize = 16;
 /// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take
 /// memory once they are used.
 const SHORT: usize = 952;
 const PAGE: usize = 4096;
 /// Bytes of one rank's area, long vectors included.
-pub(super) const AREA: usize = PAGE + SLOTS * MOST_BYTES;
+pub(super) const AREA: usize = PAGE + LONG_SLOTS * MOST_BYTES;
 /// Bits of a flag below the round's number: the note, and [`SEEN_ALL`].
 const NOTE_BITS: u32 = 24;
 /// Bit of a flag: the publisher had seen the vectors of all other members.
@@ -66,7 +70,10 @@ struct Slot {
 }
 
 const _: () = assert!(
-    size_of::<Area>() <= PAGE && size_of::<Slot>() == SHORT + 8 && AREA.is_multiple_of(PAGE)
+    LONG_SLOTS >= SLOTS
+        && size_of::<Area>() <= PAGE
+        && size_of::<Slot>() == SHORT + 8
+        && AREA.is_multiple_of(PAGE)
 );
 
 /// A member of a group, as its peers reach it.
@@ -121,7 +128,7 @@ impl Member {
                 _ => self
                     .area
                     .cast::<u8>()
-                    .add(PAGE + round as usize % SLOTS * MOST_BYTES),
+                    .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES),
             }
         }
     }
@@ -313,9 +320,22 @@ impl Round<'_> {
 
     /// Publishes the first `len` bytes of `vector` with a note, which is less than [`NOTES`], and
     /// wakes the members. A vector is published once a round: later calls change nothing. False:
-    /// another member may still read the slot's last vector.
+    /// another member may still read the last vector in this place.
     #[inline(always)]
     pub fn publish(&mut self, note: u32, vector: &Buffer, len: usize) -> bool {
+        let non_temporal = len >= self.buffer.non_temporal_from;
+        self.publish_with(note, len, |room| {
+            if non_temporal {
+                vector.pack_past_cache(0, room);
+            } else {
+                vector.pack(0, room);
+            }
+        })
+    }
+
+    /// Publishes a vector of `len` bytes that `fill` writes, as [`publish`](Round::publish) does.
+    #[inline(always)]
+    pub fn publish_with(&mut self, note: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if self.buffer.published {
             return true;
         }
@@ -331,14 +351,9 @@ impl Round<'_> {
         let room = own.vector(round, len);
         if len > 0 {
             // SAFETY: within the area, which only this rank writes; all members have ended the
-            // round that used the slot before, and none reads it in this round before the flag is
+            // round that used the place before, and none reads it in this round before the flag is
             // set.
-            let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
-            if len < buffer.non_temporal_from {
-                vector.pack(0, room);
-            } else {
-                vector.pack_past_cache(0, room);
-            }
+            fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
         own.flag(round).store(flag, Ordering::Release);

@@ -4,11 +4,12 @@
 use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
 use datatype::Buffer;
 
+use super::blocks::Blocks;
 use crate::algorithms::Collective;
 use crate::{Class, Error, Result};
 
 /// Bits of a note for the length of the vector; above them stands the operation.
-const LENGTH_BITS: u32 = 16;
+const LENGTH_BITS: u32 = 17;
 
 /// Bit of a note: the members publish names of memory instead of vectors.
 const DIRECT: u32 = NOTES >> 1;
@@ -52,6 +53,24 @@ impl SmallRound<'_> {
     #[inline(always)]
     pub(super) fn publish(&mut self, vector: &Buffer) -> bool {
         self.round.publish(self.note(), vector, self.len)
+    }
+
+    /// Publishes the blocks for all members, one after the other, as [`publish`](Self::publish)
+    /// does.
+    pub(super) fn publish_blocks(&mut self, blocks: &Blocks) -> bool {
+        if let Blocks::Even { whole, .. } = blocks {
+            return self.publish(whole);
+        }
+        let size = self.size();
+        self.round.publish_with(self.note(), self.len, |room| {
+            let mut rest = room;
+            for member in 0..size {
+                let block = blocks.part(member);
+                let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
+                block.pack(0, place);
+                rest = after;
+            }
+        })
     }
 
     /// The vector of a member; `None` if the member has not published it yet. An error if it made

@@ -109,7 +109,7 @@ impl<'a> Direct<'a> {
         let vector = self.call.bytes(RECORD)?;
         vector.unpack(0, &record);
         self.turn
-            .round(|mut round| Ok(round.publish(&vector)))
+            .round(RECORD, |mut round| Ok(round.publish(&vector)))
             .await
     }
 
@@ -121,7 +121,7 @@ impl<'a> Direct<'a> {
         };
         let call = self.turn.collective;
         self.turn
-            .round(|mut round| {
+            .round(RECORD, |mut round| {
                 let Some(record) = round.vector(member)? else {
                     return Ok(false);
                 };
@@ -157,7 +157,7 @@ impl<'a> Direct<'a> {
     /// rank's memory any more.
     async fn end(&self) -> Result<()> {
         self.turn
-            .round(|round| {
+            .round(RECORD, |round| {
                 round.end(Wake::Everybody);
                 Ok(true)
             })

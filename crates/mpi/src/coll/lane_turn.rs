@@ -17,8 +17,6 @@ pub(super) struct LaneTurn<'a> {
     lane: Lane,
     number: u64,
     pub(super) collective: Collective,
-    /// Bytes of the vectors that the members publish.
-    pub(super) len: usize,
     /// The vectors are names of memory.
     pub(super) direct: bool,
 }
@@ -43,7 +41,6 @@ impl<'a> LaneTurn<'a> {
         rank: &'a Rank,
         Ticket { lane, number }: Ticket,
         collective: Collective,
-        len: usize,
         direct: bool,
     ) -> LaneTurn<'a> {
         LaneTurn {
@@ -51,7 +48,6 @@ impl<'a> LaneTurn<'a> {
             lane,
             number,
             collective,
-            len,
             direct,
         }
     }
@@ -72,16 +68,18 @@ impl<'a> LaneTurn<'a> {
         .await
     }
 
-    /// Repeats a step of the current round until it says that it is done.
+    /// Repeats a step of the current round, in which members publish vectors of `len` bytes, until
+    /// it says that it is done.
     pub(super) async fn round(
         &self,
+        len: usize,
         mut step: impl FnMut(SmallRound<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.repeat(|buffer| {
             step(SmallRound {
                 round: buffer.begin(),
                 collective: self.collective,
-                len: self.len,
+                len,
                 direct: self.direct,
             })
         })

@@ -27,6 +27,7 @@ mod halves;
 mod lane_turn;
 mod neighbourhood;
 mod persistent;
+mod pieces;
 mod records;
 mod reduce;
 mod reduce_scatter;
@@ -64,11 +65,13 @@ impl Rank {
         if let Some(shared) = work.as_shared(entry.core.rank, size) {
             match self.shared_algorithm(entry, &shared, work) {
                 Algorithm::Shared if entry.buffer.is_ready() => {
+                    let me = entry.core.rank;
                     drop(state);
                     return SmallCall {
                         rank: self,
                         waiting: &waiting,
                         comm,
+                        me,
                         size,
                         collective: shared.collective,
                         len: shared.published,
@@ -174,14 +177,9 @@ async fn by_lane(
     let Some(ticket) = ticket else {
         return work.run(call).await;
     };
-    let len = if direct {
-        direct::RECORD
-    } else {
-        shared.published
-    };
-    let turn = LaneTurn::new(call.rank, ticket, shared.collective, len, direct);
+    let turn = LaneTurn::new(call.rank, ticket, shared.collective, direct);
     if direct {
         return Direct::new(call, turn, shared.bytes).run(work).await;
     }
-    small::by_lane(&turn, work, call.size()).await
+    small::by_lane(&turn, work, (call.me(), call.size()), shared.published).await
 }

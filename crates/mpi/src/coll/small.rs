@@ -12,6 +12,7 @@ use datatype::{Buffer, Elements, Op, Predefined};
 use super::blocks::Blocks;
 use super::buffer_round::SmallRound;
 use super::lane_turn::LaneTurn;
+use super::pieces::{self, Pieces};
 use super::reduce::Reduction;
 use super::reduce_scatter::Counts;
 use super::work::Work;
@@ -31,6 +32,8 @@ pub(super) struct SmallCall<'a> {
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
+    /// This rank among the members.
+    pub(super) me: usize,
     pub(super) size: usize,
     pub(super) collective: Collective,
     /// Bytes of the vector that a member publishes.
@@ -45,7 +48,7 @@ trait Step {
 
 /// Evaluates an expression with the step of an operation, which has a type of its own.
 macro_rules! with_step {
-    ($work:expr, $size:expr, $len:expr, $step:ident => $run:expr) => {
+    ($work:expr, $size:expr, $len:expr, $give:expr, $step:ident => $run:expr) => {
         match $work {
             Work::Bcast { buffer, root } => {
                 let mut $step = Bcast {
@@ -97,7 +100,7 @@ macro_rules! with_step {
             }
             Work::Alltoall { send, receive } => {
                 let mut $step = Alltoall {
-                    give: send.as_ref().unwrap_or(receive).whole(),
+                    give: send.as_ref().unwrap_or(receive),
                     all: receive,
                     left: $size,
                 };
@@ -106,6 +109,7 @@ macro_rules! with_step {
             Work::ReduceScatter { reduction, counts } => {
                 let mut $step = ReduceScatter {
                     vectors: Vectors::of(reduction),
+                    give: $give,
                     counts,
                     element: reduction.ours().map_or(0, |ours| ours.ty().size()),
                     left: $size,
@@ -141,7 +145,27 @@ macro_rules! with_step {
 impl SmallCall<'_> {
     #[inline]
     pub(super) fn run(&self, work: &Work) -> Result<()> {
-        with_step!(work, self.size, self.len, step => self.repeat(&mut step))
+        if self.len > pieces::WHOLE {
+            return self.run_pieces(work);
+        }
+        self.run_one(work, None)
+    }
+
+    #[inline(always)]
+    fn run_one(&self, work: &Work, give: Option<&Blocks>) -> Result<()> {
+        with_step!(work, self.size, self.len, give, step => self.repeat(&mut step))
+    }
+
+    #[inline(never)]
+    fn run_pieces(&self, work: &Work) -> Result<()> {
+        for piece in Pieces::of(self.rank, work, self.me, self.size)? {
+            SmallCall {
+                len: piece.len,
+                ..*self
+            }
+            .run_one(&piece.work, piece.give.as_ref())?;
+        }
+        Ok(())
     }
 
     /// Repeats a step until the round is over for this rank.
@@ -177,9 +201,31 @@ impl SmallCall<'_> {
     }
 }
 
-/// Runs an operation of `size` members by a round of its lane.
-pub(super) async fn by_lane(turn: &LaneTurn<'_>, work: &Work, size: usize) -> Result<()> {
-    with_step!(work, size, turn.len, step => turn.round(|round| step.step(round)).await)
+/// Runs an operation of `size` members, of whom this rank is number `me`, by rounds of its lane.
+/// `len`: bytes of the vector that a member publishes.
+pub(super) async fn by_lane(
+    turn: &LaneTurn<'_>,
+    work: &Work,
+    (me, size): (usize, usize),
+    len: usize,
+) -> Result<()> {
+    if len <= pieces::WHOLE {
+        return one_by_lane(turn, work, None, size, len).await;
+    }
+    for piece in Pieces::of(turn.rank, work, me, size)? {
+        one_by_lane(turn, &piece.work, piece.give.as_ref(), size, piece.len).await?;
+    }
+    Ok(())
+}
+
+async fn one_by_lane(
+    turn: &LaneTurn<'_>,
+    work: &Work,
+    give: Option<&Blocks>,
+    size: usize,
+    len: usize,
+) -> Result<()> {
+    with_step!(work, size, len, give, step => turn.round(len, |round| step.step(round)).await)
 }
 
 struct Bcast<'a> {
@@ -358,7 +404,7 @@ impl Step for Scatter<'_> {
         let Some(all) = self.all else {
             return Err(gone());
         };
-        if !round.publish(&all.whole()) {
+        if !round.publish_blocks(all) {
             return Ok(false);
         }
         if let Some(ours) = self.ours {
@@ -403,7 +449,7 @@ impl Step for Allgather<'_> {
 
 /// All publish the blocks for all, and read those for themselves.
 struct Alltoall<'a> {
-    give: Buffer,
+    give: &'a Blocks,
     all: &'a Blocks,
     left: usize,
 }
@@ -411,7 +457,7 @@ struct Alltoall<'a> {
 impl Step for Alltoall<'_> {
     fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
         let me = round.me();
-        if !round.publish(&self.give) {
+        if !round.publish_blocks(self.give) {
             return Ok(false);
         }
         while self.left > 0 {
@@ -431,6 +477,8 @@ impl Step for Alltoall<'_> {
 /// All publish their vectors, and combine their own parts of them.
 struct ReduceScatter<'a> {
     vectors: Vectors,
+    /// The parts of the contribution, where they are not one after the other.
+    give: Option<&'a Blocks>,
     counts: &'a Counts,
     /// Bytes of an element.
     element: usize,
@@ -439,7 +487,11 @@ struct ReduceScatter<'a> {
 
 impl Step for ReduceScatter<'_> {
     fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        if !round.publish(&self.vectors.ours) {
+        let published = match self.give {
+            Some(blocks) => round.publish_blocks(blocks),
+            None => round.publish(&self.vectors.ours),
+        };
+        if !published {
             return Ok(false);
         }
         let (me, size) = (round.me(), round.size());
