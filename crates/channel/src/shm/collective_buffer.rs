@@ -27,14 +27,14 @@ pub const BUFFERS: usize = 64;
 /// Rounds by which a member may be ahead of the slowest.
 pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
 /// The longest vector, in bytes.
-pub const MOST_BYTES: usize = 64 << 10;
+pub const MOST_BYTES: usize = 128 << 10;
 /// Number of notes: a note is less.
 pub const NOTES: u32 = 1 << 23;
 
 const SLOTS: usize = 4;
 /// Number of places for vectors that do not fit a slot. Together the places of a few members are
 /// larger than a second-level cache: its lines are slow to change hands.
-const LONG_SLOTS: usize = 16;
+const LONG_SLOTS: usize = 8;
 /// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take
 /// memory once they are used.
 const SHORT: usize = 952;

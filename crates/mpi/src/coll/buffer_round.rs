@@ -9,7 +9,7 @@ use crate::algorithms::Collective;
 use crate::{Class, Error, Result};
 
 /// Bits of a note for the length of the vector; above them stands the operation.
-const LENGTH_BITS: u32 = 17;
+const LENGTH_BITS: u32 = 18;
 
 /// Bit of a note: the members publish names of memory instead of vectors.
 const DIRECT: u32 = NOTES >> 1;
@@ -55,22 +55,24 @@ impl SmallRound<'_> {
         self.round.publish(self.note(), vector, self.len)
     }
 
-    /// Publishes the blocks for all members, one after the other, as [`publish`](Self::publish)
-    /// does.
+    /// Publishes the blocks for all other members, one after the other, as
+    /// [`publish`](Self::publish) does.
     pub(super) fn publish_blocks(&mut self, blocks: &Blocks) -> bool {
-        if let Blocks::Even { whole, .. } = blocks {
-            return self.publish(whole);
-        }
-        let size = self.size();
+        let (me, size) = (self.me(), self.size());
         self.round.publish_with(self.note(), self.len, |room| {
             let mut rest = room;
-            for member in 0..size {
+            for member in (0..size).filter(|member| *member != me) {
                 let block = blocks.part(member);
                 let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
                 block.pack(0, place);
                 rest = after;
             }
         })
+    }
+
+    /// The number of this rank's block among those that another member has published.
+    pub(super) fn block_in(&self, member: usize) -> usize {
+        self.me() - usize::from(self.me() > member)
     }
 
     /// The vector of a member; `None` if the member has not published it yet. An error if it made

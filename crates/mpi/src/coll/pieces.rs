@@ -86,9 +86,9 @@ impl<'a> Pieces<'a> {
                 send,
                 receive,
                 root,
-            } => (block(me == *root as usize, receive, send), room(size)),
+            } => (block(me == *root as usize, receive, send), room(size - 1)),
             Work::Allgather { receive, .. } => (receive.len(0), MOST_BYTES),
-            Work::Alltoall { receive, .. } => (receive.len(0), room(size)),
+            Work::Alltoall { receive, .. } => (receive.len(0), room(size - 1)),
             _ => (0, 1),
         };
         // Whole cache lines, and parts of one size for all members.
@@ -154,7 +154,7 @@ impl<'a> Pieces<'a> {
                     receive,
                     root,
                 };
-                (work, at.len() * self.size)
+                (work, at.len() * (self.size - 1))
             }
             Work::Allgather { send, receive } => {
                 let (send, receive) = (send.as_ref().map(slice), blocks(receive));
@@ -162,7 +162,7 @@ impl<'a> Pieces<'a> {
             }
             Work::Alltoall { send, receive } => {
                 let (send, receive) = (send.as_ref().map(blocks), blocks(receive));
-                (Work::Alltoall { send, receive }, at.len() * self.size)
+                (Work::Alltoall { send, receive }, at.len() * (self.size - 1))
             }
             Work::ReduceScatter { reduction, counts } => {
                 return self.scatter(reduction, counts, at);
@@ -231,7 +231,11 @@ impl<'a> Pieces<'a> {
             },
             counts: Counts::Even(part),
         };
-        Piece::new(scattered, bytes(piece))
+        Piece {
+            work: scattered,
+            len: bytes(piece) - ours.ty().size() * part,
+            give: Some(parts(ours)),
+        }
     }
 
     /// The piece of a reduction whose result is scattered: the elements `at` of each member's part.
@@ -257,6 +261,7 @@ impl<'a> Pieces<'a> {
             op: reduction.op.clone(),
         };
         Piece {
+            // Notes of all members carry the length of the whole piece.
             len: counts.iter().sum::<usize>() * ours.ty().size(),
             give: Some(Blocks::Each(give.collect())),
             work: Work::ReduceScatter {

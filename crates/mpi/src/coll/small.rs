@@ -100,7 +100,7 @@ macro_rules! with_step {
             }
             Work::Alltoall { send, receive } => {
                 let mut $step = Alltoall {
-                    give: send.as_ref().unwrap_or(receive),
+                    give: send.as_ref(),
                     all: receive,
                     left: $size,
                 };
@@ -112,6 +112,7 @@ macro_rules! with_step {
                     give: $give,
                     counts,
                     element: reduction.ours().map_or(0, |ours| ours.ty().size()),
+                    own: None,
                     left: $size,
                 };
                 $run
@@ -392,11 +393,12 @@ impl Step for Scatter<'_> {
     fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
         let me = round.me();
         if me != self.root {
+            let at = round.block_in(self.root);
             let Some(bytes) = round.vector(self.root)? else {
                 return Ok(false);
             };
             if let Some(ours) = self.ours {
-                ours.unpack(0, &bytes[me * ours.len()..]);
+                ours.unpack(0, &bytes[at * ours.len()..]);
             }
             round.end(Wake::Member(self.root));
             return Ok(true);
@@ -447,9 +449,10 @@ impl Step for Allgather<'_> {
     }
 }
 
-/// All publish the blocks for all, and read those for themselves.
+/// All publish the blocks for the others, and read those for themselves. Without `give` all blocks
+/// are exchanged in place.
 struct Alltoall<'a> {
-    give: &'a Blocks,
+    give: Option<&'a Blocks>,
     all: &'a Blocks,
     left: usize,
 }
@@ -457,16 +460,21 @@ struct Alltoall<'a> {
 impl Step for Alltoall<'_> {
     fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
         let me = round.me();
-        if !round.publish_blocks(self.give) {
+        if !round.publish_blocks(self.give.unwrap_or(self.all)) {
             return Ok(false);
         }
         while self.left > 0 {
             let member = self.left - 1;
+            let at = round.block_in(member);
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            let each = self.all.len(member);
-            self.all.part(member).unpack(0, &bytes[me * each..]);
+            if member != me {
+                let each = self.all.len(member);
+                self.all.part(member).unpack(0, &bytes[at * each..]);
+            } else if let Some(give) = self.give {
+                give.part(me).copy_to(&self.all.part(me));
+            }
             self.left -= 1;
         }
         round.end(Wake::Nobody);
@@ -482,6 +490,9 @@ struct ReduceScatter<'a> {
     counts: &'a Counts,
     /// Bytes of an element.
     element: usize,
+    /// A copy of this rank's part of its contribution, which is not published with the blocks for
+    /// others; the result may replace the original.
+    own: Option<Vec<u8>>,
     left: usize,
 }
 
@@ -496,12 +507,27 @@ impl Step for ReduceScatter<'_> {
         }
         let (me, size) = (round.me(), round.size());
         let part = self.counts.elements(me..me + 1);
-        let part = part.start * self.element..part.end * self.element;
+        let (start, len) = (part.start * self.element, part.len() * self.element);
+        if let (Some(blocks), None) = (self.give, &self.own) {
+            let mut own = vec![0; len];
+            blocks.part(me).pack(0, &mut own);
+            self.own = Some(own);
+        }
         while self.left > 0 {
-            let Some(bytes) = round.vector(self.left - 1)? else {
+            let (member, first) = (self.left - 1, self.left == size);
+            let before = match self.give {
+                Some(_) if me > member => self.counts.of(member) * self.element,
+                _ => 0,
+            };
+            let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            self.vectors.fold(&bytes[part.clone()], self.left == size)?;
+            let start = start - before;
+            // Only the blocks for others are published one by one.
+            match self.own.as_deref().filter(|_| member == me) {
+                Some(ours) => self.vectors.fold(ours, first)?,
+                None => self.vectors.fold(&bytes[start..start + len], first)?,
+            }
             self.left -= 1;
         }
         round.end(Wake::Nobody);

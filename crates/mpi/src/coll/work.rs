@@ -236,7 +236,7 @@ impl Work {
                 let at_root = *root as usize == me;
                 let bytes = block_bytes(at_root, receive.as_ref(), send.as_ref())?;
                 Some(SharedCall {
-                    published: bytes.checked_mul(size)?,
+                    published: bytes.checked_mul(size - 1)?,
                     ..vector(Collective::Scatter, bytes)?
                 })
             }
@@ -255,7 +255,7 @@ impl Work {
             Work::Alltoall { receive, .. } if receive.is_even() => {
                 let total = receive.total();
                 Some(SharedCall {
-                    published: total,
+                    published: total - total / size,
                     ..vector(Collective::Alltoall, total / size)?
                 })
             }
