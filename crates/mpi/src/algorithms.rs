@@ -108,6 +108,10 @@ pub enum Needs {
     EvenPowerOfTwo,
     /// Shared memory, blocks of one size, and a predefined operation if any.
     SharedMemory,
+    /// Two members that share memory.
+    Pair,
+    /// Several members that share memory, more than two.
+    Crowd,
     /// Shared memory, and access of each member to the memory of all.
     SingleCopy,
 }
@@ -144,7 +148,8 @@ pub const fn rows(of: Collective) -> &'static [Row] {
     match of {
         Collective::Barrier => BARRIER,
         Collective::Bcast => BCAST,
-        Collective::Gather | Collective::Scatter => GATHER,
+        Collective::Gather => GATHER,
+        Collective::Scatter => SCATTER,
         Collective::Allgather => ALLGATHER,
         Collective::Alltoall => ALLTOALL,
         Collective::Reduce => REDUCE,
@@ -167,25 +172,37 @@ const BCAST: &[Row] = &[
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
-    row(A::Direct, 16 << 10, 3, N::SingleCopy),
+    row(A::Direct, NEVER, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Binomial, 8 << 10, 2, N::Pair),
 ];
 
-/// Scatter mirrors gather.
 const GATHER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
-    row(A::Direct, 4 << 10, 2, N::SingleCopy),
+    row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Linear, 128 << 10, 2, N::Pair),
+];
+
+const SCATTER: &[Row] = &[
+    row(A::Linear, 0, 0, N::Nothing),
+    row(A::Binomial, 0, 0, N::Even),
+    row(A::Linear, 4 << 10, 0, N::Nothing),
+    row(A::Direct, NEVER, 2, N::SingleCopy),
+    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Linear, 256 << 10, 2, N::Pair),
+    row(A::Linear, 32 << 10, 3, N::Crowd),
 ];
 
 const ALLGATHER: &[Row] = &[
     row(A::Bruck, 0, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
     row(A::Ring, 64 << 10, 0, N::Nothing),
-    row(A::Direct, 16 << 10, 2, N::SingleCopy),
+    row(A::Direct, 512 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Ring, 16 << 10, 2, N::Pair),
 ];
 
 const ALLTOALL: &[Row] = &[
@@ -193,14 +210,15 @@ const ALLTOALL: &[Row] = &[
     row(A::Bruck, 0, 8, N::Even),
     row(A::Linear, 256, 0, N::Nothing),
     row(A::Pairwise, 32 << 10, 0, N::Nothing),
-    row(A::Direct, 4 << 10, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Linear, 8 << 10, 2, N::Pair),
+    row(A::Direct, 512 << 10, 3, N::SingleCopy),
 ];
 
 const REDUCE: &[Row] = &[
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
-    row(A::Direct, 8 << 10, 2, N::SingleCopy),
+    row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -209,15 +227,16 @@ const ALLREDUCE: &[Row] = &[
     row(A::ReduceBcast, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
     row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
-    row(A::Direct, 8 << 10, 2, N::SingleCopy),
+    row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Rabenseifner, 64 << 10, 2, N::Pair),
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
     row(A::ReduceScatter, 0, 0, N::Nothing),
     row(A::RecursiveHalving, 0, 0, N::Commutative),
     row(A::Pairwise, 256 << 10, 0, N::Commutative),
-    row(A::Direct, 8 << 10, 2, N::SingleCopy),
+    row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -268,6 +287,8 @@ impl Row {
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
             Needs::SharedMemory => case.shared && case.published < usize::MAX,
+            Needs::Pair => case.shared && case.ranks == 2,
+            Needs::Crowd => case.shared && case.ranks > 2,
             Needs::SingleCopy => case.direct,
         }
     }
