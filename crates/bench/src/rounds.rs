@@ -353,6 +353,8 @@ pub(crate) mod tests {
             one.json()
                 .ends_with(r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0}}"#)
         );
+        one.iterations = vec![100, 80, 90];
+        assert!(one.json().contains(r#""unit":"us","iterations":80,"#));
     }
 
     #[test]

@@ -16,9 +16,70 @@ pub(crate) fn render(all: &[Measurement]) -> String {
             .iter()
             .filter(|m| base(&m.benchmark) == benchmark)
             .collect();
-        tables.push(one(benchmark, &own));
+        let several = own.iter().any(|m| m.label != own[0].label);
+        match own.iter().any(|m| m.benchmark.ends_with("/overlap")) {
+            true if several => tables.extend(overlap_compared(benchmark, &own)),
+            true => tables.push(overlap_alone(benchmark, &own)),
+            false => tables.push(one(benchmark, &own)),
+        }
     }
     tables.join("\n")
+}
+
+/// The figures of a nonblocking collective: the part of the benchmark's name, and the title.
+const OVERLAP_FIGURES: [(&str, &str); 4] = [
+    ("/overall", "Overall"),
+    ("/compute", "Compute"),
+    ("", "Pure"),
+    ("/overlap", "Overlap"),
+];
+
+/// A table of one library's nonblocking collective, with all figures of a size in one row.
+fn overlap_alone(benchmark: &str, all: &[&Measurement]) -> String {
+    let keys = Keys {
+        parts: false,
+        ..Keys::of(all)
+    };
+    let title = title(&format!("{benchmark}, {}", all[0].label), all, &keys);
+    let mut header = keys.header();
+    header.extend(OVERLAP_FIGURES.map(|(_, name)| name.to_owned()));
+    let pure: Vec<&Measurement> = all
+        .iter()
+        .copied()
+        .filter(|m| m.benchmark == benchmark)
+        .collect();
+    header.extend(pure[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
+    let rows = pure.iter().map(|row| {
+        let mut cells = keys.cells(row);
+        cells.extend(OVERLAP_FIGURES.map(|(part, _)| {
+            let name = format!("{benchmark}{part}");
+            let is = |m: &&&Measurement| {
+                m.benchmark == name && (m.ranks, m.size) == (row.ranks, row.size)
+            };
+            all.iter()
+                .find(is)
+                .map_or_else(String::new, |m| match m.unit {
+                    Unit::Percent => format!("{} %", number(m.median(), m.unit)),
+                    unit => number(m.median(), unit),
+                })
+        }));
+        let percentiles = row.percentiles.iter();
+        cells.extend(percentiles.map(|(_, values)| number(stats::median(values), row.unit)));
+        cells
+    });
+    let rows = lines(header, rows.collect(), keys.left());
+    format!("{title}\n{rows}{}", legend(all))
+}
+
+/// A table for each figure of a nonblocking collective, with the libraries side by side.
+fn overlap_compared(benchmark: &str, all: &[&Measurement]) -> Vec<String> {
+    let table = |(part, name): (&str, &str)| {
+        let is = |m: &&Measurement| m.benchmark.strip_prefix(benchmark) == Some(part);
+        let own: Vec<&Measurement> = all.iter().copied().filter(is).collect();
+        let heading = format!("{benchmark}, {}", name.to_lowercase());
+        one(&heading, &own)
+    };
+    OVERLAP_FIGURES.map(table).into()
 }
 
 /// The benchmark of one of its numbers, such as `init` of `init/private`.
@@ -26,7 +87,7 @@ fn base(benchmark: &str) -> &str {
     benchmark.split('/').next().unwrap_or(benchmark)
 }
 
-fn one(benchmark: &str, all: &[&Measurement]) -> String {
+fn one(heading: &str, all: &[&Measurement]) -> String {
     let labels: Vec<&str> = distinct(all.iter().map(|m| m.label.as_str()));
     let keys = Keys::of(all);
     let mut header = keys.header();
@@ -34,7 +95,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
     if alone {
         details_header(&mut header, all)
     } else {
-        comparison_header(&mut header, &labels)
+        comparison_header(&mut header, &labels, all[0].unit)
     }
     let mut rows = Vec::new();
     for key in distinct(all.iter().map(|m| Keys::key(m))) {
@@ -52,7 +113,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
         rows.push(cells);
     }
     let rows = lines(header, rows, keys.left());
-    format!("{}\n{rows}{}", title(benchmark, all, &keys), legend(all))
+    format!("{}\n{rows}{}", title(heading, all, &keys), legend(all))
 }
 
 /// The columns that name a row. A column in which all rows are equal is left out.
@@ -114,13 +175,24 @@ impl Keys {
 }
 
 /// The title of one of a benchmark's numbers.
-pub(crate) fn part_title(benchmark: &str) -> &str {
+pub(crate) fn part_title(benchmark: &str) -> String {
     match benchmark {
-        "init" => "launcher, Init, Finalize",
-        "init/call" => "MPI_Init, slowest rank",
-        "init/resident" => "resident after Init",
-        "init/private" => "private after Init",
-        other => other.split_once('/').map_or(other, |(_, part)| part),
+        "init" => "launcher, Init, Finalize".into(),
+        "init/call" => "MPI_Init, slowest rank".into(),
+        "init/resident" => "resident after Init".into(),
+        "init/private" => "private after Init".into(),
+        other => match other.strip_prefix("first-touch/") {
+            Some(part) => first_touch_title(part),
+            None => other.split_once('/').map_or(other, |(_, part)| part).into(),
+        },
+    }
+}
+
+fn first_touch_title(part: &str) -> String {
+    match part.split_once('/') {
+        None => format!("one of the first {part} messages"),
+        Some((count, "pair")) => format!("memory of both ranks after {count}"),
+        Some((count, _)) => format!("memory of a rank after {count}"),
     }
 }
 
@@ -177,8 +249,11 @@ fn details(cells: &mut Vec<String>, m: &Measurement) {
     );
 }
 
-fn comparison_header(header: &mut Vec<String>, labels: &[&str]) {
+fn comparison_header(header: &mut Vec<String>, labels: &[&str], unit: Unit) {
     header.extend(labels.iter().map(|label| label.to_string()));
+    if unit == Unit::Percent {
+        return;
+    }
     header.extend(labels[1..].iter().map(|label| format!("/ {label}")));
     if labels.len() > 2 {
         header.push("/ best".into());
@@ -193,6 +268,10 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
         .collect();
     let unit = row[0].unit;
     cells.extend(medians.iter().map(|&value| number(value, unit)));
+    if unit == Unit::Percent {
+        // A ratio of shares says nothing: 0 % is frequent.
+        return;
+    }
     cells.extend(medians[1..].iter().map(|&peer| ratio(medians[0] / peer)));
     if labels.len() > 2 {
         cells.push(ratio(medians[0] / best(&medians[1..], unit)));
@@ -252,6 +331,49 @@ mbw-mr, 2 ranks, M msg/s, median of 3 rounds
 own: /opt/own/lib/libmpi_abi.so.1
 "
         );
+    }
+
+    fn overlap(label: &str) -> Vec<Measurement> {
+        let one = |name, unit, value| measured(label, name, 8, unit, &[value]);
+        vec![
+            one("ibcast", Unit::Microseconds, 2.0),
+            one("ibcast/overall", Unit::Microseconds, 3.5),
+            one("ibcast/compute", Unit::Microseconds, 2.5),
+            one("ibcast/overlap", Unit::Percent, 50.0),
+        ]
+    }
+
+    #[test]
+    fn a_nonblocking_collective_has_all_figures_in_a_row() {
+        assert_eq!(
+            render(&overlap("own")),
+            "\
+ibcast, own, 2 ranks, µs
+ Size   Overall   Compute   Pure   Overlap
+───────────────────────────────────────────
+  8 B      3.50      2.50   2.00    50.0 %
+own: /opt/own/lib/libmpi_abi.so.1
+"
+        );
+    }
+
+    #[test]
+    fn nonblocking_collectives_of_several_libraries_have_a_table_for_each_figure() {
+        let text = render(&[overlap("own"), overlap("other")].concat());
+        let first = "\
+ibcast, overall, 2 ranks, µs
+ Size    own   other   / other
+───────────────────────────────
+  8 B   3.50    3.50      1.00
+";
+        assert!(text.starts_with(first), "{text}");
+        let shares = "\
+ibcast, overlap, 2 ranks, %
+ Size    own   other
+─────────────────────
+  8 B   50.0    50.0
+";
+        assert!(text.contains(shares), "{text}");
     }
 
     #[test]

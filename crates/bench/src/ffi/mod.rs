@@ -135,7 +135,9 @@ impl Mpi {
         let found = unsafe { self.library.get(format!("{name}\0").as_bytes()) };
         found.map(|address| *address).with_context(|| {
             let path = self.path.display();
-            format!("{path} has no {name}: it cannot run this benchmark; measure without it")
+            format!(
+                "{path} has no {name}: leave this library out, or choose another --form or benchmark"
+            )
         })
     }
 
