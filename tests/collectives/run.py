@@ -130,6 +130,9 @@ def run(given, results: Results, libraries: dict, command: Path) -> None:
             todo += [(job, name, round_) for name in turned if not results.has(job.key(name, round_))]
     began = time.monotonic()
     for done, (job, name, round_) in enumerate(todo):
+        if given.minutes is not None and time.monotonic() - began > given.minutes * 60:
+            print(f"{given.minutes:g} minutes are over: {len(todo) - done} jobs remain for the next run", flush=True)
+            return
         load = os.getloadavg()[0]
         found = measure(command, libraries[name], job)
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
@@ -165,6 +168,7 @@ def options():
     parser.add_argument("--sizes", default="4:4M", metavar="MIN:MAX")
     parser.add_argument("--rounds", default=3, type=int)
     parser.add_argument("--seconds", default=0.1, type=float, help="time limit of a size, by fewer iterations (default: 0.1)")
+    parser.add_argument("--minutes", type=float, help="start no job after this time; the next run continues")
     parser.add_argument("--results", type=Path, default=harness.ROOT / "build" / "collectives" / "results.jsonl")
     parser.add_argument("--retry", action="store_true", help="measure again what failed")
     parser.add_argument("--page", action="store_true", help="write the page only")

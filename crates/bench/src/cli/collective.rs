@@ -18,8 +18,8 @@ pub(crate) struct CollectiveOptions {
     /// Calls of MPI_Test, spread over the computing (nonblocking form)
     #[arg(long, value_name = "COUNT", value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     test_calls: Option<usize>,
-    /// Neighbours of a rank (neighbourhood collectives): a periodic grid of two dimensions (grid), or
-    /// of D (grid:D), or a graph with the neighbours of the grid (graph) [default: grid]
+    /// Neighbours of a rank (neighbourhood collectives): a periodic grid of two dimensions (grid),
+    /// or of D (grid:D), or a graph with the neighbours of the grid (graph) [default: grid]
     #[arg(long, value_name = "GRID[:D]|GRAPH", value_parser = Topology::parse)]
     topology: Option<Topology>,
     #[command(flatten)]

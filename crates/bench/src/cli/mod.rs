@@ -101,8 +101,8 @@ pub(crate) struct MeasureOptions {
     /// Timed iterations of each size [default: by size, fewer if they would take seconds]
     #[arg(short = 'i', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) iterations: Option<u64>,
-    /// Time limit of each size in seconds: fewer iterations are timed, also than those of -i, if they
-    /// would take longer [default: 1, and none with -i]
+    /// Time limit of each size in seconds: fewer iterations are timed, also than those of -i, if
+    /// they would take longer [default: 1, and none with -i]
     #[arg(long, value_name = "SECONDS", value_parser = decimal)]
     pub(crate) seconds: Option<f64>,
     /// Warm-up iterations of each size

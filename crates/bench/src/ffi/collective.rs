@@ -140,8 +140,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Blocks for each of `peers`, of `size` bytes, contiguous; or with [`Share::Part`] the parts of
-    /// one block of `size` bytes.
+    /// Blocks for each of `peers`, of `size` bytes, contiguous; or with [`Share::Part`] the parts
+    /// of one block of `size` bytes.
     fn new(operation: &Operation, size: usize, peers: usize) -> Result<Layout> {
         let elements = size / operation.element();
         let counts: Vec<usize> = match operation.receives {
