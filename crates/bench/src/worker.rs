@@ -16,7 +16,7 @@ use crate::kernels;
 use crate::limits;
 use crate::memory::{self, PairMemory};
 use crate::message::{Sample, Start, WorkerMessage};
-use crate::overlap::{Overlap, Overlapped};
+use crate::overlap::Overlap;
 use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
 use crate::procedure::{Procedure, synchronise};
 use crate::pt2pt;
@@ -190,21 +190,28 @@ impl<'a> Runner<'a> {
         synchronise(self.mpi)?;
         let mut seconds = self.procedure.repeat(size, repeats, each)?;
         let mine = seconds.iter().sum::<f64>();
-        let overlapped = self
-            .procedure
-            .overlap(size, repeats, mine / repeats.iterations as f64)?;
-        let Overlapped { overall, compute } = overlapped.unwrap_or_default();
-        // Percentiles are those of rank 0; the mean is over all ranks.
-        let all = gather(self.mpi, &[mine, overall, compute])?;
+        // Percentiles are those of rank 0; the mean is over all ranks. On a modelled machine the
+        // length of these messages would show in the next size's figures.
+        let all: Vec<f64> = gather(self.mpi, &[mine])?
+            .into_iter()
+            .map(|rank| rank[0])
+            .collect();
+        let pure = mine / repeats.iterations as f64;
+        let overlapped = self.procedure.overlap(size, repeats, pure)?;
+        let overlap = match overlapped {
+            Some(mine) => gather(self.mpi, &[mine.overall, mine.compute])?,
+            None => Vec::new(),
+        };
         if self.mpi.rank() != 0 {
             return Ok(Sample::default());
         }
-        let of_all = |at: usize| -> Vec<f64> { all.iter().map(|rank| rank[at]).collect() };
         seconds.sort_by(f64::total_cmp);
-        let sample = self.evaluate(size, repeats.iterations, &of_all(0), &seconds);
-        let mean =
-            |at| of_all(at).iter().sum::<f64>() * 1e6 / (all.len() * repeats.iterations) as f64;
-        let overlap = overlapped.map(|_| Overlap::new(mean(1), mean(2), sample.value));
+        let sample = self.evaluate(size, repeats.iterations, &all, &seconds);
+        let mean = |at: usize| {
+            let sum: f64 = overlap.iter().map(|rank| rank[at]).sum();
+            sum * 1e6 / (overlap.len() * repeats.iterations) as f64
+        };
+        let overlap = overlapped.map(|_| Overlap::new(mean(0), mean(1), sample.value));
         Ok(Sample { overlap, ..sample })
     }
 
