@@ -10,6 +10,8 @@ PERFORMANCE = Path(__file__).resolve().parent.parent.parent / "docs" / "performa
 SHORT, SHORT_PERSISTENT = 1 << 10, 4 << 10
 # The most memory of a pair that has exchanged 100 messages of 4 KiB.
 PAIR_KIB = 256
+# The part with allreduce on a modelled machine.
+MODELLED = "modelled"
 # An overlap that counts as complete: no library can be above another's 100 %.
 COMPLETE = 99.0
 
@@ -27,6 +29,8 @@ class Page:
         self.records, self.targets, self.tables = records, [], []
         # (part, operation, ranks, benchmark, size, library): values of the rounds; iterations and failures beside them.
         self.values, self.iterations, self.failures = defaultdict(list), {}, {}
+        # Ranks and setting: the time on the modelled machine, or its error.
+        self.modelled = {}
         for record in records:
             self.take(record)
         self.medians = {key: median(found) for key, found in self.values.items()}
@@ -38,9 +42,14 @@ class Page:
         self.overlap()
         self.first_touch()
         self.memory_after_init()
+        self.two_level()
 
     def take(self, record: dict) -> None:
-        part, operation, ranks, _, library, _ = record["key"]
+        part, operation, ranks, words, library, _ = record["key"]
+        if part == MODELLED:
+            setting = next((word for word in words if "=" in word), "")
+            self.modelled[ranks, setting] = record.get("error") or record["rows"][0]["median"]
+            return
         if "error" in record:
             self.failures[part, operation, ranks, library] = record["error"]
             return
@@ -203,6 +212,17 @@ class Page:
         # Single pages differ from run to run.
         met = "yes" if found <= known * 1.02 else "**no**"
         self.targets.append(("private memory after Init, 2 ranks", f"≤ {known:g} MiB, as in performance.md", f"{found:.2f} MiB", met, ""))
+
+    def two_level(self) -> None:
+        for ranks in sorted({ranks for ranks, _ in self.modelled}):
+            times = {setting: time for (count, setting), time in self.modelled.items() if count == ranks}
+            rows = "\n".join(f"| {setting or 'as the library chooses'} | {time if isinstance(time, str) else f'{time:.1f}'} |"
+                             for setting, time in times.items())
+            self.tables.append(f"## Modelled: allreduce of 1 MiB on {ranks} ranks of `c6320-edr`\n\n| setting | µs |\n| --- | ---: |\n{rows}")
+            flat = [time for setting, time in times.items() if setting and not isinstance(time, str)]
+            if flat and not isinstance(times.get("", ""), str):
+                self.target(f"modelled: allreduce of 1 MiB on {ranks} ranks of `c6320-edr` / the best flat algorithm", "≤ 0.5",
+                            [(times[""] / min(flat), 0.5, "")])
 
     def text(self) -> str:
         rounds = max((record["key"][5] for record in self.records), default=-1) + 1

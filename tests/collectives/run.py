@@ -28,6 +28,8 @@ OURS = "fishplate"
 COLLECTIVES = ["barrier", "bcast", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan", "gather", "gatherv",
                "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"]
 NEIGHBOURHOODS = ["neighbor-alltoall", "neighbor-alltoallv", "neighbor-alltoallw", "neighbor-allgather", "neighbor-allgatherv"]
+# The modelled machine on which two-level algorithms are compared with flat ones.
+FABRIC = "c6320-edr"
 # A job that takes longer is given up, and recorded as failed.
 JOB_SECONDS = 300
 
@@ -43,9 +45,14 @@ class Job:
     words: tuple
     # Whether other libraries are measured too.
     compared: bool = True
+    # A setting of our library, NAME=VALUE.
+    setting: str = ""
 
     def key(self, library: str, round_: int) -> list:
-        return [self.part, self.operation, self.ranks, list(self.words), library, round_]
+        return [self.part, self.operation, self.ranks, [*self.words, *([self.setting] if self.setting else [])], library, round_]
+
+    def modelled(self) -> bool:
+        return "--fabric" in self.words
 
 
 def jobs(given) -> list[Job]:
@@ -66,6 +73,10 @@ def jobs(given) -> list[Job]:
             found += [Job("default", name, ranks, ("-m", given.sizes, *limit)) for name in NEIGHBOURHOODS]
     if 2 in given.ranks:
         found += [Job("first touch", "first-touch", 2, ("-m", "64:64K", "--messages", "10,100,1000")), Job("init", "init", 2, ())]
+    if given.flat:
+        hosts, each = given.shape
+        words = ("--fabric", FABRIC, "--own", "--ppn", str(each), "-m", "1M:1M", "-i", "2", "-x", "1")
+        found += [Job(page.MODELLED, "allreduce", hosts * each, words, False, setting) for setting in ["", *given.flat]]
     return [job for job in found if any(text in job.operation for text in given.only.split(","))
             and any(text in job.part for text in given.parts.split(","))]
 
@@ -108,9 +119,10 @@ class Results:
 
 def measure(command: Path, library: Path | None, job: Job) -> dict:
     """The rows of a job, or its error: one library may lack what the others have, and some fail."""
-    words = [command, "bench", job.operation, "-n", job.ranks, *job.words, "--rounds", 1, "--timeout", 60, "--json"]
-    words += ["--library", library] if library else []
-    ran = harness.run(list(map(str, words)), seconds=JOB_SECONDS)
+    patience = JOB_SECONDS if job.modelled() else 60
+    words = [command, "bench", job.operation, "-n", job.ranks, *job.words, "--rounds", 1, "--timeout", patience, "--json"]
+    words += ["--library", library] if library and not job.modelled() else []
+    ran = harness.run(list(map(str, words)), seconds=JOB_SECONDS, env=dict([job.setting.split("=", 1)]) if job.setting else None)
     if ran.code is None:
         return {"error": f"no end after {JOB_SECONDS} s"}
     if ran.code != 0:
@@ -125,6 +137,8 @@ def run(given, results: Results, libraries: dict, command: Path) -> None:
     todo = []
     for round_ in range(given.rounds):
         for job in jobs(given):
+            if job.modelled() and round_ > 0:
+                continue  # virtual time: every round gives the same figure
             names = list(libraries) if job.compared else [OURS]
             turned = names[round_ % len(names):] + names[:round_ % len(names)]
             todo += [(job, name, round_) for name in turned if not results.has(job.key(name, round_))]
@@ -165,6 +179,10 @@ def options():
     parser.add_argument("--parts", default="", metavar="TEXT,...",
                         help="procedures: default, 300 after 30, overlap 0, overlap 100, persistent, first touch, init")
     parser.add_argument("--ranks", default="2,4,8", type=lambda text: [int(word) for word in text.split(",")], metavar="N,...")
+    parser.add_argument("--flat", default=[], type=lambda text: text.split(","), metavar="NAME=VALUE,...",
+                        help="settings that select a flat allreduce each; measures the choice of the library beside them on a modelled machine")
+    parser.add_argument("--shape", default=(16, 20), type=lambda text: tuple(map(int, text.split("x"))), metavar="HOSTSxRANKS",
+                        help="of the modelled machine (default: 16x20)")
     parser.add_argument("--sizes", default="4:4M", metavar="MIN:MAX")
     parser.add_argument("--rounds", default=3, type=int)
     parser.add_argument("--seconds", default=0.1, type=float, help="time limit of a size, by fewer iterations (default: 0.1)")
