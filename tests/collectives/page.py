@@ -24,7 +24,7 @@ def size(number: int) -> str:
 
 
 class Page:
-    def __init__(self, conditions: dict, records: list[dict], ours: str):
+    def __init__(self, conditions: dict, records: list[dict], ours: str, least: bool = False):
         self.conditions, self.ours, self.peers = conditions, ours, [name for name in conditions["libraries"] if name != ours]
         self.records, self.targets, self.tables = records, [], []
         # (part, operation, ranks, benchmark, size, library): values of the rounds; iterations and failures beside them.
@@ -33,7 +33,8 @@ class Page:
         self.modelled = {}
         for record in records:
             self.take(record)
-        self.medians = {key: median(found) for key, found in self.values.items()}
+        self.least = least
+        self.figures = {key: self.summary(key, found) for key, found in self.values.items()}
         self.keys = {key[:3] for key in self.values}
         self.blocking("default", "default iterations")
         self.blocking("300 after 30", "300 iterations after 30 of warm-up")
@@ -43,6 +44,11 @@ class Page:
         self.first_touch()
         self.memory_after_init()
         self.two_level()
+
+    def summary(self, key: tuple, found: list[float]) -> float:
+        """The figure of several rounds. Only times have a fastest round."""
+        share = key[3].endswith("/overlap") or key[0] in ("first touch", "init") and not key[3].rpartition("/")[2].isdigit()
+        return min(found) if self.least and not share else median(found)
 
     def take(self, record: dict) -> None:
         part, operation, ranks, words, library, _ = record["key"]
@@ -60,7 +66,7 @@ class Page:
                 self.iterations[key] = min(self.iterations.get(key, (10 ** 9, "")), (row["iterations"], f"{operation}, {size(row['size'])}"))
 
     def of(self, part: str, operation: str, ranks: int, benchmark: str, length: int, library: str | None = None) -> float | None:
-        return self.medians.get((part, operation, ranks, benchmark, length, library or self.ours))
+        return self.figures.get((part, operation, ranks, benchmark, length, library or self.ours))
 
     def best(self, *key, choose=min) -> float | None:
         found = [value for name in self.peers if (value := self.of(*key, name)) is not None]
@@ -236,9 +242,10 @@ class Page:
                            for (library, ranks, part), (least, where) in sorted(self.iterations.items()))
         failures = "\n".join(f"- {library}, {operation} ({part}), {ranks} ranks: {error}"
                              for (part, operation, ranks, library), error in sorted(self.failures.items(), key=str))
+        which = "the fastest rounds" if self.least else "medians over the rounds"
         return ("# Figures of collective operations\n\n"
                 "*By `make collectives-figures`. Procedures of the OSU micro-benchmarks: each call is timed on each rank, a barrier follows, and times "
-                "are means over the ranks.\nRatios are those of medians over the rounds; a ratio below 1 is ours being faster. Figures that miss "
+                f"are means over the ranks.\nRatios are those of {which}; a ratio below 1 is ours being faster. Figures that miss "
                 "their target are bold.*\n\n"
                 f"{conditions}Libraries, run alternately in {rounds} rounds:\n\n{libraries}\n"
                 "Sizes are those of a block; of reduce-scatter, that of the whole vector. A size's iterations are reduced where they would take too "
