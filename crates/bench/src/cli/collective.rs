@@ -51,6 +51,11 @@ impl CollectiveCommand {
                 "--test-calls is only for --form nonblocking: the others do not compute meanwhile"
             );
         }
+        if options.test_calls.is_some() && options.measure.choice.modelled() {
+            bail!(
+                "--test-calls is not for --fabric: computing takes no virtual time, so overlap is not measured there"
+            );
+        }
         if options.topology.is_some() && !operation.of_neighbours() {
             let name = operation.name(form);
             bail!("--topology is not for {name}, which has no neighbourhood");

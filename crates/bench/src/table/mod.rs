@@ -1,6 +1,8 @@
 //! Measurements as text tables: one library with its spread, or several side by side with the
 //! ratios of the first to each of the others and to the best of them.
 
+mod overlap;
+
 use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio};
 use results::{Unit, stats};
@@ -18,68 +20,12 @@ pub(crate) fn render(all: &[Measurement]) -> String {
             .collect();
         let several = own.iter().any(|m| m.label != own[0].label);
         match own.iter().any(|m| m.benchmark.ends_with("/overlap")) {
-            true if several => tables.extend(overlap_compared(benchmark, &own)),
-            true => tables.push(overlap_alone(benchmark, &own)),
+            true if several => tables.extend(overlap::compared(benchmark, &own)),
+            true => tables.push(overlap::alone(benchmark, &own)),
             false => tables.push(one(benchmark, &own)),
         }
     }
     tables.join("\n")
-}
-
-/// The figures of a nonblocking collective: the part of the benchmark's name, and the title.
-const OVERLAP_FIGURES: [(&str, &str); 4] = [
-    ("/overall", "Overall"),
-    ("/compute", "Compute"),
-    ("", "Pure"),
-    ("/overlap", "Overlap"),
-];
-
-/// A table of one library's nonblocking collective, with all figures of a size in one row.
-fn overlap_alone(benchmark: &str, all: &[&Measurement]) -> String {
-    let keys = Keys {
-        parts: false,
-        ..Keys::of(all)
-    };
-    let title = title(&format!("{benchmark}, {}", all[0].label), all, &keys);
-    let mut header = keys.header();
-    header.extend(OVERLAP_FIGURES.map(|(_, name)| name.to_owned()));
-    let pure: Vec<&Measurement> = all
-        .iter()
-        .copied()
-        .filter(|m| m.benchmark == benchmark)
-        .collect();
-    header.extend(pure[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
-    let rows = pure.iter().map(|row| {
-        let mut cells = keys.cells(row);
-        cells.extend(OVERLAP_FIGURES.map(|(part, _)| {
-            let name = format!("{benchmark}{part}");
-            let is = |m: &&&Measurement| {
-                m.benchmark == name && (m.ranks, m.size) == (row.ranks, row.size)
-            };
-            all.iter()
-                .find(is)
-                .map_or_else(String::new, |m| match m.unit {
-                    Unit::Percent => format!("{} %", number(m.median(), m.unit)),
-                    unit => number(m.median(), unit),
-                })
-        }));
-        let percentiles = row.percentiles.iter();
-        cells.extend(percentiles.map(|(_, values)| number(stats::median(values), row.unit)));
-        cells
-    });
-    let rows = lines(header, rows.collect(), keys.left());
-    format!("{title}\n{rows}{}", legend(all))
-}
-
-/// A table for each figure of a nonblocking collective, with the libraries side by side.
-fn overlap_compared(benchmark: &str, all: &[&Measurement]) -> Vec<String> {
-    let table = |(part, name): (&str, &str)| {
-        let is = |m: &&Measurement| m.benchmark.strip_prefix(benchmark) == Some(part);
-        let own: Vec<&Measurement> = all.iter().copied().filter(is).collect();
-        let heading = format!("{benchmark}, {}", name.to_lowercase());
-        one(&heading, &own)
-    };
-    OVERLAP_FIGURES.map(table).into()
 }
 
 /// The benchmark of one of its numbers, such as `init` of `init/private`.
@@ -331,49 +277,6 @@ mbw-mr, 2 ranks, M msg/s, median of 3 rounds
 own: /opt/own/lib/libmpi_abi.so.1
 "
         );
-    }
-
-    fn overlap(label: &str) -> Vec<Measurement> {
-        let one = |name, unit, value| measured(label, name, 8, unit, &[value]);
-        vec![
-            one("ibcast", Unit::Microseconds, 2.0),
-            one("ibcast/overall", Unit::Microseconds, 3.5),
-            one("ibcast/compute", Unit::Microseconds, 2.5),
-            one("ibcast/overlap", Unit::Percent, 50.0),
-        ]
-    }
-
-    #[test]
-    fn a_nonblocking_collective_has_all_figures_in_a_row() {
-        assert_eq!(
-            render(&overlap("own")),
-            "\
-ibcast, own, 2 ranks, µs
- Size   Overall   Compute   Pure   Overlap
-───────────────────────────────────────────
-  8 B      3.50      2.50   2.00    50.0 %
-own: /opt/own/lib/libmpi_abi.so.1
-"
-        );
-    }
-
-    #[test]
-    fn nonblocking_collectives_of_several_libraries_have_a_table_for_each_figure() {
-        let text = render(&[overlap("own"), overlap("other")].concat());
-        let first = "\
-ibcast, overall, 2 ranks, µs
- Size    own   other   / other
-───────────────────────────────
-  8 B   3.50    3.50      1.00
-";
-        assert!(text.starts_with(first), "{text}");
-        let shares = "\
-ibcast, overlap, 2 ranks, %
- Size    own   other
-─────────────────────
-  8 B   50.0    50.0
-";
-        assert!(text.contains(shares), "{text}");
     }
 
     #[test]
