@@ -72,3 +72,9 @@ bench-simulator: stage
 .PHONY: rails-figures
 rails-figures: stage
 	@python3 tests/rails/run.py
+
+# Collectives, neighbourhoods and first messages beside MPICH and Intel MPI, on this machine, which must be otherwise idle. One to two
+# hours; an interrupted run continues. `OPTIONS='--only allreduce --ranks 2'` measures a part.
+.PHONY: collectives-figures
+collectives-figures: stage
+	@python3 tests/collectives/run.py --against "$$(scripts/peers.sh)" $(OPTIONS)

@@ -227,9 +227,11 @@ def run(arguments: list, *, seconds, env: dict | None = None, cwd: Path | None =
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                    env=os.environ | (env or {}), cwd=cwd, start_new_session=True)
-        code = wait(process, seconds, progress)
-        kill_session(process.pid)
-        process.wait()
+        try:
+            code = wait(process, seconds, progress)
+        finally:  # also where Ctrl-C interrupts this suite: the command has a session of its own, which no terminal signals
+            kill_session(process.pid)
+            process.wait()
         texts = []
         for stream in (out, err):
             stream.seek(0)

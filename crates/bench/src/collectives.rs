@@ -1,35 +1,30 @@
-//! Collective benchmarks: each call is timed on every rank, with a barrier after it, and the times
-//! are averaged over the ranks.
+//! Collective benchmarks: each operation is timed on every rank, with a barrier after it, and the
+//! times are averaged over the ranks.
 
-use anyhow::Result;
-use memmap2::MmapMut;
+use anyhow::{Context, Result};
 
 use crate::ffi::Mpi;
-use crate::plan::{Benchmark, WorkerPlan};
-use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
-
-const ROOT: usize = 0;
+use crate::ffi::collective::{CollectiveCall, ROOT};
+use crate::operation::{Collective, Contents, Form, Operation, Share, Summands};
+use crate::overlap::{self, Overlapped};
+use crate::plan::{Repeats, WorkerPlan};
+use crate::procedure::{Iteration, Procedure, Repeated, paint, pattern, synchronise, verify};
 
 pub(crate) fn procedure<'a>(
     mpi: &'a Mpi,
+    collective: Collective,
     plan: &WorkerPlan,
     largest: usize,
 ) -> Result<Box<dyn Procedure + 'a>> {
-    let operation = plan.benchmark;
-    let blocks = |of_each: bool| {
-        if of_each {
-            largest * mpi.size()
-        } else {
-            largest
-        }
-    };
-    let send = buffer(blocks(sends_blocks(operation)))?;
-    let recv = buffer(blocks(receives_blocks(operation)))?;
-    let iteration = Collective {
+    let call = CollectiveCall::new(mpi, collective, plan.topology, largest)?;
+    let iteration = Measured {
         mpi,
-        operation,
-        send,
-        recv,
+        collective,
+        call,
+        validate: plan.validate,
+        // Computing takes no time on a modelled machine.
+        overlap: collective.form == Form::Nonblocking && !plan.modelled,
+        test_calls: plan.test_calls,
     };
     Ok(Box::new(Repeated {
         mpi,
@@ -38,109 +33,165 @@ pub(crate) fn procedure<'a>(
     }))
 }
 
-/// Whether a rank sends one block to each rank.
-fn sends_blocks(operation: Benchmark) -> bool {
-    matches!(operation, Benchmark::Scatter | Benchmark::Alltoall)
-}
-
-/// Whether a rank receives one block from each rank.
-fn receives_blocks(operation: Benchmark) -> bool {
-    matches!(
-        operation,
-        Benchmark::Gather | Benchmark::Allgather | Benchmark::Alltoall
-    )
-}
-
-struct Collective<'a> {
+struct Measured<'a> {
     mpi: &'a Mpi,
-    operation: Benchmark,
-    send: MmapMut,
-    recv: MmapMut,
+    collective: Collective,
+    call: CollectiveCall<'a>,
+    validate: bool,
+    /// Whether to measure the overlap with computing.
+    overlap: bool,
+    /// Calls of MPI_Test while computing.
+    test_calls: usize,
 }
 
-impl Iteration for Collective<'_> {
+impl Measured<'_> {
+    fn operation(&self) -> &'static Operation {
+        self.collective.operation
+    }
+
+    /// One operation with computing between its start and its end.
+    fn overlapped(&mut self, seconds: f64) -> Result<Overlapped> {
+        let begin = self.mpi.seconds();
+        self.call.start()?;
+        let computing = self.mpi.seconds();
+        let testing = overlap::compute(self.mpi, seconds, self.test_calls, || self.call.test())?;
+        let waiting = self.mpi.seconds();
+        self.call.wait()?;
+        Ok(Overlapped {
+            overall: self.mpi.seconds() - begin,
+            compute: waiting - computing - testing,
+        })
+    }
+
+    /// The value of a byte that `from` has sent to `to`.
+    fn sent(&self, from: usize, to: usize, iteration: usize, at: usize) -> u8 {
+        match self.operation().sends {
+            Share::BlockEach | Share::RootBlockEach => pattern(pair_seed(from, to), iteration, at),
+            _ => pattern(from, iteration, at),
+        }
+    }
+}
+
+impl Iteration for Measured<'_> {
     const TIMED_EACH: bool = true;
 
+    fn prepare(&mut self, size: usize) -> Result<()> {
+        self.call.prepare(size)
+    }
+
     #[inline]
-    fn step(&mut self, size: usize) -> Result<()> {
-        let Collective {
-            mpi, send, recv, ..
-        } = self;
-        let all = size * mpi.size();
-        match self.operation {
-            Benchmark::Barrier => mpi.barrier(),
-            Benchmark::Bcast => mpi.bcast(&mut recv[..size], ROOT),
-            Benchmark::Reduce => mpi.reduce(
-                bytemuck::cast_slice(&send[..size]),
-                bytemuck::cast_slice_mut(&mut recv[..size]),
-                ROOT,
-            ),
-            Benchmark::Allreduce => mpi.allreduce(
-                bytemuck::cast_slice(&send[..size]),
-                bytemuck::cast_slice_mut(&mut recv[..size]),
-            ),
-            Benchmark::Gather => mpi.gather(&send[..size], &mut recv[..all], ROOT),
-            Benchmark::Scatter => mpi.scatter(&send[..all], &mut recv[..size], ROOT),
-            Benchmark::Allgather => mpi.allgather(&send[..size], &mut recv[..all]),
-            Benchmark::Alltoall => mpi.alltoall(&send[..all], &mut recv[..all]),
-            other => unreachable!("{} is not a collective", other.name()),
-        }
+    fn step(&mut self, _: usize) -> Result<()> {
+        self.call.run()
     }
 
     fn between(&mut self) -> Result<()> {
-        if self.operation == Benchmark::Barrier {
-            Ok(())
-        } else {
-            self.mpi.barrier()
+        match self.operation().contents {
+            Contents::Nothing => Ok(()),
+            _ => self.mpi.barrier(),
         }
     }
 
+    fn finish(&mut self) -> Result<()> {
+        self.call.finish()
+    }
+
+    /// OSU's procedure: every rank computes for its own mean time of an operation.
+    fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>> {
+        if !self.overlap {
+            return Ok(None);
+        }
+        self.call.prepare(size)?;
+        synchronise(self.mpi)?;
+        let mut sum = Overlapped::default();
+        for iteration in 0..repeats.skip + repeats.iterations {
+            if self.validate {
+                self.fill(size, iteration);
+                synchronise(self.mpi)?;
+            }
+            let one = self.overlapped(pure)?;
+            if iteration >= repeats.skip {
+                sum.add(one);
+            }
+            if self.validate {
+                let checked = self.check(size, iteration);
+                checked.with_context(|| {
+                    format!("validation of iteration {iteration} with computing failed")
+                })?;
+            }
+            self.mpi.barrier()?;
+        }
+        self.call.finish()?;
+        Ok(Some(sum))
+    }
+
     fn fill(&mut self, size: usize, iteration: usize) {
-        let (rank, ranks) = (self.mpi.rank(), self.mpi.size());
-        self.recv.fill(0);
-        match self.operation {
-            Benchmark::Barrier => {}
-            Benchmark::Bcast if rank == ROOT => paint(&mut self.recv[..size], ROOT, iteration),
-            Benchmark::Bcast => {}
-            Benchmark::Reduce | Benchmark::Allreduce => {
-                let elements: &mut [i32] = bytemuck::cast_slice_mut(&mut self.send[..size]);
-                for (at, element) in elements.iter_mut().enumerate() {
+        let rank = self.mpi.rank();
+        self.call.recv_mut().fill(0);
+        match (self.operation().contents, self.operation().sends) {
+            (Contents::Nothing, _) => {}
+            (Contents::Broadcast, _) => {
+                if rank == ROOT {
+                    paint(&mut self.call.recv_mut()[..size], ROOT, iteration);
+                }
+            }
+            (Contents::Sum(_), sends) => {
+                let bytes = sends.bytes(size, self.mpi.size());
+                let vector: &mut [i32] = bytemuck::cast_slice_mut(&mut self.call.send()[..bytes]);
+                for (at, element) in vector.iter_mut().enumerate() {
                     *element = summand(rank, iteration, at);
                 }
             }
-            _ if sends_blocks(self.operation) && size > 0 => {
-                let blocks = self.send[..size * ranks].chunks_exact_mut(size);
-                for (to, block) in blocks.enumerate() {
+            (Contents::Blocks, Share::BlockEach | Share::RootBlockEach) => {
+                for (at, to) in self.call.peers().to_vec().into_iter().enumerate() {
+                    let block = &mut self.call.send()[at * size..(at + 1) * size];
                     paint(block, pair_seed(rank, to), iteration);
                 }
             }
-            _ => paint(&mut self.send[..size], rank, iteration),
+            (Contents::Blocks, _) => paint(&mut self.call.send()[..size], rank, iteration),
         }
     }
 
     fn check(&self, size: usize, iteration: usize) -> Result<()> {
-        let (rank, ranks) = (self.mpi.rank(), self.mpi.size());
-        let block = |from: usize| &self.recv[from * size..(from + 1) * size];
-        match self.operation {
-            Benchmark::Barrier => Ok(()),
-            Benchmark::Reduce | Benchmark::Gather if rank != ROOT => Ok(()),
-            Benchmark::Bcast => verify(&self.recv[..size], |at| pattern(ROOT, iteration, at)),
-            Benchmark::Reduce | Benchmark::Allreduce => verify(&self.recv[..size], |at| {
-                let sum: i32 = (0..ranks)
-                    .map(|from| summand(from, iteration, at / 4))
-                    .sum();
-                sum.to_ne_bytes()[at % 4]
-            }),
-            Benchmark::Scatter => verify(&self.recv[..size], |at| {
-                pattern(pair_seed(ROOT, rank), iteration, at)
-            }),
-            Benchmark::Alltoall => (0..ranks).try_for_each(|from| {
-                verify(block(from), |at| {
-                    pattern(pair_seed(from, rank), iteration, at)
+        let (rank, ranks, recv) = (self.mpi.rank(), self.mpi.size(), self.call.recv());
+        let operation = self.operation();
+        if operation.receives.only_at_root() && rank != ROOT {
+            return Ok(());
+        }
+        match (operation.contents, operation.receives) {
+            (Contents::Nothing, _) => Ok(()),
+            (Contents::Broadcast, _) => verify(&recv[..size], |at| pattern(ROOT, iteration, at)),
+            (Contents::Sum(summands), receives) => {
+                // The place of the received elements in the vector that is summed.
+                let (begin, bytes) = match (operation.sends, receives) {
+                    (_, Share::Part) => self.call.part(),
+                    (Share::BlockEach, _) => (rank * size, size),
+                    _ => (0, size),
+                };
+                let from = match summands {
+                    Summands::All => 0..ranks,
+                    Summands::UpToOwn => 0..rank + 1,
+                    // MPI leaves rank 0's buffer undefined.
+                    Summands::BelowOwn if rank == 0 => return Ok(()),
+                    Summands::BelowOwn => 0..rank,
+                };
+                verify(&recv[..bytes], |at| {
+                    let one = |from| summand(from, iteration, (begin + at) / 4);
+                    let sum: i32 = from.clone().map(one).sum();
+                    sum.to_ne_bytes()[at % 4]
                 })
-            }),
-            _ => (0..ranks)
-                .try_for_each(|from| verify(block(from), |at| pattern(from, iteration, at))),
+            }
+            (Contents::Blocks, Share::BlockEach | Share::RootBlockEach) => self
+                .call
+                .peers()
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, &from)| {
+                    let block = &recv[at * size..(at + 1) * size];
+                    verify(block, |at| self.sent(from, rank, iteration, at))
+                }),
+            (Contents::Blocks, _) => {
+                verify(&recv[..size], |at| self.sent(ROOT, rank, iteration, at))
+            }
         }
     }
 }

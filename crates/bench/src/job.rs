@@ -15,6 +15,7 @@ use results::Console;
 
 use crate::ffi;
 use crate::library::Library;
+use crate::memory::PairMemory;
 use crate::message::{Sample, Start, WorkerMessage};
 use crate::plan::{Family, WorkerPlan};
 use crate::worker;
@@ -34,6 +35,7 @@ pub(crate) struct JobOutcome {
     pub(crate) version: Option<String>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
+    pub(crate) memory: Option<PairMemory>,
     /// Wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
 }
@@ -85,6 +87,7 @@ impl Job<'_> {
                         console.step();
                     }
                     Some(WorkerMessage::Start(start)) => outcome.start = Some(start),
+                    Some(WorkerMessage::Memory(memory)) => outcome.memory = Some(memory),
                     Some(WorkerMessage::Fault { rank, text }) => faults.push(match rank {
                         Some(rank) => format!("rank {rank}: {text}"),
                         None => text,

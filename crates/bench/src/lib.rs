@@ -17,6 +17,8 @@ mod limits;
 mod memory;
 mod message;
 pub mod modelled;
+mod operation;
+mod overlap;
 mod plan;
 mod plot;
 mod procedure;
@@ -38,7 +40,6 @@ use anyhow::{Context, Result, bail};
 pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
-use plan::Benchmark;
 use results::Console;
 use rounds::{Measurement, Rounds, merge};
 
@@ -82,10 +83,10 @@ fn run(arguments: &BenchArguments) -> Result<()> {
             Ok(())
         }
         what => {
-            let (benchmark, options) = what.benchmark().expect("the others are benchmarks");
+            let options = what.options().expect("the others are benchmarks");
             let mut explained = Explained::default();
             show(&options.output, || {
-                measure(&command, benchmark, options, &mut explained)
+                measure(&command, what, options, &mut explained)
             })?;
             explained.show()
         }
@@ -94,11 +95,11 @@ fn run(arguments: &BenchArguments) -> Result<()> {
 
 fn measure(
     command: &Path,
-    benchmark: Benchmark,
+    what: &BenchCommand,
     options: &MeasureOptions,
     explained: &mut Explained,
 ) -> Result<Vec<Measurement>> {
-    let cases = options.cases(benchmark)?;
+    let cases = what.cases()?;
     let mut libraries = options.choice.libraries(command)?;
     if options.explain {
         *explained = Explained::by(&mut libraries, options.output.json)?;

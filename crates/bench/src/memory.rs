@@ -1,8 +1,10 @@
 //! The memory use of this process, as the kernel counts it.
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 const SOURCE: &str = "/proc/self/smaps_rollup";
+const STATUS: &str = "/proc/self/status";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ProcessMemory {
@@ -12,21 +14,56 @@ pub(crate) struct ProcessMemory {
 }
 
 pub(crate) fn of_this_process() -> Result<ProcessMemory> {
-    let text = std::fs::read_to_string(SOURCE).with_context(|| format!("cannot read {SOURCE}"))?;
-    parse(&text).with_context(|| format!("{SOURCE} has an unknown format"))
+    parsed(SOURCE, |text| {
+        Some(ProcessMemory {
+            resident_kib: field(text, "Rss")?,
+            private_kib: field(text, "Private_Clean")? + field(text, "Private_Dirty")?,
+        })
+    })
 }
 
-fn parse(text: &str) -> Option<ProcessMemory> {
-    let field = |name: &str| -> Option<f64> {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    Some(ProcessMemory {
-        resident_kib: field("Rss")?,
-        private_kib: field("Private_Clean")? + field("Private_Dirty")?,
+/// Memory of a rank that holds data, without the pages of programs and libraries.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DataMemory {
+    /// Resident pages.
+    pub(crate) resident_kib: f64,
+    /// Resident pages, each divided by the number of processes that have it. The sum over all
+    /// processes is the memory that is used.
+    pub(crate) share_kib: f64,
+}
+
+/// The growth of memory by a pair's messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PairMemory {
+    /// Of both ranks together; pages that they share count once.
+    pub(crate) pair_kib: f64,
+    /// Resident pages of the rank that grew more.
+    pub(crate) resident_kib: f64,
+}
+
+pub(crate) fn of_data() -> Result<DataMemory> {
+    let share_kib = parsed(SOURCE, |text| {
+        Some(field(text, "Pss_Anon")? + field(text, "Pss_Shmem")?)
+    })?;
+    let resident_kib = parsed(STATUS, |text| {
+        Some(field(text, "RssAnon")? + field(text, "RssShmem")?)
+    })?;
+    Ok(DataMemory {
+        resident_kib,
+        share_kib,
     })
+}
+
+fn parsed<T>(source: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    let text = std::fs::read_to_string(source).with_context(|| format!("cannot read {source}"))?;
+    parse(&text).with_context(|| format!("{source} has an unknown format"))
+}
+
+/// The kibibytes in the line of a name.
+fn field(text: &str, name: &str) -> Option<f64> {
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -34,17 +71,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_rollup() {
+    fn fields_are_found_by_their_whole_name() {
         let text = "5586-7ffe ---p 00000000 00:00 0 [rollup]\nRss:    1836 kB\nPss:  700 kB\n\
-                    Private_Clean:   12 kB\nPrivate_Dirty:    88 kB\n";
-        assert_eq!(
-            parse(text),
-            Some(ProcessMemory {
-                resident_kib: 1836.0,
-                private_kib: 100.0
-            })
-        );
-        assert_eq!(parse("Rss: 5 kB\n"), None);
-        assert!(of_this_process().unwrap().resident_kib > 100.0);
+                    Pss_Anon:   12 kB\nRssShmem:    88 kB\n";
+        assert_eq!(field(text, "Rss"), Some(1836.0));
+        assert_eq!(field(text, "Pss_Anon"), Some(12.0));
+        assert_eq!(field(text, "Private_Clean"), None);
+    }
+
+    #[test]
+    fn touched_memory_is_counted() {
+        assert!(of_this_process().unwrap().private_kib > 100.0);
+        let before = of_data().unwrap();
+        let pages = std::hint::black_box(vec![1u8; 8 << 20]);
+        let after = of_data().unwrap();
+        assert!(after.resident_kib - before.resident_kib > 7000.0);
+        assert!(after.share_kib - before.share_kib > 7000.0);
+        drop(pages);
     }
 }

@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::PairMemory;
+use crate::overlap::Overlap;
+
 /// A message of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "bench-worker", rename_all = "kebab-case")]
@@ -13,6 +16,8 @@ pub(crate) enum WorkerMessage {
     Sample(Sample),
     /// The cost of MPI_Init, measured in the ranks.
     Start(Start),
+    /// Memory of a pair's messages.
+    Memory(PairMemory),
     /// A rank has failed.
     Fault { rank: Option<usize>, text: String },
 }
@@ -23,6 +28,8 @@ pub(crate) struct Sample {
     pub(crate) size: usize,
     pub(crate) iterations: usize,
     pub(crate) value: f64,
+    /// Nonblocking collectives: the operation with computing.
+    pub(crate) overlap: Option<Overlap>,
     /// Collectives: the times of the fastest and of the slowest rank.
     pub(crate) ranks: Option<(f64, f64)>,
     pub(crate) percentiles: Vec<f64>,

@@ -9,6 +9,7 @@ use results::sizes::parse_bytes;
 
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
+use crate::operation::Collective;
 use crate::plan::{Benchmark, WorkerPlan};
 use crate::sizes::SizeRange;
 
@@ -149,7 +150,10 @@ fn named(name: &str) -> Result<Benchmark> {
         "sweep" => Ok(Benchmark::Sweep),
         "sort" => Ok(Benchmark::Sort),
         "mbw-mr" => Ok(Benchmark::MbwMr),
-        other => bail!("{other} is not a benchmark of a study"),
+        other => match Collective::named(other) {
+            Some(collective) => Ok(Benchmark::Collective(collective)),
+            None => bail!("{other} is not a benchmark of a study"),
+        },
     }
 }
 

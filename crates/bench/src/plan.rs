@@ -5,11 +5,12 @@ use anyhow::{Result, bail};
 use results::Unit;
 use serde::{Deserialize, Serialize};
 
+use crate::operation::{Collective, Topology};
 use crate::sizes::SizeRange;
 
 /// A benchmark of MPI calls. The procedures are those of the OSU micro-benchmarks 7.4, except for
-/// [`Family::Kernel`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// [`Family::Kernel`] and [`Family::FirstTouch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Benchmark {
     Latency,
@@ -17,19 +18,19 @@ pub(crate) enum Benchmark {
     Bibw,
     MbwMr,
     Init,
-    Barrier,
-    Bcast,
-    Reduce,
-    Allreduce,
-    Gather,
-    Scatter,
-    Allgather,
-    Alltoall,
+    FirstTouch,
     Sweep,
     Sort,
+    Collective(Collective),
 }
 
 impl Benchmark {
+    /// The blocking collective operation of a name that exists.
+    pub(crate) fn collective(name: &str) -> Benchmark {
+        let found = Collective::named(name);
+        Benchmark::Collective(found.expect("the name of a collective operation"))
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Benchmark::Latency => "latency",
@@ -37,16 +38,10 @@ impl Benchmark {
             Benchmark::Bibw => "bibw",
             Benchmark::MbwMr => "mbw-mr",
             Benchmark::Init => "init",
-            Benchmark::Barrier => "barrier",
-            Benchmark::Bcast => "bcast",
-            Benchmark::Reduce => "reduce",
-            Benchmark::Allreduce => "allreduce",
-            Benchmark::Gather => "gather",
-            Benchmark::Scatter => "scatter",
-            Benchmark::Allgather => "allgather",
-            Benchmark::Alltoall => "alltoall",
+            Benchmark::FirstTouch => "first-touch",
             Benchmark::Sweep => "sweep",
             Benchmark::Sort => "sort",
+            Benchmark::Collective(collective) => collective.name(),
         }
     }
 
@@ -64,20 +59,25 @@ impl Benchmark {
             Benchmark::Latency => Family::Latency,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,
             Benchmark::Init => Family::Start,
+            Benchmark::FirstTouch => Family::FirstTouch,
             Benchmark::Sweep | Benchmark::Sort => Family::Kernel,
-            _ => Family::Collective,
+            Benchmark::Collective(_) => Family::Collective,
         }
     }
 
     /// Whether its messages have a size.
     pub(crate) fn sized(self) -> bool {
-        !matches!(self, Benchmark::Init | Benchmark::Barrier)
+        match self {
+            Benchmark::Init => false,
+            Benchmark::Collective(collective) => collective.operation.sized(),
+            _ => true,
+        }
     }
 
     /// The size of a message's elements in bytes; message sizes are multiples of it.
     pub(crate) fn element(self) -> usize {
         match self {
-            Benchmark::Reduce | Benchmark::Allreduce => 4,
+            Benchmark::Collective(collective) => collective.operation.element(),
             _ => 1,
         }
     }
@@ -85,13 +85,17 @@ impl Benchmark {
     /// Refuses numbers of ranks that the benchmark cannot run on.
     pub(crate) fn check_ranks(self, ranks: usize) -> Result<()> {
         let name = self.name();
-        match self {
-            Benchmark::Latency | Benchmark::Bw | Benchmark::Bibw if ranks != 2 => {
+        match self.family() {
+            Family::Latency | Family::FirstTouch if ranks != 2 => {
                 bail!("{name} runs between 2 ranks, not {ranks}")
             }
-            Benchmark::MbwMr if ranks < 2 || !ranks.is_multiple_of(2) => {
-                bail!("mbw-mr runs between pairs of ranks: {ranks} is not an even number from 2")
-            }
+            Family::Bandwidth if self == Benchmark::MbwMr => match ranks {
+                2.. if ranks.is_multiple_of(2) => Ok(()),
+                _ => bail!(
+                    "mbw-mr runs between pairs of ranks: {ranks} is not an even number from 2"
+                ),
+            },
+            Family::Bandwidth if ranks != 2 => bail!("{name} runs between 2 ranks, not {ranks}"),
             _ if ranks == 0 => bail!("{name} needs at least 1 rank"),
             _ => Ok(()),
         }
@@ -105,12 +109,17 @@ pub(crate) enum Family {
     Bandwidth,
     Collective,
     Start,
+    /// The first messages between two ranks; the user says how many.
+    FirstTouch,
     /// The messages of a whole program's kernel.
     Kernel,
 }
 
 /// Above this size in bytes, a message counts as large.
 pub(crate) const LARGE: usize = 8192;
+
+/// Time limit for one size in seconds where the user chose neither iterations nor a limit.
+const USUAL_SECONDS_PER_SIZE: f64 = 1.0;
 
 /// Numbers of iterations of one size: untimed and timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +134,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) benchmark: Benchmark,
     /// Message sizes in bytes, in the order of measurement.
     pub(crate) sizes: Vec<usize>,
-    /// Timed iterations that the user chose, for all sizes; never reduced.
+    /// Timed iterations that the user chose, for all sizes; reduced only by a time limit of the
+    /// user's.
     pub(crate) iterations: Option<usize>,
     pub(crate) skip: Option<usize>,
     pub(crate) window: usize,
@@ -138,8 +148,13 @@ pub(crate) struct WorkerPlan {
     /// Whether the machine is modelled: in virtual time all iterations take equally long, so few
     /// are enough.
     pub(crate) modelled: bool,
-    /// Time limit for one size in seconds; the number of iterations is reduced to fit.
-    pub(crate) seconds_per_size: f64,
+    /// Time limit for one size in seconds; the number of iterations is reduced to fit. `None`: the
+    /// usual limit, which does not apply to iterations that the user chose.
+    pub(crate) seconds_per_size: Option<f64>,
+    /// Nonblocking collectives: calls of MPI_Test while computing.
+    pub(crate) test_calls: usize,
+    /// Neighbourhood collectives: the communicator.
+    pub(crate) topology: Topology,
 }
 
 impl WorkerPlan {
@@ -162,7 +177,9 @@ impl WorkerPlan {
             inspect: false,
             percentiles: Vec::new(),
             modelled: false,
-            seconds_per_size: 1.0,
+            seconds_per_size: None,
+            test_calls: 0,
+            topology: Topology::Grid(2),
         })
     }
 
@@ -174,7 +191,7 @@ impl WorkerPlan {
             (Family::Bandwidth, true) => (2, 20),
             (Family::Collective, false) => (100, 1_000),
             (Family::Collective, true) => (10, 100),
-            (Family::Start, _) => (0, 1),
+            (Family::Start | Family::FirstTouch, _) => (0, 1),
             (Family::Kernel, _) => (3, 100),
         };
         let (skip, iterations) = match self.modelled {
@@ -191,16 +208,27 @@ impl WorkerPlan {
     /// must not take minutes.
     pub(crate) fn affordable(&self, size: usize, seconds: f64) -> Repeats {
         let wanted = self.repeats(size);
-        if self.iterations.is_some() || seconds <= 0.0 {
+        if !self.is_limited() || seconds <= 0.0 {
             return wanted;
         }
-        let fitting = (self.seconds_per_size / seconds) as usize;
+        let limit = self.seconds_per_size.unwrap_or(USUAL_SECONDS_PER_SIZE);
+        let fitting = (limit / seconds) as usize;
         if fitting >= wanted.iterations {
             return wanted;
         }
         let iterations = fitting.max(5);
-        let skip = self.skip.unwrap_or(wanted.skip.min(iterations / 10));
+        let skip = wanted.skip.min(iterations / 10);
+        let skip = match self.seconds_per_size {
+            Some(_) => skip,
+            None => self.skip.unwrap_or(skip),
+        };
         Repeats { skip, iterations }
+    }
+
+    /// Whether the iterations of a size may be reduced to fit a time.
+    pub(crate) fn is_limited(&self) -> bool {
+        let chosen = self.iterations.is_some() || self.modelled;
+        self.seconds_per_size.is_some() || !chosen
     }
 }
 
@@ -241,7 +269,7 @@ mod tests {
 
     #[test]
     fn slow_sizes_are_cut_to_the_time_given_unless_the_user_said_how_many() {
-        let plan = WorkerPlan::new(Benchmark::Allreduce, None).unwrap();
+        let plan = WorkerPlan::new(Benchmark::collective("allreduce"), None).unwrap();
         assert_eq!(plan.affordable(4, 1e-6), plan.repeats(4));
         assert_eq!(
             plan.affordable(4, 0.01),
@@ -262,14 +290,24 @@ mod tests {
             ..plan
         };
         assert_eq!(plan.affordable(4, 10.0).iterations, 300);
+        let plan = WorkerPlan {
+            seconds_per_size: Some(0.5),
+            skip: Some(30),
+            ..plan
+        };
+        let (skip, iterations) = (5, 50);
+        assert_eq!(plan.affordable(4, 0.01), Repeats { skip, iterations });
+        assert_eq!(plan.affordable(4, 1e-6), plan.repeats(4));
     }
 
     #[test]
     fn ranks_fit_the_benchmark() {
         assert!(Benchmark::Latency.check_ranks(3).is_err());
+        assert!(Benchmark::FirstTouch.check_ranks(3).is_err());
+        assert!(Benchmark::Bibw.check_ranks(4).is_err());
         assert!(Benchmark::MbwMr.check_ranks(3).is_err());
         assert!(Benchmark::MbwMr.check_ranks(4).is_ok());
-        assert!(Benchmark::Barrier.check_ranks(0).is_err());
-        assert!(Benchmark::Barrier.check_ranks(1).is_ok());
+        assert!(Benchmark::collective("barrier").check_ranks(0).is_err());
+        assert!(Benchmark::collective("barrier").check_ranks(1).is_ok());
     }
 }

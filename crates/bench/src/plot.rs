@@ -72,7 +72,7 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
             }
         }
     }
-    let mut title = part_title(name).to_owned();
+    let mut title = part_title(name);
     if ranks.len() == 1 {
         title += &format!(", {} ranks", ranks[0]);
     }

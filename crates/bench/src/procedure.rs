@@ -8,6 +8,7 @@ use memmap2::MmapMut;
 use results::sizes::size_label;
 
 use crate::ffi::Mpi;
+use crate::overlap::Overlapped;
 use crate::plan::Repeats;
 
 /// One iteration of a benchmark, with its preparation and validation.
@@ -18,6 +19,11 @@ pub(crate) trait Iteration {
     /// The iteration itself, the only part that is timed.
     fn step(&mut self, size: usize) -> Result<()>;
 
+    /// Called before the first iteration of a size.
+    fn prepare(&mut self, _size: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// Called before the first timed iteration.
     fn start(&mut self) -> Result<()> {
         Ok(())
@@ -26,6 +32,22 @@ pub(crate) trait Iteration {
     /// Called after each iteration if iterations are timed one by one.
     fn between(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Called after the last iteration of a size.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Repeats the iteration with computing for `pure` seconds in it, if the benchmark has such
+    /// iterations.
+    fn overlap(
+        &mut self,
+        _size: usize,
+        _repeats: Repeats,
+        _pure: f64,
+    ) -> Result<Option<Overlapped>> {
+        Ok(None)
     }
 
     /// With validation: fills the buffers before the ranks synchronise.
@@ -40,6 +62,10 @@ pub(crate) trait Procedure {
     /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
     /// for all timed iterations together, or with `each` one for each.
     fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>>;
+
+    /// Repeats messages of `size` bytes with computing for `pure` seconds during each; `None` if
+    /// the benchmark has no such iterations.
+    fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>>;
 }
 
 pub(crate) struct Repeated<'a, I> {
@@ -50,9 +76,22 @@ pub(crate) struct Repeated<'a, I> {
 
 impl<I: Iteration> Procedure for Repeated<'_, I> {
     fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>> {
-        if each || self.validate || I::TIMED_EACH {
-            return self.one_by_one(size, repeats);
-        }
+        self.iteration.prepare(size)?;
+        let seconds = match each || self.validate || I::TIMED_EACH {
+            true => self.one_by_one(size, repeats),
+            false => self.together(size, repeats),
+        }?;
+        self.iteration.finish()?;
+        Ok(seconds)
+    }
+
+    fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>> {
+        self.iteration.overlap(size, repeats, pure)
+    }
+}
+
+impl<I: Iteration> Repeated<'_, I> {
+    fn together(&mut self, size: usize, repeats: Repeats) -> Result<Vec<f64>> {
         for _ in 0..repeats.skip {
             self.iteration.step(size)?;
         }
@@ -63,9 +102,7 @@ impl<I: Iteration> Procedure for Repeated<'_, I> {
         }
         Ok(vec![self.mpi.seconds() - start])
     }
-}
 
-impl<I: Iteration> Repeated<'_, I> {
     fn one_by_one(&mut self, size: usize, repeats: Repeats) -> Result<Vec<f64>> {
         let mut seconds = Vec::with_capacity(repeats.iterations);
         for iteration in 0..repeats.skip + repeats.iterations {

@@ -27,7 +27,7 @@ pub(crate) fn procedure<'a>(
     };
     let (window, handles) = (plan.window, Handles::default());
     Ok(match plan.benchmark {
-        Benchmark::Latency => Box::new(Repeated {
+        Benchmark::Latency | Benchmark::FirstTouch => Box::new(Repeated {
             mpi,
             validate,
             iteration: PingPong(pair),

@@ -85,8 +85,12 @@ fn cases() -> Result<Vec<Case>> {
         case(Benchmark::Bibw, 2, None)?,
     ];
     for ranks in [2, 4, 8] {
-        cases.push(case(Benchmark::Barrier, ranks, None)?);
-        cases.push(case(Benchmark::Allreduce, ranks, Some(&eight))?);
+        cases.push(case(Benchmark::collective("barrier"), ranks, None)?);
+        cases.push(case(
+            Benchmark::collective("allreduce"),
+            ranks,
+            Some(&eight),
+        )?);
     }
     for ranks in [2, 8] {
         cases.push(case(Benchmark::Init, ranks, None)?);

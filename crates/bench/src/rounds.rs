@@ -44,6 +44,8 @@ pub(crate) struct Measurement {
     pub(crate) rounds: Vec<f64>,
     /// Collectives: the times of the fastest and the slowest rank in each round.
     pub(crate) extremes: Vec<(f64, f64)>,
+    /// The timed iterations in each round, of benchmarks that have several.
+    pub(crate) iterations: Vec<usize>,
     /// The percentiles with their values in each round.
     pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
 }
@@ -61,6 +63,7 @@ impl Measurement {
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
         self.extremes.extend(round.extremes);
+        self.iterations.extend(round.iterations);
         for ((_, values), (_, more)) in self.percentiles.iter_mut().zip(round.percentiles) {
             values.extend(more);
         }
@@ -80,6 +83,7 @@ impl Measurement {
             min: digits(stats::min(&self.rounds)),
             max: digits(stats::max(&self.rounds)),
             unit: self.unit.name(),
+            iterations: self.iterations.iter().copied().min(),
             percentiles: self.percentiles.iter().map(percentile).collect(),
         };
         serde_json::to_string(&object).expect("numbers and strings are always JSON")
@@ -98,6 +102,9 @@ struct Object<'a> {
     min: f64,
     max: f64,
     unit: &'a str,
+    /// The fewest of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<usize>,
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     percentiles: serde_json::Map<String, serde_json::Value>,
 }
@@ -152,6 +159,7 @@ impl Rounds<'_> {
         ));
         match case.plan.benchmark {
             Benchmark::Init => self.start(case, library, console),
+            Benchmark::FirstTouch => self.first_touch(case, library, console),
             _ => self.samples(case, library, console),
         }
     }
@@ -161,7 +169,7 @@ impl Rounds<'_> {
         let plan = WorkerPlan {
             iterations: Some(1),
             skip: Some(0),
-            ..WorkerPlan::new(Benchmark::Barrier, None)?
+            ..WorkerPlan::new(Benchmark::collective("barrier"), None)?
         };
         let version = |library| {
             Ok(self
@@ -180,24 +188,64 @@ impl Rounds<'_> {
         console: &mut Console,
     ) -> Result<Vec<Measurement>> {
         let outcome = self.job(&case.plan, case.ranks, library).run(console)?;
-        let percentiles = &case.plan.percentiles;
-        let measurement = |sample: Sample| Measurement {
+        let measurements = |sample| self.figures(case, library, sample);
+        Ok(outcome.samples.into_iter().flat_map(measurements).collect())
+    }
+
+    /// The figures of one size.
+    fn figures(&self, case: &Case, library: &Library, sample: Sample) -> Vec<Measurement> {
+        let (size, unit) = (sample.size, case.plan.benchmark.unit());
+        let part = |part, unit, value| Measurement {
+            // In virtual time the number changes nothing.
+            iterations: match library.fabric {
+                Some(_) => Vec::new(),
+                None => vec![sample.iterations],
+            },
+            ..self.number(case, library, part, unit, size, value)
+        };
+        let percentiles = case.plan.percentiles.iter().copied();
+        let whole = Measurement {
             extremes: sample.ranks.into_iter().collect(),
             percentiles: percentiles
-                .iter()
-                .zip(sample.percentiles)
-                .map(|(&p, v)| (p, vec![v]))
+                .zip(&sample.percentiles)
+                .map(|(p, &v)| (p, vec![v]))
                 .collect(),
-            ..self.number(
-                case,
-                library,
-                "",
-                case.plan.benchmark.unit(),
-                sample.size,
-                sample.value,
-            )
+            ..part("", unit, sample.value)
         };
-        Ok(outcome.samples.into_iter().map(measurement).collect())
+        let Some(overlap) = &sample.overlap else {
+            return vec![whole];
+        };
+        vec![
+            whole,
+            part("/overall", unit, overlap.overall),
+            part("/compute", unit, overlap.compute),
+            part("/overlap", Unit::Percent, overlap.percent),
+        ]
+    }
+
+    /// The first messages of a pair of ranks: their time, and the memory that they take.
+    fn first_touch(
+        &self,
+        case: &Case,
+        library: &Library,
+        console: &mut Console,
+    ) -> Result<Vec<Measurement>> {
+        let outcome = self.job(&case.plan, case.ranks, library).run(console)?;
+        let (memory, samples) = (outcome.memory.unwrap_or_default(), outcome.samples);
+        let figures = samples.into_iter().flat_map(|sample| {
+            let count = sample.iterations;
+            [
+                (format!("/{count}"), Unit::Microseconds, sample.value),
+                (format!("/{count}/pair"), Unit::Kibibytes, memory.pair_kib),
+                (
+                    format!("/{count}/rank"),
+                    Unit::Kibibytes,
+                    memory.resident_kib,
+                ),
+            ]
+            .map(|(part, unit, value)| self.number(case, library, &part, unit, sample.size, value))
+        });
+        Ok(figures.collect())
     }
 
     /// Start-up: one run measures the wall-clock time, another the time of MPI_Init and the memory.
@@ -258,6 +306,7 @@ impl Rounds<'_> {
             unit,
             rounds: vec![value],
             extremes: Vec::new(),
+            iterations: Vec::new(),
             percentiles: Vec::new(),
         }
     }
@@ -285,6 +334,7 @@ pub(crate) mod tests {
             unit,
             rounds: rounds.into(),
             extremes: Vec::new(),
+            iterations: Vec::new(),
             percentiles: Vec::new(),
         }
     }
@@ -303,6 +353,8 @@ pub(crate) mod tests {
             one.json()
                 .ends_with(r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0}}"#)
         );
+        one.iterations = vec![100, 80, 90];
+        assert!(one.json().contains(r#""unit":"us","iterations":80,"#));
     }
 
     #[test]

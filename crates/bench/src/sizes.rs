@@ -48,13 +48,17 @@ impl SizeRange {
     pub(crate) fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
         let usual = match benchmark.family() {
-            Family::Kernel => 1 << 16,
+            Family::Kernel | Family::FirstTouch => 1 << 16,
             Family::Collective => 1 << 20,
             _ => 1 << 22,
         };
+        let smallest = match benchmark.family() {
+            Family::FirstTouch => 64,
+            _ => element,
+        };
         let min = self
             .min
-            .unwrap_or_else(|| element.min(self.max.unwrap_or(element)));
+            .unwrap_or_else(|| smallest.min(self.max.unwrap_or(smallest)));
         let max = self.max.unwrap_or(usual.max(min));
         let name = benchmark.name();
         if !min.is_multiple_of(element) {
@@ -95,8 +99,14 @@ mod tests {
         assert_eq!(sizes(Benchmark::Latency, "0:4").unwrap(), [0, 1, 2, 4]);
         assert_eq!(sizes(Benchmark::Latency, "3:20").unwrap(), [3, 6, 12]);
         assert_eq!(sizes(Benchmark::Bw, "1K:4KiB").unwrap(), [1024, 2048, 4096]);
-        assert_eq!(sizes(Benchmark::Allreduce, ":16").unwrap(), [4, 8, 16]);
-        assert_eq!(sizes(Benchmark::Allreduce, "0:8").unwrap(), [0, 4, 8]);
+        assert_eq!(
+            sizes(Benchmark::collective("allreduce"), ":16").unwrap(),
+            [4, 8, 16]
+        );
+        assert_eq!(
+            sizes(Benchmark::collective("allreduce"), "0:8").unwrap(),
+            [0, 4, 8]
+        );
         assert_eq!(sizes(Benchmark::Bw, "2").unwrap(), [1, 2]);
     }
 
@@ -104,9 +114,12 @@ mod tests {
     fn usual_sizes_end_at_4_mib_and_for_collectives_at_1_mib() {
         let last = |b| *WorkerPlan::new(b, None).unwrap().sizes.last().unwrap();
         assert_eq!(last(Benchmark::Latency), 4 << 20);
-        assert_eq!(last(Benchmark::Alltoall), 1 << 20);
-        assert_eq!(last(Benchmark::Barrier), 0);
-        assert_eq!(sizes(Benchmark::Bcast, "2M:").unwrap(), [2 << 20]);
+        assert_eq!(last(Benchmark::collective("alltoall")), 1 << 20);
+        assert_eq!(last(Benchmark::collective("barrier")), 0);
+        assert_eq!(
+            sizes(Benchmark::collective("bcast"), "2M:").unwrap(),
+            [2 << 20]
+        );
     }
 
     #[test]
@@ -116,9 +129,9 @@ mod tests {
         assert!(error(Benchmark::Latency, "4X").contains("none of K, M, G"));
         assert!(error(Benchmark::Latency, "x:4").contains("\"x\""));
         assert!(error(Benchmark::Latency, "2G").contains("largest message, 1 GiB"));
-        assert!(error(Benchmark::Allreduce, "3:9").contains("not a multiple of 4"));
-        assert!(error(Benchmark::Allreduce, ":2").contains("not a multiple of 4"));
+        assert!(error(Benchmark::collective("allreduce"), "3:9").contains("not a multiple of 4"));
+        assert!(error(Benchmark::collective("allreduce"), ":2").contains("not a multiple of 4"));
         assert!(error(Benchmark::Bw, "0:9").contains("cannot be 0"));
-        assert!(error(Benchmark::Barrier, "1:9").contains("no message sizes"));
+        assert!(error(Benchmark::collective("barrier"), "1:9").contains("no message sizes"));
     }
 }

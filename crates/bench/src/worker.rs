@@ -14,8 +14,9 @@ use crate::collectives;
 use crate::ffi::Mpi;
 use crate::kernels;
 use crate::limits;
-use crate::memory;
+use crate::memory::{self, PairMemory};
 use crate::message::{Sample, Start, WorkerMessage};
+use crate::overlap::Overlap;
 use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
 use crate::procedure::{Procedure, synchronise};
 use crate::pt2pt;
@@ -86,6 +87,9 @@ fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     }
     let largest = plan.sizes.iter().copied().max().unwrap_or(0);
     let mut runner = Runner::new(mpi, plan, largest)?;
+    if plan.benchmark == Benchmark::FirstTouch {
+        return first_touch(&mut runner);
+    }
     for &size in &plan.sizes {
         let sample = runner.sample(size).with_context(|| {
             format!(
@@ -122,6 +126,41 @@ fn start(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     Ok(())
 }
 
+/// `first-touch`: measures the first messages of the pair, and the memory that they take. Barriers
+/// join the ranks before, because a message would be the pair's first.
+fn first_touch(runner: &mut Runner) -> Result<()> {
+    let (mpi, plan) = (runner.mpi, runner.plan);
+    let (size, repeats) = (plan.sizes[0], plan.repeats(plan.sizes[0]));
+    // The first reading allocates memory of its own.
+    memory::of_data()?;
+    mpi.barrier()?;
+    let before = memory::of_data()?;
+    mpi.barrier()?;
+    let seconds = runner.procedure.repeat(size, repeats, false)?;
+    // Pages are divided by the processes that have them: the other rank must still run.
+    mpi.barrier()?;
+    let after = memory::of_data()?;
+    mpi.barrier()?;
+    let all = gather(
+        mpi,
+        &[
+            seconds.iter().sum(),
+            after.share_kib - before.share_kib,
+            after.resident_kib - before.resident_kib,
+        ],
+    )?;
+    if mpi.rank() == 0 {
+        let of_all = |at: usize| -> Vec<f64> { all.iter().map(|rank| rank[at]).collect() };
+        say(&WorkerMessage::Memory(PairMemory {
+            pair_kib: of_all(1).iter().sum(),
+            resident_kib: of_all(2).into_iter().fold(0.0, f64::max),
+        }));
+        let sample = runner.evaluate(size, repeats.iterations, &of_all(0), &[]);
+        say(&WorkerMessage::Sample(sample));
+    }
+    Ok(())
+}
+
 /// A plan in progress on one rank.
 struct Runner<'a> {
     mpi: &'a Mpi,
@@ -131,10 +170,12 @@ struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     fn new(mpi: &'a Mpi, plan: &'a WorkerPlan, largest: usize) -> Result<Runner<'a>> {
-        let procedure = match plan.benchmark.family() {
-            Family::Latency | Family::Bandwidth => pt2pt::procedure(mpi, plan, largest)?,
-            Family::Kernel => kernels::procedure(mpi, plan, largest)?,
-            _ => collectives::procedure(mpi, plan, largest)?,
+        let procedure = match plan.benchmark {
+            Benchmark::Collective(collective) => {
+                collectives::procedure(mpi, collective, plan, largest)?
+            }
+            Benchmark::Sweep | Benchmark::Sort => kernels::procedure(mpi, plan, largest)?,
+            _ => pt2pt::procedure(mpi, plan, largest)?,
         };
         Ok(Runner {
             mpi,
@@ -149,16 +190,29 @@ impl<'a> Runner<'a> {
         synchronise(self.mpi)?;
         let mut seconds = self.procedure.repeat(size, repeats, each)?;
         let mine = seconds.iter().sum::<f64>();
-        // Percentiles are those of rank 0; the mean is over all ranks.
+        // Percentiles are those of rank 0; the mean is over all ranks. On a modelled machine the
+        // length of these messages would show in the next size's figures.
         let all: Vec<f64> = gather(self.mpi, &[mine])?
             .into_iter()
             .map(|rank| rank[0])
             .collect();
+        let pure = mine / repeats.iterations as f64;
+        let overlapped = self.procedure.overlap(size, repeats, pure)?;
+        let overlap = match overlapped {
+            Some(mine) => gather(self.mpi, &[mine.overall, mine.compute])?,
+            None => Vec::new(),
+        };
         if self.mpi.rank() != 0 {
             return Ok(Sample::default());
         }
         seconds.sort_by(f64::total_cmp);
-        Ok(self.evaluate(size, repeats.iterations, &all, &seconds))
+        let sample = self.evaluate(size, repeats.iterations, &all, &seconds);
+        let mean = |at: usize| {
+            let sum: f64 = overlap.iter().map(|rank| rank[at]).sum();
+            sum * 1e6 / (overlap.len() * repeats.iterations) as f64
+        };
+        let overlap = overlapped.map(|_| Overlap::new(mean(0), mean(1), sample.value));
+        Ok(Sample { overlap, ..sample })
     }
 
     /// Converts seconds to the benchmark's unit.
@@ -169,7 +223,7 @@ impl<'a> Runner<'a> {
         let slowest = all.iter().copied().fold(0.0, f64::max);
         let fastest = all.iter().copied().fold(f64::INFINITY, f64::min);
         let value = match benchmark {
-            Benchmark::Latency => all[0] * 1e6 / count / 2.0,
+            Benchmark::Latency | Benchmark::FirstTouch => all[0] * 1e6 / count / 2.0,
             Benchmark::Bw => size as f64 / 1e6 * messages / all[0],
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * messages / all[0],
             Benchmark::MbwMr => messages * (all.len() / 2) as f64 / slowest,
@@ -193,6 +247,7 @@ impl<'a> Runner<'a> {
             size,
             iterations,
             value,
+            overlap: None,
             ranks,
             percentiles: percentiles.collect(),
         }
@@ -201,7 +256,7 @@ impl<'a> Runner<'a> {
     /// The number of iterations of a size: rank 0 times a few, chooses, and sends its choice to
     /// all.
     fn afford(&mut self, size: usize) -> Result<Repeats> {
-        if self.plan.iterations.is_some() || self.plan.modelled {
+        if !self.plan.is_limited() {
             return Ok(self.plan.repeats(size));
         }
         synchronise(self.mpi)?;

@@ -77,6 +77,7 @@ impl From<Figure> for Measurement {
             unit: figure.unit,
             rounds: vec![figure.value],
             extremes: Vec::new(),
+            iterations: Vec::new(),
             percentiles: Vec::new(),
         }
     }

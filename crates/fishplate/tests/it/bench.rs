@@ -37,6 +37,11 @@ fn arguments_are_understood_or_refused() {
             "bench latency --library /nonexistent/lib/x.so",
             "no MPI library /nonexistent/lib/x.so",
         ),
+        (
+            "bench iallreduce --form persistent",
+            "use allreduce --form persistent",
+        ),
+        ("bench first-touch -n 4", "between 2 ranks, not 4"),
         ("bench bw --plot a.pdf", "must end in .svg or .png"),
         ("bench-worker", "started by `fishplate bench`"),
     ] {
@@ -150,17 +155,166 @@ fn data_is_right_in_every_benchmark() {
         "bw -m 1:1M -W 8",
         "bibw -m 1:1M -W 8",
         "mbw-mr -n 4 -m 1:64K -W 8",
-        "bcast -n 2,3,4 -m 1:64K",
-        "reduce -n 2,3,4 -m 4:64K",
-        "allreduce -n 2,3,4 -m 4:64K",
-        "gather -n 2,3,4 -m 1:64K",
-        "scatter -n 2,3,4 -m 1:64K",
-        "allgather -n 2,3,4 -m 1:64K",
-        "alltoall -n 2,3,4 -m 1:64K",
     ] {
         assert!(!objects(&format!("{words} -c -i 5 -x 1 --rounds 1")).is_empty());
     }
+}
+
+/// The collective operations that the help names.
+fn collectives() -> Vec<String> {
+    let help = String::from_utf8(built("bench --help").stdout).expect("text");
+    let line = |line: &str| {
+        let (name, about) = line.trim().split_once("  ")?;
+        let is = about.trim().starts_with("MPI_") && name != "init";
+        is.then(|| name.to_owned())
+    };
+    help.lines().filter_map(line).collect()
+}
+
+#[test]
+fn data_is_right_in_every_collective_and_form() {
+    let all = collectives();
+    assert_eq!(all.len(), 22, "{all:?}");
     assert_eq!(objects("barrier -n 1,2,4 -i 20 --rounds 1").len(), 3);
+    for name in all {
+        for form in ["blocking", "nonblocking", "persistent"] {
+            // A short message, and one that takes another protocol.
+            let sizes: &[&str] = match name.as_str() {
+                "barrier" => &[""],
+                _ => &["-c -m 12:12", "-c -m 24K:24K"],
+            };
+            for size in sizes {
+                let words = format!("{name} --form {form} -n 3 -i 2 -x 1 --rounds 1 {size}");
+                let found = objects(words.trim_end());
+                let figures = if form == "nonblocking" { 4 } else { 1 };
+                assert_eq!(found.len(), figures, "{words}");
+                assert!(found[0]["median"].as_f64() > Some(0.0), "{words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbourhoods_are_grids_and_graphs() {
+    for name in [
+        "neighbor-alltoall",
+        "neighbor-allgatherv",
+        "ineighbor-alltoallw",
+    ] {
+        for topology in ["grid:1", "grid:3", "graph"] {
+            let words = format!("{name} --topology {topology} -n 2,6 -m 8:32 -c -i 4 --rounds 1");
+            assert!(!objects(&words).is_empty());
+        }
+    }
+}
+
+#[test]
+fn overlap_is_a_share_of_the_communication() {
+    let all = objects("iallreduce -m 1K:2K -i 20 -x 2 --rounds 2 --test-calls 10");
+    let names: BTreeSet<&str> = all
+        .iter()
+        .filter_map(|one| one["benchmark"].as_str())
+        .collect();
+    let expected = [
+        "iallreduce",
+        "iallreduce/compute",
+        "iallreduce/overall",
+        "iallreduce/overlap",
+    ];
+    assert_eq!(names, BTreeSet::from(expected));
+    let value = |name: &str, size: u64| {
+        let is = |one: &&Value| one["benchmark"] == name && one["size"] == size;
+        all.iter()
+            .find(is)
+            .and_then(|one| one["min"].as_f64())
+            .expect("measured")
+    };
+    for size in [1024, 2048] {
+        assert!(value("iallreduce/overall", size) >= value("iallreduce/compute", size));
+        // A rank computes for as long as the operation takes.
+        assert!(value("iallreduce/compute", size) >= 0.5 * value("iallreduce", size));
+        assert!((0.0..=100.0).contains(&value("iallreduce/overlap", size)));
+    }
+    let text = String::from_utf8(bench("ibcast -m 8:8 -i 3 --rounds 1").stdout).unwrap();
+    assert!(
+        text.contains("Size   Overall   Compute   Pure   Overlap"),
+        "{text}"
+    );
+}
+
+#[test]
+fn first_messages_are_timed_and_their_memory_counted() {
+    let all = objects("first-touch -m 4K:8K --messages 5,50 --rounds 2 -c");
+    let value = |name: &str, size: u64| {
+        let is = |one: &&Value| one["benchmark"] == name && one["size"] == size;
+        all.iter()
+            .find(is)
+            .and_then(|one| one["median"].as_f64())
+            .expect("measured")
+    };
+    assert_eq!(all.len(), 2 * 2 * 3);
+    for size in [4096, 8192] {
+        for count in [5, 50] {
+            assert!(value(&format!("first-touch/{count}"), size) > 0.0);
+            // No library needs tens of megabytes for a pair.
+            assert!(value(&format!("first-touch/{count}/pair"), size) < 20_000.0);
+        }
+    }
+}
+
+/// An MPI library of one rank without persistent collectives: procedures that succeed and do
+/// nothing.
+const IDLE_LIBRARY: &str = "\
+int MPI_Comm_rank(void *comm, int *rank) { *rank = 0; return 0; }
+int MPI_Comm_size(void *comm, int *size) { *size = 1; return 0; }
+int MPI_Get_library_version(char *text, int *length) { text[0] = *length = 0; return 0; }
+double MPI_Wtime(void) { return 0; }
+#define DO(name) int MPI_##name(void) { return 0; }
+DO(Init) DO(Finalize) DO(Abort) DO(Comm_set_errhandler) DO(Error_string) DO(Send) DO(Recv)
+DO(Isend) DO(Irecv) DO(Waitall) DO(Wait) DO(Test) DO(Start) DO(Request_free) DO(Comm_free)
+DO(Barrier) DO(Reduce) DO(Allreduce) DO(Reduce_scatter) DO(Reduce_scatter_block) DO(Scan)
+DO(Gather) DO(Gatherv) DO(Scatter) DO(Scatterv) DO(Allgather) DO(Allgatherv) DO(Alltoall)
+DO(Alltoallv) DO(Alltoallw)
+";
+
+#[test]
+fn wrong_data_and_missing_procedures_are_reported() {
+    let folder = std::env::temp_dir().join(format!("bench-idle-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("lib")).expect("a folder");
+    let (source, library) = (folder.join("mpi.c"), folder.join("lib/libmpi_abi.so.1"));
+    std::fs::write(&source, IDLE_LIBRARY).expect("a file");
+    let mut compiler = Command::new("cc");
+    let compiled = compiler.args(["-shared", "-fPIC", "-o"]);
+    let compiled = compiled.arg(&library).arg(&source).status();
+    assert!(compiled.expect("the C compiler starts").success());
+    let run = |words: &str| {
+        let library = library.display();
+        // `nice -n 1 COMMAND` stands for a launcher of one rank.
+        built(&format!(
+            "bench {words} -n 1 -i 2 --rounds 1 --library {library} --launcher nice"
+        ))
+    };
+    assert!(run("barrier").status.success());
+    let refused = run("barrier --form persistent");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        errors.contains("libmpi_abi.so.1 has no MPI_Barrier_init"),
+        "{errors}"
+    );
+    let names = collectives();
+    // One rank receives nothing by these; neighbourhoods need communicators.
+    let receives = |name: &&String| {
+        !matches!(name.as_str(), "barrier" | "bcast" | "exscan") && !name.starts_with("neighbor")
+    };
+    for name in names.iter().filter(receives) {
+        assert!(run(&format!("{name} -m 8:8")).status.success(), "{name}");
+        let wrong = run(&format!("{name} -m 8:8 -c"));
+        let errors = String::from_utf8_lossy(&wrong.stderr);
+        let found = !wrong.status.success()
+            && errors.contains("validation of iteration 0 failed: byte 0 of 8");
+        assert!(found, "{name}: {errors}");
+    }
+    std::fs::remove_dir_all(folder).expect("the folder can be removed");
 }
 
 #[test]

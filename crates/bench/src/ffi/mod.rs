@@ -1,17 +1,21 @@
 //! A safe interface to a foreign MPI library that is opened at run time.
 //!
-//! All `unsafe` of this crate is here: nothing can check that a symbol has the prototype that its
-//! name promises.
+//! All `unsafe` of this crate is in this module: nothing can check that a symbol has the prototype
+//! that its name promises.
 //!
 //! Invariant: a path given to [`Mpi::open`] is trusted to be an MPI library of the
 //! standard ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking
-//! operations therefore exist only inside [`Mpi::window`].
+//! operations therefore exist only inside [`Mpi::window`] and
+//! [`CollectiveCall`](collective::CollectiveCall), which owns its buffers.
+
+pub(crate) mod collective;
+mod topology;
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr;
 use std::time::Instant;
@@ -20,6 +24,8 @@ use anyhow::{Context, Result, bail};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
+
+use collective::Address;
 
 /// A handle of the ABI: a pointer, or one of the small constants.
 type AbiHandle = usize;
@@ -30,6 +36,7 @@ const INT: AbiHandle = 0x209;
 const BYTE: AbiHandle = 0x247;
 const ERRORS_RETURN: AbiHandle = 0x143;
 const REQUEST_NULL: AbiHandle = 0x180;
+const INFO_NULL: AbiHandle = 0x130;
 const STATUS_IGNORE: *mut c_void = ptr::null_mut();
 const MAX_ERROR_STRING: usize = 512;
 const MAX_LIBRARY_VERSION_STRING: usize = 8192;
@@ -67,13 +74,13 @@ functions! {
     isend = "MPI_Isend" (*const u8, c_int, AbiHandle, c_int, c_int, AbiHandle, *mut AbiHandle);
     irecv = "MPI_Irecv" (*mut u8, c_int, AbiHandle, c_int, c_int, AbiHandle, *mut AbiHandle);
     waitall = "MPI_Waitall" (c_int, *mut AbiHandle, *mut c_void);
+    wait = "MPI_Wait" (*mut AbiHandle, *mut c_void);
+    test = "MPI_Test" (*mut AbiHandle, *mut c_int, *mut c_void);
+    start = "MPI_Start" (*mut AbiHandle);
+    request_free = "MPI_Request_free" (*mut AbiHandle);
+    comm_free = "MPI_Comm_free" (*mut AbiHandle);
     barrier = "MPI_Barrier" (AbiHandle);
-    bcast = "MPI_Bcast" (*mut u8, c_int, AbiHandle, c_int, AbiHandle);
-    reduce = "MPI_Reduce" (*const i32, *mut i32, c_int, AbiHandle, AbiHandle, c_int, AbiHandle);
     allreduce = "MPI_Allreduce" (*const i32, *mut i32, c_int, AbiHandle, AbiHandle, AbiHandle);
-    gather = "MPI_Gather" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, c_int, AbiHandle);
-    scatter = "MPI_Scatter" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, c_int, AbiHandle);
-    allgather = "MPI_Allgather" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, AbiHandle);
     alltoall = "MPI_Alltoall" (*const u8, c_int, AbiHandle, *mut u8, c_int, AbiHandle, AbiHandle);
     alltoallv = "MPI_Alltoallv" (*const u8, *const c_int, *const c_int, AbiHandle, *mut u8, *const c_int, *const c_int, AbiHandle, AbiHandle);
 }
@@ -87,8 +94,9 @@ pub(crate) struct Mpi {
     opened: Instant,
     rank: usize,
     size: usize,
+    path: PathBuf,
     // The last field: the function pointers are dropped before the code that they point to.
-    _library: Library,
+    library: Library,
 }
 
 impl Mpi {
@@ -115,7 +123,21 @@ impl Mpi {
             opened: Instant::now(),
             rank: 0,
             size: 1,
-            _library: library,
+            path: path.into(),
+            library,
+        })
+    }
+
+    /// A procedure that not every library has.
+    fn procedure(&self, name: &str) -> Result<Address> {
+        // SAFETY: the address is only called with the prototype that the standard ABI fixes for
+        // the name, and no longer than the library is open.
+        let found = unsafe { self.library.get(format!("{name}\0").as_bytes()) };
+        found.map(|address| *address).with_context(|| {
+            let path = self.path.display();
+            format!(
+                "{path} has no {name}: leave this library out, or choose another --form or benchmark"
+            )
         })
     }
 
@@ -249,36 +271,6 @@ impl Mpi {
         self.check("MPI_Barrier", unsafe { (self.call.barrier)(COMM_WORLD) })
     }
 
-    #[inline]
-    pub(crate) fn bcast(&self, buffer: &mut [u8], root: usize) -> Result<()> {
-        let count = buffer.len() as c_int;
-        // SAFETY: a blocking call that reads or writes the slice.
-        let code = unsafe {
-            (self.call.bcast)(buffer.as_mut_ptr(), count, BYTE, root as c_int, COMM_WORLD)
-        };
-        self.check("MPI_Bcast", code)
-    }
-
-    /// Sums 32-bit integers at `root`.
-    #[inline]
-    pub(crate) fn reduce(&self, from: &[i32], to: &mut [i32], root: usize) -> Result<()> {
-        assert_eq!(from.len(), to.len());
-        let (count, root) = (from.len() as c_int, root as c_int);
-        // SAFETY: both slices have `count` elements; blocking.
-        let code = unsafe {
-            (self.call.reduce)(
-                from.as_ptr(),
-                to.as_mut_ptr(),
-                count,
-                INT,
-                SUM,
-                root,
-                COMM_WORLD,
-            )
-        };
-        self.check("MPI_Reduce", code)
-    }
-
     /// Sums 32-bit integers at all ranks.
     #[inline]
     pub(crate) fn allreduce(&self, from: &[i32], to: &mut [i32]) -> Result<()> {
@@ -289,60 +281,6 @@ impl Mpi {
             (self.call.allreduce)(from.as_ptr(), to.as_mut_ptr(), count, INT, SUM, COMM_WORLD)
         };
         self.check("MPI_Allreduce", code)
-    }
-
-    /// Gathers blocks at `root`; `to` holds one block for each rank.
-    #[inline]
-    pub(crate) fn gather(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
-        assert_eq!(from.len() * self.size, to.len());
-        let (count, root, at) = (from.len() as c_int, root as c_int, to.as_mut_ptr());
-        // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
-        let code = unsafe {
-            (self.call.gather)(
-                from.as_ptr(),
-                count,
-                BYTE,
-                at,
-                count,
-                BYTE,
-                root,
-                COMM_WORLD,
-            )
-        };
-        self.check("MPI_Gather", code)
-    }
-
-    /// Scatters blocks from `root`; `from` holds one block for each rank.
-    #[inline]
-    pub(crate) fn scatter(&self, from: &[u8], to: &mut [u8], root: usize) -> Result<()> {
-        assert_eq!(from.len(), to.len() * self.size);
-        let (count, root, at) = (to.len() as c_int, root as c_int, to.as_mut_ptr());
-        // SAFETY: `from` has `size` blocks of `count` bytes; blocking.
-        let code = unsafe {
-            (self.call.scatter)(
-                from.as_ptr(),
-                count,
-                BYTE,
-                at,
-                count,
-                BYTE,
-                root,
-                COMM_WORLD,
-            )
-        };
-        self.check("MPI_Scatter", code)
-    }
-
-    /// Gathers blocks at all ranks; `to` holds one block for each rank.
-    #[inline]
-    pub(crate) fn allgather(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
-        assert_eq!(from.len() * self.size, to.len());
-        let (count, at) = (from.len() as c_int, to.as_mut_ptr());
-        // SAFETY: `to` has `size` blocks of `count` bytes; blocking.
-        let code = unsafe {
-            (self.call.allgather)(from.as_ptr(), count, BYTE, at, count, BYTE, COMM_WORLD)
-        };
-        self.check("MPI_Allgather", code)
     }
 
     /// Exchanges blocks between all ranks; both slices hold one block for each rank.

@@ -1,13 +1,17 @@
 //! The command line of `fishplate bench`.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod choice;
+mod collective;
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
-use crate::library::{Fabrics, Library, LibraryChoice};
+pub(crate) use choice::{ChoiceOptions, OutputOptions};
+use collective::CollectiveCommand;
+
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
@@ -34,22 +38,10 @@ pub(crate) enum BenchCommand {
     MbwMr(MeasureOptions),
     /// Launcher, MPI_Init and MPI_Finalize: wall-clock time, and memory after MPI_Init
     Init(MeasureOptions),
-    /// MPI_Barrier: time of a call, averaged over the ranks
-    Barrier(MeasureOptions),
-    /// MPI_Bcast from rank 0
-    Bcast(MeasureOptions),
-    /// MPI_Reduce of 32-bit integers (sum) to rank 0
-    Reduce(MeasureOptions),
-    /// MPI_Allreduce of 32-bit integers (sum)
-    Allreduce(MeasureOptions),
-    /// MPI_Gather to rank 0, by the size of a rank's block
-    Gather(MeasureOptions),
-    /// MPI_Scatter from rank 0, by the size of a rank's block
-    Scatter(MeasureOptions),
-    /// MPI_Allgather, by the size of a rank's block
-    Allgather(MeasureOptions),
-    /// MPI_Alltoall, by the size of a block
-    Alltoall(MeasureOptions),
+    /// Time of the first messages between two ranks, and the memory that they take, by size
+    FirstTouch(FirstTouchOptions),
+    #[command(flatten)]
+    Collective(CollectiveCommand),
     /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's
     /// message
     Sweep(MeasureOptions),
@@ -63,26 +55,36 @@ pub(crate) enum BenchCommand {
 }
 
 impl BenchCommand {
-    /// The benchmark and its options; `None` for `limits` and `table`.
-    pub(crate) fn benchmark(&self) -> Option<(Benchmark, &MeasureOptions)> {
+    /// The options of a benchmark; `None` for `limits` and `table`.
+    pub(crate) fn options(&self) -> Option<&MeasureOptions> {
         Some(match self {
-            BenchCommand::Latency(options) => (Benchmark::Latency, options),
-            BenchCommand::Bw(options) => (Benchmark::Bw, options),
-            BenchCommand::Bibw(options) => (Benchmark::Bibw, options),
-            BenchCommand::MbwMr(options) => (Benchmark::MbwMr, options),
-            BenchCommand::Init(options) => (Benchmark::Init, options),
-            BenchCommand::Barrier(options) => (Benchmark::Barrier, options),
-            BenchCommand::Bcast(options) => (Benchmark::Bcast, options),
-            BenchCommand::Reduce(options) => (Benchmark::Reduce, options),
-            BenchCommand::Allreduce(options) => (Benchmark::Allreduce, options),
-            BenchCommand::Gather(options) => (Benchmark::Gather, options),
-            BenchCommand::Scatter(options) => (Benchmark::Scatter, options),
-            BenchCommand::Allgather(options) => (Benchmark::Allgather, options),
-            BenchCommand::Alltoall(options) => (Benchmark::Alltoall, options),
-            BenchCommand::Sweep(options) => (Benchmark::Sweep, options),
-            BenchCommand::Sort(options) => (Benchmark::Sort, options),
+            BenchCommand::Latency(options)
+            | BenchCommand::Bw(options)
+            | BenchCommand::Bibw(options)
+            | BenchCommand::MbwMr(options)
+            | BenchCommand::Init(options)
+            | BenchCommand::Sweep(options)
+            | BenchCommand::Sort(options) => options,
+            BenchCommand::FirstTouch(options) => &options.measure,
+            BenchCommand::Collective(command) => &command.options.measure,
             BenchCommand::Limits(_) | BenchCommand::Table(_) => return None,
         })
+    }
+
+    /// The plans of a benchmark; none for `limits` and `table`.
+    pub(crate) fn cases(&self) -> Result<Vec<Case>> {
+        match self {
+            BenchCommand::Latency(options) => options.cases(Benchmark::Latency),
+            BenchCommand::Bw(options) => options.cases(Benchmark::Bw),
+            BenchCommand::Bibw(options) => options.cases(Benchmark::Bibw),
+            BenchCommand::MbwMr(options) => options.cases(Benchmark::MbwMr),
+            BenchCommand::Init(options) => options.cases(Benchmark::Init),
+            BenchCommand::Sweep(options) => options.cases(Benchmark::Sweep),
+            BenchCommand::Sort(options) => options.cases(Benchmark::Sort),
+            BenchCommand::FirstTouch(options) => options.cases(),
+            BenchCommand::Collective(command) => command.cases(),
+            BenchCommand::Limits(_) | BenchCommand::Table(_) => Ok(Vec::new()),
+        }
     }
 }
 
@@ -99,6 +101,10 @@ pub(crate) struct MeasureOptions {
     /// Timed iterations of each size [default: by size, fewer if they would take seconds]
     #[arg(short = 'i', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) iterations: Option<u64>,
+    /// Time limit of each size in seconds: fewer iterations are timed, also than those of -i, if
+    /// they would take longer [default: 1, and none with -i]
+    #[arg(long, value_name = "SECONDS", value_parser = decimal)]
+    pub(crate) seconds: Option<f64>,
     /// Warm-up iterations of each size
     #[arg(short = 'x', long, value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     pub(crate) warmup: Option<usize>,
@@ -122,6 +128,37 @@ pub(crate) struct MeasureOptions {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct FirstTouchOptions {
+    /// Numbers of first messages; a job measures one number of one size
+    #[arg(long, value_name = "COUNT,…", value_delimiter = ',', default_value = "10,100,1000",
+        value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) messages: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureOptions,
+}
+
+impl FirstTouchOptions {
+    /// One case for each size and number of messages, so that every job has new memory.
+    fn cases(&self) -> Result<Vec<Case>> {
+        let mut cases = Vec::new();
+        for whole in self.measure.cases(Benchmark::FirstTouch)? {
+            for &messages in &self.messages {
+                cases.extend(whole.plan.sizes.iter().map(|&size| Case {
+                    plan: WorkerPlan {
+                        sizes: vec![size],
+                        iterations: Some(messages as usize),
+                        skip: Some(0),
+                        ..whole.plan.clone()
+                    },
+                    ranks: whole.ranks,
+                }));
+            }
+        }
+        Ok(cases)
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LimitsOptions {
     /// Number of rounds
     #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
@@ -142,101 +179,6 @@ pub(crate) struct TableOptions {
     pub(crate) choice: ChoiceOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
-}
-
-// The libraries to measure. (A `///` here would replace the help of the subcommand.)
-#[derive(Debug, Args)]
-pub(crate) struct ChoiceOptions {
-    /// Library to measure [default: ../lib/libmpi_abi.so.1, relative to this command]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) library: Option<PathBuf>,
-    /// Libraries to compare with; all libraries run alternately
-    #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
-    pub(crate) against: Vec<PathBuf>,
-    /// Launcher of a library, if not the one installed with it: COMMAND for the measured library,
-    /// LIBRARY=COMMAND for any; `{ranks}` stands for the number of ranks
-    #[arg(long, value_name = "[LIBRARY=]COMMAND")]
-    pub(crate) launcher: Vec<String>,
-    /// Run on modelled machines, in virtual time: names from `fishplate fabric list`, or files
-    #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',', conflicts_with_all = ["library", "against", "launcher"])]
-    pub(crate) fabric: Vec<String>,
-    /// Predict this library on a modelled machine that names another MPI library, too
-    #[arg(long, requires = "fabric")]
-    pub(crate) own: bool,
-    /// Ranks on each host of a modelled machine
-    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "fabric",
-        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
-    pub(crate) ppn: usize,
-    /// Seed for everything random in the model
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
-        value_parser = |word: &str| whole_number::<u64>(word, ANY))]
-    pub(crate) seed: u64,
-    /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
-    #[arg(long, value_name = "FILE", requires = "fabric")]
-    pub(crate) trace: Option<PathBuf>,
-    /// Number of rounds (modelled machines need only one: results are exact)
-    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
-    pub(crate) rounds: u64,
-    /// Abort a run after this many seconds without output
-    #[arg(long, default_value_t = 120.0, value_name = "SECONDS", value_parser = decimal)]
-    pub(crate) timeout: f64,
-}
-
-impl ChoiceOptions {
-    /// The libraries to measure. `command` is this executable.
-    pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
-        if self.modelled() {
-            let fabrics = Fabrics {
-                names: self.fabric.clone(),
-                predict: match self.own {
-                    true => "own",
-                    false => "named",
-                },
-                ppn: self.ppn,
-                seed: self.seed,
-                trace: self.trace.clone(),
-            };
-            return fabrics.libraries(command);
-        }
-        let (subject, against) = (self.library.clone(), self.against.clone());
-        let choice = LibraryChoice {
-            subject,
-            against,
-            launchers: self.launcher.clone(),
-        };
-        choice.libraries(command)
-    }
-
-    pub(crate) fn modelled(&self) -> bool {
-        !self.fabric.is_empty()
-    }
-
-    /// The number of rounds. In virtual time all rounds would be equal, so there is one.
-    pub(crate) fn rounds(&self) -> usize {
-        if self.modelled() {
-            1
-        } else {
-            self.rounds as usize
-        }
-    }
-
-    pub(crate) fn timeout(&self) -> Result<Duration> {
-        match Duration::try_from_secs_f64(self.timeout) {
-            Ok(timeout) if timeout > Duration::ZERO => Ok(timeout),
-            _ => bail!("--timeout {}: valid are seconds above 0", self.timeout),
-        }
-    }
-}
-
-// The form of the results.
-#[derive(Debug, Args)]
-pub(crate) struct OutputOptions {
-    /// Print one JSON object per line instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Draw a plot, as FILE.svg or FILE.png
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 impl MeasureOptions {
@@ -282,27 +224,48 @@ impl MeasureOptions {
         {
             bail!("-z {wrong}: valid are percentiles from 0 to 100");
         }
-        let options = self.iterations.is_some() || self.warmup.is_some();
-        if family == Family::Start && (options || self.validation || !self.percentiles.is_empty()) {
-            bail!(
-                "-i, -x, -c and -z are not for init, which starts one job per round: use --rounds"
-            );
+        if let Some(wrong) = self.seconds.filter(|seconds| *seconds <= 0.0) {
+            bail!("--seconds {wrong}: valid are seconds above 0");
         }
-        if self.choice.modelled() && family == Family::Start {
-            bail!("--fabric is not for init: start-up is not modelled");
-        }
+        self.check_single(benchmark)?;
         plan.modelled = self.choice.modelled();
         plan.iterations = self.iterations.map(|n| n as usize);
+        plan.seconds_per_size = self.seconds;
         plan.skip = self.warmup;
         plan.validate = self.validation;
         plan.percentiles = self.percentiles.clone();
         Ok(plan)
+    }
+
+    /// Refuses options for repeated iterations where every job measures once.
+    fn check_single(&self, benchmark: Benchmark) -> Result<()> {
+        let name = benchmark.name();
+        let iterations =
+            self.iterations.is_some() || self.warmup.is_some() || self.seconds.is_some();
+        let repeated = iterations || !self.percentiles.is_empty();
+        let modelled = self.choice.modelled();
+        match benchmark.family() {
+            Family::Start if repeated || self.validation => bail!(
+                "-i, -x, -c, -z and --seconds are not for init, which starts one job per round: use --rounds"
+            ),
+            Family::FirstTouch if repeated => bail!(
+                "-i, -x, -z and --seconds are not for first-touch: use --messages and --rounds"
+            ),
+            Family::Start if modelled => {
+                bail!("--fabric is not for init: start-up is not modelled")
+            }
+            Family::FirstTouch if modelled => {
+                bail!("--fabric is not for {name}: the cost of new memory is not modelled")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::Topology;
 
     #[derive(clap::Parser)]
     struct Whole {
@@ -312,8 +275,7 @@ mod tests {
 
     fn cases(words: &str) -> Result<Vec<Case>> {
         let whole = <Whole as clap::Parser>::try_parse_from(words.split(' '))?;
-        let (benchmark, options) = whole.arguments.what.benchmark().unwrap();
-        options.cases(benchmark)
+        whole.arguments.what.cases()
     }
 
     #[test]
@@ -349,6 +311,39 @@ mod tests {
     }
 
     #[test]
+    fn collectives_have_forms_and_names_of_osu() {
+        let name = |words: &str| cases(words).unwrap()[0].plan.benchmark.name();
+        assert_eq!(name("bench allreduce"), "allreduce");
+        assert_eq!(name("bench allreduce --form nonblocking"), "iallreduce");
+        assert_eq!(name("bench iallreduce"), "iallreduce");
+        assert_eq!(
+            name("bench reduce_scatter_persistent"),
+            "reduce-scatter-persistent"
+        );
+        assert_eq!(name("bench ineighbor-alltoallw"), "ineighbor-alltoallw");
+        let plan = &cases("bench ialltoall --test-calls 100").unwrap()[0].plan;
+        assert_eq!(plan.test_calls, 100);
+        let plan = &cases("bench neighbor-alltoall --topology graph").unwrap()[0].plan;
+        assert_eq!(plan.topology, Topology::Graph);
+    }
+
+    #[test]
+    fn first_touch_has_a_job_for_each_size_and_number() {
+        let found = cases("bench first-touch -m 4K:8K --messages 10,100").unwrap();
+        let jobs = found.iter().map(|case| {
+            let plan = &case.plan;
+            (plan.sizes[0], plan.iterations, plan.skip)
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let job = |size, messages| (size, Some(messages), Some(0));
+        assert_eq!(
+            jobs,
+            [job(4096, 10), job(8192, 10), job(4096, 100), job(8192, 100)]
+        );
+        assert_eq!(cases("bench first-touch").unwrap().len(), 33);
+    }
+
+    #[test]
     fn nonsense_is_refused_with_a_reason() {
         for (words, reason) in [
             ("bench latency -n 3", "between 2 ranks"),
@@ -361,6 +356,28 @@ mod tests {
             ("bench latency -z 101", "from 0 to 100"),
             ("bench init -i 3", "--rounds"),
             ("bench barrier -m 4", "no message sizes"),
+            ("bench latency --seconds 0", "above 0"),
+            ("bench first-touch -i 3", "--messages"),
+            (
+                "bench first-touch --fabric qdr",
+                "new memory is not modelled",
+            ),
+            ("bench latency --form persistent", "unexpected argument"),
+            ("bench allreduce --form lazy", "invalid value 'lazy'"),
+            (
+                "bench iallreduce --form persistent",
+                "allreduce --form persistent",
+            ),
+            (
+                "bench ibcast --test-calls 3 --fabric qdr",
+                "computing takes no virtual time",
+            ),
+            (
+                "bench allreduce --test-calls 3",
+                "only for --form nonblocking",
+            ),
+            ("bench allreduce --topology graph", "no neighbourhood"),
+            ("bench neighbor-alltoall --topology ring", "valid are grid"),
             ("bench pingpong", "unrecognized subcommand"),
         ] {
             let error = cases(words).map(|_| ()).unwrap_err().to_string();

@@ -1,6 +1,8 @@
 //! Measurements as text tables: one library with its spread, or several side by side with the
 //! ratios of the first to each of the others and to the best of them.
 
+mod overlap;
+
 use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio};
 use results::{Unit, stats};
@@ -16,7 +18,12 @@ pub(crate) fn render(all: &[Measurement]) -> String {
             .iter()
             .filter(|m| base(&m.benchmark) == benchmark)
             .collect();
-        tables.push(one(benchmark, &own));
+        let several = own.iter().any(|m| m.label != own[0].label);
+        match own.iter().any(|m| m.benchmark.ends_with("/overlap")) {
+            true if several => tables.extend(overlap::compared(benchmark, &own)),
+            true => tables.push(overlap::alone(benchmark, &own)),
+            false => tables.push(one(benchmark, &own)),
+        }
     }
     tables.join("\n")
 }
@@ -26,7 +33,7 @@ fn base(benchmark: &str) -> &str {
     benchmark.split('/').next().unwrap_or(benchmark)
 }
 
-fn one(benchmark: &str, all: &[&Measurement]) -> String {
+fn one(heading: &str, all: &[&Measurement]) -> String {
     let labels: Vec<&str> = distinct(all.iter().map(|m| m.label.as_str()));
     let keys = Keys::of(all);
     let mut header = keys.header();
@@ -34,7 +41,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
     if alone {
         details_header(&mut header, all)
     } else {
-        comparison_header(&mut header, &labels)
+        comparison_header(&mut header, &labels, all[0].unit)
     }
     let mut rows = Vec::new();
     for key in distinct(all.iter().map(|m| Keys::key(m))) {
@@ -52,7 +59,7 @@ fn one(benchmark: &str, all: &[&Measurement]) -> String {
         rows.push(cells);
     }
     let rows = lines(header, rows, keys.left());
-    format!("{}\n{rows}{}", title(benchmark, all, &keys), legend(all))
+    format!("{}\n{rows}{}", title(heading, all, &keys), legend(all))
 }
 
 /// The columns that name a row. A column in which all rows are equal is left out.
@@ -114,13 +121,24 @@ impl Keys {
 }
 
 /// The title of one of a benchmark's numbers.
-pub(crate) fn part_title(benchmark: &str) -> &str {
+pub(crate) fn part_title(benchmark: &str) -> String {
     match benchmark {
-        "init" => "launcher, Init, Finalize",
-        "init/call" => "MPI_Init, slowest rank",
-        "init/resident" => "resident after Init",
-        "init/private" => "private after Init",
-        other => other.split_once('/').map_or(other, |(_, part)| part),
+        "init" => "launcher, Init, Finalize".into(),
+        "init/call" => "MPI_Init, slowest rank".into(),
+        "init/resident" => "resident after Init".into(),
+        "init/private" => "private after Init".into(),
+        other => match other.strip_prefix("first-touch/") {
+            Some(part) => first_touch_title(part),
+            None => other.split_once('/').map_or(other, |(_, part)| part).into(),
+        },
+    }
+}
+
+fn first_touch_title(part: &str) -> String {
+    match part.split_once('/') {
+        None => format!("one of the first {part} messages"),
+        Some((count, "pair")) => format!("memory of both ranks after {count}"),
+        Some((count, _)) => format!("memory of a rank after {count}"),
     }
 }
 
@@ -177,8 +195,11 @@ fn details(cells: &mut Vec<String>, m: &Measurement) {
     );
 }
 
-fn comparison_header(header: &mut Vec<String>, labels: &[&str]) {
+fn comparison_header(header: &mut Vec<String>, labels: &[&str], unit: Unit) {
     header.extend(labels.iter().map(|label| label.to_string()));
+    if unit == Unit::Percent {
+        return;
+    }
     header.extend(labels[1..].iter().map(|label| format!("/ {label}")));
     if labels.len() > 2 {
         header.push("/ best".into());
@@ -193,6 +214,10 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
         .collect();
     let unit = row[0].unit;
     cells.extend(medians.iter().map(|&value| number(value, unit)));
+    if unit == Unit::Percent {
+        // A ratio of shares says nothing: 0 % is frequent.
+        return;
+    }
     cells.extend(medians[1..].iter().map(|&peer| ratio(medians[0] / peer)));
     if labels.len() > 2 {
         cells.push(ratio(medians[0] / best(&medians[1..], unit)));

@@ -1,0 +1,426 @@
+//! Collective procedures of a foreign library in their three forms: blocking, nonblocking and
+//! persistent.
+//!
+//! Invariant: a [`CollectiveCall`] owns the buffers that its operation uses, and they are out of
+//! reach while it is in progress.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use anyhow::{Context, Result};
+use memmap2::MmapMut;
+
+use super::{AbiHandle, BYTE, COMM_WORLD, INFO_NULL, INT, Mpi, REQUEST_NULL, STATUS_IGNORE, SUM};
+use crate::operation::{Collective, Form, Operation, Share, Topology};
+use crate::procedure::buffer;
+
+/// The type of an argument of a collective procedure, by its name in [`Arguments`].
+macro_rules! argument {
+    (send) => { *const u8 };
+    (recv) => { *mut u8 };
+    (count) => { c_int };
+    (root) => { c_int };
+    (datatype) => { AbiHandle };
+    (op) => { AbiHandle };
+    (send_counts) => { *const c_int };
+    (recv_counts) => { *const c_int };
+    (send_offsets) => { *const c_int };
+    (recv_offsets) => { *const c_int };
+    (send_addresses) => { *const isize };
+    (recv_addresses) => { *const isize };
+    (types) => { *const AbiHandle };
+}
+
+/// Makes [`Signature`] and its call from lists of arguments. After them the standard has the
+/// communicator, then for the persistent form an info object, and a request for the forms that are
+/// not blocking.
+macro_rules! signatures {
+    ($($name:ident ( $($argument:ident),* );)*) => {
+        /// The argument list of a collective procedure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Signature { $($name,)* }
+
+        impl Signature {
+            /// Calls the procedure at `address`.
+            ///
+            /// # Safety
+            ///
+            /// The procedure has this argument list and form, and the pointers in `with` are valid
+            /// for it until the operation completes.
+            #[inline]
+            unsafe fn call(
+                self,
+                address: Address,
+                form: Form,
+                with: &Arguments,
+                request: &mut AbiHandle,
+            ) -> c_int {
+                match (self, form) { $(
+                    (Signature::$name, Form::Blocking) => {
+                        type Procedure =
+                            unsafe extern "C" fn($(argument!($argument),)* AbiHandle) -> c_int;
+                        // SAFETY: the caller promises this prototype and these pointers.
+                        unsafe {
+                            let procedure: Procedure = std::mem::transmute(address);
+                            procedure($(with.$argument,)* with.comm)
+                        }
+                    }
+                    (Signature::$name, Form::Nonblocking) => {
+                        type Procedure = unsafe extern "C" fn(
+                            $(argument!($argument),)* AbiHandle, *mut AbiHandle
+                        ) -> c_int;
+                        // SAFETY: the caller promises this prototype and these pointers.
+                        unsafe {
+                            let procedure: Procedure = std::mem::transmute(address);
+                            procedure($(with.$argument,)* with.comm, request)
+                        }
+                    }
+                    (Signature::$name, Form::Persistent) => {
+                        type Procedure = unsafe extern "C" fn(
+                            $(argument!($argument),)* AbiHandle, AbiHandle, *mut AbiHandle
+                        ) -> c_int;
+                        // SAFETY: the caller promises this prototype and these pointers.
+                        unsafe {
+                            let procedure: Procedure = std::mem::transmute(address);
+                            procedure($(with.$argument,)* with.comm, INFO_NULL, request)
+                        }
+                    }
+                )* }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+signatures! {
+    Barrier();
+    Bcast(recv, count, datatype, root);
+    Reduce(send, recv, count, datatype, op, root);
+    Allreduce(send, recv, count, datatype, op);
+    ReduceScatter(send, recv, recv_counts, datatype, op);
+    Gather(send, count, datatype, recv, count, datatype, root);
+    Gatherv(send, count, datatype, recv, recv_counts, recv_offsets, datatype, root);
+    Scatterv(send, send_counts, send_offsets, datatype, recv, count, datatype, root);
+    Allgather(send, count, datatype, recv, count, datatype);
+    Allgatherv(send, count, datatype, recv, recv_counts, recv_offsets, datatype);
+    Alltoallv(send, send_counts, send_offsets, datatype, recv, recv_counts, recv_offsets, datatype);
+    Alltoallw(send, send_counts, send_offsets, types, recv, recv_counts, recv_offsets, types);
+    NeighborAlltoallw(send, send_counts, send_addresses, types, recv, recv_counts, recv_addresses, types);
+}
+
+/// A procedure of the library, whose prototype its user knows.
+pub(super) type Address = unsafe extern "C" fn();
+
+/// The arguments of all collective procedures. Pointers lead into the [`Layout`] and the buffers of
+/// the same [`CollectiveCall`].
+struct Arguments {
+    send: *const u8,
+    recv: *mut u8,
+    count: c_int,
+    root: c_int,
+    datatype: AbiHandle,
+    op: AbiHandle,
+    comm: AbiHandle,
+    send_counts: *const c_int,
+    recv_counts: *const c_int,
+    send_offsets: *const c_int,
+    recv_offsets: *const c_int,
+    send_addresses: *const isize,
+    recv_addresses: *const isize,
+    types: *const AbiHandle,
+}
+
+/// Counts, displacements and datatypes of the blocks for each peer.
+#[derive(Debug, Default, PartialEq)]
+struct Layout {
+    counts: Vec<c_int>,
+    offsets: Vec<c_int>,
+    addresses: Vec<isize>,
+    types: Vec<AbiHandle>,
+}
+
+impl Layout {
+    /// Blocks for each of `peers`, of `size` bytes, contiguous; or with [`Share::Part`] the parts
+    /// of one block of `size` bytes.
+    fn new(operation: &Operation, size: usize, peers: usize) -> Result<Layout> {
+        let elements = size / operation.element();
+        let counts: Vec<usize> = match operation.receives {
+            Share::Part => parts(elements, peers).collect(),
+            _ => vec![elements; peers],
+        };
+        let offsets = counts.iter().scan(0, |end, count| {
+            let begin = *end;
+            *end += count;
+            Some(begin)
+        });
+        let offsets: Vec<usize> = offsets.collect();
+        let int = |&number: &usize| {
+            c_int::try_from(number).with_context(|| format!("{number} does not fit a C integer"))
+        };
+        Ok(Layout {
+            addresses: offsets.iter().map(|offset| *offset as isize).collect(),
+            offsets: offsets.iter().map(int).collect::<Result<_>>()?,
+            counts: counts.iter().map(int).collect::<Result<_>>()?,
+            types: vec![datatype(operation); peers],
+        })
+    }
+}
+
+/// The parts of `elements` that the ranks get: equal ones, and one element more for the first ranks
+/// while any remain.
+fn parts(elements: usize, ranks: usize) -> impl Iterator<Item = usize> {
+    (0..ranks).map(move |rank| elements / ranks + usize::from(rank < elements % ranks))
+}
+
+fn datatype(operation: &Operation) -> AbiHandle {
+    match operation.element() {
+        1 => BYTE,
+        _ => INT,
+    }
+}
+
+/// The root of all operations that have one.
+pub(crate) const ROOT: usize = 0;
+
+/// A collective operation with its buffers, communicator and request.
+pub(crate) struct CollectiveCall<'a> {
+    mpi: &'a Mpi,
+    collective: Collective,
+    address: Address,
+    comm: AbiHandle,
+    /// The ranks of the blocks, in order: all ranks, or the neighbours.
+    peers: Vec<usize>,
+    send: Option<MmapMut>,
+    recv: Option<MmapMut>,
+    layout: Layout,
+    arguments: Arguments,
+    request: AbiHandle,
+    active: bool,
+}
+
+impl<'a> CollectiveCall<'a> {
+    /// Finds the procedure in the library and allocates buffers for messages of up to `largest`
+    /// bytes.
+    pub(crate) fn new(
+        mpi: &'a Mpi,
+        collective: Collective,
+        topology: Topology,
+        largest: usize,
+    ) -> Result<CollectiveCall<'a>> {
+        let operation = collective.operation;
+        let address = mpi.procedure(&collective.procedure())?;
+        let (comm, peers) = match operation.of_neighbours() {
+            true => mpi.neighbourhood(topology)?,
+            false => (COMM_WORLD, (0..mpi.size()).collect()),
+        };
+        let send = buffer(operation.sends.bytes(largest, peers.len()))?;
+        let recv = buffer(operation.receives.bytes(largest, peers.len()))?;
+        let mut call = CollectiveCall {
+            mpi,
+            collective,
+            address,
+            comm,
+            peers,
+            send: Some(send),
+            recv: Some(recv),
+            layout: Layout::default(),
+            arguments: Arguments {
+                send: ptr::null(),
+                recv: ptr::null_mut(),
+                count: 0,
+                root: ROOT as c_int,
+                datatype: datatype(operation),
+                op: SUM,
+                comm,
+                send_counts: ptr::null(),
+                recv_counts: ptr::null(),
+                send_offsets: ptr::null(),
+                recv_offsets: ptr::null(),
+                send_addresses: ptr::null(),
+                recv_addresses: ptr::null(),
+                types: ptr::null(),
+            },
+            request: REQUEST_NULL,
+            active: false,
+        };
+        call.describe(0)?;
+        Ok(call)
+    }
+
+    pub(crate) fn peers(&self) -> &[usize] {
+        &self.peers
+    }
+
+    /// The displacement of this rank's part in bytes, and its length.
+    pub(crate) fn part(&self) -> (usize, usize) {
+        let (rank, element) = (self.mpi.rank(), self.collective.operation.element());
+        let of = |numbers: &[c_int]| numbers[rank] as usize * element;
+        (of(&self.layout.offsets), of(&self.layout.counts))
+    }
+
+    pub(crate) fn send(&mut self) -> &mut [u8] {
+        assert!(!self.active, "the buffer is in use");
+        self.send.as_mut().expect("present until the end")
+    }
+
+    pub(crate) fn recv(&self) -> &[u8] {
+        assert!(!self.active, "the buffer is in use");
+        self.recv.as_ref().expect("present until the end")
+    }
+
+    pub(crate) fn recv_mut(&mut self) -> &mut [u8] {
+        assert!(!self.active, "the buffer is in use");
+        self.recv.as_mut().expect("present until the end")
+    }
+
+    /// Prepares messages of `size` bytes; a persistent operation is planned by the library here.
+    pub(crate) fn prepare(&mut self, size: usize) -> Result<()> {
+        self.finish()?;
+        self.describe(size)?;
+        if self.collective.form == Form::Persistent {
+            self.begin()?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`CollectiveCall::prepare`] began.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.request == REQUEST_NULL {
+            return Ok(());
+        }
+        // SAFETY: an inactive persistent request of the library.
+        let code = unsafe { (self.mpi.call.request_free)(&mut self.request) };
+        self.request = REQUEST_NULL;
+        self.mpi.check("MPI_Request_free", code)
+    }
+
+    /// Performs the operation once.
+    #[inline]
+    pub(crate) fn run(&mut self) -> Result<()> {
+        if self.collective.form == Form::Blocking {
+            return self.begin();
+        }
+        self.start()?;
+        self.wait()
+    }
+
+    /// Starts the operation, in a form that is not blocking.
+    #[inline]
+    pub(crate) fn start(&mut self) -> Result<()> {
+        self.active = true;
+        if self.collective.form == Form::Persistent {
+            // SAFETY: an inactive persistent request of the library; its buffers are ours.
+            let code = unsafe { (self.mpi.call.start)(&mut self.request) };
+            return self.mpi.check("MPI_Start", code);
+        }
+        self.begin()
+    }
+
+    #[inline]
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        // SAFETY: a request of the library, or the null request; the status is ignored.
+        let code = unsafe { (self.mpi.call.wait)(&mut self.request, STATUS_IGNORE) };
+        self.mpi.check("MPI_Wait", code)?;
+        self.active = false;
+        Ok(())
+    }
+
+    /// Whether the operation has completed. A completed one may be waited for.
+    #[inline]
+    pub(crate) fn test(&mut self) -> Result<bool> {
+        let mut completed = 0;
+        // SAFETY: a request of the library and a flag; the status is ignored.
+        let code =
+            unsafe { (self.mpi.call.test)(&mut self.request, &mut completed, STATUS_IGNORE) };
+        self.mpi.check("MPI_Test", code)?;
+        Ok(completed != 0)
+    }
+
+    /// Calls the procedure of the operation's form.
+    #[inline]
+    fn begin(&mut self) -> Result<()> {
+        let Collective { operation, form } = self.collective;
+        // SAFETY: the standard ABI fixes the prototype behind the procedure's name. `describe` has
+        // set the pointers to the layout and the buffers, which hold the blocks of that size and
+        // stay until the operation is complete.
+        let code = unsafe {
+            operation
+                .signature
+                .call(self.address, form, &self.arguments, &mut self.request)
+        };
+        if code == 0 {
+            return Ok(());
+        }
+        self.mpi.check(&self.collective.procedure(), code)
+    }
+
+    /// Sets the arguments for messages of `size` bytes.
+    fn describe(&mut self, size: usize) -> Result<()> {
+        let operation = self.collective.operation;
+        let peers = self.peers.len();
+        let room = |share: Share, map: &Option<MmapMut>| {
+            share.bytes(size, peers) <= map.as_ref().map_or(0, |map| map.len())
+        };
+        assert!(room(operation.sends, &self.send) && room(operation.receives, &self.recv));
+        self.layout = Layout::new(operation, size, peers)?;
+        let (counts, offsets) = (self.layout.counts.as_ptr(), self.layout.offsets.as_ptr());
+        let addresses = self.layout.addresses.as_ptr();
+        self.arguments = Arguments {
+            send: self.send.as_ref().map_or(ptr::null(), |map| map.as_ptr()),
+            recv: self
+                .recv
+                .as_mut()
+                .map_or(ptr::null_mut(), |map| map.as_mut_ptr()),
+            count: c_int::try_from(size / operation.element()).context("a message of 2 GiB")?,
+            send_counts: counts,
+            recv_counts: counts,
+            send_offsets: offsets,
+            recv_offsets: offsets,
+            send_addresses: addresses,
+            recv_addresses: addresses,
+            types: self.layout.types.as_ptr(),
+            ..self.arguments
+        };
+        Ok(())
+    }
+}
+
+impl Drop for CollectiveCall<'_> {
+    fn drop(&mut self) {
+        if self.active {
+            // After an error: the library may still access these.
+            std::mem::forget(self.send.take());
+            std::mem::forget(self.recv.take());
+            std::mem::forget(std::mem::take(&mut self.layout));
+            return;
+        }
+        // This happens also after an error, of which the user has been told.
+        let _ = self.finish();
+        if self.comm != COMM_WORLD {
+            self.mpi.free(&mut self.comm);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_contiguous_and_parts_add_up() {
+        let operation = |name| Collective::named(name).unwrap().operation;
+        let blocks = Layout::new(operation("alltoallw"), 6, 3).unwrap();
+        assert_eq!(blocks.counts, [6, 6, 6]);
+        assert_eq!(blocks.offsets, [0, 6, 12]);
+        assert_eq!(blocks.addresses, [0, 6, 12]);
+        assert_eq!(blocks.types, [BYTE; 3]);
+        let divided = Layout::new(operation("reduce-scatter"), 32, 3).unwrap();
+        assert_eq!(divided.counts, [3, 3, 2]);
+        assert_eq!(divided.offsets, [0, 3, 6]);
+        for elements in 0..20 {
+            for ranks in 1..9 {
+                assert_eq!(parts(elements, ranks).sum::<usize>(), elements);
+            }
+        }
+    }
+}
