@@ -40,8 +40,9 @@ const LONG: usize = 4 << 10;
 /// Laps of such bodies through the used part before it grows without need: a page costs 2 to 5 µs
 /// where it is touched first, and this spreads them over many messages.
 const LAPS: u8 = 6;
-/// Bodies of at least this many bytes make the used part grow with each lap: they belong to messages
-/// that gain more by lines outside of second-level caches than the new pages cost.
+/// The same for bodies of at least [`PIECE`] bytes. They belong to messages that gain more by lines
+/// outside of second-level caches.
+const PIECE_LAPS: u8 = 3;
 const PIECE: usize = 16 << 10;
 
 /// The contents of a slot beside its flag.
@@ -382,8 +383,13 @@ impl<M: Memory> Sender<M> {
         if which == Which::Small {
             return;
         }
-        self.laps = self.laps.saturating_add(1);
-        if len >= PIECE || len >= LONG && self.laps >= LAPS {
+        self.laps = (self.laps + 1).min(LAPS);
+        let laps = match len {
+            0..LONG => u8::MAX,
+            LONG..PIECE => LAPS,
+            _ => PIECE_LAPS,
+        };
+        if self.laps >= laps {
             self.grow();
         }
         while len > self.used[Which::Wide as usize] && self.grow() {}
