@@ -133,6 +133,12 @@ impl Shm {
 }
 
 impl Router {
+    /// This rank shares memory with each of these world ranks, itself excepted.
+    pub fn shares_memory(&self, mut group: impl Iterator<Item = usize>) -> bool {
+        let shm = self.shm.as_ref();
+        shm.is_some_and(|shm| group.all(|rank| shm.reaches(rank)))
+    }
+
     /// Offers the free collective buffers to a group of world ranks. The offer is empty if they do
     /// not all share memory or if an earlier offer has not ended. The members combine their offers:
     /// `free` by AND, `first_round` by maximum.

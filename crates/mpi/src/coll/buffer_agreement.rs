@@ -1,6 +1,6 @@
-//! The agreement of a communicator's members on a collective buffer.
+//! The agreement of a communicator's members on collective buffers.
 
-use channel::collective_buffer::BufferOffer;
+use channel::collective_buffer::{BufferOffer, CollectiveBuffer};
 use datatype::{Op, Predefined};
 
 use super::call::Call;
@@ -11,8 +11,17 @@ use crate::op::Operation;
 use crate::rank::{Rank, State};
 use crate::request::Waiting;
 
+/// The result of an agreement.
+pub(super) struct Agreed {
+    /// The buffers that are free for all members: at most as many as were wanted.
+    pub(super) buffers: Vec<CollectiveBuffer>,
+    /// Each member can read and write the memory of all.
+    pub(super) direct: bool,
+}
+
 impl Rank {
-    /// Makes the members agree on a collective buffer, or find that they have none for now.
+    /// Makes the members agree on collective buffers, one for blocking calls and one for a lane, or
+    /// find that they have none for now.
     #[cold]
     pub(super) fn agree_on_buffer(
         &self,
@@ -20,47 +29,59 @@ impl Rank {
         call: &Call<'_>,
         comm: u32,
     ) -> Result<()> {
-        let offer = {
-            let State {
-                comms,
-                router,
-                lanes,
-                ..
-            } = &mut *self.lock();
-            lanes.sweep();
-            router.offer_buffers(comms.get(comm)?.core.members.iter())
-        };
-        let agreed = self.block_on(waiting, agree(call, offer));
-        let members = &call.core.members;
-        // All members have joined the memory by now.
-        let direct = self.lock().router.copies_directly(members.iter());
-        let direct = match agreed {
-            Ok(BufferOffer { free: 1.., .. }) => self.block_on(waiting, all_agree(call, direct)),
-            _ => Ok(false),
-        };
-        let State {
-            comms,
-            router,
-            lanes,
-            ..
-        } = &mut *self.lock();
-        router.end_offer(offer);
-        let (agreed, direct) = (agreed?, direct?);
+        let agreed = self.block_on(waiting, agree_on_buffers(call, 2))?;
+        let State { comms, lanes, .. } = &mut *self.lock();
         let entry = comms.get_mut(comm)?;
-        match router.collective_buffer(agreed, members.iter())? {
+        let mut buffers = agreed.buffers.into_iter();
+        match buffers.next() {
             Some(buffer) => entry.buffer = CommBuffer::Ready(Box::new(buffer)),
             None => entry.buffer.put_off(),
         }
-        // The second buffer that is free for all is the lane's.
-        let rest = BufferOffer {
-            free: agreed.free & agreed.free.wrapping_sub(1),
-            ..agreed
-        };
-        if let Some(buffer) = router.collective_buffer(rest, members.iter())? {
-            entry.lane = Some(lanes.add(buffer, direct));
+        if let Some(buffer) = buffers.next() {
+            entry.lane = Some(lanes.add(buffer, agreed.direct));
         }
         Ok(())
     }
+}
+
+/// An offer of this rank's. It ends when it is dropped.
+struct Offer<'a> {
+    rank: &'a Rank,
+    offer: BufferOffer,
+}
+
+impl Drop for Offer<'_> {
+    fn drop(&mut self) {
+        self.rank.lock().router.end_offer(self.offer);
+    }
+}
+
+/// Makes the members agree on at most `wanted` buffers.
+pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<Agreed> {
+    let members = &call.core.members;
+    let offer = {
+        let State { router, lanes, .. } = &mut *call.rank.lock();
+        lanes.sweep();
+        router.offer_buffers(members.iter())
+    };
+    let offer = Offer {
+        rank: call.rank,
+        offer,
+    };
+    let mut agreed = agree(call, offer.offer).await?;
+    let mut direct = false;
+    if agreed.free != 0 {
+        // All members have joined the memory by now.
+        let copies = call.rank.lock().router.copies_directly(members.iter());
+        direct = all_agree(call, copies).await?;
+    }
+    let mut buffers = Vec::new();
+    while agreed.free != 0 && buffers.len() < wanted {
+        let mut state = call.rank.lock();
+        buffers.extend(state.router.collective_buffer(agreed, members.iter())?);
+        agreed.free &= agreed.free - 1;
+    }
+    Ok(Agreed { buffers, direct })
 }
 
 /// All members say yes.

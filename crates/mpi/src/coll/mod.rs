@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::algorithms::Algorithm;
-use crate::comm::Comm;
+use crate::comm::{Comm, Core};
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 pub use blocks::Blocks;
@@ -78,9 +78,9 @@ impl Rank {
                     }
                     .run(work);
                 }
-                Algorithm::Direct if entry.lane.is_some() => {
-                    let (core, lane) = (entry.core.clone(), entry.lane.clone());
-                    let ticket = lane.map(|lane| Ticket::take(&mut state, &lane));
+                Algorithm::Direct if let Some(lane) = entry.lane.clone() => {
+                    let core = entry.core.clone();
+                    let ticket = Ticket::take(&mut state, &lane);
                     drop(state);
                     let call = Call::new(self, &core, 0);
                     return self.block_on(&waiting, by_lane(&call, ticket, &shared, true, work));
@@ -149,13 +149,9 @@ impl Rank {
         {
             let algorithm = self.shared_algorithm(entry, &shared, &work);
             if matches!(algorithm, Algorithm::Shared | Algorithm::Direct) {
-                let ticket = Some(Ticket::take(&mut state, &lane));
-                let direct = algorithm == Algorithm::Direct;
+                let ticket = Ticket::take(&mut state, &lane);
                 drop(state);
-                return self.spawn(Some(core.context), async move {
-                    let call = Call::new(&rank, &core, 0);
-                    by_lane(&call, ticket, &shared, direct, &work).await
-                });
+                return self.spawn_by_lane(core, ticket, shared, algorithm, work);
             }
         }
         let tag = entry.collective_tag();
@@ -166,17 +162,46 @@ impl Rank {
     }
 }
 
+impl Rank {
+    /// Starts an operation that takes its turn in a lane. Each kind has a future of its own, so
+    /// that short operations do not pay for the size of the others.
+    fn spawn_by_lane(
+        self: &Arc<Rank>,
+        core: Arc<Core>,
+        ticket: Ticket,
+        shared: SharedCall,
+        algorithm: Algorithm,
+        work: Work,
+    ) -> Result<RequestId> {
+        let (rank, context) = (self.clone(), Some(core.context));
+        if algorithm == Algorithm::Shared && shared.published <= pieces::WHOLE {
+            return self.spawn(context, async move {
+                let turn = LaneTurn::new(&rank, ticket, shared.collective, false);
+                small::whole_by_lane(&turn, &work, core.size(), shared.published).await
+            });
+        }
+        self.spawn(context, async move {
+            let call = Call::new(&rank, &core, 0);
+            by_lane(
+                &call,
+                ticket,
+                &shared,
+                algorithm == Algorithm::Direct,
+                &work,
+            )
+            .await
+        })
+    }
+}
+
 /// Runs an operation in its turn in a lane: by names of memory if `direct`, otherwise by vectors.
 async fn by_lane(
     call: &Call<'_>,
-    ticket: Option<Ticket>,
+    ticket: Ticket,
     shared: &SharedCall,
     direct: bool,
     work: &Work,
 ) -> Result<()> {
-    let Some(ticket) = ticket else {
-        return work.run(call).await;
-    };
     let turn = LaneTurn::new(call.rank, ticket, shared.collective, direct);
     if direct {
         return Direct::new(call, turn, shared.bytes).run(work).await;

@@ -219,6 +219,16 @@ pub(super) async fn by_lane(
     Ok(())
 }
 
+/// Runs an operation whose vectors are not cut by a round of its lane, as [`by_lane`] does.
+pub(super) async fn whole_by_lane(
+    turn: &LaneTurn<'_>,
+    work: &Work,
+    size: usize,
+    len: usize,
+) -> Result<()> {
+    one_by_lane(turn, work, None, size, len).await
+}
+
 async fn one_by_lane(
     turn: &LaneTurn<'_>,
     work: &Work,
