@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::lanes::Round;
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId, Waiting};
-use crate::task::Task;
+use crate::task::{Task, Work};
 use crate::{Error, Result, Status};
 
 impl Rank {
@@ -39,7 +40,7 @@ impl Rank {
     ) -> Result<RequestId> {
         let operation = Operation::Collective { context };
         let request = self.lock().messages.requests.add(operation)?;
-        let work = Box::pin(work);
+        let work = Work::Future(Box::pin(work));
         if let Some(unfinished) = self.drive(Task { request, work }) {
             self.lock().tasks.add(unfinished);
         }
@@ -60,6 +61,12 @@ impl Rank {
             let Some(task) = state.tasks.start(at) else {
                 continue;
             };
+            let Work::Future(_) = task.work else {
+                let unfinished = state.advance_round(task);
+                ended |= unfinished.is_none();
+                state.tasks.stop(at, unfinished);
+                continue;
+            };
             // The user's functions run here, so no lock may be held.
             drop(state);
             let unfinished = self.drive(task);
@@ -78,23 +85,13 @@ impl Rank {
 
     /// Drives a task to its next wait. The result is the task, unless it ended.
     fn drive(&self, mut task: Task) -> Option<Task> {
-        match task
-            .work
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
+        let Work::Future(work) = &mut task.work else {
+            return self.lock().advance_round(task);
+        };
+        match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Some(task),
             Poll::Ready(result) => {
-                let mut state = self.lock();
-                let status = result.unwrap_or_else(|error| {
-                    let class = error.class;
-                    state.last_error = Some(error);
-                    Status {
-                        error: class,
-                        ..Status::EMPTY
-                    }
-                });
-                state.messages.requests.complete(task.request, status);
+                self.lock().end_task(task.request, result);
                 None
             }
         }
@@ -121,6 +118,61 @@ impl Rank {
                 Ok((due || state.lanes.may_go_on()).then_some(()))
             })?;
         }
+    }
+}
+
+impl State {
+    /// Starts a round that nobody waits for. The result is `messages.requests.done()` if it is over
+    /// at once.
+    ///
+    /// # Errors
+    /// The members' calls do not fit together, or too many requests are under way.
+    pub(crate) fn start_round(&mut self, mut round: Round) -> Result<RequestId> {
+        round.turn = self.lanes.issue(&round.lane);
+        let over = self
+            .lanes
+            .step(&round.lane, round.turn, |buffer| (round.step)(buffer));
+        if !matches!(over, Ok(false)) {
+            self.lanes.end(&round.lane, round.turn);
+            return over.map(|_| self.messages.requests.done());
+        }
+        let context = Some(round.context);
+        let operation = Operation::Collective { context };
+        let request = self.messages.requests.add(operation)?;
+        let work = Work::Round(round);
+        self.tasks.add(Task { request, work });
+        Ok(request)
+    }
+
+    /// Tries the step of a task that is a round. The result is the task, unless it ended.
+    fn advance_round(&mut self, task: Task) -> Option<Task> {
+        let Work::Round(round) = &task.work else {
+            return Some(task);
+        };
+        match self
+            .lanes
+            .step(&round.lane, round.turn, |buffer| (round.step)(buffer))
+        {
+            Ok(false) => Some(task),
+            over => {
+                self.lanes.end(&round.lane, round.turn);
+                self.end_task(task.request, over.map(|_| Status::EMPTY));
+                None
+            }
+        }
+    }
+
+    /// Completes the request of a task.
+    fn end_task(&mut self, request: RequestId, result: Result<Status>) {
+        let status = result.unwrap_or_else(|error| {
+            let class = error.class;
+            self.last_error = Some(error);
+            Status {
+                error: class,
+                ..Status::EMPTY
+            }
+        });
+        self.messages.requests.complete(request, status);
     }
 }
 

@@ -19,6 +19,19 @@ pub(crate) struct Lane {
     pub(crate) is_direct: bool,
 }
 
+/// A round of a lane: one step, which is tried again until it says that the round is over.
+#[derive(Clone)]
+pub struct Round {
+    /// The lane.
+    pub(crate) lane: Lane,
+    /// The step. A step that is repeated begins anew, and leaves what the last one left.
+    pub(crate) step: Arc<dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sync>,
+    /// The turn in the lane.
+    pub(crate) turn: u64,
+    /// The context of the communicator whose error handler hears of a failure.
+    pub(crate) context: u64,
+}
+
 /// The lanes of a rank.
 #[derive(Default)]
 pub(crate) struct Lanes {
@@ -91,7 +104,7 @@ impl Lanes {
         step: impl FnOnce(&mut CollectiveBuffer) -> Result<bool>,
     ) -> Result<bool> {
         let entry = self.entry(lane);
-        if entry.current != turn {
+        if entry.current != turn || entry.waits && !entry.buffer.may_go_on() {
             return Ok(false);
         }
         let done = step(&mut entry.buffer)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datatype::Buffer;
 
 use crate::handle::{ObjectKind, Slab};
+use crate::lanes::Round;
 use crate::matching::Key;
 use crate::packet::Envelope;
 use crate::{Class, Error, Result, Status};
@@ -140,9 +141,20 @@ pub enum Template {
         /// Handle of the communicator.
         comm: u32,
     },
-    /// A collective operation: the function starts an instance. It is called without the rank's
-    /// lock.
-    Collective(Arc<dyn Fn() -> Result<RequestId> + std::marker::Send + Sync>),
+    /// A collective operation.
+    Collective(Arc<dyn PersistentCollective>),
+}
+
+/// A persistent collective operation.
+pub trait PersistentCollective: std::marker::Send + Sync {
+    /// The round that is an instance, if one is known.
+    fn round(&self) -> Option<&Round>;
+
+    /// Starts another instance. Called without the rank's lock.
+    ///
+    /// # Errors
+    /// The rank is gone, or too many requests are under way.
+    fn start(&self) -> Result<RequestId>;
 }
 
 /// The result of a completed request.

@@ -1,15 +1,22 @@
 //! Tasks: operations with several steps that run without a waiting call.
 //!
-//! A task is a future. Progress drives it until its request completes; see [`drive`](crate::drive).
+//! A task is a future, or a round of a lane. Progress drives it until its request completes; see
+//! [`drive`](crate::drive).
 
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::lanes::Round;
 use crate::request::RequestId;
 use crate::{Result, Status};
 
-/// The steps of a task. The status completes its request.
-pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Status>> + Send>>;
+/// The steps of a task.
+pub(crate) enum Work {
+    /// A future. Its status completes the request.
+    Future(Pin<Box<dyn Future<Output = Result<Status>> + Send>>),
+    /// A round of a lane.
+    Round(Round),
+}
 
 /// The unfinished tasks of a rank.
 #[derive(Default)]

@@ -93,12 +93,15 @@ impl Rank {
                 tag,
                 comm,
             } => state.receive(buffer, source, tag, comm)?,
-            Template::Collective(start) => {
-                drop(state);
-                let started = start()?;
-                state = self.lock();
-                started
-            }
+            Template::Collective(collective) => match collective.round() {
+                Some(round) => state.start_round(round.clone())?,
+                None => {
+                    drop(state);
+                    let started = collective.start()?;
+                    state = self.lock();
+                    started
+                }
+            },
         };
         if let Some(persistent) = state.messages.requests.persistent_mut(id) {
             persistent.active = Some(active);

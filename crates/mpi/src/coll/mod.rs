@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::algorithms::Algorithm;
-use crate::comm::{Comm, Core};
+use crate::comm::Comm;
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 pub use blocks::Blocks;
@@ -149,47 +149,27 @@ impl Rank {
         {
             let algorithm = self.shared_algorithm(entry, &shared, &work);
             if matches!(algorithm, Algorithm::Shared | Algorithm::Direct) {
+                let work = Arc::new(work);
+                let round = match algorithm {
+                    Algorithm::Shared => small::as_round(lane.clone(), &core, &shared, &work),
+                    _ => None,
+                };
+                if let Some(round) = round {
+                    return state.start_round(round);
+                }
                 let ticket = Ticket::take(&mut state, &lane);
                 drop(state);
-                return self.spawn_by_lane(core, ticket, shared, algorithm, work);
+                return self.spawn(Some(core.context), async move {
+                    let call = Call::new(&rank, &core, 0);
+                    let direct = algorithm == Algorithm::Direct;
+                    by_lane(&call, ticket, &shared, direct, &work).await
+                });
             }
         }
         let tag = entry.collective_tag();
         drop(state);
         self.spawn(Some(core.context), async move {
             work.run(&Call::new(&rank, &core, tag)).await
-        })
-    }
-}
-
-impl Rank {
-    /// Starts an operation that takes its turn in a lane. Each kind has a future of its own, so
-    /// that short operations do not pay for the size of the others.
-    fn spawn_by_lane(
-        self: &Arc<Rank>,
-        core: Arc<Core>,
-        ticket: Ticket,
-        shared: SharedCall,
-        algorithm: Algorithm,
-        work: Work,
-    ) -> Result<RequestId> {
-        let (rank, context) = (self.clone(), Some(core.context));
-        if algorithm == Algorithm::Shared && shared.published <= pieces::WHOLE {
-            return self.spawn(context, async move {
-                let turn = LaneTurn::new(&rank, ticket, shared.collective, false);
-                small::whole_by_lane(&turn, &work, core.size(), shared.published).await
-            });
-        }
-        self.spawn(context, async move {
-            let call = Call::new(&rank, &core, 0);
-            by_lane(
-                &call,
-                ticket,
-                &shared,
-                algorithm == Algorithm::Direct,
-                &work,
-            )
-            .await
         })
     }
 }

@@ -4,45 +4,44 @@
 //! The members of one host agree on a collective buffer of the operation's own when they first
 //! start it, and choose its algorithm then; later instances only use both.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::buffer_agreement::agree_on_buffers;
+use super::by_lane;
 use super::call::Call;
-use super::lane_turn::{LaneTurn, Ticket};
-use super::pieces::WHOLE;
+use super::lane_turn::Ticket;
+use super::small::as_round;
 use super::work::{SharedCall, Work};
-use super::{by_lane, small};
 use crate::algorithms::Algorithm;
 use crate::comm::Core;
-use crate::lanes::Lane;
+use crate::lanes::{Lane, Round};
 use crate::rank::Rank;
-use crate::request::{RequestId, Template};
+use crate::request::{PersistentCollective, RequestId, Template};
 use crate::{Class, Error, Result};
 
 /// Instances that try to agree on a collective buffer: there may be none for some time, or another
 /// agreement may be under way.
 const TRIALS: u32 = 4;
 
-/// A persistent collective operation.
-struct PersistentCollective {
-    work: Work,
-    core: Arc<Core>,
-    tag: i32,
-    plan: Mutex<Plan>,
+/// A persistent collective operation of a rank.
+struct Collective {
+    /// The request belongs to the rank, so it must not keep the rank alive.
+    rank: Weak<Rank>,
+    plan: Arc<Plan>,
 }
 
-/// The way in which instances are performed.
-#[derive(Clone)]
-enum Plan {
-    /// By messages, after an attempt to agree on a buffer.
-    Open {
-        /// Attempts left.
-        trials: u32,
-    },
-    /// By messages.
-    Messages,
-    /// In a lane of its own.
-    Lane(Lane, SharedCall, Algorithm),
+/// The operation, and the way in which its instances are performed.
+struct Plan {
+    work: Arc<Work>,
+    core: Arc<Core>,
+    tag: i32,
+    /// Attempts left to agree on a buffer.
+    trials: AtomicU32,
+    /// The lane of the operation's own, and its algorithm there.
+    lane: OnceLock<(Lane, SharedCall, Algorithm)>,
+    /// An instance, if one round is enough.
+    round: OnceLock<Round>,
 }
 
 impl Rank {
@@ -55,93 +54,89 @@ impl Rank {
         let tag = entry.persistent_tag();
         // A buffer is worth while if the operation would use it.
         let shares_memory = state.router.shares_memory(core.members.iter());
-        let plan = match self.planned(&core, &work, true) {
-            Some(_) if shares_memory => Plan::Open { trials: TRIALS },
-            _ => Plan::Messages,
+        let trials = match planned(self, &core, &work, true) {
+            Some(_) if shares_memory => TRIALS,
+            _ => 0,
         };
-        let collective = Arc::new(PersistentCollective {
-            plan: Mutex::new(plan),
-            work,
+        let plan = Arc::new(Plan {
+            work: Arc::new(work),
             core,
             tag,
+            trials: AtomicU32::new(trials),
+            lane: OnceLock::new(),
+            round: OnceLock::new(),
         });
-        // The request belongs to the rank, so it must not keep the rank alive.
-        let rank = Arc::downgrade(self);
-        let start = move || match rank.upgrade() {
-            Some(rank) => rank.start_instance(&collective),
-            None => Err(Error::new(Class::OTHER, "MPI has been finalized")),
-        };
-        state.init(Template::Collective(Arc::new(start)))
-    }
-
-    /// The algorithm in a lane, if it is one for members that share memory.
-    fn planned(&self, core: &Core, work: &Work, direct: bool) -> Option<(SharedCall, Algorithm)> {
-        let shared = work.as_shared(core.rank, core.size())?;
-        let direct = direct && work.can_be_direct();
-        let case = shared.case(core.size(), direct);
-        let algorithm = self.algorithms.algorithm(shared.collective, case);
-        matches!(algorithm, Algorithm::Shared | Algorithm::Direct).then_some((shared, algorithm))
-    }
-
-    /// Starts an instance.
-    fn start_instance(
-        self: &Arc<Rank>,
-        collective: &Arc<PersistentCollective>,
-    ) -> Result<RequestId> {
-        let plan = collective.plan();
-        let (rank, collective) = (self.clone(), collective.clone());
-        let context = Some(collective.core.context);
-        match plan {
-            Plan::Lane(lane, shared, Algorithm::Shared) if shared.published <= WHOLE => {
-                let ticket = Ticket::take(&mut self.lock(), &lane);
-                self.spawn(context, async move {
-                    let turn = LaneTurn::new(&rank, ticket, shared.collective, false);
-                    let size = collective.core.size();
-                    small::whole_by_lane(&turn, &collective.work, size, shared.published).await
-                })
-            }
-            Plan::Lane(lane, shared, algorithm) => {
-                let ticket = Ticket::take(&mut self.lock(), &lane);
-                self.spawn(context, async move {
-                    let call = Call::persistent(&rank, &collective.core, collective.tag);
-                    let direct = algorithm == Algorithm::Direct;
-                    by_lane(&call, ticket, &shared, direct, &collective.work).await
-                })
-            }
-            Plan::Messages => self.spawn(context, async move {
-                let call = Call::persistent(&rank, &collective.core, collective.tag);
-                collective.work.run(&call).await
-            }),
-            Plan::Open { trials } => self.spawn(context, async move {
-                let call = Call::persistent(&rank, &collective.core, collective.tag);
-                collective.settle(&call, trials).await?;
-                collective.work.run(&call).await
-            }),
-        }
+        state.init(Template::Collective(Arc::new(Collective {
+            rank: Arc::downgrade(self),
+            plan,
+        })))
     }
 }
 
-impl PersistentCollective {
-    fn plan(&self) -> Plan {
-        self.plan
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+impl PersistentCollective for Collective {
+    fn round(&self) -> Option<&Round> {
+        self.plan.round.get()
     }
 
-    /// Tries to agree on a buffer, for later instances.
-    async fn settle(&self, call: &Call<'_>, trials: u32) -> Result<()> {
-        let agreed = agree_on_buffers(call, 1).await?;
-        let planned = call.rank.planned(&self.core, &self.work, agreed.direct);
-        let plan = match (agreed.buffers.into_iter().next(), planned) {
-            (Some(buffer), Some((shared, algorithm))) => {
-                let lane = call.rank.lock().lanes.add(buffer, agreed.direct);
-                Plan::Lane(lane, shared, algorithm)
-            }
-            (None, Some(_)) if trials > 1 => Plan::Open { trials: trials - 1 },
-            _ => Plan::Messages,
+    fn start(&self) -> Result<RequestId> {
+        let Some(rank) = self.rank.upgrade() else {
+            return Err(Error::new(Class::OTHER, "MPI has been finalized"));
         };
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+        let (plan, owner) = (self.plan.clone(), rank.clone());
+        let lane = plan.lane.get().cloned();
+        let lane = lane.map(|(lane, shared, algorithm)| {
+            let ticket = Ticket::take(&mut rank.lock(), &lane);
+            (ticket, shared, algorithm == Algorithm::Direct)
+        });
+        rank.spawn(Some(plan.core.context), async move {
+            let call = Call::persistent(&owner, &plan.core, plan.tag);
+            match lane {
+                Some((ticket, shared, direct)) => {
+                    by_lane(&call, ticket, &shared, direct, &plan.work).await
+                }
+                None => {
+                    if plan.trials.load(Relaxed) > 0 {
+                        plan.settle(&call).await?;
+                    }
+                    plan.work.run(&call).await
+                }
+            }
+        })
+    }
+}
+
+impl Plan {
+    /// Tries to agree on a buffer, for later instances.
+    async fn settle(&self, call: &Call<'_>) -> Result<()> {
+        let agreed = agree_on_buffers(call, 1).await?;
+        let planned = planned(call.rank, &self.core, &self.work, agreed.direct);
+        let Some((shared, algorithm)) = planned else {
+            self.trials.store(0, Relaxed);
+            return Ok(());
+        };
+        let Some(buffer) = agreed.buffers.into_iter().next() else {
+            self.trials.fetch_sub(1, Relaxed);
+            return Ok(());
+        };
+        self.trials.store(0, Relaxed);
+        let lane = call.rank.lock().lanes.add(buffer, agreed.direct);
+        let round = match algorithm {
+            Algorithm::Shared => as_round(lane.clone(), &self.core, &shared, &self.work),
+            _ => None,
+        };
+        if let Some(round) = round {
+            let _ = self.round.set(round);
+        }
+        let _ = self.lane.set((lane, shared, algorithm));
         Ok(())
     }
+}
+
+/// The algorithm in a lane, if it is one for members that share memory.
+fn planned(rank: &Rank, core: &Core, work: &Work, direct: bool) -> Option<(SharedCall, Algorithm)> {
+    let shared = work.as_shared(core.rank, core.size())?;
+    let direct = direct && work.can_be_direct();
+    let case = shared.case(core.size(), direct);
+    let algorithm = rank.algorithms.algorithm(shared.collective, case);
+    matches!(algorithm, Algorithm::Shared | Algorithm::Direct).then_some((shared, algorithm))
 }

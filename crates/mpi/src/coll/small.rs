@@ -5,7 +5,9 @@
 //! - all members take the same rounds, because whether a call takes one depends on what all know;
 //! - operands are combined in one order, so all ranks get the same bits.
 
-use channel::collective_buffer::Wake;
+use std::sync::Arc;
+
+use channel::collective_buffer::{CollectiveBuffer, Wake};
 use datatype::reduce::reduce_into;
 use datatype::{Buffer, Elements, Op, Predefined};
 
@@ -15,9 +17,11 @@ use super::lane_turn::LaneTurn;
 use super::pieces::{self, Pieces};
 use super::reduce::Reduction;
 use super::reduce_scatter::Counts;
-use super::work::Work;
+use super::work::{SharedCall, Work};
 use crate::algorithms::Collective;
 use crate::collective_buffers::CommBuffer;
+use crate::comm::Core;
+use crate::lanes::{Lane, Round};
 use crate::op::Operation;
 use crate::rank::Rank;
 use crate::request::Waiting;
@@ -219,14 +223,34 @@ pub(super) async fn by_lane(
     Ok(())
 }
 
-/// Runs an operation whose vectors are not cut by a round of its lane, as [`by_lane`] does.
-pub(super) async fn whole_by_lane(
-    turn: &LaneTurn<'_>,
-    work: &Work,
-    size: usize,
-    len: usize,
-) -> Result<()> {
-    one_by_lane(turn, work, None, size, len).await
+/// The round of an operation of `size` members in a lane; `None` if the operation is more than one
+/// step that can begin anew.
+pub(super) fn as_round(
+    lane: Lane,
+    core: &Core,
+    shared: &SharedCall,
+    work: &Arc<Work>,
+) -> Option<Round> {
+    let (collective, len, size) = (shared.collective, shared.published, core.size());
+    if len > pieces::WHOLE || size > FLAT {
+        return None;
+    }
+    let work = work.clone();
+    let step = move |buffer: &mut CollectiveBuffer| {
+        let round = SmallRound {
+            round: buffer.begin(),
+            collective,
+            len,
+            direct: false,
+        };
+        with_step!(&*work, size, len, None, step => step.step(round))
+    };
+    Some(Round {
+        lane,
+        step: Arc::new(step),
+        turn: 0,
+        context: core.context,
+    })
 }
 
 async fn one_by_lane(
