@@ -1,12 +1,29 @@
 //! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
-//! Invariant: all members of a communicator choose the same algorithm, so a choice
-//! depends only on what all of them know.
+//! The rows of a collective are algorithms, each with the condition under which it works and its
+//! cost in nanoseconds. The cheapest row that works is taken; ties go to the earlier row. Within
+//! the shared memory of one host, where times depend on caches and cores, rows are taken by
+//! measured sizes instead.
+//!
+//! Invariant: all members of a communicator choose the same algorithm, so a choice depends only on
+//! facts that all of them know: their number, their hosts, and the numbers of the network on which
+//! they have agreed.
+//!
+//! Reductions give the same bits from run to run, with any operation, if the ranks, their hosts,
+//! the machine's network and the settings are the same: a choice has no other inputs, and every
+//! algorithm combines operands in an order that no arrival changes.
+
+mod cost;
+mod network;
 
 use knobs::AlgorithmChoices;
 
 use channel::collective_buffer::MOST_BYTES;
 
+pub(crate) use cost::CHAIN_PIECE;
+pub use network::Network;
+
+use crate::shape::Spread;
 use crate::{Class, Error, Result};
 
 /// Declares an enum whose variants have names in the knob `collectives`.
@@ -90,6 +107,10 @@ named! {
         ReduceBcast = "reduce-bcast",
         /// A reduction to rank 0, then a scatter of its result.
         ReduceScatter = "reduce-scatter",
+        /// Within each host, and among one leader of each host.
+        TwoLevel = "two-level",
+        /// As many leaders of each host as its least number of ranks, each with a part of the data.
+        TwoLevelParts = "two-level-parts",
         /// Each member publishes its vector to all others in a collective buffer.
         Shared = "shared",
     }
@@ -106,36 +127,54 @@ pub enum Needs {
     Even,
     /// An equal number of bytes from every member, and a power of two of members.
     EvenPowerOfTwo,
+    /// Several hosts, one of them with several ranks.
+    Hosts,
+    /// [`Needs::Hosts`], and a commutative operation or consecutive ranks on each host.
+    HostsInOrder,
+    /// [`Needs::Hosts`], and several ranks on every host.
+    HostsFull,
+    /// [`Needs::Hosts`], a commutative operation, and several ranks on every host.
+    HostsCommutative,
+    /// [`Needs::Hosts`], and blocks of one size.
+    HostsEven,
+    /// [`Needs::Hosts`], and consecutive ranks on each host.
+    HostsBlocks,
+    /// [`Needs::HostsEven`], and an equal number of consecutive ranks on every host.
+    HostsUniform,
     /// Shared memory, a blocking call, a predefined operation if any, and a vector that fits a
     /// collective buffer.
     SharedMemory,
 }
 
-/// A row of the table: an algorithm, and the sizes from which on it is taken. Of the rows that fit
-/// a call, the last counts.
+/// A row of the table: an algorithm, its condition, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The algorithm that the row is for.
     pub algorithm: Algorithm,
-    /// Least bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter,
-    /// alltoall), of all blocks together (allgather).
-    pub from: usize,
-    /// Least number of ranks.
-    pub ranks: usize,
     /// The condition on the call.
     pub needs: Needs,
+    /// Within shared memory: the least bytes for which the row is taken. Of the rows that fit a
+    /// call, the last counts.
+    pub from: usize,
+    /// Within shared memory: the least number of ranks.
+    pub ranks: usize,
 }
 
-/// Least bytes of a row that only the knob selects.
+/// Least bytes of a row that is not taken within shared memory unless the knob selects it.
 const NEVER: usize = usize::MAX;
 
 const fn row(algorithm: Algorithm, from: usize, ranks: usize, needs: Needs) -> Row {
     Row {
         algorithm,
+        needs,
         from,
         ranks,
-        needs,
     }
+}
+
+/// A row for several hosts.
+const fn hosts(algorithm: Algorithm, needs: Needs) -> Row {
+    row(algorithm, NEVER, 0, needs)
 }
 
 /// The rows of a collective.
@@ -153,11 +192,35 @@ pub const fn rows(of: Collective) -> &'static [Row] {
     }
 }
 
+/// The cost of an algorithm of a collective, in nanoseconds.
+fn cost(of: Collective, algorithm: Algorithm, case: &Case) -> u64 {
+    let cost = match of {
+        Collective::Barrier => cost::barrier,
+        Collective::Bcast => cost::bcast,
+        Collective::Gather | Collective::Scatter => cost::gather,
+        Collective::Allgather => cost::allgather,
+        Collective::Alltoall => cost::alltoall,
+        Collective::Reduce => cost::reduce,
+        Collective::Allreduce => cost::allreduce,
+        Collective::ReduceScatter => cost::reduce_scatter,
+        Collective::Scan => cost::scan,
+    };
+    cost(algorithm, case)
+}
+
+/// The algorithms without levels that work in this case, with their costs.
+fn flat_costs(of: Collective, case: &Case) -> impl Iterator<Item = (Algorithm, u64)> + use<'_> {
+    let works = |row: &&Row| !row.has_levels() && row.can(case);
+    let rows = rows(of).iter().filter(works);
+    rows.map(move |row| (row.algorithm, cost(of, row.algorithm, case)))
+}
+
 use {Algorithm as A, Needs as N};
 
 const BARRIER: &[Row] = &[
     row(A::Tree, NEVER, 0, N::Nothing),
     row(A::Dissemination, 0, 0, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -166,6 +229,8 @@ const BCAST: &[Row] = &[
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
+    hosts(A::TwoLevelParts, N::HostsFull),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -174,12 +239,16 @@ const GATHER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsEven),
 ];
 
 const ALLGATHER: &[Row] = &[
+    row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Bruck, 0, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
     row(A::Ring, 64 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
+    hosts(A::TwoLevelParts, N::HostsUniform),
 ];
 
 const ALLTOALL: &[Row] = &[
@@ -187,11 +256,13 @@ const ALLTOALL: &[Row] = &[
     row(A::Bruck, 0, 8, N::Even),
     row(A::Linear, 256, 0, N::Nothing),
     row(A::Pairwise, 32 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsEven),
 ];
 
 const REDUCE: &[Row] = &[
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsInOrder),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -200,24 +271,30 @@ const ALLREDUCE: &[Row] = &[
     row(A::ReduceBcast, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
     row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsInOrder),
+    hosts(A::TwoLevelParts, N::HostsCommutative),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
+    row(A::Linear, NEVER, 0, N::Nothing),
     row(A::ReduceScatter, 0, 0, N::Nothing),
     row(A::RecursiveHalving, 0, 0, N::Commutative),
     row(A::Pairwise, 256 << 10, 0, N::Commutative),
+    hosts(A::TwoLevel, N::HostsBlocks),
 ];
 
 const SCAN: &[Row] = &[
     row(A::Chain, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsBlocks),
 ];
 
 /// The facts of a call that decide on its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Bytes, counted as in [`Row::from`].
+    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall), of
+    /// all blocks together (allgather).
     pub bytes: usize,
     /// Members of the communicator.
     pub ranks: usize,
@@ -227,10 +304,15 @@ pub struct Case {
     pub even: bool,
     /// The members share memory and the call is blocking.
     pub shared: bool,
+    /// The members by host.
+    pub spread: Spread,
+    /// The network between them.
+    pub network: Network,
 }
 
 impl Case {
-    /// Blocks of one size, an operation that is commutative if there is one, and no shared memory.
+    /// Blocks of one size, and an operation that is commutative if there is one, on one host. The
+    /// members do not share a collective buffer.
     pub fn usual(bytes: usize, ranks: usize) -> Case {
         Case {
             bytes,
@@ -238,20 +320,76 @@ impl Case {
             commutative: true,
             even: true,
             shared: false,
+            spread: Spread::one_host(ranks),
+            network: Network::MEMORY,
         }
+    }
+
+    /// The members share the memory of one host, so measured sizes decide.
+    fn is_in_memory(&self) -> bool {
+        self.spread.hosts <= 1 && self.network.memory
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.commutative || self.spread.contiguous
     }
 }
 
 impl Row {
+    /// The row is for several hosts only.
+    fn has_levels(&self) -> bool {
+        matches!(
+            self.needs,
+            Needs::Hosts
+                | Needs::HostsInOrder
+                | Needs::HostsFull
+                | Needs::HostsCommutative
+                | Needs::HostsEven
+                | Needs::HostsBlocks
+                | Needs::HostsUniform
+        )
+    }
+
     fn can(&self, case: &Case) -> bool {
         match self.needs {
             Needs::Nothing => true,
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
+            Needs::Hosts => case.spread.has_levels(),
+            Needs::HostsInOrder => case.spread.has_levels() && case.keeps_order(),
+            Needs::HostsFull => case.spread.has_levels() && case.spread.least > 1,
+            Needs::HostsCommutative => {
+                case.spread.has_levels() && case.spread.least > 1 && case.commutative
+            }
+            Needs::HostsEven => case.spread.has_levels() && case.even,
+            Needs::HostsBlocks => case.spread.has_levels() && case.spread.contiguous,
+            Needs::HostsUniform => {
+                let Spread {
+                    least,
+                    most,
+                    contiguous,
+                    ..
+                } = case.spread;
+                case.spread.has_levels() && case.even && contiguous && least == most
+            }
             Needs::SharedMemory => case.shared && case.bytes <= MOST_BYTES,
         }
     }
+}
+
+/// The row for ranks that share memory, by measured sizes.
+fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
+    let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(case);
+    let last = rows(collective).iter().rev().find(fits);
+    last.map(|row| row.algorithm)
+}
+
+/// The cheapest row.
+fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
+    let rows = rows(collective).iter().filter(|row| row.can(case));
+    rows.map(|row| row.algorithm)
+        .min_by_key(|&algorithm| cost(collective, algorithm, case))
 }
 
 /// The table with the user's overrides.
@@ -307,10 +445,24 @@ impl AlgorithmTable {
         {
             return algorithm;
         }
-        let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(&case);
-        let best = rows(collective).iter().rev().find(fits);
+        let best = match case.is_in_memory() {
+            true => measured(collective, &case),
+            false => cheapest(collective, &case),
+        };
         best.expect("a collective has a row for everything")
-            .algorithm
+    }
+
+    /// A blocking call of `bytes` bytes takes the collective buffer of ranks that share memory.
+    #[inline]
+    pub fn takes_buffer(&self, collective: Collective, bytes: usize, ranks: usize) -> bool {
+        if self.overrides.0.is_empty() {
+            return bytes <= MOST_BYTES && ranks > 1;
+        }
+        let case = Case {
+            shared: true,
+            ..Case::usual(bytes, ranks)
+        };
+        self.algorithm(collective, case) == Algorithm::Shared
     }
 
     /// The user's choice, where the algorithm can serve this call.
@@ -335,6 +487,14 @@ mod tests {
         commutative: false,
         even: false,
         shared: false,
+        spread: Spread {
+            hosts: 1,
+            least: 5,
+            most: 5,
+            contiguous: true,
+            sharing: 1,
+        },
+        network: Network::MEMORY,
     };
 
     #[test]

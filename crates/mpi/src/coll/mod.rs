@@ -24,18 +24,21 @@ mod check;
 mod gather;
 mod halves;
 mod neighbourhood;
+mod network;
 mod persistent;
 mod records;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod small;
+mod two_level;
+mod two_level_data;
+mod two_level_reduce;
 mod work;
 
 use std::sync::Arc;
 
 use crate::Result;
-use crate::algorithms::{Algorithm, Case};
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 pub use blocks::Blocks;
@@ -56,11 +59,7 @@ impl Rank {
         work.check(&entry.core)?;
         if let Some((collective, len)) = work.as_small() {
             let size = entry.core.size();
-            let case = Case {
-                shared: true,
-                ..Case::usual(len, size)
-            };
-            if self.algorithms.algorithm(collective, case) == Algorithm::Shared {
+            if self.algorithms.takes_buffer(collective, len, size) {
                 if entry.buffer.is_ready() {
                     drop(state);
                     return SmallCall {
@@ -83,8 +82,12 @@ impl Rank {
             }
         }
         let (core, tag) = (entry.core.clone(), entry.collective_tag());
+        let begins = core.network.begin();
         drop(state);
         let call = Call::new(self, &core, tag);
+        if call.core.network.agreed.get().is_none() {
+            self.block_on(&waiting, network::settle(&call, begins))?;
+        }
         self.run_collective(&waiting, &call, work)
     }
 
@@ -108,15 +111,18 @@ impl Rank {
 
     /// Starts a collective operation; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
-        let (core, tag) = {
+        let (core, tag, begins) = {
             let mut state = self.lock();
             let entry = state.comms.get_mut(comm)?;
             work.check(&entry.core)?;
-            (entry.core.clone(), entry.collective_tag())
+            let begins = entry.core.network.begin();
+            (entry.core.clone(), entry.collective_tag(), begins)
         };
         let rank = self.clone();
         self.spawn(Some(core.context), async move {
-            work.run(&Call::new(&rank, &core, tag)).await
+            let call = Call::new(&rank, &core, tag);
+            network::settle(&call, begins).await?;
+            work.run(&call).await
         })
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::call::Call;
+use super::network;
 use super::work::Work;
 use crate::comm::Core;
 use crate::rank::Rank;
@@ -23,11 +24,17 @@ impl Rank {
         let mut state = self.lock();
         let entry = state.comms.get_mut(comm)?;
         work.check(&entry.core)?;
+        let begins = entry.core.network.begin();
         let collective = Arc::new(PersistentCollective {
             work,
             core: entry.core.clone(),
             tag: entry.persistent_tag(),
         });
+        if begins {
+            drop(state);
+            self.agree_beside(&collective.core, collective.tag)?;
+            state = self.lock();
+        }
         // The request belongs to the rank, so it must not keep the rank alive.
         let rank = Arc::downgrade(self);
         let start = move || match rank.upgrade() {
@@ -45,6 +52,7 @@ impl Rank {
         let rank = self.clone();
         self.spawn(Some(collective.core.context), async move {
             let call = Call::persistent(&rank, &collective.core, collective.tag);
+            network::settle(&call, false).await?;
             collective.work.run(&call).await
         })
     }

@@ -1,0 +1,127 @@
+//! The network of a communicator, as costs know it.
+//!
+//! Devices report the bandwidth and latency of their links, and nothing of their hosts. The costs of
+//! a host's processors and memory are therefore constants of its generation, which the bandwidth of
+//! its network names: machines of the catalogue, fitted by `tests/collectives/choice.py`.
+//!
+//! Invariant: a network has only numbers that all members of the communicator have agreed on.
+
+/// The network between the members of a communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// Time of a short write between hosts, in nanoseconds: the longest of all members.
+    pub latency_ns: u64,
+    /// Bytes per second from one host, over all its rails: the least of all members.
+    pub bandwidth: u64,
+    /// The ranks of a host share memory; otherwise they reach each other through a device.
+    pub memory: bool,
+}
+
+/// The costs of a host's processors and memory.
+#[derive(Clone, Copy, Debug)]
+struct Generation {
+    /// Bandwidth below which a network is of this generation, in bytes per second.
+    below: u64,
+    /// A send or a receive, in nanoseconds.
+    effort_ns: u64,
+    /// A byte copied by one processor, in picoseconds.
+    copy_ps: u64,
+    /// A byte copied while many processors of the host copy, in picoseconds of the host's memory.
+    memory_ps: u64,
+}
+
+const GENERATIONS: [Generation; 6] = [
+    // SDR and DDR.
+    generation(2_400_000_000, 350, 700, 600),
+    // QDR.
+    generation(5_000_000_000, 170, 200, 95),
+    // FDR.
+    generation(9_000_000_000, 100, 143, 60),
+    // EDR.
+    generation(16_000_000_000, 85, 100, 44),
+    // HDR.
+    generation(30_000_000_000, 85, 83, 15),
+    // NDR and later.
+    generation(u64::MAX, 85, 83, 10),
+];
+
+const fn generation(below: u64, effort_ns: u64, copy_ps: u64, memory_ps: u64) -> Generation {
+    Generation {
+        below,
+        effort_ns,
+        copy_ps,
+        memory_ps,
+    }
+}
+
+/// Longest message that goes in one packet, copied at both ends, in bytes.
+const LONGEST_PACKET: u64 = 16 << 10;
+
+impl Network {
+    /// Ranks that share the memory of one host.
+    pub const MEMORY: Network = Network {
+        latency_ns: 500,
+        bandwidth: 10_000_000_000,
+        memory: true,
+    };
+
+    fn generation(&self) -> &'static Generation {
+        let fits = |generation: &&Generation| self.bandwidth < generation.below;
+        let last = &GENERATIONS[GENERATIONS.len() - 1];
+        GENERATIONS.iter().find(fits).unwrap_or(last)
+    }
+
+    /// Time on the link of `bytes` bytes, in nanoseconds.
+    fn on_link(&self, bytes: u64) -> u64 {
+        (u128::from(bytes) * 1_000_000_000 / u128::from(self.bandwidth.max(1))) as u64
+    }
+
+    /// Processor time of a send or a receive, in nanoseconds.
+    pub(super) fn effort(&self) -> u64 {
+        self.generation().effort_ns
+    }
+
+    /// Time of a copy within a rank's memory, in nanoseconds.
+    pub(super) fn copy(&self, bytes: u64) -> u64 {
+        bytes * self.generation().copy_ps / 1000
+    }
+
+    /// Time until `messages` messages of `bytes` bytes that the ranks of one host send to other
+    /// hosts at the same time, while as many arrive, have all been received, in nanoseconds.
+    pub(super) fn across(&self, bytes: u64, messages: u64) -> u64 {
+        if messages == 0 {
+            return 0;
+        }
+        let all = self.on_link(bytes * messages);
+        if bytes <= LONGEST_PACKET {
+            // Both processors copy, and the packet is stored on its way.
+            return self.latency_ns
+                + self.effort()
+                + 2 * self.copy(bytes)
+                + self.on_link(bytes)
+                + all;
+        }
+        3 * self.latency_ns + 2 * self.effort() + all
+    }
+
+    /// Time until `messages` messages of `bytes` bytes among the ranks of one host, each by another
+    /// rank, have all been received, in nanoseconds.
+    pub(super) fn inside(&self, bytes: u64, messages: u64) -> u64 {
+        if messages == 0 {
+            return 0;
+        }
+        let short = bytes <= LONGEST_PACKET;
+        let (copies, trips) = if short { (2, 1) } else { (1, 2) };
+        // Short copies stay in caches.
+        let shared = match bytes {
+            0..=1024 => 0,
+            _ => copies * bytes * messages * self.generation().memory_ps / 1000,
+        };
+        trips * self.inside_latency() + (copies * self.copy(bytes)).max(shared)
+    }
+
+    /// Time of a short message within a host, in nanoseconds.
+    fn inside_latency(&self) -> u64 {
+        100 + 2 * self.effort()
+    }
+}
