@@ -15,12 +15,13 @@
 
 mod cost;
 mod network;
+mod trees;
 
 use knobs::AlgorithmChoices;
 
 use channel::collective_buffer::MOST_BYTES;
 
-pub(crate) use cost::CHAIN_PIECE;
+pub(crate) use cost::{CHAIN_PIECE, LEVEL_PIECE};
 pub use network::Network;
 
 use crate::shape::Spread;
@@ -192,12 +193,13 @@ pub const fn rows(of: Collective) -> &'static [Row] {
     }
 }
 
-/// The cost of an algorithm of a collective, in nanoseconds.
-fn cost(of: Collective, algorithm: Algorithm, case: &Case) -> u64 {
-    let cost = match of {
+/// The times at which the ranks end an operation.
+fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
+    let ends = match of {
         Collective::Barrier => cost::barrier,
         Collective::Bcast => cost::bcast,
-        Collective::Gather | Collective::Scatter => cost::gather,
+        Collective::Gather => cost::gather,
+        Collective::Scatter => cost::scatter,
         Collective::Allgather => cost::allgather,
         Collective::Alltoall => cost::alltoall,
         Collective::Reduce => cost::reduce,
@@ -205,16 +207,17 @@ fn cost(of: Collective, algorithm: Algorithm, case: &Case) -> u64 {
         Collective::ReduceScatter => cost::reduce_scatter,
         Collective::Scan => cost::scan,
     };
-    cost(algorithm, case)
+    ends(algorithm, case)
 }
 
 /// The algorithms without levels that work in this case, with their costs.
-fn flat_costs(of: Collective, case: &Case) -> impl Iterator<Item = (Algorithm, u64)> + use<'_> {
+fn flat_costs(of: Collective, case: &Case) -> impl Iterator<Item = (Algorithm, Ends)> + use<'_> {
     let works = |row: &&Row| !row.has_levels() && row.can(case);
     let rows = rows(of).iter().filter(works);
-    rows.map(move |row| (row.algorithm, cost(of, row.algorithm, case)))
+    rows.map(move |row| (row.algorithm, ends(of, row.algorithm, case)))
 }
 
+use trees::Ends;
 use {Algorithm as A, Needs as N};
 
 const BARRIER: &[Row] = &[
@@ -389,7 +392,20 @@ fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
 fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
     let rows = rows(collective).iter().filter(|row| row.can(case));
     rows.map(|row| row.algorithm)
-        .min_by_key(|&algorithm| cost(collective, algorithm, case))
+        .min_by_key(|&algorithm| ends(collective, algorithm, case).mean)
+}
+
+/// The predicted times of the algorithms that work in a case, in nanoseconds, in the order of the
+/// table: the mean of all ranks.
+pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)> {
+    let mut predictions: Vec<(Algorithm, u64)> = Vec::new();
+    for row in rows(collective).iter().filter(|row| row.can(case)) {
+        if predictions.iter().all(|(known, _)| *known != row.algorithm) {
+            let time = ends(collective, row.algorithm, case).mean;
+            predictions.push((row.algorithm, time));
+        }
+    }
+    predictions
 }
 
 /// The table with the user's overrides.

@@ -8,11 +8,16 @@
 //! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
 //! about as many bytes.
 
+use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 use crate::shape::Spread;
 
 /// Bytes of a piece in a chain.
 pub(crate) const CHAIN_PIECE: usize = 64 << 10;
+
+/// Bytes of a piece of a broadcast in two levels: one piece crosses the network while the last one
+/// spreads within the hosts.
+pub(crate) const LEVEL_PIECE: usize = 128 << 10;
 
 /// The powers of two below `ranks`, the least first.
 fn distances(ranks: usize) -> impl DoubleEndedIterator<Item = usize> {
@@ -78,63 +83,31 @@ impl Case {
         self.round(bytes, across, most - across)
     }
 
-    /// A round of a binomial tree, in which ranks at this distance from their parents send or
-    /// receive `bytes` bytes.
-    pub(super) fn branch(&self, distance: usize, bytes: usize) -> u64 {
-        let Spread {
-            hosts,
-            most,
-            contiguous,
-            ..
-        } = self.spread;
-        let edges = (self.ranks / (2 * distance)).max(1);
-        let of_host = edges.div_ceil(hosts.max(1));
-        match hosts <= 1 || contiguous && distance < most {
-            true => self.round(bytes, 0, of_host),
-            false => self.round(bytes, of_host, 0),
+    fn chain(&self, bytes: usize) -> Ends {
+        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1);
+        let piece = bytes.min(CHAIN_PIECE);
+        let first = self.chain_of_whole(piece);
+        let rest = (pieces as u64 - 1) * self.shift(1, piece);
+        Ends {
+            mean: first / 2 + rest,
+            last: first + rest,
         }
     }
 
-    /// One rank exchanges a message of `bytes` bytes with each of the others.
-    fn star(&self, bytes: usize) -> u64 {
-        let here = self.spread.most - 1;
-        let there = self.ranks.saturating_sub(self.spread.most);
-        let network = &self.network;
-        let size = bytes as u64;
-        let copies = match size {
-            0..=16384 => network.copy(size) * (self.ranks as u64 - 1),
-            _ => network.copy(size) * here as u64,
-        };
-        let each = (self.ranks as u64 - 1) * network.effort();
-        let across = network.across(size, (there * self.spread.sharing) as u64);
-        network.inside(size, 1).max(across) + each + copies
+    /// A binomial tree whose edges at each distance carry that many blocks.
+    fn blocks(&self, block: usize) -> impl Fn(usize) -> usize + use<> {
+        let ranks = self.ranks;
+        move |distance| block * distance.min(ranks - distance)
     }
 
-    fn tree(&self, bytes: usize) -> u64 {
-        distances(self.ranks)
-            .map(|distance| self.branch(distance, bytes))
-            .sum()
-    }
-
-    /// A tree whose edges at each distance carry that many blocks.
-    fn growing_tree(&self, block: usize) -> u64 {
-        let blocks = |distance: usize| distance.min(self.ranks - distance);
-        distances(self.ranks)
-            .map(|distance| self.branch(distance, block * blocks(distance)))
-            .sum()
-    }
-
-    fn chain(&self, bytes: usize) -> u64 {
-        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1);
-        let piece = bytes.min(CHAIN_PIECE);
-        let hosts = self.spread.hosts;
+    /// A message that goes from rank to rank.
+    fn chain_of_whole(&self, bytes: usize) -> u64 {
         let across = match self.spread.contiguous {
-            true => hosts - 1,
+            true => self.spread.hosts - 1,
             false => self.ranks - 1,
         };
-        let first = across as u64 * self.round(piece, 1.min(across), 0)
-            + (self.ranks - 1 - across) as u64 * self.round(piece, 0, 1);
-        first + (pieces as u64 - 1) * self.shift(1, piece)
+        across as u64 * self.round(bytes, 1.min(across), 0)
+            + (self.ranks - 1 - across) as u64 * self.round(bytes, 0, 1)
     }
 
     fn ring(&self, steps: usize, bytes: usize) -> u64 {
@@ -187,198 +160,248 @@ impl Case {
         across.max(inside).max(copies) + each
     }
 
-    /// The least cost of the operation `of` in this case, by algorithms without levels.
-    fn best(&self, of: Collective) -> u64 {
-        super::flat_costs(of, self)
-            .map(|(_, cost)| cost)
-            .min()
-            .unwrap_or(0)
+    /// The operation `of` in this case, by the best algorithm without levels.
+    fn best(&self, of: Collective) -> Ends {
+        let flat = super::flat_costs(of, self);
+        flat.map(|(_, ends)| ends)
+            .min_by_key(|ends| ends.mean)
+            .unwrap_or_default()
+    }
+
+    /// A step within each host that only its leader waits for, then one among the leaders.
+    fn collect(&self, inside: Ends, across: Ends) -> Ends {
+        let (ranks, leaders) = (self.ranks as u64, self.spread.hosts as u64);
+        let others = ranks.saturating_sub(leaders);
+        let waits = others * inside.mean + leaders * (inside.last + across.mean);
+        Ends {
+            mean: waits / ranks.max(1),
+            last: inside.last + across.last,
+        }
     }
 }
 
-pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> Ends {
+    let meet = |case: &Case| Ends::all(case.up(|_| 0).last);
     match algorithm {
-        Algorithm::Tree => 2 * case.tree(0),
+        Algorithm::Tree => meet(case).then(case.down(|_| 0)),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(0);
-            2 * inside.tree(0) + case.among_leaders(0, 1).best(Collective::Barrier)
+            meet(&inside)
+                .then(case.among_leaders(0, 1).best(Collective::Barrier))
+                .then(inside.down(|_| 0))
         }
-        _ => distances(case.ranks)
-            .map(|distance| case.shift(distance, 0))
-            .sum(),
+        _ => Ends::all(
+            distances(case.ranks)
+                .map(|distance| case.shift(distance, 0))
+                .sum(),
+        ),
     }
 }
 
-pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     let part = bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::Chain => case.chain(bytes),
-        Algorithm::Linear => case.star(bytes),
-        Algorithm::ScatterAllgather => case.growing_tree(part) + case.ring(case.ranks - 1, part),
+        Algorithm::Linear => case.from_root(bytes),
+        Algorithm::ScatterAllgather => {
+            let scatter = case.down(case.blocks(part));
+            scatter.then(Ends::all(case.ring(case.ranks - 1, part)))
+        }
         Algorithm::TwoLevel => {
-            case.among_leaders(bytes, 1).best(Collective::Bcast)
-                + case.inside_hosts(bytes).best(Collective::Bcast)
+            let pieces = bytes.div_ceil(LEVEL_PIECE).max(1) as u64;
+            let piece = bytes.min(LEVEL_PIECE);
+            let across = case.among_leaders(piece, 1).best(Collective::Bcast);
+            let inside = case.inside_hosts(piece).best(Collective::Bcast);
+            let longer = across.last.max(inside.last);
+            across.then(inside).then(Ends::all((pieces - 1) * longer))
         }
         Algorithm::TwoLevelParts => {
             let part = bytes.div_ceil(case.parts());
-            case.inside_hosts(part).growing_tree(part)
-                + case
-                    .among_leaders(part, case.parts())
-                    .best(Collective::Bcast)
-                + case.inside_hosts(bytes).best(Collective::Allgather)
+            let scatter = Ends::all(case.inside_hosts(part).from_root(part).last);
+            scatter
+                .then(
+                    case.among_leaders(part, case.parts())
+                        .best(Collective::Bcast),
+                )
+                .then(case.inside_hosts(bytes).best(Collective::Allgather))
         }
-        _ => case.tree(bytes),
+        _ => case.down(|_| bytes),
     }
 }
 
-pub(super) fn gather(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes;
     match algorithm {
-        Algorithm::Binomial => case.growing_tree(case.bytes),
+        Algorithm::Binomial => case.up(case.blocks(block)),
         Algorithm::TwoLevel => {
-            let bundle = case.bytes * case.spread.most;
-            case.inside_hosts(case.bytes).best(Collective::Gather)
-                + case.among_leaders(bundle, 1).best(Collective::Gather)
-                + case.network.copy((bundle * case.spread.hosts) as u64)
+            let bundle = block * case.spread.most;
+            let inside = case.inside_hosts(block).best(Collective::Gather);
+            case.collect(inside, case.among_leaders(bundle, 1).to_root(bundle))
         }
-        _ => case.star(case.bytes),
+        _ => case.to_root(block),
     }
 }
 
-pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes;
+    match algorithm {
+        Algorithm::Binomial => case.down(case.blocks(block)),
+        Algorithm::TwoLevel => {
+            let bundle = block * case.spread.most;
+            let across = case.among_leaders(bundle, 1).from_root(bundle);
+            across.then(case.inside_hosts(block).best(Collective::Scatter))
+        }
+        _ => case.from_root(block),
+    }
+}
+
+pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
     let block = case.bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::Bruck => {
-            let blocks = |distance: usize| distance.min(case.ranks - distance);
-            let rounds = distances(case.ranks)
-                .map(|distance| case.shift(distance, block * blocks(distance)));
-            rounds.sum::<u64>() + case.network.copy(case.bytes as u64)
+            let blocks = case.blocks(block);
+            let rounds =
+                distances(case.ranks).map(|distance| case.shift(distance, blocks(distance)));
+            Ends::all(rounds.sum())
         }
-        Algorithm::RecursiveDoubling => case.doubling(|distance| distance * block),
-        Algorithm::Linear => case.alltoall_at_once(block),
+        Algorithm::RecursiveDoubling => Ends::all(case.doubling(|distance| distance * block)),
+        Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
         Algorithm::TwoLevel => {
-            let bundle = block * case.spread.most;
-            case.inside_hosts(block).best(Collective::Gather)
-                + case
-                    .among_leaders(case.bytes, 1)
-                    .best(Collective::Allgather)
-                + case.inside_hosts(case.bytes).best(Collective::Bcast)
-                + case.network.copy(bundle as u64)
+            let inside = Ends::all(case.inside_hosts(block).to_root(block).last);
+            inside
+                .then(
+                    case.among_leaders(case.bytes, 1)
+                        .best(Collective::Allgather),
+                )
+                .then(case.inside_hosts(case.bytes).best(Collective::Bcast))
         }
         Algorithm::TwoLevelParts => {
             let column = block * case.spread.hosts;
-            case.among_leaders(column, case.parts())
-                .best(Collective::Allgather)
-                + case.inside_hosts(case.bytes).best(Collective::Allgather)
+            let across = case
+                .among_leaders(column, case.parts())
+                .best(Collective::Allgather);
+            across.then(case.inside_hosts(case.bytes).best(Collective::Allgather))
         }
-        _ => case.ring(case.ranks - 1, block),
+        _ => Ends::all(case.ring(case.ranks - 1, block)),
     }
 }
 
-pub(super) fn alltoall(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn alltoall(algorithm: Algorithm, case: &Case) -> Ends {
     let block = case.bytes;
     match algorithm {
-        Algorithm::Pairwise => (1..case.ranks)
-            .map(|distance| case.shift(distance, block))
-            .sum(),
+        Algorithm::Pairwise => Ends::all(
+            (1..case.ranks)
+                .map(|distance| case.shift(distance, block))
+                .sum(),
+        ),
         Algorithm::Bruck => {
             let half = block * case.ranks.div_ceil(2);
-            let rounds = distances(case.ranks)
-                .map(|distance| case.shift(distance, half) + 2 * case.network.copy(half as u64));
-            rounds.sum::<u64>() + 2 * case.network.copy((block * case.ranks) as u64)
+            let rounds = distances(case.ranks).map(|distance| case.shift(distance, half));
+            Ends::all(rounds.sum())
         }
         Algorithm::TwoLevel => {
             let most = case.spread.most;
-            let of_rank = block * case.ranks;
-            2 * case.inside_hosts(of_rank).best(Collective::Gather)
-                + case
-                    .among_leaders(block * most * most, 1)
-                    .best(Collective::Alltoall)
-                + 2 * case.network.copy((of_rank * most) as u64)
+            let inside = case.inside_hosts(block * case.ranks);
+            let across = case.among_leaders(block * most * most, 1);
+            Ends::all(inside.best(Collective::Gather).last)
+                .then(across.best(Collective::Alltoall))
+                .then(inside.best(Collective::Scatter))
         }
-        _ => case.alltoall_at_once(block),
+        _ => Ends::all(case.alltoall_at_once(block)),
     }
 }
 
-pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {
         Algorithm::Rabenseifner => {
             let part = bytes.div_ceil(case.ranks.max(1));
-            case.fold(bytes) + case.halving(bytes) + case.star(part)
+            let halving = case.fold(bytes) + case.halving(bytes);
+            Ends::all(halving).then(case.to_root(part))
         }
         Algorithm::TwoLevel => {
-            case.inside_hosts(bytes).best(Collective::Reduce)
-                + case.among_leaders(bytes, 1).best(Collective::Reduce)
+            let inside = case.inside_hosts(bytes).best(Collective::Reduce);
+            case.collect(
+                inside,
+                case.among_leaders(bytes, 1).best(Collective::Reduce),
+            )
         }
-        _ => case.tree(bytes),
+        _ => case.up(|_| bytes),
     }
 }
 
-pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {
         Algorithm::Ring => {
             let part = bytes.div_ceil(case.ranks.max(1));
-            case.ring(2 * (case.ranks - 1), part)
+            Ends::all(case.ring(2 * (case.ranks - 1), part))
         }
-        Algorithm::ReduceBcast => 2 * case.tree(bytes),
-        Algorithm::Rabenseifner => 2 * (case.fold(bytes) + case.halving(bytes)),
+        Algorithm::ReduceBcast => Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes)),
+        Algorithm::Rabenseifner => Ends::all(2 * (case.fold(bytes) + case.halving(bytes))),
         Algorithm::TwoLevel => {
-            case.inside_hosts(bytes).best(Collective::Reduce)
-                + case.among_leaders(bytes, 1).best(Collective::Allreduce)
-                + case.inside_hosts(bytes).best(Collective::Bcast)
+            let inside = case.inside_hosts(bytes);
+            Ends::all(inside.best(Collective::Reduce).last)
+                .then(case.among_leaders(bytes, 1).best(Collective::Allreduce))
+                .then(inside.best(Collective::Bcast))
         }
         Algorithm::TwoLevelParts => {
             let part = bytes.div_ceil(case.parts());
-            case.inside_hosts(bytes).best(Collective::ReduceScatter)
-                + case
-                    .among_leaders(part, case.parts())
-                    .best(Collective::Allreduce)
-                + case.inside_hosts(bytes).best(Collective::Allgather)
+            let inside = case.inside_hosts(bytes);
+            inside
+                .best(Collective::ReduceScatter)
+                .then(
+                    case.among_leaders(part, case.parts())
+                        .best(Collective::Allreduce),
+                )
+                .then(inside.best(Collective::Allgather))
         }
-        _ => 2 * case.fold(bytes) + case.folded().doubling(|_| bytes),
+        _ => Ends::all(2 * case.fold(bytes) + case.folded().doubling(|_| bytes)),
     }
 }
 
-pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     let part = bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::RecursiveHalving => {
             let folded = case.folded();
             let halving = folded.doubling(|distance| bytes * distance / folded.ranks);
-            case.fold(bytes) + halving + case.fold(part)
+            Ends::all(case.fold(bytes) + halving + case.fold(part))
         }
-        Algorithm::Pairwise => (1..case.ranks)
-            .map(|distance| case.shift(distance, part))
-            .sum(),
-        Algorithm::Linear => case.alltoall_at_once(part),
+        Algorithm::Pairwise => Ends::all(
+            (1..case.ranks)
+                .map(|distance| case.shift(distance, part))
+                .sum(),
+        ),
+        Algorithm::Linear => Ends::all(case.alltoall_at_once(part)),
         Algorithm::TwoLevel => {
-            case.inside_hosts(bytes).best(Collective::Reduce)
-                + case.among_leaders(bytes, 1).best(Collective::ReduceScatter)
-                + case.inside_hosts(part).star(part)
+            let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
+            inside
+                .then(case.among_leaders(bytes, 1).best(Collective::ReduceScatter))
+                .then(case.inside_hosts(part).from_root(part))
         }
-        _ => case.tree(bytes) + case.star(part),
+        _ => Ends::all(case.up(|_| bytes).last).then(case.from_root(part)),
     }
 }
 
-pub(super) fn scan(algorithm: Algorithm, case: &Case) -> u64 {
+pub(super) fn scan(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {
         Algorithm::Chain => {
-            let hosts = case.spread.hosts;
-            let across = match case.spread.contiguous {
-                true => hosts - 1,
-                false => case.ranks - 1,
-            };
-            across as u64 * case.round(bytes, 1.min(across), 0)
-                + (case.ranks - 1 - across) as u64 * case.round(bytes, 0, 1)
+            let chain = case.chain_of_whole(bytes);
+            Ends {
+                mean: chain / 2,
+                last: chain,
+            }
         }
         Algorithm::TwoLevel => {
-            2 * case.inside_hosts(bytes).best(Collective::Scan)
-                + case.among_leaders(bytes, 1).best(Collective::Scan)
+            let inside = case.inside_hosts(bytes);
+            Ends::all(inside.best(Collective::Scan).last)
+                .then(case.among_leaders(bytes, 1).best(Collective::Scan))
+                .then(inside.best(Collective::Bcast))
         }
-        _ => case.doubling(|_| bytes),
+        _ => Ends::all(case.doubling(|_| bytes)),
     }
 }

@@ -92,16 +92,12 @@ impl Network {
         if messages == 0 {
             return 0;
         }
-        let all = self.on_link(bytes * messages);
-        if bytes <= LONGEST_PACKET {
-            // Both processors copy, and the packet is stored on its way.
-            return self.latency_ns
-                + self.effort()
-                + 2 * self.copy(bytes)
-                + self.on_link(bytes)
-                + all;
+        let message = self.message(bytes, true);
+        let others = self.on_link(bytes * (messages - 1));
+        match message.is_short {
+            true => message.sending + message.flight + message.receiving + others,
+            false => message.flight + message.moving + others,
         }
-        3 * self.latency_ns + 2 * self.effort() + all
     }
 
     /// Time until `messages` messages of `bytes` bytes among the ranks of one host, each by another
@@ -110,18 +106,75 @@ impl Network {
         if messages == 0 {
             return 0;
         }
-        let short = bytes <= LONGEST_PACKET;
-        let (copies, trips) = if short { (2, 1) } else { (1, 2) };
+        let message = self.message(bytes, false);
+        let (copies, own) = match message.is_short {
+            true => (2, message.sending + message.receiving),
+            false => (1, message.moving),
+        };
         // Short copies stay in caches.
         let shared = match bytes {
             0..=1024 => 0,
             _ => copies * bytes * messages * self.generation().memory_ps / 1000,
         };
-        trips * self.inside_latency() + (copies * self.copy(bytes)).max(shared)
+        message.flight + own.max(shared)
     }
 
-    /// Time of a short message within a host, in nanoseconds.
-    fn inside_latency(&self) -> u64 {
-        100 + 2 * self.effort()
+    /// The steps of a message of `bytes` bytes between hosts or within one.
+    pub(super) fn message(&self, bytes: u64, across: bool) -> Message {
+        let effort = self.effort();
+        let is_short = bytes <= LONGEST_PACKET;
+        match (across, is_short) {
+            // Both processors copy, and bus, link and bus store the packet.
+            (true, true) => Message {
+                is_short,
+                sending: effort + self.copy(bytes),
+                flight: self.latency_ns + 2 * self.on_link(bytes),
+                receiving: effort + self.copy(bytes),
+                moving: self.on_link(bytes),
+            },
+            (true, false) => Message {
+                is_short,
+                sending: effort,
+                flight: 3 * self.latency_ns,
+                receiving: effort,
+                moving: self.on_link(bytes),
+            },
+            (false, true) => Message {
+                is_short,
+                // The sender builds a packet, and copies it if it is short once more.
+                sending: effort + self.copy(bytes + bytes.min(1024)),
+                flight: 100,
+                receiving: effort + self.copy(bytes),
+                moving: 0,
+            },
+            (false, false) => Message {
+                is_short,
+                sending: effort,
+                flight: 4 * effort,
+                receiving: effort,
+                moving: self.copy(bytes),
+            },
+        }
     }
+
+    /// Time of a byte that many ranks of a host copy at once, in picoseconds of the host's memory.
+    pub(super) fn memory(&self, bytes: u64) -> u64 {
+        bytes * self.generation().memory_ps / 1000
+    }
+}
+
+/// The steps of a message, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    /// The message goes in one packet, and its sender does not wait for the receiver.
+    pub is_short: bool,
+    /// Processor time of the sender.
+    pub sending: u64,
+    /// From the end of the sending to the first byte at the receiver; of a long message also the
+    /// exchange before it.
+    pub flight: u64,
+    /// Processor time of the receiver.
+    pub receiving: u64,
+    /// Time that the message occupies the link, or the receiver that copies it.
+    pub moving: u64,
 }

@@ -10,10 +10,7 @@ use super::gather::{self, gather_linear, scatter_linear};
 use super::two_level::{Column, Levels, both, inside};
 use super::{allgather, alltoall};
 use crate::Result;
-
-/// Bytes of a piece of a broadcast: one piece crosses the network while the last one spreads within
-/// the hosts.
-const PIECE: usize = 128 << 10;
+use crate::algorithms::LEVEL_PIECE as PIECE;
 
 /// The ranks of a host report to its leader, the leaders meet, and each releases its host.
 pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
