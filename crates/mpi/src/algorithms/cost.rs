@@ -87,7 +87,17 @@ impl Case {
         let pieces = bytes.div_ceil(CHAIN_PIECE).max(1);
         let piece = bytes.min(CHAIN_PIECE);
         let first = self.chain_of_whole(piece);
-        let rest = (pieces as u64 - 1) * self.shift(1, piece);
+        // Within a host a rank copies a piece, and its successor copies it from there.
+        let most = self.spread.most;
+        let (across, inside) = match (self.spread.hosts, self.spread.contiguous) {
+            (0 | 1, _) => (0, most),
+            (_, true) => (1, most - 1),
+            (_, false) => (most, 0),
+        };
+        let step = self
+            .round(piece, across, 0)
+            .max(2 * self.round(piece, 0, inside));
+        let rest = (pieces as u64 - 1) * step;
         Ends {
             mean: first / 2 + rest,
             last: first + rest,
@@ -110,8 +120,37 @@ impl Case {
             + (self.ranks - 1 - across) as u64 * self.round(bytes, 0, 1)
     }
 
+    /// Blocks of `bytes` bytes that go `steps` steps round a circle.
     fn ring(&self, steps: usize, bytes: usize) -> u64 {
-        steps as u64 * self.shift(1, bytes)
+        let step = self.shift(1, bytes);
+        let message = self.network.message(bytes as u64, self.spread.hosts > 1);
+        if !message.is_short || !self.spread.contiguous || self.spread.hosts <= 1 {
+            return steps as u64 * step;
+        }
+        // A short block waits for a link to another host only where it passes one.
+        let most = self.spread.most;
+        let crossings = steps.div_ceil(most).min(steps) as u64;
+        let inside = self.round(bytes, 0, most);
+        let path = crossings * step + (steps as u64 - crossings) * inside.min(step);
+        path.max(steps as u64 * (message.sending + message.receiving))
+    }
+
+    /// Rounds in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4...
+    fn shifts(&self, bytes: impl Fn(usize) -> usize) -> u64 {
+        let most = self.spread.most;
+        let mut crosses = self.spread.hosts > 1;
+        let round = |distance: usize| {
+            let bytes = bytes(distance);
+            if !self.spread.contiguous || distance >= most || bytes > 1024 {
+                return self.shift(distance, bytes);
+            }
+            // The path to a rank leaves its host once by short distances.
+            match std::mem::take(&mut crosses) {
+                true => self.shift(distance, bytes),
+                false => self.round(bytes, 0, most),
+            }
+        };
+        distances(self.ranks).map(round).sum()
     }
 
     fn doubling(&self, bytes: impl Fn(usize) -> usize) -> u64 {
@@ -145,19 +184,25 @@ impl Case {
     fn alltoall_at_once(&self, block: usize) -> u64 {
         let Spread { hosts, most, .. } = self.spread;
         let there = if hosts > 1 { self.ranks - most } else { 0 };
-        let here = self.ranks - 1 - there;
-        let each = 2 * (self.ranks as u64 - 1) * self.network.effort();
-        let copies = match block {
-            0..=16384 => 2 * self.network.copy((block * (self.ranks - 1)) as u64),
-            _ => self.network.copy((block * here) as u64),
-        };
-        let across = self
+        let here = (self.ranks - 1 - there) as u64;
+        let (there, most) = (there as u64, (most * self.spread.sharing) as u64);
+        let size = block as u64;
+        let [near, far] = [false, true].map(|across| self.network.message(size, across));
+        let flight = if there > 0 { far.flight } else { near.flight };
+        let link = most * there * far.moving;
+        if near.is_short {
+            let own =
+                here * (near.sending + near.receiving) + there * (far.sending + far.receiving);
+            let memory = self.network.memory(3 * size, most * here)
+                + self.network.memory(2 * size, most * there);
+            return flight + own.max(memory).max(link);
+        }
+        let memory = self
             .network
-            .across(block as u64, (most * there * self.spread.sharing) as u64);
-        let inside = self
-            .network
-            .inside(block as u64, (most * here * self.spread.sharing) as u64);
-        across.max(inside).max(copies) + each
+            .memory(size, most * here)
+            .max(here * near.moving);
+        let effort = 2 * (here + there) * self.network.effort();
+        flight + effort + link.max(memory) + link.min(memory) / 4
     }
 
     /// The operation `of` in this case, by the best algorithm without levels.
@@ -190,11 +235,7 @@ pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> Ends {
                 .then(case.among_leaders(0, 1).best(Collective::Barrier))
                 .then(inside.down(|_| 0))
         }
-        _ => Ends::all(
-            distances(case.ranks)
-                .map(|distance| case.shift(distance, 0))
-                .sum(),
-        ),
+        _ => Ends::all(case.shifts(|_| 0)),
     }
 }
 
@@ -206,7 +247,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Linear => case.from_root(bytes),
         Algorithm::ScatterAllgather => {
             let scatter = case.down(case.blocks(part));
-            scatter.then(Ends::all(case.ring(case.ranks - 1, part)))
+            Ends::all(scatter.last + case.ring(case.ranks - 1, part))
         }
         Algorithm::TwoLevel => {
             let pieces = bytes.div_ceil(LEVEL_PIECE).max(1) as u64;
@@ -261,9 +302,7 @@ pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
     match algorithm {
         Algorithm::Bruck => {
             let blocks = case.blocks(block);
-            let rounds =
-                distances(case.ranks).map(|distance| case.shift(distance, blocks(distance)));
-            Ends::all(rounds.sum())
+            Ends::all(case.shifts(blocks))
         }
         Algorithm::RecursiveDoubling => Ends::all(case.doubling(|distance| distance * block)),
         Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
@@ -297,8 +336,7 @@ pub(super) fn alltoall(algorithm: Algorithm, case: &Case) -> Ends {
         ),
         Algorithm::Bruck => {
             let half = block * case.ranks.div_ceil(2);
-            let rounds = distances(case.ranks).map(|distance| case.shift(distance, half));
-            Ends::all(rounds.sum())
+            Ends::all(case.shifts(|_| half))
         }
         Algorithm::TwoLevel => {
             let most = case.spread.most;

@@ -32,17 +32,17 @@ struct Generation {
 
 const GENERATIONS: [Generation; 6] = [
     // SDR and DDR.
-    generation(2_400_000_000, 350, 700, 600),
+    generation(2_400_000_000, 350, 700, 700),
     // QDR.
-    generation(5_000_000_000, 170, 200, 95),
+    generation(5_000_000_000, 170, 200, 140),
     // FDR.
-    generation(9_000_000_000, 100, 143, 60),
+    generation(9_000_000_000, 100, 143, 88),
     // EDR.
-    generation(16_000_000_000, 85, 100, 44),
+    generation(16_000_000_000, 85, 100, 66),
     // HDR.
-    generation(30_000_000_000, 85, 83, 15),
+    generation(30_000_000_000, 85, 83, 22),
     // NDR and later.
-    generation(u64::MAX, 85, 83, 10),
+    generation(u64::MAX, 85, 83, 15),
 ];
 
 const fn generation(below: u64, effort_ns: u64, copy_ps: u64, memory_ps: u64) -> Generation {
@@ -56,6 +56,8 @@ const fn generation(below: u64, effort_ns: u64, copy_ps: u64, memory_ps: u64) ->
 
 /// Longest message that goes in one packet, copied at both ends, in bytes.
 const LONGEST_PACKET: u64 = 16 << 10;
+/// Time of a message within a host beside processor time, in nanoseconds.
+const INSIDE_NS: u64 = 160;
 
 impl Network {
     /// Ranks that share the memory of one host.
@@ -95,7 +97,11 @@ impl Network {
         let message = self.message(bytes, true);
         let others = self.on_link(bytes * (messages - 1));
         match message.is_short {
-            true => message.sending + message.flight + message.receiving + others,
+            true => {
+                let copies = self.memory(2 * bytes, messages);
+                let own = message.sending + message.receiving;
+                message.flight + (own + others).max(copies)
+            }
             false => message.flight + message.moving + others,
         }
     }
@@ -107,16 +113,13 @@ impl Network {
             return 0;
         }
         let message = self.message(bytes, false);
-        let (copies, own) = match message.is_short {
-            true => (2, message.sending + message.receiving),
-            false => (1, message.moving),
-        };
-        // Short copies stay in caches.
-        let shared = match bytes {
-            0..=1024 => 0,
-            _ => copies * bytes * messages * self.generation().memory_ps / 1000,
-        };
-        message.flight + own.max(shared)
+        match message.is_short {
+            true => {
+                let own = message.sending + message.receiving;
+                message.flight + own.max(self.memory(3 * bytes, messages))
+            }
+            false => message.flight + message.moving.max(self.memory(bytes, messages)),
+        }
     }
 
     /// The steps of a message of `bytes` bytes between hosts or within one.
@@ -124,42 +127,57 @@ impl Network {
         let effort = self.effort();
         let is_short = bytes <= LONGEST_PACKET;
         match (across, is_short) {
-            // Both processors copy, and bus, link and bus store the packet.
+            // Both processors copy; buses store the first packet.
             (true, true) => Message {
                 is_short,
                 sending: effort + self.copy(bytes),
-                flight: self.latency_ns + 2 * self.on_link(bytes),
+                flight: self.latency_ns + self.fetch(bytes) + self.on_link(bytes),
                 receiving: effort + self.copy(bytes),
                 moving: self.on_link(bytes),
             },
             (true, false) => Message {
                 is_short,
                 sending: effort,
-                flight: 3 * self.latency_ns,
+                flight: 3 * self.latency_ns + effort + self.fetch(bytes),
                 receiving: effort,
                 moving: self.on_link(bytes),
             },
+            // The sender builds the packet, then writes it.
             (false, true) => Message {
                 is_short,
-                // The sender builds a packet, and copies it if it is short once more.
-                sending: effort + self.copy(bytes + bytes.min(1024)),
-                flight: 100,
+                sending: effort + 2 * self.copy(bytes),
+                flight: INSIDE_NS,
                 receiving: effort + self.copy(bytes),
                 moving: 0,
             },
             (false, false) => Message {
                 is_short,
                 sending: effort,
-                flight: 4 * effort,
+                flight: INSIDE_NS + 3 * effort,
                 receiving: effort,
                 moving: self.copy(bytes),
             },
         }
     }
 
-    /// Time of a byte that many ranks of a host copy at once, in picoseconds of the host's memory.
-    pub(super) fn memory(&self, bytes: u64) -> u64 {
-        bytes * self.generation().memory_ps / 1000
+    /// Time until the first packet of a message that is not part of its work request is on the
+    /// link, and from the link in memory, in nanoseconds.
+    fn fetch(&self, bytes: u64) -> u64 {
+        match bytes {
+            0..=200 => 0,
+            _ => 400 + 2 * self.on_link(bytes.min(3000)),
+        }
+    }
+
+    /// Time for which messages of `bytes` copied bytes occupy the host's memory, in nanoseconds.
+    pub(super) fn memory(&self, bytes: u64, messages: u64) -> u64 {
+        // Short copies stay in caches, and long ones do not all meet.
+        let part = match bytes {
+            0..=3072 => 0,
+            3073..=49152 => 100,
+            _ => 65,
+        };
+        bytes * messages * self.generation().memory_ps / 1000 * part / 100
     }
 }
 

@@ -56,7 +56,7 @@ impl Case {
         let across = self.crosses(one, other);
         let mut message = self.network.message(bytes as u64, across);
         if !across && bytes > 1024 {
-            let shared = self.network.memory((bytes * (others + 1)) as u64);
+            let shared = self.network.memory(bytes as u64, others as u64 + 1);
             message.moving = message.moving.max(shared);
         }
         if across {
@@ -155,9 +155,8 @@ impl Case {
         }
         // The root reads from its host itself, while its devices read from others.
         let (own, device) = (here * near.moving, there * far.moving);
-        let last = own.max(device) + far.flight;
-        let waits =
-            here * (near.flight + own / 2 + near.moving) + there * (far.flight + device / 2);
+        let last = own.max(device) + own.min(device) / 2 + far.flight;
+        let waits = here * (near.flight + own * 3 / 4) + there * last;
         Ends {
             mean: (waits + last) / ranks,
             last,
@@ -180,10 +179,10 @@ impl Case {
             return Ends { mean, last };
         }
         // The others of the host copy side by side.
-        let copies = near.moving.max(self.network.memory(here * bytes as u64));
+        let copies = near.moving.max(self.network.memory(bytes as u64, here));
         let device = there * far.moving;
         let last = (near.flight + copies).max(far.flight + device);
-        let waits = here * (near.flight + copies) + there * (far.flight + device / 2);
+        let waits = here * (near.flight + copies) + there * (far.flight + device * 4 / 5);
         Ends {
             mean: (waits + last) / ranks,
             last,
