@@ -8,6 +8,7 @@
 //! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
 //! about as many bytes.
 
+use super::network::LONGEST_PACKET;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 use crate::shape::Spread;
@@ -98,8 +99,11 @@ impl Case {
             .round(piece, across, 0)
             .max(2 * self.round(piece, 0, inside));
         let rest = (pieces as u64 - 1) * step;
+        // The root waits for its successor to take a long piece.
+        let ranks = self.ranks as u64;
+        let hops = ranks * ranks.saturating_sub(1) / 2 + 1;
         Ends {
-            mean: first / 2 + rest,
+            mean: first * hops / (ranks * ranks.saturating_sub(1)).max(1) + rest,
             last: first + rest,
         }
     }
@@ -164,7 +168,8 @@ impl Case {
     fn fold(&self, bytes: usize) -> u64 {
         match self.ranks.is_power_of_two() {
             true => 0,
-            false => self.round(bytes, 0, self.spread.most / 2),
+            false if self.spread.most == 1 => self.round(bytes, 1, 0),
+            false => self.round(bytes, 0, self.spread.most.div_ceil(2)),
         }
     }
 
@@ -193,8 +198,8 @@ impl Case {
         if near.is_short {
             let own =
                 here * (near.sending + near.receiving) + there * (far.sending + far.receiving);
-            let memory = self.network.memory(3 * size, most * here)
-                + self.network.memory(2 * size, most * there);
+            let memory = 3 * self.network.memory(size, most * here)
+                + 2 * self.network.memory(size, most * there);
             return flight + own.max(memory).max(link);
         }
         let memory = self
@@ -202,7 +207,7 @@ impl Case {
             .memory(size, most * here)
             .max(here * near.moving);
         let effort = 2 * (here + there) * self.network.effort();
-        flight + effort + link.max(memory) + link.min(memory) / 4
+        flight + effort + link + memory
     }
 
     /// The operation `of` in this case, by the best algorithm without levels.
@@ -226,14 +231,13 @@ impl Case {
 }
 
 pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> Ends {
-    let meet = |case: &Case| Ends::all(case.up(|_| 0).last);
+    // Each rank of a tree waits once more than in an exchange.
+    let tree = |case: &Case| Ends::all(case.up(|_| 0).last * 5 / 2);
     match algorithm {
-        Algorithm::Tree => meet(case).then(case.down(|_| 0)),
+        Algorithm::Tree => tree(case),
         Algorithm::TwoLevel => {
-            let inside = case.inside_hosts(0);
-            meet(&inside)
-                .then(case.among_leaders(0, 1).best(Collective::Barrier))
-                .then(inside.down(|_| 0))
+            let across = case.among_leaders(0, 1).best(Collective::Barrier);
+            tree(&case.inside_hosts(0)).then(across)
         }
         _ => Ends::all(case.shifts(|_| 0)),
     }
@@ -246,28 +250,37 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Chain => case.chain(bytes),
         Algorithm::Linear => case.from_root(bytes),
         Algorithm::ScatterAllgather => {
-            let scatter = case.down(case.blocks(part));
+            let scatter = case.down(case.blocks(part), true);
             Ends::all(scatter.last + case.ring(case.ranks - 1, part))
         }
         Algorithm::TwoLevel => {
+            // While the last piece spreads, all others have.
             let pieces = bytes.div_ceil(LEVEL_PIECE).max(1) as u64;
-            let piece = bytes.min(LEVEL_PIECE);
-            let across = case.among_leaders(piece, 1).best(Collective::Bcast);
-            let inside = case.inside_hosts(piece).best(Collective::Bcast);
-            let longer = across.last.max(inside.last);
-            across.then(inside).then(Ends::all((pieces - 1) * longer))
+            let inside = case
+                .inside_hosts(bytes.min(LEVEL_PIECE))
+                .best(Collective::Bcast);
+            let across = case.among_leaders(bytes, 1).best(Collective::Bcast);
+            let behind = ((pieces - 1) * inside.last).saturating_sub(across.last);
+            across.then(inside).then(Ends::all(behind))
         }
         Algorithm::TwoLevelParts => {
             let part = bytes.div_ceil(case.parts());
-            let scatter = Ends::all(case.inside_hosts(part).from_root(part).last);
-            scatter
-                .then(
-                    case.among_leaders(part, case.parts())
-                        .best(Collective::Bcast),
-                )
+            let across = case
+                .among_leaders(part, case.parts())
+                .best(Collective::Bcast);
+            // The columns' long messages delay each other.
+            let delay = if part > LONGEST_PACKET {
+                across
+            } else {
+                Ends::default()
+            };
+            case.inside_hosts(part)
+                .from_root(part)
+                .then(across)
+                .then(delay)
                 .then(case.inside_hosts(bytes).best(Collective::Allgather))
         }
-        _ => case.down(|_| bytes),
+        _ => case.down(|_| bytes, false),
     }
 }
 
@@ -287,7 +300,7 @@ pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
 pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
     let block = case.bytes;
     match algorithm {
-        Algorithm::Binomial => case.down(case.blocks(block)),
+        Algorithm::Binomial => case.down(case.blocks(block), true),
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
             let across = case.among_leaders(bundle, 1).from_root(bundle);
@@ -376,7 +389,9 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
             let part = bytes.div_ceil(case.ranks.max(1));
             Ends::all(case.ring(2 * (case.ranks - 1), part))
         }
-        Algorithm::ReduceBcast => Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes)),
+        Algorithm::ReduceBcast => {
+            Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes, false))
+        }
         Algorithm::Rabenseifner => Ends::all(2 * (case.fold(bytes) + case.halving(bytes))),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes);

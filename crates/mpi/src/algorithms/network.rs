@@ -55,7 +55,7 @@ const fn generation(below: u64, effort_ns: u64, copy_ps: u64, memory_ps: u64) ->
 }
 
 /// Longest message that goes in one packet, copied at both ends, in bytes.
-const LONGEST_PACKET: u64 = 16 << 10;
+pub(super) const LONGEST_PACKET: usize = 16 << 10;
 /// Time of a message within a host beside processor time, in nanoseconds.
 const INSIDE_NS: u64 = 160;
 
@@ -98,7 +98,7 @@ impl Network {
         let others = self.on_link(bytes * (messages - 1));
         match message.is_short {
             true => {
-                let copies = self.memory(2 * bytes, messages);
+                let copies = 2 * self.memory(bytes, messages);
                 let own = message.sending + message.receiving;
                 message.flight + (own + others).max(copies)
             }
@@ -116,7 +116,7 @@ impl Network {
         match message.is_short {
             true => {
                 let own = message.sending + message.receiving;
-                message.flight + own.max(self.memory(3 * bytes, messages))
+                message.flight + own.max(3 * self.memory(bytes, messages))
             }
             false => message.flight + message.moving.max(self.memory(bytes, messages)),
         }
@@ -125,7 +125,7 @@ impl Network {
     /// The steps of a message of `bytes` bytes between hosts or within one.
     pub(super) fn message(&self, bytes: u64, across: bool) -> Message {
         let effort = self.effort();
-        let is_short = bytes <= LONGEST_PACKET;
+        let is_short = bytes <= LONGEST_PACKET as u64;
         match (across, is_short) {
             // Both processors copy; buses store the first packet.
             (true, true) => Message {
@@ -172,10 +172,10 @@ impl Network {
     /// Time for which messages of `bytes` copied bytes occupy the host's memory, in nanoseconds.
     pub(super) fn memory(&self, bytes: u64, messages: u64) -> u64 {
         // Short copies stay in caches, and long ones do not all meet.
-        let part = match bytes {
-            0..=3072 => 0,
-            3073..=49152 => 100,
-            _ => 65,
+        let part = match bytes as usize {
+            0..=1024 => 0,
+            1025..=LONGEST_PACKET => 100,
+            _ => 80,
         };
         bytes * messages * self.generation().memory_ps / 1000 * part / 100
     }

@@ -55,9 +55,13 @@ impl Case {
     fn between(&self, one: usize, other: usize, bytes: usize, others: usize) -> Message {
         let across = self.crosses(one, other);
         let mut message = self.network.message(bytes as u64, across);
-        if !across && bytes > 1024 {
+        if !across {
             let shared = self.network.memory(bytes as u64, others as u64 + 1);
             message.moving = message.moving.max(shared);
+            if message.is_short {
+                let copies = self.network.copy(3 * bytes as u64);
+                message.flight += (3 * shared).saturating_sub(copies);
+            }
         }
         if across {
             message.moving *= self.spread.sharing as u64;
@@ -97,8 +101,9 @@ impl Case {
         Ends::of(&ends)
     }
 
-    /// Messages down a binomial tree; `bytes`: of the message to this distance.
-    pub(super) fn down(&self, bytes: impl Fn(usize) -> usize) -> Ends {
+    /// Messages down a binomial tree; `bytes`: of the message to this distance. `waits`: a rank
+    /// sends each message once the last one is complete.
+    pub(super) fn down(&self, bytes: impl Fn(usize) -> usize, waits: bool) -> Ends {
         let mut ends = vec![0; self.ranks];
         for rank in 0..self.ranks {
             let mut now = ends[rank];
@@ -122,6 +127,9 @@ impl Case {
                     now += message.sending + message.moving;
                     ends[child] = now + message.flight;
                     done = ends[child];
+                    if waits {
+                        now = done;
+                    }
                 }
             }
             ends[rank] = done;
@@ -143,7 +151,9 @@ impl Case {
     /// A message of `bytes` bytes from each rank to the root, all at once.
     pub(super) fn to_root(&self, bytes: usize) -> Ends {
         let (here, there) = self.around();
-        let [near, far] = [false, true].map(|across| self.network.message(bytes as u64, across));
+        let [near, mut far] =
+            [false, true].map(|across| self.network.message(bytes as u64, across));
+        far.moving *= self.spread.sharing as u64;
         let ranks = self.ranks as u64;
         if near.is_short {
             let receiving = here * near.receiving + there * far.receiving;
@@ -166,7 +176,9 @@ impl Case {
     /// A message of `bytes` bytes from the root to each rank, all at once.
     pub(super) fn from_root(&self, bytes: usize) -> Ends {
         let (here, there) = self.around();
-        let [near, far] = [false, true].map(|across| self.network.message(bytes as u64, across));
+        let [near, mut far] =
+            [false, true].map(|across| self.network.message(bytes as u64, across));
+        far.moving *= self.spread.sharing as u64;
         let ranks = self.ranks as u64;
         if near.is_short {
             let sending = here * near.sending + there * far.sending;
@@ -179,7 +191,9 @@ impl Case {
             return Ends { mean, last };
         }
         // The others of the host copy side by side.
-        let copies = near.moving.max(self.network.memory(bytes as u64, here));
+        let copies = near
+            .moving
+            .max(self.network.memory(bytes as u64, here) * 5 / 4);
         let device = there * far.moving;
         let last = (near.flight + copies).max(far.flight + device);
         let waits = here * (near.flight + copies) + there * (far.flight + device * 4 / 5);

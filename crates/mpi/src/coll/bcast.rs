@@ -29,7 +29,13 @@ pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resul
     run(call, algorithm, buffer, root).await
 }
 
-async fn run(call: &Call<'_>, algorithm: Algorithm, buffer: &Buffer, root: usize) -> Result<()> {
+/// Runs an algorithm without levels.
+pub(super) async fn run(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    buffer: &Buffer,
+    root: usize,
+) -> Result<()> {
     match algorithm {
         Algorithm::ScatterAllgather => scatter_allgather(call, buffer, root).await,
         Algorithm::Chain => chain(call, buffer, root).await,

@@ -10,7 +10,7 @@ use super::gather::{self, gather_linear, scatter_linear};
 use super::two_level::{Column, Levels, both, inside};
 use super::{allgather, alltoall};
 use crate::Result;
-use crate::algorithms::LEVEL_PIECE as PIECE;
+use crate::algorithms::{Collective, LEVEL_PIECE as PIECE};
 
 /// The ranks of a host report to its leader, the leaders meet, and each releases its host.
 pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
@@ -29,8 +29,12 @@ pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resu
     let (inside, across) = (levels.inside(call), levels.across(call));
     let (leader, of_root) = (levels.leader(), levels.shape.host_of(root));
     let piece = |number: usize| buffer.slice(number * PIECE, PIECE);
+    let whole = buffer.len();
     let cross = async |number: usize| match &across {
-        Some(across) => bcast::flat(across, &piece(number), of_root).await,
+        Some(across) => {
+            let algorithm = across.choose(Collective::Bcast, across.case(whole));
+            bcast::run(across, algorithm, &piece(number), of_root).await
+        }
         None => Ok(()),
     };
     let pieces = buffer.len().div_ceil(PIECE);

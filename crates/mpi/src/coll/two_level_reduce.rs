@@ -18,8 +18,8 @@ use super::scan;
 use super::two_level::{Column, Levels, both, inside};
 use crate::Result;
 
-/// Least bytes of a piece of a vector whose pieces overlap.
-const PIECE: usize = 256 << 10;
+/// Least bytes of a rank's part of a piece, where pieces of a vector overlap.
+const PIECE: usize = 64 << 10;
 /// Most pieces of a vector.
 const PIECES: usize = 4;
 
@@ -73,7 +73,7 @@ pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result
     };
     let parts = call.shape().spread().least;
     let column = Column::of(call, parts);
-    let pieces = (ours.bytes() / PIECE).clamp(1, PIECES);
+    let pieces = (ours.bytes() / parts / PIECE).clamp(1, PIECES);
     let piece = |of: &Elements, number: usize| {
         let range = part(of.count(), pieces, number);
         of.part(range.start, range.len())
