@@ -329,7 +329,7 @@ impl Case {
     }
 
     /// The members share the memory of one host, so measured sizes decide.
-    fn is_in_memory(&self) -> bool {
+    pub(crate) fn is_in_memory(&self) -> bool {
         self.spread.hosts <= 1 && self.network.memory
     }
 
@@ -396,8 +396,11 @@ fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
 }
 
 /// The predicted times of the algorithms that work in a case, in nanoseconds, in the order of the
-/// table: the mean of all ranks.
+/// table: the mean of all ranks. Empty within shared memory, where measured sizes decide.
 pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)> {
+    if case.is_in_memory() {
+        return Vec::new();
+    }
     let mut predictions: Vec<(Algorithm, u64)> = Vec::new();
     for row in rows(collective).iter().filter(|row| row.can(case)) {
         if predictions.iter().all(|(known, _)| *known != row.algorithm) {
