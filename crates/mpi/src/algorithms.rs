@@ -15,14 +15,16 @@
 
 mod cost;
 mod network;
+mod recent;
 mod trees;
 
 use knobs::AlgorithmChoices;
 
 use channel::collective_buffer::MOST_BYTES;
 
-pub(crate) use cost::{CHAIN_PIECE, LEVEL_PIECE};
+pub(crate) use cost::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 pub use network::Network;
+pub(crate) use recent::RecentChoices;
 
 use crate::shape::Spread;
 use crate::{Class, Error, Result};
@@ -100,6 +102,8 @@ named! {
         Bruck = "bruck",
         /// Blocks from neighbour to neighbour in a circle.
         Ring = "ring",
+        /// Blocks from neighbour to neighbour in a circle, in pieces that stay in caches.
+        CachedRing = "cached-ring",
         /// Exchanges with each partner in turn.
         Pairwise = "pairwise",
         /// Reduction of parts by halving, then an allgather of the parts (Rabenseifner 2004).
@@ -128,6 +132,8 @@ pub enum Needs {
     Even,
     /// An equal number of bytes from every member, and a power of two of members.
     EvenPowerOfTwo,
+    /// One host whose ranks reach each other through a device, and a commutative operation.
+    Copying,
     /// Several hosts, one of them with several ranks.
     Hosts,
     /// [`Needs::Hosts`], and a commutative operation or consecutive ranks on each host.
@@ -246,6 +252,7 @@ const GATHER: &[Row] = &[
 ];
 
 const ALLGATHER: &[Row] = &[
+    row(A::CachedRing, NEVER, 0, N::Copying),
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Bruck, 0, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
@@ -280,6 +287,7 @@ const ALLREDUCE: &[Row] = &[
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
+    row(A::CachedRing, NEVER, 0, N::Copying),
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::ReduceScatter, 0, 0, N::Nothing),
     row(A::RecursiveHalving, 0, 0, N::Commutative),
@@ -359,6 +367,7 @@ impl Row {
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
+            Needs::Copying => case.spread.hosts <= 1 && !case.network.memory && case.commutative,
             Needs::Hosts => case.spread.has_levels(),
             Needs::HostsInOrder => case.spread.has_levels() && case.keeps_order(),
             Needs::HostsFull => case.spread.has_levels() && case.spread.least > 1,

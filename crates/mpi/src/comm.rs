@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::algorithms::Network;
+use crate::algorithms::{Network, RecentChoices};
 use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
 use crate::errhandler;
@@ -64,6 +64,8 @@ pub struct Core {
     shape: OnceLock<Shape>,
     /// The network between the members.
     pub(crate) network: Arc<AgreedNetwork>,
+    /// Algorithms that costs have chosen.
+    recent: OnceLock<RecentChoices>,
 }
 
 /// The network between the members of a communicator, on which they agree in their first collective
@@ -91,6 +93,7 @@ impl Core {
             rank,
             shape: OnceLock::new(),
             network: Arc::default(),
+            recent: OnceLock::new(),
         }
     }
 
@@ -100,6 +103,11 @@ impl Core {
             self.network = parent.network.clone();
         }
         self
+    }
+
+    /// Algorithms that costs have chosen for this communicator.
+    pub(crate) fn recent_choices(&self) -> &RecentChoices {
+        self.recent.get_or_init(RecentChoices::default)
     }
 
     /// The members by host; `host_of` returns the host of a world rank.

@@ -16,6 +16,9 @@ use crate::shape::Spread;
 /// Bytes of a piece in a chain.
 pub(crate) const CHAIN_PIECE: usize = 64 << 10;
 
+/// Bytes of a piece that is copied from one processor's cache to another's, with its head.
+pub(crate) const CACHED_PIECE: usize = 960;
+
 /// Bytes of a piece of a broadcast in two levels: one piece crosses the network while the last one
 /// spreads within the hosts.
 pub(crate) const LEVEL_PIECE: usize = 128 << 10;
@@ -137,6 +140,16 @@ impl Case {
         let inside = self.round(bytes, 0, most);
         let path = crossings * step + (steps as u64 - crossings) * inside.min(step);
         path.max(steps as u64 * (message.sending + message.receiving))
+    }
+
+    /// Blocks of `bytes` bytes round a circle, in pieces that stay in caches.
+    fn cached_ring(&self, bytes: usize) -> u64 {
+        let pieces = bytes.div_ceil(CACHED_PIECE).max(1) as u64;
+        let piece = self.network.message(bytes.min(CACHED_PIECE) as u64, false);
+        let steps = self.ranks as u64 - 1;
+        // A rank also waits for pieces, and takes them up.
+        let each = (piece.sending + piece.receiving) * 6 / 5;
+        steps * (pieces * each + piece.flight)
     }
 
     /// Rounds in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4...
@@ -319,6 +332,7 @@ pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
         }
         Algorithm::RecursiveDoubling => Ends::all(case.doubling(|distance| distance * block)),
         Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
+        Algorithm::CachedRing => Ends::all(case.cached_ring(block)),
         Algorithm::TwoLevel => {
             let inside = Ends::all(case.inside_hosts(block).to_root(block).last);
             inside
@@ -429,6 +443,7 @@ pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
                 .sum(),
         ),
         Algorithm::Linear => Ends::all(case.alltoall_at_once(part)),
+        Algorithm::CachedRing => Ends::all(case.cached_ring(part)),
         Algorithm::TwoLevel => {
             let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
             inside

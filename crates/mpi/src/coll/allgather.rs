@@ -46,6 +46,7 @@ fn choose(call: &Call<'_>, all: &Blocks) -> Algorithm {
 async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> Result<()> {
     match algorithm {
         Algorithm::Linear => linear(call, all).await,
+        Algorithm::CachedRing => cached_ring(&call.in_cache(), all).await,
         Algorithm::RecursiveDoubling => recursive_doubling(call, all).await,
         Algorithm::Bruck => bruck(call, all).await,
         _ => ring(call, all).await,
@@ -78,6 +79,17 @@ async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
             all.part(theirs),
         )
         .await?;
+    }
+    Ok(())
+}
+
+/// Blocks go round a circle in pieces.
+async fn cached_ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
+    for step in 1..call.size() {
+        let (ours, theirs) = (call.before(step - 1), call.before(step));
+        let (out, into) = (all.part(ours), all.part(theirs));
+        call.exchange_pieces((call.after(1), out), (call.before(1), into))
+            .await?;
     }
     Ok(())
 }

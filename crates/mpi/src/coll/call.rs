@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use datatype::{Buffer, Elements, Predefined, Type};
 
 use super::reduce::Reduction;
-use crate::algorithms::{Algorithm, Case, Collective, Network};
+use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
 use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
@@ -29,6 +29,8 @@ pub(super) struct Call<'a> {
     tag: i32,
     /// The members that take part, and their hosts; `None`: all members.
     among: Option<(&'a [u32], Spread)>,
+    /// Bytes of a piece of a vector that is combined while it travels.
+    piece: usize,
     /// This rank's number among those.
     me: usize,
     size: usize,
@@ -44,6 +46,7 @@ impl<'a> Call<'a> {
             context: core.context | COLLECTIVE,
             tag,
             among: None,
+            piece: PIECE,
             me: core.rank,
             size: core.size(),
         }
@@ -71,6 +74,14 @@ impl<'a> Call<'a> {
             size: members.len(),
             ..*self
         })
+    }
+
+    /// This operation in pieces that stay in the caches of the host's processors.
+    pub(super) fn in_cache(&self) -> Call<'a> {
+        Call {
+            piece: CACHED_PIECE,
+            ..*self
+        }
     }
 
     /// This operation with all its members, on stage `stage`.
@@ -150,7 +161,18 @@ impl<'a> Call<'a> {
 
     /// The algorithm of the table for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
-        self.rank.algorithms.algorithm(collective, case)
+        let choose = || self.rank.algorithms.algorithm(collective, case);
+        if case.is_in_memory() {
+            return choose();
+        }
+        let part = match &self.among {
+            None => 0,
+            Some((_, spread)) if spread.hosts <= 1 => 1,
+            Some((_, spread)) if spread.sharing == 1 => 2,
+            Some(_) => 3,
+        };
+        let recent = self.core.recent_choices();
+        recent.get_or((collective, part), &case, choose)
     }
 
     /// The algorithm of the table for a reduction.
@@ -195,6 +217,35 @@ impl<'a> Call<'a> {
         };
         receiving.await?;
         sending.await
+    }
+
+    /// Sends to one member and receives from another, piece by piece.
+    pub(super) async fn exchange_pieces(
+        &self,
+        (to, out): (usize, Buffer),
+        (from, into): (usize, Buffer),
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut last = None;
+        while at < out.len().max(into.len()) {
+            let (ours, theirs) = (out.slice(at, self.piece), into.slice(at, self.piece));
+            let receiving = match theirs.is_empty() {
+                true => None,
+                false => Some(self.receive(from, theirs)?),
+            };
+            let sending = match ours.is_empty() {
+                true => None,
+                false => Some(self.send(to, ours)?),
+            };
+            if let Some((receiving, sending)) = last.replace((receiving, sending)) {
+                end(receiving, sending).await?;
+            }
+            at += self.piece;
+        }
+        match last {
+            Some((receiving, sending)) => end(receiving, sending).await,
+            None => Ok(()),
+        }
     }
 
     #[inline(always)]
@@ -268,7 +319,7 @@ impl<'a> Call<'a> {
         op: &Operation,
         first: bool,
     ) -> Result<()> {
-        let each = (PIECE / keep.ty().size().max(1)).max(1);
+        let each = (self.piece / keep.ty().size().max(1)).max(1);
         let pieces = give.count().max(keep.count()).div_ceil(each);
         let rooms = [0, 1]
             .map(|at| self.elements(keep.count().saturating_sub(at * each).min(each), keep.ty()));
@@ -312,6 +363,16 @@ impl<'a> Call<'a> {
             }
         }
         Ok(())
+    }
+}
+
+async fn end(receiving: Option<Pending<'_>>, sending: Option<Pending<'_>>) -> Result<()> {
+    if let Some(receiving) = receiving {
+        receiving.await?;
+    }
+    match sending {
+        Some(sending) => sending.await,
+        None => Ok(()),
     }
 }
 

@@ -74,6 +74,7 @@ async fn run(
 ) -> Result<()> {
     match algorithm {
         Algorithm::Linear => linear(call, work, counts).await,
+        Algorithm::CachedRing => cached_ring(&call.in_cache(), work, counts).await,
         Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
         Algorithm::Pairwise => pairwise(call, work, counts).await,
         _ => through_one(call, work, counts).await,
@@ -216,6 +217,25 @@ async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()
     }
     if let (Some(sum), Some(place)) = (sum, place(work, own.count())) {
         sum.buffer().copy_to(&place.buffer());
+    }
+    Ok(())
+}
+
+/// Parts are combined on their way round a circle, in pieces.
+async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    let sum = copy_of(call, ours)?;
+    let of = |rank: usize| part(&sum, counts.elements(rank..rank + 1));
+    for step in 1..call.size() {
+        let (give, keep) = (of(call.before(step)), of(call.before(step + 1)));
+        let (next, previous) = ((call.after(1), give), (call.before(1), keep));
+        call.exchange_and_combine(next, previous, &work.op, true)
+            .await?;
+    }
+    if let Some(place) = place(work, counts.of(call.me())) {
+        of(call.me()).buffer().copy_to(&place.buffer());
     }
     Ok(())
 }
