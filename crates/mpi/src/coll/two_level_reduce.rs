@@ -19,7 +19,7 @@ use super::two_level::{Column, Levels, both, inside};
 use crate::Result;
 
 /// Least bytes of a rank's part of a piece, where pieces of a vector overlap.
-const PIECE: usize = 64 << 10;
+const PART: usize = 64 << 10;
 /// Most pieces of a vector.
 const PIECES: usize = 4;
 
@@ -73,7 +73,7 @@ pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result
     };
     let parts = call.shape().spread().least;
     let column = Column::of(call, parts);
-    let pieces = (ours.bytes() / parts / PIECE).clamp(1, PIECES);
+    let pieces = (ours.bytes() / parts / PART).clamp(1, PIECES);
     let piece = |of: &Elements, number: usize| {
         let range = part(of.count(), pieces, number);
         of.part(range.start, range.len())
@@ -95,16 +95,22 @@ pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result
         reduce::allreduce_flat(&across, &in_place(work, &result)).await
     };
     let gather = async |number: usize| allgather_inside(call, &piece(result, number), parts).await;
+    // While the hosts combine a piece, the ranks of a host copy those before and after it.
     scatter(0).await?;
-    for number in 0..pieces {
-        let next = async {
+    for number in 0..=pieces {
+        let beside = async {
+            if number > 0 {
+                gather(number - 1).await?;
+            }
             match number + 1 < pieces {
                 true => scatter(number + 1).await,
                 false => Ok(()),
             }
         };
-        both(combine(number), next).await?;
-        gather(number).await?;
+        match number < pieces {
+            true => both(combine(number), beside).await?,
+            false => beside.await?,
+        }
     }
     Ok(())
 }
