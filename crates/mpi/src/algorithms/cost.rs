@@ -274,6 +274,11 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
                 .best(Collective::Bcast);
             let across = case.among_leaders(bytes, 1).best(Collective::Bcast);
             let behind = ((pieces - 1) * inside.last).saturating_sub(across.last);
+            // Long messages occupy the first leaders while they pass on.
+            let across = match bytes > LONGEST_PACKET {
+                true => Ends::all(across.last),
+                false => across,
+            };
             across.then(inside).then(Ends::all(behind))
         }
         Algorithm::TwoLevelParts => {
@@ -287,8 +292,8 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
             } else {
                 Ends::default()
             };
-            case.inside_hosts(part)
-                .from_root(part)
+            let scatter = case.inside_hosts(part).from_root(part);
+            Ends::all(scatter.last / 2 + scatter.mean / 2)
                 .then(across)
                 .then(delay)
                 .then(case.inside_hosts(bytes).best(Collective::Allgather))

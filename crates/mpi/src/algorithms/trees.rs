@@ -124,9 +124,13 @@ impl Case {
                     ends[child] = now + message.flight + message.receiving;
                     done = now;
                 } else {
-                    now += message.sending + message.moving;
-                    ends[child] = now + message.flight;
-                    done = ends[child];
+                    // A device or the receiver moves a long message.
+                    now += message.sending;
+                    ends[child] = now + message.moving + message.flight;
+                    if self.crosses(rank, child) {
+                        now += message.moving;
+                    }
+                    done = done.max(ends[child]);
                     if waits {
                         now = done;
                     }
@@ -193,7 +197,7 @@ impl Case {
         // The others of the host copy side by side.
         let copies = near
             .moving
-            .max(self.network.memory(bytes as u64, here) * 5 / 4);
+            .max(self.network.memory(bytes as u64, here) * 3 / 2);
         let device = there * far.moving;
         let last = (near.flight + copies).max(far.flight + device);
         let waits = here * (near.flight + copies) + there * (far.flight + device * 4 / 5);
