@@ -14,3 +14,13 @@ pub struct RailChoice {
     /// The resource that bounds long messages, such as `link`, `bus` or `memory`, if it is known.
     pub limit: Option<String>,
 }
+
+/// The network of a rank's devices, and its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnNetwork {
+    /// Time from the post of a short write to its arrival at a peer, in nanoseconds, and the bytes
+    /// per second of all rails in use: estimates of the devices. `None`: the rank has no device.
+    pub device: Option<(u64, u64)>,
+    /// The rank shares memory with the other ranks of its host.
+    pub shares_memory: bool,
+}

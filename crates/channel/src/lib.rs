@@ -53,7 +53,7 @@ pub use body::BodyStores;
 pub use build::{Peers, Settings};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
-pub use explain::RailChoice;
+pub use explain::{OwnNetwork, RailChoice};
 #[cfg(not(loom))]
 pub use loopback::Loopback;
 #[cfg(not(loom))]

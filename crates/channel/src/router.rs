@@ -12,8 +12,8 @@ use crate::rdma::Rdma;
 use crate::shm::Shm;
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, End, Exposed, Exposure, Fault, First, Head, More, NotifiedWrite, Put,
-    RailChoice, RemoteKey, Result, Transfer, Transport, ZeroCopy,
+    Capabilities, Done, End, Exposed, Exposure, Fault, First, Head, More, NotifiedWrite,
+    OwnNetwork, Put, RailChoice, RemoteKey, Result, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -159,6 +159,14 @@ impl Router {
         match self.via(peer) {
             Via::Rdma(rdma) => Some(rdma.explain_rails(peer, len)),
             Via::Loopback(_) | Via::Shm(_) => None,
+        }
+    }
+
+    /// The network that this rank's devices report.
+    pub fn own_network(&mut self) -> OwnNetwork {
+        OwnNetwork {
+            device: self.rdma.as_mut().map(|rdma| rdma.estimates()),
+            shares_memory: self.shm.is_some(),
         }
     }
 

@@ -1,4 +1,5 @@
-//! `fishplate run --explain`: a rank's choices of protocols and rails, as tables or as JSON.
+//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives, as
+//! tables or as JSON.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
@@ -25,6 +26,24 @@ pub(crate) struct ExplainOutput {
 struct Explanation {
     rank: usize,
     peers: Vec<PeerKind>,
+    #[serde(default)]
+    collectives: Vec<CollectiveChoices>,
+}
+
+/// The algorithms of a collective.
+#[derive(Deserialize)]
+struct CollectiveChoices {
+    collective: String,
+    sizes: Vec<AlgorithmChoice>,
+}
+
+#[derive(Deserialize)]
+struct AlgorithmChoice {
+    size: usize,
+    algorithm: String,
+    /// None: measured sizes decide.
+    predicted_ns: Option<u64>,
+    not_taken: Vec<Choice>,
 }
 
 /// Peers with the same choices.
@@ -141,7 +160,42 @@ fn tables(explained: &Explanation, width: usize) -> String {
         text +=
             "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
     }
+    if !explained.collectives.is_empty() {
+        text += "\nCollectives on MPI_COMM_WORLD; predicted times in µs:\n";
+        text += &collectives(&explained.collectives, width);
+    }
     text
+}
+
+/// A row for each collective and each size from which on it takes another algorithm.
+fn collectives(all: &[CollectiveChoices], width: usize) -> String {
+    let header = ["collective", "from", "algorithm", "time", "not taken"];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut others = Vec::new();
+    for of in all {
+        let mut last = "";
+        for choice in of.sizes.iter() {
+            if choice.algorithm == last {
+                continue;
+            }
+            let name = if last.is_empty() { &of.collective } else { "" };
+            last = &choice.algorithm;
+            let time = choice.predicted_ns.map_or("–".into(), micros);
+            let size = size_label(choice.size);
+            rows.push(vec![name.to_string(), size, last.to_string(), time]);
+            others.push(&choice.not_taken);
+        }
+    }
+    let widest = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let used: usize = (0..4).map(|column| widest(column) + 3).sum();
+    let left = width.saturating_sub(used + 2).max(LEAST);
+    for (row, others) in rows.iter_mut().zip(others) {
+        row.push(in_lines(others.iter(), left));
+    }
+    lines(header.map(String::from).to_vec(), rows, 5)
 }
 
 /// The protocol that waits for an announcement of the receiver.
@@ -186,8 +240,11 @@ fn split(rails: &Rails) -> String {
 fn not_taken(choice: &SizeChoice, several: bool, width: usize) -> String {
     let rails = choice.rails.iter().filter(|_| several);
     let rails = rails.flat_map(|rails| &rails.not_taken);
-    let all = choice.not_taken.iter().chain(rails);
-    let all = all.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
+    in_lines(choice.not_taken.iter().chain(rails), width)
+}
+
+fn in_lines<'a>(choices: impl Iterator<Item = &'a Choice>, width: usize) -> String {
+    let all = choices.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
     let mut lines: Vec<String> = Vec::new();
     for other in all {
         match lines.last_mut() {

@@ -1,10 +1,30 @@
 //! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
-//! Invariant: all members of a communicator choose the same algorithm, so a choice
-//! depends only on what all of them know.
+//! The rows of a collective are algorithms, each with the condition under which it works and its
+//! cost in nanoseconds. The cheapest row that works is taken; ties go to the earlier row. Within
+//! the shared memory of one host, where times depend on caches and cores, rows are taken by
+//! measured sizes instead.
+//!
+//! Invariant: all members of a communicator choose the same algorithm, so a choice depends only on
+//! facts that all of them know: their number, their hosts, and the numbers of the network on which
+//! they have agreed.
+//!
+//! Reductions give the same bits from run to run, with any operation, if the ranks, their hosts,
+//! the machine's network and the settings are the same: a choice has no other inputs, and every
+//! algorithm combines operands in an order that no arrival changes.
+
+mod cost;
+mod network;
+mod recent;
+mod trees;
 
 use knobs::AlgorithmChoices;
 
+pub(crate) use cost::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
+pub use network::Network;
+pub(crate) use recent::RecentChoices;
+
+use crate::shape::Spread;
 use crate::{Class, Error, Result};
 
 /// Declares an enum whose variants have names in the knob `collectives`.
@@ -80,6 +100,8 @@ named! {
         Bruck = "bruck",
         /// Blocks from neighbour to neighbour in a circle.
         Ring = "ring",
+        /// Blocks from neighbour to neighbour in a circle, in pieces that stay in caches.
+        CachedRing = "cached-ring",
         /// Exchanges with each partner in turn.
         Pairwise = "pairwise",
         /// Reduction of parts by halving, then an allgather of the parts (Rabenseifner 2004).
@@ -90,6 +112,10 @@ named! {
         ReduceScatter = "reduce-scatter",
         /// Each member copies from and to the memory of the others.
         Direct = "direct",
+        /// Within each host, and among one leader of each host.
+        TwoLevel = "two-level",
+        /// As many leaders of each host as its least number of ranks, each with a part of the data.
+        TwoLevelParts = "two-level-parts",
         /// Each member publishes its vector to all others in a collective buffer.
         Shared = "shared",
     }
@@ -106,6 +132,22 @@ pub enum Needs {
     Even,
     /// An equal number of bytes from every member, and a power of two of members.
     EvenPowerOfTwo,
+    /// One host whose ranks reach each other through a device, and a commutative operation.
+    Copying,
+    /// Several hosts, one of them with several ranks.
+    Hosts,
+    /// [`Needs::Hosts`], and a commutative operation or consecutive ranks on each host.
+    HostsInOrder,
+    /// [`Needs::Hosts`], and several ranks on every host.
+    HostsFull,
+    /// [`Needs::Hosts`], a commutative operation, and several ranks on every host.
+    HostsCommutative,
+    /// [`Needs::Hosts`], and blocks of one size.
+    HostsEven,
+    /// [`Needs::Hosts`], and consecutive ranks on each host.
+    HostsBlocks,
+    /// [`Needs::HostsEven`], and an equal number of consecutive ranks on every host.
+    HostsUniform,
     /// Shared memory, blocks of one size, and a predefined operation if any.
     SharedMemory,
     /// Two members that share memory.
@@ -116,31 +158,37 @@ pub enum Needs {
     SingleCopy,
 }
 
-/// A row of the table: an algorithm, and the sizes from which on it is taken. Of the rows that fit
-/// a call, the last counts.
+/// A row of the table: an algorithm, its condition, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The algorithm that the row is for.
     pub algorithm: Algorithm,
-    /// Least bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter,
-    /// alltoall), of all blocks together (allgather).
-    pub from: usize,
-    /// Least number of ranks.
-    pub ranks: usize,
     /// The condition on the call.
     pub needs: Needs,
+    /// Within shared memory: the least bytes for which the row is taken. Of the rows that fit a
+    /// call, the last counts.
+    pub from: usize,
+    /// Within shared memory: the least number of ranks.
+    pub ranks: usize,
 }
 
-/// Least bytes of a row that only the knob selects.
+/// Vectors shorter than this, in bytes, are always published where members share memory.
+const ALWAYS_SHARED: usize = 8 << 10;
+/// Least bytes of a row that is not taken within shared memory unless the knob selects it.
 const NEVER: usize = usize::MAX;
 
 const fn row(algorithm: Algorithm, from: usize, ranks: usize, needs: Needs) -> Row {
     Row {
         algorithm,
+        needs,
         from,
         ranks,
-        needs,
     }
+}
+
+/// A row for several hosts.
+const fn hosts(algorithm: Algorithm, needs: Needs) -> Row {
+    row(algorithm, NEVER, 0, needs)
 }
 
 /// The rows of a collective.
@@ -159,11 +207,37 @@ pub const fn rows(of: Collective) -> &'static [Row] {
     }
 }
 
+/// The times at which the ranks end an operation.
+fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
+    let ends = match of {
+        Collective::Barrier => cost::barrier,
+        Collective::Bcast => cost::bcast,
+        Collective::Gather => cost::gather,
+        Collective::Scatter => cost::scatter,
+        Collective::Allgather => cost::allgather,
+        Collective::Alltoall => cost::alltoall,
+        Collective::Reduce => cost::reduce,
+        Collective::Allreduce => cost::allreduce,
+        Collective::ReduceScatter => cost::reduce_scatter,
+        Collective::Scan => cost::scan,
+    };
+    ends(algorithm, case)
+}
+
+/// The algorithms without levels that work in this case, with their costs.
+fn flat_costs(of: Collective, case: &Case) -> impl Iterator<Item = (Algorithm, Ends)> + use<'_> {
+    let works = |row: &&Row| !row.has_levels() && row.can(case);
+    let rows = rows(of).iter().filter(works);
+    rows.map(move |row| (row.algorithm, ends(of, row.algorithm, case)))
+}
+
+use trees::Ends;
 use {Algorithm as A, Needs as N};
 
 const BARRIER: &[Row] = &[
     row(A::Tree, NEVER, 0, N::Nothing),
     row(A::Dissemination, 0, 0, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -172,6 +246,8 @@ const BCAST: &[Row] = &[
     row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
+    hosts(A::TwoLevelParts, N::HostsFull),
     row(A::Direct, NEVER, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Binomial, 8 << 10, 2, N::Pair),
@@ -181,6 +257,7 @@ const GATHER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsEven),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 128 << 10, 2, N::Pair),
@@ -190,6 +267,7 @@ const SCATTER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsEven),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 256 << 10, 2, N::Pair),
@@ -197,9 +275,13 @@ const SCATTER: &[Row] = &[
 ];
 
 const ALLGATHER: &[Row] = &[
+    row(A::CachedRing, NEVER, 0, N::Copying),
+    row(A::Linear, NEVER, 0, N::Nothing),
     row(A::Bruck, 0, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
     row(A::Ring, 64 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::Hosts),
+    hosts(A::TwoLevelParts, N::HostsUniform),
     row(A::Direct, 512 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Ring, 16 << 10, 2, N::Pair),
@@ -210,6 +292,7 @@ const ALLTOALL: &[Row] = &[
     row(A::Bruck, 0, 8, N::Even),
     row(A::Linear, 256, 0, N::Nothing),
     row(A::Pairwise, 32 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsEven),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 8 << 10, 2, N::Pair),
     row(A::Direct, 512 << 10, 3, N::SingleCopy),
@@ -218,6 +301,7 @@ const ALLTOALL: &[Row] = &[
 const REDUCE: &[Row] = &[
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsInOrder),
     row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
@@ -227,15 +311,20 @@ const ALLREDUCE: &[Row] = &[
     row(A::ReduceBcast, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
     row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsInOrder),
+    hosts(A::TwoLevelParts, N::HostsCommutative),
     row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Rabenseifner, 64 << 10, 2, N::Pair),
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
+    row(A::CachedRing, NEVER, 0, N::Copying),
+    row(A::Linear, NEVER, 0, N::Nothing),
     row(A::ReduceScatter, 0, 0, N::Nothing),
     row(A::RecursiveHalving, 0, 0, N::Commutative),
     row(A::Pairwise, 256 << 10, 0, N::Commutative),
+    hosts(A::TwoLevel, N::HostsBlocks),
     row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
@@ -243,12 +332,14 @@ const REDUCE_SCATTER: &[Row] = &[
 const SCAN: &[Row] = &[
     row(A::Chain, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
+    hosts(A::TwoLevel, N::HostsBlocks),
 ];
 
 /// The facts of a call that decide on its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Bytes, counted as in [`Row::from`].
+    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall), of
+    /// all blocks together (allgather).
     pub bytes: usize,
     /// Members of the communicator.
     pub ranks: usize,
@@ -262,10 +353,15 @@ pub struct Case {
     pub direct: bool,
     /// Bytes of the longest vector that a member would publish in shared memory.
     pub published: usize,
+    /// The members by host.
+    pub spread: Spread,
+    /// The network between them.
+    pub network: Network,
 }
 
 impl Case {
-    /// Blocks of one size, an operation that is commutative if there is one, and no shared memory.
+    /// Blocks of one size, and an operation that is commutative if there is one, on one host. The
+    /// members do not share a collective buffer.
     pub fn usual(bytes: usize, ranks: usize) -> Case {
         Case {
             bytes,
@@ -275,23 +371,96 @@ impl Case {
             shared: false,
             direct: false,
             published: bytes,
+            spread: Spread::one_host(ranks),
+            network: Network::MEMORY,
         }
+    }
+
+    /// The members share the memory of one host, so measured sizes decide.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.spread.hosts <= 1 && self.network.memory
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.commutative || self.spread.contiguous
     }
 }
 
 impl Row {
+    /// The row is for several hosts only.
+    fn has_levels(&self) -> bool {
+        matches!(
+            self.needs,
+            Needs::Hosts
+                | Needs::HostsInOrder
+                | Needs::HostsFull
+                | Needs::HostsCommutative
+                | Needs::HostsEven
+                | Needs::HostsBlocks
+                | Needs::HostsUniform
+        )
+    }
+
     fn can(&self, case: &Case) -> bool {
         match self.needs {
             Needs::Nothing => true,
             Needs::Commutative => case.commutative,
             Needs::Even => case.even,
             Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
+            Needs::Copying => case.spread.hosts <= 1 && !case.network.memory && case.commutative,
+            Needs::Hosts => case.spread.has_levels(),
+            Needs::HostsInOrder => case.spread.has_levels() && case.keeps_order(),
+            Needs::HostsFull => case.spread.has_levels() && case.spread.least > 1,
+            Needs::HostsCommutative => {
+                case.spread.has_levels() && case.spread.least > 1 && case.commutative
+            }
+            Needs::HostsEven => case.spread.has_levels() && case.even,
+            Needs::HostsBlocks => case.spread.has_levels() && case.spread.contiguous,
+            Needs::HostsUniform => {
+                let Spread {
+                    least,
+                    most,
+                    contiguous,
+                    ..
+                } = case.spread;
+                case.spread.has_levels() && case.even && contiguous && least == most
+            }
             Needs::SharedMemory => case.shared && case.published < usize::MAX,
             Needs::Pair => case.shared && case.ranks == 2,
             Needs::Crowd => case.shared && case.ranks > 2,
             Needs::SingleCopy => case.direct,
         }
     }
+}
+
+/// The row for ranks that share memory, by measured sizes.
+fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
+    let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(case);
+    let last = rows(collective).iter().rev().find(fits);
+    last.map(|row| row.algorithm)
+}
+
+/// The cheapest row.
+fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
+    let rows = rows(collective).iter().filter(|row| row.can(case));
+    rows.map(|row| row.algorithm)
+        .min_by_key(|&algorithm| ends(collective, algorithm, case).mean)
+}
+
+/// The predicted times of the algorithms that work in a case, in nanoseconds, in the order of the
+/// table: the mean of all ranks. Empty within shared memory, where measured sizes decide.
+pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)> {
+    if case.is_in_memory() {
+        return Vec::new();
+    }
+    let mut predictions: Vec<(Algorithm, u64)> = Vec::new();
+    for row in rows(collective).iter().filter(|row| row.can(case)) {
+        if predictions.iter().all(|(known, _)| *known != row.algorithm) {
+            let time = ends(collective, row.algorithm, case).mean;
+            predictions.push((row.algorithm, time));
+        }
+    }
+    predictions
 }
 
 /// The table with the user's overrides.
@@ -347,10 +516,18 @@ impl AlgorithmTable {
         {
             return algorithm;
         }
-        let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(&case);
-        let best = rows(collective).iter().rev().find(fits);
+        let best = match case.is_in_memory() {
+            true => measured(collective, &case),
+            false => cheapest(collective, &case),
+        };
         best.expect("a collective has a row for everything")
-            .algorithm
+    }
+
+    /// Members that share memory publish vectors of `published` bytes, whatever the collective: the
+    /// choice of the table, without the table.
+    #[inline(always)]
+    pub fn takes_buffer(&self, published: usize, ranks: usize) -> bool {
+        self.overrides.0.is_empty() && published < ALWAYS_SHARED && ranks > 1
     }
 
     /// The user's choice, where the algorithm can serve this call.
@@ -377,6 +554,14 @@ mod tests {
         shared: false,
         direct: false,
         published: 8,
+        spread: Spread {
+            hosts: 1,
+            least: 5,
+            most: 5,
+            contiguous: true,
+            sharing: 1,
+        },
+        network: Network::MEMORY,
     };
 
     #[test]
@@ -393,6 +578,28 @@ mod tests {
                             ..CASE
                         },
                     );
+            }
+        }
+    }
+
+    #[test]
+    fn short_vectors_are_shared_as_the_table_says() {
+        let table = AlgorithmTable::new(&AlgorithmChoices::default()).unwrap();
+        for &collective in Collective::ALL {
+            let is_shared = |row: &Row| row.algorithm == Algorithm::Shared;
+            if !rows(collective).iter().any(is_shared) {
+                continue;
+            }
+            for ranks in [2, 3, 20] {
+                for published in [0, 8, ALWAYS_SHARED - 1] {
+                    assert!(table.takes_buffer(published, ranks));
+                    let case = Case {
+                        shared: true,
+                        published,
+                        ..Case::usual(published, ranks)
+                    };
+                    assert_eq!(table.algorithm(collective, case), Algorithm::Shared);
+                }
             }
         }
     }

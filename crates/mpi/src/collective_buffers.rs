@@ -47,6 +47,14 @@ impl CommBuffer {
         }
     }
 
+    /// The members share no memory: they never try to agree on a buffer.
+    pub(crate) fn rule_out(&mut self) {
+        *self = CommBuffer::Absent {
+            calls: 0,
+            due: u32::MAX,
+        };
+    }
+
     /// The members found no free buffer: the next attempt comes after eight times as many calls.
     pub(crate) fn put_off(&mut self) {
         if let CommBuffer::Absent { calls, due } = self {

@@ -1,7 +1,9 @@
 //! Communicators: a group of ranks and a message space (MPI 5.0 §7).
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use crate::algorithms::{Network, RecentChoices};
 use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
 use crate::errhandler;
@@ -10,6 +12,7 @@ use crate::handle::Slab;
 use crate::hints::Hints;
 use crate::lanes::Lane;
 use crate::matching::Key;
+use crate::shape::Shape;
 use crate::topology::Topology;
 use crate::{Class, Error, PROC_NULL, Result};
 
@@ -34,9 +37,18 @@ pub(crate) const AGREEMENT: u64 = 1 << 62;
 /// numbers of their own.
 pub(crate) const PERSISTENT: u64 = 1 << 61;
 
+/// The number of stages of a collective operation, whose messages match apart from each other's.
+pub(crate) const STAGES: u64 = 16;
+
+/// The bits of a context that have the number of a stage.
+pub(crate) fn stage(number: u64) -> u64 {
+    debug_assert!(number < STAGES);
+    number << 56
+}
+
 /// The context of the communicator that a message with this context belongs to.
 pub(crate) fn bare(context: u64) -> u64 {
-    context & !(COLLECTIVE | AGREEMENT | PERSISTENT)
+    context & !(COLLECTIVE | AGREEMENT | PERSISTENT | stage(STAGES - 1))
 }
 
 /// The part of a communicator that communication needs. It outlives the handle while operations are
@@ -49,9 +61,62 @@ pub struct Core {
     pub members: Members,
     /// This rank's number in the communicator.
     pub rank: usize,
+    /// The members by host, once a collective operation has needed them.
+    shape: OnceLock<Shape>,
+    /// The network between the members.
+    pub(crate) network: Arc<AgreedNetwork>,
+    /// Algorithms that costs have chosen.
+    recent: OnceLock<RecentChoices>,
+}
+
+/// The network between the members of a communicator, on which they agree in their first collective
+/// operation. Communicators made from it have the same.
+#[derive(Debug, Default)]
+pub(crate) struct AgreedNetwork {
+    is_begun: AtomicBool,
+    /// Empty until the members have agreed.
+    pub(crate) agreed: OnceLock<Network>,
+}
+
+impl AgreedNetwork {
+    /// True at the first call: the members begin to agree in that operation.
+    pub(crate) fn begin(&self) -> bool {
+        !self.is_begun.load(Ordering::Relaxed) && !self.is_begun.swap(true, Ordering::Relaxed)
+    }
 }
 
 impl Core {
+    /// The part of a communicator whose members have not agreed on their network.
+    pub fn new(context: u64, members: Members, rank: usize) -> Core {
+        Core {
+            context,
+            members,
+            rank,
+            shape: OnceLock::new(),
+            network: Arc::default(),
+            recent: OnceLock::new(),
+        }
+    }
+
+    /// Members of `parent`, all of whose members make this communicator together.
+    pub(crate) fn made_from(mut self, parent: &Core) -> Core {
+        if parent.network.is_begun.load(Ordering::Relaxed) {
+            self.network = parent.network.clone();
+        }
+        self
+    }
+
+    /// Algorithms that costs have chosen for this communicator.
+    pub(crate) fn recent_choices(&self) -> &RecentChoices {
+        self.recent.get_or_init(RecentChoices::default)
+    }
+
+    /// The members by host; `host_of` returns the host of a world rank.
+    pub(crate) fn shape(&self, host_of: impl Fn(usize) -> u32) -> &Shape {
+        self.shape
+            .get_or_init(|| Shape::of(self.members.iter().map(host_of)))
+    }
+
     /// The number of members.
     pub fn size(&self) -> usize {
         self.members.len()

@@ -1,10 +1,12 @@
 //! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
-//! choices not taken. The text is JSON, for the launcher, which shows it to the user.
+//! choices not taken; and the algorithms of collectives on MPI_COMM_WORLD. The text is JSON, for the
+//! launcher, which shows it to the user.
 
 use std::fmt::Write;
 
 use channel::{Capabilities, RailChoice, Transport};
 
+use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::p2p::protocol::{self, Protocol};
 use crate::rank::Rank;
 
@@ -62,7 +64,43 @@ impl Rank {
             members.sort_unstable();
             peer_object(&members, &choices)
         });
-        format!(r#"{{"rank":{},"peers":{}}}"#, self.rank(), array(kinds))
+        let (rank, peers) = (self.rank(), array(kinds));
+        if self.size() == 1 {
+            return format!(r#"{{"rank":{rank},"peers":{peers}}}"#);
+        }
+        let all = Collective::ALL.iter();
+        let collectives = array(all.map(|&collective| self.explain_collective(collective)));
+        format!(r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives}}}"#)
+    }
+
+    /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD, by bytes as in
+    /// [`Case::bytes`], for blocks of one size and a commutative operation.
+    fn explain_collective(&self, collective: Collective) -> String {
+        let core = self.lock().comms.world.core.clone();
+        let hosts = self.hosts();
+        // Before the first collective operation the members have not agreed.
+        let agreed = core.network.agreed.get().copied();
+        let network = agreed.unwrap_or_else(|| self.own_network());
+        let usual = Case {
+            spread: core.shape(|world| hosts.of(world)).spread(),
+            network,
+            ..Case::usual(0, self.size())
+        };
+        let sizes: &[usize] = match collective {
+            Collective::Barrier => &[0],
+            _ => &SIZES,
+        };
+        let rows = sizes.iter().map(|&bytes| {
+            let case = Case {
+                bytes,
+                shared: usual.is_in_memory(),
+                ..usual
+            };
+            let taken = self.algorithms.algorithm(collective, case);
+            algorithm_object(taken, &algorithms::predictions(collective, &case), bytes)
+        });
+        let (name, rows) = (quoted(collective.name()), array(rows));
+        format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
     }
 
     fn choices(&self, peer: usize) -> PeerChoices {
@@ -90,6 +128,20 @@ impl Rank {
             rails: capabilities.rails,
         }
     }
+}
+
+/// The algorithm taken for a size, and the others. No time is predicted where measured sizes decide.
+fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], size: usize) -> String {
+    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|(other, _)| *other == taken);
+    let predicted = own
+        .first()
+        .map_or("null".into(), |(_, time)| time.to_string());
+    let others = others.into_iter();
+    let others = times(others.map(|(other, time)| (other.name().to_string(), time)));
+    let name = quoted(taken.name());
+    format!(
+        r#"{{"size":{size},"algorithm":{name},"predicted_ns":{predicted},"not_taken":{others}}}"#
+    )
 }
 
 fn peer_object(members: &[usize], choices: &PeerChoices) -> String {

@@ -49,6 +49,7 @@ mod progress;
 mod rank;
 mod report;
 pub mod request;
+pub mod shape;
 mod status;
 mod task;
 pub mod topology;

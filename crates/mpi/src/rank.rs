@@ -116,16 +116,8 @@ impl Rank {
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);
         let algorithms = AlgorithmTable::new(&knobs.collectives)?;
-        let world = Core {
-            context: 0,
-            members: Members::All(size),
-            rank,
-        };
-        let alone = Core {
-            context: (rank as u64) << 32 | 1,
-            members: vec![rank as u32].into(),
-            rank: 0,
-        };
+        let world = Core::new(0, Members::All(size), rank);
+        let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
         let comms = Comms {
             world: Comm::new(world, "MPI_COMM_WORLD"),
             alone: Comm::new(alone, "MPI_COMM_SELF"),

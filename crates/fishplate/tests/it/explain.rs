@@ -8,7 +8,11 @@ const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA
  "rails":{"choice":"rail 0","shares":[{"rail":0,"bytes":8}],"predicted_ns":1300,"not_taken":[{"choice":"rail 1","predicted_ns":1500}],"limit":null}},
 {"size":1048576,"protocol":"read rendezvous","predicted_ns":170000,"not_taken":[{"choice":"ready to receive","predicted_ns":165000},
  {"choice":"write rendezvous","predicted_ns":170000}],"rails":{"choice":"split 50:50","shares":[{"rail":0,"bytes":524288},
- {"rail":1,"bytes":524288}],"predicted_ns":166000,"not_taken":[{"choice":"rail 0","predicted_ns":330000}],"limit":"bus"}}]}]}"#;
+ {"rail":1,"bytes":524288}],"predicted_ns":166000,"not_taken":[{"choice":"rail 0","predicted_ns":330000}],"limit":"bus"}}]}],
+"collectives":[{"collective":"barrier","sizes":[{"size":0,"algorithm":"shared","predicted_ns":null,"not_taken":[]}]},
+{"collective":"bcast","sizes":[{"size":8,"algorithm":"binomial","predicted_ns":1300,"not_taken":[{"choice":"linear","predicted_ns":1400}]},
+{"size":64,"algorithm":"binomial","predicted_ns":1310,"not_taken":[{"choice":"linear","predicted_ns":1410}]},
+{"size":1024,"algorithm":"two-level","predicted_ns":1600,"not_taken":[]}]}]}"#;
 
 /// The steps by which rank 0 puts an explanation.
 fn explanation(text: &str) -> Vec<String> {
@@ -46,6 +50,13 @@ Messages of rank 0 to ranks 1-3,5 (RDMA, 2 rails); predicted times in µs:
  1 MiB   read rendezvous   split 50:50 166, bound by bus   170    ready to receive 165,
                                                                   write rendezvous 170, rail 0 330
 Ready to receive is taken where the receiver has announced its buffer beforehand.
+
+Collectives on MPI_COMM_WORLD; predicted times in µs:
+ collective   from    algorithm   time   not taken
+─────────────────────────────────────────────────────
+ barrier      0 B     shared      –
+ bcast        8 B     binomial    1.30   linear 1.40
+              1 KiB   two-level   1.60
 ";
     assert_eq!(job.code(0).stderr, expected);
     assert_eq!(job.stdout, "");

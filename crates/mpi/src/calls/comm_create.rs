@@ -79,11 +79,9 @@ impl Rank {
             let context = agreement.bcast(proposal, CONTEXT_BYTES).await?;
             // The user may have freed it meanwhile.
             if let Ok(comm) = rank.lock().comms.get_mut(handle) {
-                comm.core = Arc::new(Core {
-                    context: word(&context),
-                    members: parent.core.members.clone(),
-                    rank: parent.core.rank,
-                });
+                let Core { members, rank, .. } = &*parent.core;
+                let core = Core::new(word(&context), members.clone(), *rank);
+                comm.core = Arc::new(core.made_from(&parent.core));
             }
             Ok(())
         })?;
@@ -103,11 +101,7 @@ impl Rank {
         let hints = Hints::new(info)?;
         let parent = self.begin(comm)?;
         let (attributes, copied) = self.copy_attributes(Holder::Comm(comm))?;
-        let nobody = Core {
-            context: u64::MAX,
-            members: Members::All(0),
-            rank: 0,
-        };
+        let nobody = Core::new(u64::MAX, Members::All(0), 0);
         let topology = self.lock().comms.get(comm)?.topology.clone();
         let new = Comm {
             attributes,
@@ -205,11 +199,7 @@ impl Rank {
     ) -> Result<Comm> {
         let bcast = agreement.bcast(self.proposal(place), CONTEXT_BYTES);
         let context = self.block_on(&Waiting::in_call(operation), bcast)?;
-        Ok(parent.child(Core {
-            context: word(&context),
-            members,
-            rank: place,
-        }))
+        Ok(parent.child(Core::new(word(&context), members, place)))
     }
 
     /// The contribution of the rank at `place` to an agreement: a context, if it is the first.

@@ -88,11 +88,9 @@ impl Rank {
             .iter()
             .position(|&rank| rank as usize == parent.core.rank)
             .expect("this rank has its color");
-        let new = parent.child(Core {
-            context: votes[ranks[0] as usize].context,
-            members: parent.members_at(&ranks),
-            rank: place,
-        });
+        let context = votes[ranks[0] as usize].context;
+        let new = Core::new(context, parent.members_at(&ranks), place);
+        let new = parent.child(new.made_from(&parent.core));
         self.lock().add_comm(new)
     }
 

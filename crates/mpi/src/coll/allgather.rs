@@ -4,6 +4,7 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
+use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
@@ -12,19 +13,59 @@ pub(super) async fn allgather(call: &Call<'_>, ours: Option<&Buffer>, all: &Bloc
     if all.total() == 0 {
         return Ok(());
     }
-    let case = Case {
-        even: all.is_even(),
-        ..call.case(all.total())
-    };
-    let algorithm = call.choose(Collective::Allgather, case);
+    let algorithm = choose(call, all);
     if let Some(ours) = ours {
         ours.copy_to(&all.part(call.me()));
     }
     match algorithm {
+        Algorithm::TwoLevel => Box::pin(two_level_data::allgather(call, all)).await,
+        Algorithm::TwoLevelParts => Box::pin(two_level_data::allgather_parts(call, all)).await,
+        algorithm => run(call, algorithm, all).await,
+    }
+}
+
+/// An allgather without levels; `ours` as in [`allgather`].
+pub(super) async fn flat(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
+    if all.total() == 0 {
+        return Ok(());
+    }
+    if let Some(ours) = ours {
+        ours.copy_to(&all.part(call.me()));
+    }
+    run(call, choose(call, all), all).await
+}
+
+fn choose(call: &Call<'_>, all: &Blocks) -> Algorithm {
+    let case = Case {
+        even: all.is_even(),
+        ..call.case(all.total())
+    };
+    call.choose(Collective::Allgather, case)
+}
+
+async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> Result<()> {
+    match algorithm {
+        Algorithm::Linear => linear(call, all).await,
+        Algorithm::CachedRing => cached_ring(&call.in_cache(), all).await,
         Algorithm::RecursiveDoubling => recursive_doubling(call, all).await,
         Algorithm::Bruck => bruck(call, all).await,
         _ => ring(call, all).await,
     }
+}
+
+/// Each rank sends its block to each of the others.
+async fn linear(call: &Call<'_>, all: &Blocks) -> Result<()> {
+    let mut pending = Vec::with_capacity(2 * call.size());
+    for from in (1..call.size()).map(|steps| call.before(steps)) {
+        pending.push(call.receive(from, all.part(from))?);
+    }
+    for to in (1..call.size()).map(|steps| call.after(steps)) {
+        pending.push(call.send(to, all.part(call.me()))?);
+    }
+    for one in pending {
+        one.await?;
+    }
+    Ok(())
 }
 
 /// Blocks go round a circle.
@@ -38,6 +79,17 @@ async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
             all.part(theirs),
         )
         .await?;
+    }
+    Ok(())
+}
+
+/// Blocks go round a circle in pieces.
+async fn cached_ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
+    for step in 1..call.size() {
+        let (ours, theirs) = (call.before(step - 1), call.before(step));
+        let (out, into) = (all.part(ours), all.part(theirs));
+        call.exchange_pieces((call.after(1), out), (call.before(1), into))
+            .await?;
     }
     Ok(())
 }

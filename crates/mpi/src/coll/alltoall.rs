@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::call::Call;
+use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
@@ -10,16 +11,32 @@ const WINDOW: usize = 32;
 
 /// `give` is `None` if the blocks to send are in `take`.
 pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
+    let algorithm = choose(call, take);
+    match give {
+        None => in_place(call, take).await,
+        Some(give) if algorithm == Algorithm::TwoLevel => {
+            Box::pin(two_level_data::alltoall(call, give, take)).await
+        }
+        Some(give) => run(call, algorithm, give, take).await,
+    }
+}
+
+/// An exchange without levels.
+pub(super) async fn flat(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
+    run(call, choose(call, take), give, take).await
+}
+
+fn choose(call: &Call<'_>, take: &Blocks) -> Algorithm {
     // Blocks of different sizes are known to pairs only: the choice must not depend on them.
     let even = take.is_even();
     let case = Case {
         even,
         ..call.case(if even { take.len(0) } else { 0 })
     };
-    let algorithm = call.choose(Collective::Alltoall, case);
-    let Some(give) = give else {
-        return in_place(call, take).await;
-    };
+    call.choose(Collective::Alltoall, case)
+}
+
+async fn run(call: &Call<'_>, algorithm: Algorithm, give: &Blocks, take: &Blocks) -> Result<()> {
     give.part(call.me()).copy_to(&take.part(call.me()));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,

@@ -3,13 +3,30 @@
 use datatype::Buffer;
 
 use super::call::Call;
+use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
 #[inline(always)]
 pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     match call.choose(Collective::Barrier, call.case(0)) {
-        Algorithm::Tree => tree(call).await,
+        Algorithm::TwoLevel => Box::pin(two_level_data::barrier(call)).await,
+        algorithm => run(call, algorithm).await,
+    }
+}
+
+/// A barrier without levels.
+pub(super) async fn flat(call: &Call<'_>) -> Result<()> {
+    let algorithm = call.choose(Collective::Barrier, call.case(0));
+    run(call, algorithm).await
+}
+
+async fn run(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
+    match algorithm {
+        Algorithm::Tree => {
+            collect(call).await?;
+            release(call).await
+        }
         _ => dissemination(call).await,
     }
 }
@@ -30,8 +47,8 @@ async fn dissemination(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// To rank 0 and back along a binomial tree.
-async fn tree(call: &Call<'_>) -> Result<()> {
+/// Returns on rank 0 once all have come, by a binomial tree.
+pub(super) async fn collect(call: &Call<'_>) -> Result<()> {
     let (me, size) = (call.me(), call.size());
     let mut distance = 1;
     while distance < size && me & distance == 0 {
@@ -40,8 +57,20 @@ async fn tree(call: &Call<'_>) -> Result<()> {
         }
         distance *= 2;
     }
+    match me {
+        0 => Ok(()),
+        _ => call.send(me - distance, Buffer::empty())?.await,
+    }
+}
+
+/// Returns once rank 0 has begun it, by a binomial tree.
+pub(super) async fn release(call: &Call<'_>) -> Result<()> {
+    let (me, size) = (call.me(), call.size());
+    let mut distance = match me {
+        0 => size.next_power_of_two(),
+        _ => me & me.wrapping_neg(),
+    };
     if me > 0 {
-        call.send(me - distance, Buffer::empty())?.await?;
         call.receive(me - distance, Buffer::empty())?.await?;
     }
     while distance > 1 {

@@ -3,11 +3,9 @@
 use datatype::Buffer;
 
 use super::call::Call;
+use super::two_level_data;
 use crate::Result;
-use crate::algorithms::{Algorithm, Collective};
-
-/// Bytes of a piece in a chain.
-const PIECE: usize = 64 << 10;
+use crate::algorithms::{Algorithm, CHAIN_PIECE as PIECE, Collective};
 
 #[inline(always)]
 pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
@@ -15,6 +13,29 @@ pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resu
     if call.size() == 1 || buffer.is_empty() {
         return Ok(());
     }
+    match algorithm {
+        Algorithm::TwoLevel => Box::pin(two_level_data::bcast(call, buffer, root)).await,
+        Algorithm::TwoLevelParts => Box::pin(two_level_data::bcast_parts(call, buffer, root)).await,
+        algorithm => run(call, algorithm, buffer, root).await,
+    }
+}
+
+/// A broadcast without levels.
+pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    if call.size() == 1 || buffer.is_empty() {
+        return Ok(());
+    }
+    let algorithm = call.choose(Collective::Bcast, call.case(buffer.len()));
+    run(call, algorithm, buffer, root).await
+}
+
+/// Runs an algorithm without levels.
+pub(super) async fn run(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    buffer: &Buffer,
+    root: usize,
+) -> Result<()> {
     match algorithm {
         Algorithm::ScatterAllgather => scatter_allgather(call, buffer, root).await,
         Algorithm::Chain => chain(call, buffer, root).await,

@@ -29,6 +29,13 @@ impl Rank {
         call: &Call<'_>,
         comm: u32,
     ) -> Result<()> {
+        {
+            let State { comms, router, .. } = &mut *self.lock();
+            if !router.shares_memory(call.core.members.iter()) {
+                comms.get_mut(comm)?.buffer.rule_out();
+                return Ok(());
+            }
+        }
         let agreed = self.block_on(waiting, agree_on_buffers(call, 2))?;
         let State { comms, lanes, .. } = &mut *self.lock();
         let entry = comms.get_mut(comm)?;

@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use datatype::{Buffer, Elements, Predefined, Type};
 
 use super::reduce::Reduction;
-use crate::algorithms::{Algorithm, Case, Collective};
-use crate::comm::{COLLECTIVE, Core, PERSISTENT};
+use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
+use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
 use crate::rank::{Rank, State};
 use crate::request::{Mode, RequestId};
+use crate::shape::{Shape, Spread};
 use crate::{Class, Error, Result};
 
 /// Bytes of a piece: the elements of one are combined while the next is in flight.
@@ -26,6 +27,13 @@ pub(super) struct Call<'a> {
     context: u64,
     /// Tells this operation apart from others in flight on the communicator.
     tag: i32,
+    /// The members that take part, and their hosts; `None`: all members.
+    among: Option<(&'a [u32], Spread)>,
+    /// Bytes of a piece of a vector that is combined while it travels.
+    piece: usize,
+    /// This rank's number among those.
+    me: usize,
+    size: usize,
 }
 
 impl<'a> Call<'a> {
@@ -37,6 +45,50 @@ impl<'a> Call<'a> {
             core,
             context: core.context | COLLECTIVE,
             tag,
+            among: None,
+            piece: PIECE,
+            me: core.rank,
+            size: core.size(),
+        }
+    }
+
+    /// The part of this operation on stage `stage` in which these members take part, numbered in
+    /// this order; `spread`: their hosts. `None`: this rank is not one of them. The messages of a
+    /// stage match apart from those of the others, so stages may overlap.
+    pub(super) fn among<'b>(
+        &self,
+        members: &'b [u32],
+        spread: Spread,
+        stage: u64,
+    ) -> Option<Call<'b>>
+    where
+        'a: 'b,
+    {
+        debug_assert!(self.among.is_none());
+        let is_this = |&member: &u32| member as usize == self.core.rank;
+        let me = members.iter().position(is_this)?;
+        Some(Call {
+            context: self.context | comm::stage(stage),
+            among: Some((members, spread)),
+            me,
+            size: members.len(),
+            ..*self
+        })
+    }
+
+    /// This operation in pieces that stay in the caches of the host's processors.
+    pub(super) fn in_cache(&self) -> Call<'a> {
+        Call {
+            piece: CACHED_PIECE,
+            ..*self
+        }
+    }
+
+    /// This operation with all its members, on stage `stage`.
+    pub(super) fn on_stage(&self, stage: u64) -> Call<'a> {
+        Call {
+            context: self.context | comm::stage(stage),
+            ..*self
         }
     }
 
@@ -49,16 +101,25 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This rank's number in the communicator.
+    /// This rank's number among the members that take part.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
-        self.core.rank
+        self.me
     }
 
-    /// The number of members.
+    /// The number of members that take part.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
-        self.core.size()
+        self.size
+    }
+
+    /// The communicator's number of a member that takes part.
+    #[inline(always)]
+    fn member(&self, number: usize) -> usize {
+        match self.among {
+            None => number,
+            Some((members, _)) => members[number] as usize,
+        }
     }
 
     /// The member `steps` after this one, in a circle.
@@ -73,14 +134,45 @@ impl<'a> Call<'a> {
         (self.me() + self.size() - steps) % self.size()
     }
 
+    /// The communicator's members by host.
+    pub(super) fn shape(&self) -> &'a Shape {
+        let hosts = self.rank.hosts();
+        self.core.shape(|world| hosts.of(world))
+    }
+
     /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.
     pub(super) fn case(&self, bytes: usize) -> Case {
-        Case::usual(bytes, self.size())
+        let spread = match self.among {
+            None => self.shape().spread(),
+            Some((_, spread)) => spread,
+        };
+        Case {
+            spread,
+            network: self.network(),
+            ..Case::usual(bytes, self.size)
+        }
+    }
+
+    /// The network between the members, which is known once an algorithm runs.
+    fn network(&self) -> Network {
+        let agreed = self.core.network.agreed.get();
+        agreed.copied().unwrap_or(Network::MEMORY)
     }
 
     /// The algorithm of the table for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
-        self.rank.algorithms.algorithm(collective, case)
+        let choose = || self.rank.algorithms.algorithm(collective, case);
+        if case.is_in_memory() {
+            return choose();
+        }
+        let part = match &self.among {
+            None => 0,
+            Some((_, spread)) if spread.hosts <= 1 => 1,
+            Some((_, spread)) if spread.sharing == 1 => 2,
+            Some(_) => 3,
+        };
+        let recent = self.core.recent_choices();
+        recent.get_or((collective, part), &case, choose)
     }
 
     /// The algorithm of the table for a reduction.
@@ -127,13 +219,44 @@ impl<'a> Call<'a> {
         sending.await
     }
 
+    /// Sends to one member and receives from another, piece by piece.
+    pub(super) async fn exchange_pieces(
+        &self,
+        (to, out): (usize, Buffer),
+        (from, into): (usize, Buffer),
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut last = None;
+        while at < out.len().max(into.len()) {
+            let (ours, theirs) = (out.slice(at, self.piece), into.slice(at, self.piece));
+            let receiving = match theirs.is_empty() {
+                true => None,
+                false => Some(self.receive(from, theirs)?),
+            };
+            let sending = match ours.is_empty() {
+                true => None,
+                false => Some(self.send(to, ours)?),
+            };
+            if let Some((receiving, sending)) = last.replace((receiving, sending)) {
+                end(receiving, sending).await?;
+            }
+            at += self.piece;
+        }
+        match last {
+            Some((receiving, sending)) => end(receiving, sending).await,
+            None => Ok(()),
+        }
+    }
+
     #[inline(always)]
     fn start_send(&self, state: &mut State, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
+        let to = self.member(to);
         let peer = self.world(to)?;
         let State {
             messages, router, ..
         } = state;
-        let id = messages.send(router, Mode::Standard, &buffer, peer, self.key(self.me()))?;
+        let key = self.key(self.core.rank);
+        let id = messages.send(router, Mode::Standard, &buffer, peer, key)?;
         let request = (id != messages.requests.done()).then_some(id);
         Ok(Pending {
             rank: self.rank,
@@ -146,6 +269,7 @@ impl<'a> Call<'a> {
     #[inline(always)]
     fn start_receive(&self, state: &mut State, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
         let expected = Some(buffer.len() as u64);
+        let from = self.member(from);
         let State {
             messages, router, ..
         } = state;
@@ -195,7 +319,7 @@ impl<'a> Call<'a> {
         op: &Operation,
         first: bool,
     ) -> Result<()> {
-        let each = (PIECE / keep.ty().size().max(1)).max(1);
+        let each = (self.piece / keep.ty().size().max(1)).max(1);
         let pieces = give.count().max(keep.count()).div_ceil(each);
         let rooms = [0, 1]
             .map(|at| self.elements(keep.count().saturating_sub(at * each).min(each), keep.ty()));
@@ -239,6 +363,16 @@ impl<'a> Call<'a> {
             }
         }
         Ok(())
+    }
+}
+
+async fn end(receiving: Option<Pending<'_>>, sending: Option<Pending<'_>>) -> Result<()> {
+    if let Some(receiving) = receiving {
+        receiving.await?;
+    }
+    match sending {
+        Some(sending) => sending.await,
+        None => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
+use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
@@ -18,7 +19,36 @@ pub(super) async fn gather(
     if bytes == 0 {
         return Ok(());
     }
+    match call.choose(Collective::Gather, call.case(bytes)) {
+        Algorithm::TwoLevel => {
+            Box::pin(two_level_data::gather(call, ours, all, (root, bytes))).await
+        }
+        algorithm => run_gather(call, algorithm, ours, all, root).await,
+    }
+}
+
+/// A gather without levels.
+pub(super) async fn flat(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    root: usize,
+) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
     let algorithm = call.choose(Collective::Gather, call.case(bytes));
+    run_gather(call, algorithm, ours, all, root).await
+}
+
+async fn run_gather(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    root: usize,
+) -> Result<()> {
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             gather_at_root(call, ours, all).await
@@ -126,7 +156,36 @@ pub(super) async fn scatter(
     if bytes == 0 {
         return Ok(());
     }
+    match call.choose(Collective::Scatter, call.case(bytes)) {
+        Algorithm::TwoLevel => {
+            Box::pin(two_level_data::scatter(call, all, ours, (root, bytes))).await
+        }
+        algorithm => run_scatter(call, algorithm, all, ours, root).await,
+    }
+}
+
+/// A scatter without levels.
+pub(super) async fn scatter_flat(
+    call: &Call<'_>,
+    all: Option<&Blocks>,
+    ours: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
+    if bytes == 0 {
+        return Ok(());
+    }
     let algorithm = call.choose(Collective::Scatter, call.case(bytes));
+    run_scatter(call, algorithm, all, ours, root).await
+}
+
+async fn run_scatter(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    all: Option<&Blocks>,
+    ours: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
     match (algorithm, ours, all) {
         (Algorithm::Binomial, _, Some(all)) if call.me() == root => {
             scatter_from_root(call, all, ours).await

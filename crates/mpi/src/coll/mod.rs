@@ -26,6 +26,7 @@ mod gather;
 mod halves;
 mod lane_turn;
 mod neighbourhood;
+mod network;
 mod persistent;
 mod pieces;
 mod records;
@@ -33,6 +34,9 @@ mod reduce;
 mod reduce_scatter;
 mod scan;
 mod small;
+mod two_level;
+mod two_level_data;
+mod two_level_reduce;
 mod work;
 
 use std::sync::Arc;
@@ -96,8 +100,12 @@ impl Rank {
             }
         }
         let (core, tag) = (entry.core.clone(), entry.collective_tag());
+        let begins = core.network.begin();
         drop(state);
         let call = Call::new(self, &core, tag);
+        if call.core.network.agreed.get().is_none() {
+            self.block_on(&waiting, network::settle(&call, begins))?;
+        }
         self.run_collective(&waiting, &call, work)
     }
 
@@ -123,6 +131,9 @@ impl Rank {
     #[inline(always)]
     fn shared_algorithm(&self, comm: &Comm, shared: &SharedCall, work: &Work) -> Algorithm {
         let size = comm.core.size();
+        if self.algorithms.takes_buffer(shared.published, size) {
+            return Algorithm::Shared;
+        }
         // Before the members have agreed on buffers, they count the calls that could use them.
         let direct = match &comm.lane {
             Some(lane) => lane.is_direct,
@@ -166,10 +177,12 @@ impl Rank {
                 });
             }
         }
-        let tag = entry.collective_tag();
+        let (tag, begins) = (entry.collective_tag(), core.network.begin());
         drop(state);
         self.spawn(Some(core.context), async move {
-            work.run(&Call::new(&rank, &core, tag)).await
+            let call = Call::new(&rank, &core, tag);
+            network::settle(&call, begins).await?;
+            work.run(&call).await
         })
     }
 }

@@ -11,6 +11,7 @@ use super::buffer_agreement::agree_on_buffers;
 use super::by_lane;
 use super::call::Call;
 use super::lane_turn::Ticket;
+use super::network;
 use super::small::as_round;
 use super::work::{SharedCall, Work};
 use crate::algorithms::Algorithm;
@@ -51,6 +52,7 @@ impl Rank {
         let entry = state.comms.get_mut(comm)?;
         work.check(&entry.core)?;
         let core = entry.core.clone();
+        let begins = core.network.begin();
         let tag = entry.persistent_tag();
         // A buffer is worth while if the operation would use it.
         let shares_memory = state.router.shares_memory(core.members.iter());
@@ -66,6 +68,11 @@ impl Rank {
             lane: OnceLock::new(),
             round: OnceLock::new(),
         });
+        if begins {
+            drop(state);
+            self.agree_beside(&plan.core, tag)?;
+            state = self.lock();
+        }
         state.init(Template::Collective(Arc::new(Collective {
             rank: Arc::downgrade(self),
             plan,
@@ -98,6 +105,7 @@ impl PersistentCollective for Collective {
                     if plan.trials.load(Relaxed) > 0 {
                         plan.settle(&call).await?;
                     }
+                    network::settle(&call, false).await?;
                     plan.work.run(&call).await
                 }
             }

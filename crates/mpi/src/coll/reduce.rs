@@ -12,6 +12,7 @@ use datatype::Elements;
 use super::bcast;
 use super::call::Call;
 use super::halves::Halves;
+use super::two_level_reduce;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
@@ -62,6 +63,27 @@ pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Re
         return Ok(());
     }
     match call.choose_reduction(Collective::Reduce, work) {
+        Algorithm::TwoLevel => Box::pin(two_level_reduce::reduce(call, work, root)).await,
+        algorithm => run_reduce(call, algorithm, work, root).await,
+    }
+}
+
+/// A reduction to one rank without levels.
+pub(super) async fn flat(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    let algorithm = call.choose_reduction(Collective::Reduce, work);
+    run_reduce(call, algorithm, work, root).await
+}
+
+async fn run_reduce(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    work: &Reduction,
+    root: usize,
+) -> Result<()> {
+    match algorithm {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
         _ if work.op.is_commutative() => binomial(call, work, root, root).await,
         _ => binomial(call, work, root, 0).await,
@@ -115,6 +137,23 @@ pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
         return Ok(());
     }
     match call.choose_reduction(Collective::Allreduce, work) {
+        Algorithm::TwoLevel => Box::pin(two_level_reduce::allreduce(call, work)).await,
+        Algorithm::TwoLevelParts => Box::pin(two_level_reduce::allreduce_parts(call, work)).await,
+        algorithm => run_allreduce(call, algorithm, work).await,
+    }
+}
+
+/// A reduction to all ranks without levels.
+pub(super) async fn allreduce_flat(call: &Call<'_>, work: &Reduction) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    let algorithm = call.choose_reduction(Collective::Allreduce, work);
+    run_allreduce(call, algorithm, work).await
+}
+
+async fn run_allreduce(call: &Call<'_>, algorithm: Algorithm, work: &Reduction) -> Result<()> {
+    match algorithm {
         Algorithm::Rabenseifner => rabenseifner(call, work).await,
         Algorithm::Ring => ring(call, work).await,
         Algorithm::ReduceBcast => {

@@ -9,6 +9,7 @@ use super::call::Call;
 use super::gather::scatter_linear;
 use super::halves::Halves;
 use super::reduce::{Reduction, binomial};
+use super::two_level_reduce;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
@@ -51,6 +52,29 @@ pub(super) async fn reduce_scatter(
         return Ok(());
     }
     match call.choose_reduction(Collective::ReduceScatter, work) {
+        Algorithm::TwoLevel => Box::pin(two_level_reduce::reduce_scatter(call, work, counts)).await,
+        algorithm => run(call, algorithm, work, counts).await,
+    }
+}
+
+/// A reduction without levels whose result is scattered.
+pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    let algorithm = call.choose_reduction(Collective::ReduceScatter, work);
+    run(call, algorithm, work, counts).await
+}
+
+async fn run(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    work: &Reduction,
+    counts: &Counts,
+) -> Result<()> {
+    match algorithm {
+        Algorithm::Linear => linear(call, work, counts).await,
+        Algorithm::CachedRing => cached_ring(&call.in_cache(), work, counts).await,
         Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
         Algorithm::Pairwise => pairwise(call, work, counts).await,
         _ => through_one(call, work, counts).await,
@@ -142,6 +166,86 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     Ok(())
 }
 
+/// Each rank gets its part from all others at once, and combines them in the order of ranks.
+async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    let of = |rank: usize| part(ours, counts.elements(rank..rank + 1));
+    let own = of(call.me());
+    let mut receives = Vec::with_capacity(call.size());
+    for from in (0..call.size()).rev().filter(|&from| from != call.me()) {
+        let theirs = call.elements(own.count(), own.ty())?;
+        let receiving = match own.count() {
+            0 => None,
+            _ => Some(call.receive(from, theirs.buffer())?),
+        };
+        receives.push((from, theirs, receiving));
+    }
+    let mut sends = Vec::with_capacity(call.size());
+    for to in (1..call.size()).map(|steps| call.after(steps)) {
+        if counts.of(to) > 0 {
+            sends.push(call.send(to, of(to).buffer())?);
+        }
+    }
+    // From the last rank to the first: the operand of the lower rank is the first one. The sum
+    // starts in memory of its own, since contributions in place are still being sent.
+    let mut sum: Option<Elements> = None;
+    let mut add = |theirs: Elements| match &sum {
+        Some(sum) => work.op.combine(&theirs, sum),
+        None => {
+            sum = Some(theirs);
+            Ok(())
+        }
+    };
+    let mut own_is_due = true;
+    for (from, theirs, receiving) in receives {
+        if own_is_due && from < call.me() {
+            add(copy_of(call, &own)?)?;
+            own_is_due = false;
+        }
+        if let Some(receiving) = receiving {
+            receiving.await?;
+            add(theirs)?;
+        }
+    }
+    if own_is_due {
+        add(copy_of(call, &own)?)?;
+    }
+    for sending in sends {
+        sending.await?;
+    }
+    if let (Some(sum), Some(place)) = (sum, place(work, own.count())) {
+        sum.buffer().copy_to(&place.buffer());
+    }
+    Ok(())
+}
+
+/// Parts are combined on their way round a circle, in pieces.
+async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
+    let Some(ours) = work.ours() else {
+        return Ok(());
+    };
+    let sum = copy_of(call, ours)?;
+    let of = |rank: usize| part(&sum, counts.elements(rank..rank + 1));
+    for step in 1..call.size() {
+        let (give, keep) = (of(call.before(step)), of(call.before(step + 1)));
+        let (next, previous) = ((call.after(1), give), (call.before(1), keep));
+        call.exchange_and_combine(next, previous, &work.op, true)
+            .await?;
+    }
+    if let Some(place) = place(work, counts.of(call.me())) {
+        of(call.me()).buffer().copy_to(&place.buffer());
+    }
+    Ok(())
+}
+
+fn copy_of(call: &Call<'_>, elements: &Elements) -> Result<Elements> {
+    let copy = call.elements(elements.count(), elements.ty())?;
+    elements.buffer().copy_to(&copy.buffer());
+    Ok(copy)
+}
+
 /// Each rank gets its part from each of the others in turn.
 async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
@@ -155,7 +259,9 @@ async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<
     } else {
         call.elements(place.count(), place.ty())?
     };
-    of(call.me()).buffer().copy_to(&sum.buffer());
+    if !sum.is(&of(call.me())) {
+        of(call.me()).buffer().copy_to(&sum.buffer());
+    }
     for step in 1..call.size() {
         let (to, from) = (call.after(step), call.before(step));
         call.exchange_and_combine((to, of(to)), (from, sum.clone()), &work.op, true)

@@ -4,24 +4,46 @@ use datatype::Elements;
 
 use super::call::Call;
 use super::reduce::Reduction;
+use super::two_level_reduce;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
 /// `exclusive`: the result leaves out this rank's contribution, and rank 0 gets none.
 pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
-    let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
-        return Ok(());
-    };
-    if ours.bytes() == 0 {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
         return Ok(());
     }
     match call.choose_reduction(Collective::Scan, work) {
+        Algorithm::TwoLevel => Box::pin(two_level_reduce::scan(call, work, exclusive)).await,
+        algorithm => run(call, algorithm, work, exclusive).await,
+    }
+}
+
+/// A scan without levels.
+pub(super) async fn flat(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
+    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+        return Ok(());
+    }
+    let algorithm = call.choose_reduction(Collective::Scan, work);
+    run(call, algorithm, work, exclusive).await
+}
+
+async fn run(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    work: &Reduction,
+    exclusive: bool,
+) -> Result<()> {
+    let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
+        return Ok(());
+    };
+    match algorithm {
         Algorithm::Chain => chain(call, work, ours, receive, exclusive).await,
         _ => recursive_doubling(call, work, ours, receive, exclusive).await,
     }
 }
 
-fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
+pub(super) fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     let copy = call.elements(of.count(), of.ty())?;
     of.buffer().copy_to(&copy.buffer());
     Ok(copy)

@@ -1,6 +1,7 @@
 //! The explanation of a rank's choices, which `fishplate run --explain` shows.
 
 use crate::common::{run_remote, run_shared};
+use mpi::algorithms::Collective;
 use testdevice::strict::Setup;
 
 /// The part of an explanation for messages of `size` bytes.
@@ -46,6 +47,13 @@ fn protocols_rails_and_the_choices_not_taken_are_explained() {
         }
         let rails = r#""rails":{"choice":"rail 0","shares":[{"rail":0,"bytes":8193}],"#;
         assert!(long.contains(rails), "{long}");
+        // Devices: algorithms of collectives are compared by their times.
+        let collectives = &text[text.find(r#""collectives":["#).unwrap()..];
+        for collective in Collective::ALL {
+            let start = format!(r#"{{"collective":"{}","sizes":[{{"#, collective.name());
+            assert!(collectives.contains(&start), "{collectives}");
+        }
+        assert!(!collectives.contains("null"), "{collectives}");
     });
 }
 
@@ -55,6 +63,9 @@ fn peers_in_shared_memory_have_no_rails() {
         let text = rank.explain_choices();
         assert!(text.contains(r#""transport":"shared memory""#), "{text}");
         assert!(row(&text, 64).contains(r#""rails":null"#), "{text}");
+        // Measured sizes decide on collectives.
+        let bcast = r#"{"collective":"bcast","sizes":[{"size":8,"algorithm":"shared","predicted_ns":null,"not_taken":[]}"#;
+        assert!(text.contains(bcast), "{text}");
     });
 }
 

@@ -14,19 +14,27 @@ use mpi::{Class, Rank};
 
 /// The forms of a collective call.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+pub(super) enum Form {
     Blocking,
     Nonblocking,
     Persistent,
 }
 
+/// All forms.
+pub(super) const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Persistent];
+
 /// Runs a collective in this form.
 fn perform(rank: &Arc<Rank>, work: Work, form: Form) {
+    perform_on(WORLD, rank, work, form);
+}
+
+/// Runs a collective of the communicator `comm` in this form.
+pub(super) fn perform_on(comm: u32, rank: &Arc<Rank>, work: Work, form: Form) {
     let request = match form {
-        Form::Blocking => return rank.collective("MPI_Test", &work, WORLD).unwrap(),
-        Form::Nonblocking => rank.start_collective(work, WORLD).unwrap(),
+        Form::Blocking => return rank.collective("MPI_Test", &work, comm).unwrap(),
+        Form::Nonblocking => rank.start_collective(work, comm).unwrap(),
         Form::Persistent => {
-            let request = rank.collective_init(work, WORLD).unwrap();
+            let request = rank.collective_init(work, comm).unwrap();
             rank.start(request).unwrap();
             request
         }
@@ -49,7 +57,7 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, Form) + Send + 
     choices.push(String::new());
     choices.sort();
     choices.dedup();
-    let forms = [Form::Blocking, Form::Nonblocking, Form::Persistent];
+    let forms = FORMS;
     for (number, choice) in choices.iter().enumerate() {
         for size in 1..=9 {
             let program = program.clone();
@@ -226,7 +234,7 @@ fn cut(bytes: &mut [u8], sizes: &[usize]) -> Blocks {
     Blocks::Each(parts.collect())
 }
 
-fn bytes_of(buffer: &Buffer) -> Vec<u8> {
+pub(super) fn bytes_of(buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0; buffer.len()];
     buffer.pack(0, &mut bytes);
     bytes
@@ -399,14 +407,14 @@ fn alltoall_gives_each_its_own() {
 }
 
 /// A reduction to check: the values of a rank, and their combination.
-struct Sample {
-    ty: Type,
-    op: Operation,
+pub(super) struct Sample {
+    pub(super) ty: Type,
+    pub(super) op: Operation,
     /// Bytes of packed data in one element.
     combine: fn(&mut [u8], &[u8]),
 }
 
-fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<Sample> {
     let sum = |low: &mut [u8], high: &[u8]| {
         for (low, high) in low.chunks_exact_mut(8).zip(high.chunks_exact(8)) {
             let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
@@ -447,12 +455,12 @@ fn samples() -> Vec<Sample> {
 }
 
 impl Sample {
-    fn values(&self, rank: usize, count: usize) -> Vec<u8> {
+    pub(super) fn values(&self, rank: usize, count: usize) -> Vec<u8> {
         pattern(count * self.ty.size(), rank + 1)
     }
 
     /// The combined values of these ranks, in order.
-    fn combined(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
+    pub(super) fn combined(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
         let mut all = ranks.map(|rank| self.values(rank, count));
         let mut low = all.next().unwrap();
         for high in all {
@@ -462,7 +470,7 @@ impl Sample {
     }
 
     /// Memory for elements that holds these values.
-    fn memory(&self, count: usize, values: Option<&[u8]>) -> (Vec<u8>, Elements) {
+    pub(super) fn memory(&self, count: usize, values: Option<&[u8]>) -> (Vec<u8>, Elements) {
         let mut memory = vec![0xee; count * self.ty.extent() as usize];
         let elements = elements(&mut memory, count, &self.ty);
         if let Some(values) = values {

@@ -3,6 +3,7 @@
 mod attributes;
 mod choices;
 mod collectives;
+mod collectives_on_hosts;
 mod collectives_together;
 mod common;
 mod communicators;

@@ -1,0 +1,480 @@
+//! Costs of algorithms: pure functions of a [`Case`], in nanoseconds.
+//!
+//! An algorithm is a series of rounds. The ranks of a host that send to other hosts in a round share
+//! its rails, those that send within the host share its memory, and the round lasts as long as the
+//! longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive ranks;
+//! with any other placement all messages of a round are taken to leave their hosts.
+//!
+//! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
+//! about as many bytes.
+
+use super::network::LONGEST_PACKET;
+use super::trees::Ends;
+use super::{Algorithm, Case, Collective};
+use crate::shape::Spread;
+
+/// Bytes of a piece in a chain.
+pub(crate) const CHAIN_PIECE: usize = 64 << 10;
+
+/// Bytes of a piece that is copied from one processor's cache to another's, with its head.
+pub(crate) const CACHED_PIECE: usize = 960;
+
+/// Bytes of a piece of a broadcast in two levels: one piece crosses the network while the last one
+/// spreads within the hosts.
+pub(crate) const LEVEL_PIECE: usize = 128 << 10;
+
+/// The powers of two below `ranks`, the least first.
+fn distances(ranks: usize) -> impl DoubleEndedIterator<Item = usize> {
+    (0..ranks.next_power_of_two().trailing_zeros()).map(|step| 1 << step)
+}
+
+impl Case {
+    fn case_of(&self, bytes: usize, ranks: usize, spread: Spread) -> Case {
+        Case {
+            bytes,
+            ranks,
+            spread,
+            ..*self
+        }
+    }
+
+    /// The case of the same operation with `bytes` bytes among the ranks of each host.
+    pub fn inside_hosts(&self, bytes: usize) -> Case {
+        let most = self.spread.most;
+        self.case_of(bytes, most, Spread::one_host(most))
+    }
+
+    /// The case of the same operation with `bytes` bytes among one rank of each host, in `sharing`
+    /// groups at once.
+    pub fn among_leaders(&self, bytes: usize, sharing: usize) -> Case {
+        let hosts = self.spread.hosts;
+        self.case_of(bytes, hosts, Spread::leaders(hosts, sharing))
+    }
+
+    /// The number of parts that a vector has in the two-level algorithms with several leaders.
+    pub fn parts(&self) -> usize {
+        self.spread.least
+    }
+
+    /// A round in which `across` ranks of each host send `bytes` bytes to other hosts, and `inside`
+    /// ranks within it.
+    fn round(&self, bytes: usize, across: usize, inside: usize) -> u64 {
+        let (bytes, sharing) = (bytes as u64, self.spread.sharing);
+        let across = self.network.across(bytes, (across * sharing) as u64);
+        across.max(self.network.inside(bytes, (inside * sharing) as u64))
+    }
+
+    /// A round in which each rank sends `bytes` bytes to the one at this distance.
+    pub(super) fn shift(&self, distance: usize, bytes: usize) -> u64 {
+        let most = self.spread.most;
+        let across = match (self.spread.hosts, self.spread.contiguous) {
+            (0 | 1, _) => 0,
+            (_, true) => distance.min(self.ranks - distance).min(most),
+            (_, false) => most,
+        };
+        self.round(bytes, across, most - across)
+    }
+
+    /// A round in which ranks at this distance, a power of two, exchange `bytes` bytes.
+    pub(super) fn swap(&self, distance: usize, bytes: usize) -> u64 {
+        let most = self.spread.most;
+        let across = match (self.spread.hosts, self.spread.contiguous) {
+            (0 | 1, _) => 0,
+            (_, true) if most.is_multiple_of(2 * distance) => 0,
+            (_, true) if 2 * distance <= most => distance,
+            _ => most,
+        };
+        self.round(bytes, across, most - across)
+    }
+
+    fn chain(&self, bytes: usize) -> Ends {
+        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1);
+        let piece = bytes.min(CHAIN_PIECE);
+        let first = self.chain_of_whole(piece);
+        // Within a host a rank copies a piece, and its successor copies it from there.
+        let most = self.spread.most;
+        let (across, inside) = match (self.spread.hosts, self.spread.contiguous) {
+            (0 | 1, _) => (0, most),
+            (_, true) => (1, most - 1),
+            (_, false) => (most, 0),
+        };
+        let step = self
+            .round(piece, across, 0)
+            .max(2 * self.round(piece, 0, inside));
+        let rest = (pieces as u64 - 1) * step;
+        // The root waits for its successor to take a long piece.
+        let ranks = self.ranks as u64;
+        let hops = ranks * ranks.saturating_sub(1) / 2 + 1;
+        Ends {
+            mean: first * hops / (ranks * ranks.saturating_sub(1)).max(1) + rest,
+            last: first + rest,
+        }
+    }
+
+    /// A binomial tree whose edges at each distance carry that many blocks.
+    fn blocks(&self, block: usize) -> impl Fn(usize) -> usize + use<> {
+        let ranks = self.ranks;
+        move |distance| block * distance.min(ranks - distance)
+    }
+
+    /// A message that goes from rank to rank.
+    fn chain_of_whole(&self, bytes: usize) -> u64 {
+        let across = match self.spread.contiguous {
+            true => self.spread.hosts - 1,
+            false => self.ranks - 1,
+        };
+        across as u64 * self.round(bytes, 1.min(across), 0)
+            + (self.ranks - 1 - across) as u64 * self.round(bytes, 0, 1)
+    }
+
+    /// Blocks of `bytes` bytes that go `steps` steps round a circle.
+    fn ring(&self, steps: usize, bytes: usize) -> u64 {
+        let step = self.shift(1, bytes);
+        let message = self.network.message(bytes as u64, self.spread.hosts > 1);
+        if !message.is_short || !self.spread.contiguous || self.spread.hosts <= 1 {
+            return steps as u64 * step;
+        }
+        // A short block waits for a link to another host only where it passes one.
+        let most = self.spread.most;
+        let crossings = steps.div_ceil(most).min(steps) as u64;
+        let inside = self.round(bytes, 0, most);
+        let path = crossings * step + (steps as u64 - crossings) * inside.min(step);
+        path.max(steps as u64 * (message.sending + message.receiving))
+    }
+
+    /// Blocks of `bytes` bytes round a circle, in pieces that stay in caches.
+    fn cached_ring(&self, bytes: usize) -> u64 {
+        let pieces = bytes.div_ceil(CACHED_PIECE).max(1) as u64;
+        let piece = self.network.message(bytes.min(CACHED_PIECE) as u64, false);
+        let steps = self.ranks as u64 - 1;
+        // A rank also waits for pieces, and takes them up.
+        let each = (piece.sending + piece.receiving) * 6 / 5;
+        steps * (pieces * each + piece.flight)
+    }
+
+    /// Rounds in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4...
+    fn shifts(&self, bytes: impl Fn(usize) -> usize) -> u64 {
+        let most = self.spread.most;
+        let mut crosses = self.spread.hosts > 1;
+        let round = |distance: usize| {
+            let bytes = bytes(distance);
+            if !self.spread.contiguous || distance >= most || bytes > 1024 {
+                return self.shift(distance, bytes);
+            }
+            // The path to a rank leaves its host once by short distances.
+            match std::mem::take(&mut crosses) {
+                true => self.shift(distance, bytes),
+                false => self.round(bytes, 0, most),
+            }
+        };
+        distances(self.ranks).map(round).sum()
+    }
+
+    fn doubling(&self, bytes: impl Fn(usize) -> usize) -> u64 {
+        distances(self.ranks)
+            .map(|distance| self.swap(distance, bytes(distance)))
+            .sum()
+    }
+
+    /// Before and after an algorithm for a power of two of ranks: the part of the ranks that their
+    /// neighbours represent.
+    fn fold(&self, bytes: usize) -> u64 {
+        match self.ranks.is_power_of_two() {
+            true => 0,
+            false if self.spread.most == 1 => self.round(bytes, 1, 0),
+            false => self.round(bytes, 0, self.spread.most.div_ceil(2)),
+        }
+    }
+
+    /// The greatest power of two of ranks.
+    fn folded(&self) -> Case {
+        Case {
+            ranks: 1 << self.ranks.ilog2(),
+            ..*self
+        }
+    }
+
+    /// Ranks in order exchange halves, the nearest first.
+    fn halving(&self, bytes: usize) -> u64 {
+        self.folded().doubling(|distance| bytes / (2 * distance))
+    }
+
+    fn alltoall_at_once(&self, block: usize) -> u64 {
+        let Spread { hosts, most, .. } = self.spread;
+        let there = if hosts > 1 { self.ranks - most } else { 0 };
+        let here = (self.ranks - 1 - there) as u64;
+        let (there, most) = (there as u64, (most * self.spread.sharing) as u64);
+        let size = block as u64;
+        let [near, far] = [false, true].map(|across| self.network.message(size, across));
+        let flight = if there > 0 { far.flight } else { near.flight };
+        let link = most * there * far.moving;
+        if near.is_short {
+            let own =
+                here * (near.sending + near.receiving) + there * (far.sending + far.receiving);
+            let memory = 3 * self.network.memory(size, most * here)
+                + 2 * self.network.memory(size, most * there);
+            return flight + own.max(memory).max(link);
+        }
+        let memory = self
+            .network
+            .memory(size, most * here)
+            .max(here * near.moving);
+        let effort = 2 * (here + there) * self.network.effort();
+        flight + effort + link + memory
+    }
+
+    /// The operation `of` in this case, by the best algorithm without levels.
+    fn best(&self, of: Collective) -> Ends {
+        let flat = super::flat_costs(of, self);
+        flat.map(|(_, ends)| ends)
+            .min_by_key(|ends| ends.mean)
+            .unwrap_or_default()
+    }
+
+    /// A step within each host that only its leader waits for, then one among the leaders.
+    fn collect(&self, inside: Ends, across: Ends) -> Ends {
+        let (ranks, leaders) = (self.ranks as u64, self.spread.hosts as u64);
+        let others = ranks.saturating_sub(leaders);
+        let waits = others * inside.mean + leaders * (inside.last + across.mean);
+        Ends {
+            mean: waits / ranks.max(1),
+            last: inside.last + across.last,
+        }
+    }
+}
+
+pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> Ends {
+    // Each rank of a tree waits once more than in an exchange.
+    let tree = |case: &Case| Ends::all(case.up(|_| 0).last * 5 / 2);
+    match algorithm {
+        Algorithm::Tree => tree(case),
+        Algorithm::TwoLevel => {
+            let across = case.among_leaders(0, 1).best(Collective::Barrier);
+            tree(&case.inside_hosts(0)).then(across)
+        }
+        _ => Ends::all(case.shifts(|_| 0)),
+    }
+}
+
+pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
+    let bytes = case.bytes;
+    let part = bytes.div_ceil(case.ranks.max(1));
+    match algorithm {
+        Algorithm::Chain => case.chain(bytes),
+        Algorithm::Linear => case.from_root(bytes),
+        Algorithm::ScatterAllgather => {
+            let scatter = case.down(case.blocks(part), true);
+            Ends::all(scatter.last + case.ring(case.ranks - 1, part))
+        }
+        Algorithm::TwoLevel => {
+            // While the last piece spreads, all others have.
+            let pieces = bytes.div_ceil(LEVEL_PIECE).max(1) as u64;
+            let inside = case
+                .inside_hosts(bytes.min(LEVEL_PIECE))
+                .best(Collective::Bcast);
+            let across = case.among_leaders(bytes, 1).best(Collective::Bcast);
+            let behind = ((pieces - 1) * inside.last).saturating_sub(across.last);
+            // Long messages occupy the first leaders while they pass on.
+            let across = match bytes > LONGEST_PACKET {
+                true => Ends::all(across.last),
+                false => across,
+            };
+            across.then(inside).then(Ends::all(behind))
+        }
+        Algorithm::TwoLevelParts => {
+            let part = bytes.div_ceil(case.parts());
+            let across = case
+                .among_leaders(part, case.parts())
+                .best(Collective::Bcast);
+            // The columns' long messages delay each other.
+            let delay = if part > LONGEST_PACKET {
+                across
+            } else {
+                Ends::default()
+            };
+            let scatter = case.inside_hosts(part).from_root(part);
+            Ends::all(scatter.last / 2 + scatter.mean / 2)
+                .then(across)
+                .then(delay)
+                .then(case.inside_hosts(bytes).best(Collective::Allgather))
+        }
+        _ => case.down(|_| bytes, false),
+    }
+}
+
+pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes;
+    match algorithm {
+        Algorithm::Binomial => case.up(case.blocks(block)),
+        Algorithm::TwoLevel => {
+            let bundle = block * case.spread.most;
+            let inside = case.inside_hosts(block).best(Collective::Gather);
+            case.collect(inside, case.among_leaders(bundle, 1).to_root(bundle))
+        }
+        _ => case.to_root(block),
+    }
+}
+
+pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes;
+    match algorithm {
+        Algorithm::Binomial => case.down(case.blocks(block), true),
+        Algorithm::TwoLevel => {
+            let bundle = block * case.spread.most;
+            let across = case.among_leaders(bundle, 1).from_root(bundle);
+            across.then(case.inside_hosts(block).best(Collective::Scatter))
+        }
+        _ => case.from_root(block),
+    }
+}
+
+pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes.div_ceil(case.ranks.max(1));
+    match algorithm {
+        Algorithm::Bruck => {
+            let blocks = case.blocks(block);
+            Ends::all(case.shifts(blocks))
+        }
+        Algorithm::RecursiveDoubling => Ends::all(case.doubling(|distance| distance * block)),
+        Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
+        Algorithm::CachedRing => Ends::all(case.cached_ring(block)),
+        Algorithm::TwoLevel => {
+            let inside = Ends::all(case.inside_hosts(block).to_root(block).last);
+            inside
+                .then(
+                    case.among_leaders(case.bytes, 1)
+                        .best(Collective::Allgather),
+                )
+                .then(case.inside_hosts(case.bytes).best(Collective::Bcast))
+        }
+        Algorithm::TwoLevelParts => {
+            let column = block * case.spread.hosts;
+            let across = case
+                .among_leaders(column, case.parts())
+                .best(Collective::Allgather);
+            across.then(case.inside_hosts(case.bytes).best(Collective::Allgather))
+        }
+        _ => Ends::all(case.ring(case.ranks - 1, block)),
+    }
+}
+
+pub(super) fn alltoall(algorithm: Algorithm, case: &Case) -> Ends {
+    let block = case.bytes;
+    match algorithm {
+        Algorithm::Pairwise => Ends::all(
+            (1..case.ranks)
+                .map(|distance| case.shift(distance, block))
+                .sum(),
+        ),
+        Algorithm::Bruck => {
+            let half = block * case.ranks.div_ceil(2);
+            Ends::all(case.shifts(|_| half))
+        }
+        Algorithm::TwoLevel => {
+            let most = case.spread.most;
+            let inside = case.inside_hosts(block * case.ranks);
+            let across = case.among_leaders(block * most * most, 1);
+            Ends::all(inside.best(Collective::Gather).last)
+                .then(across.best(Collective::Alltoall))
+                .then(inside.best(Collective::Scatter))
+        }
+        _ => Ends::all(case.alltoall_at_once(block)),
+    }
+}
+
+pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
+    let bytes = case.bytes;
+    match algorithm {
+        Algorithm::Rabenseifner => {
+            let part = bytes.div_ceil(case.ranks.max(1));
+            let halving = case.fold(bytes) + case.halving(bytes);
+            Ends::all(halving).then(case.to_root(part))
+        }
+        Algorithm::TwoLevel => {
+            let inside = case.inside_hosts(bytes).best(Collective::Reduce);
+            case.collect(
+                inside,
+                case.among_leaders(bytes, 1).best(Collective::Reduce),
+            )
+        }
+        _ => case.up(|_| bytes),
+    }
+}
+
+pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
+    let bytes = case.bytes;
+    match algorithm {
+        Algorithm::Ring => {
+            let part = bytes.div_ceil(case.ranks.max(1));
+            Ends::all(case.ring(2 * (case.ranks - 1), part))
+        }
+        Algorithm::ReduceBcast => {
+            Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes, false))
+        }
+        Algorithm::Rabenseifner => Ends::all(2 * (case.fold(bytes) + case.halving(bytes))),
+        Algorithm::TwoLevel => {
+            let inside = case.inside_hosts(bytes);
+            Ends::all(inside.best(Collective::Reduce).last)
+                .then(case.among_leaders(bytes, 1).best(Collective::Allreduce))
+                .then(inside.best(Collective::Bcast))
+        }
+        Algorithm::TwoLevelParts => {
+            let part = bytes.div_ceil(case.parts());
+            let inside = case.inside_hosts(bytes);
+            inside
+                .best(Collective::ReduceScatter)
+                .then(
+                    case.among_leaders(part, case.parts())
+                        .best(Collective::Allreduce),
+                )
+                .then(inside.best(Collective::Allgather))
+        }
+        _ => Ends::all(2 * case.fold(bytes) + case.folded().doubling(|_| bytes)),
+    }
+}
+
+pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
+    let bytes = case.bytes;
+    let part = bytes.div_ceil(case.ranks.max(1));
+    match algorithm {
+        Algorithm::RecursiveHalving => {
+            let folded = case.folded();
+            let halving = folded.doubling(|distance| bytes * distance / folded.ranks);
+            Ends::all(case.fold(bytes) + halving + case.fold(part))
+        }
+        Algorithm::Pairwise => Ends::all(
+            (1..case.ranks)
+                .map(|distance| case.shift(distance, part))
+                .sum(),
+        ),
+        Algorithm::Linear => Ends::all(case.alltoall_at_once(part)),
+        Algorithm::CachedRing => Ends::all(case.cached_ring(part)),
+        Algorithm::TwoLevel => {
+            let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
+            inside
+                .then(case.among_leaders(bytes, 1).best(Collective::ReduceScatter))
+                .then(case.inside_hosts(part).from_root(part))
+        }
+        _ => Ends::all(case.up(|_| bytes).last).then(case.from_root(part)),
+    }
+}
+
+pub(super) fn scan(algorithm: Algorithm, case: &Case) -> Ends {
+    let bytes = case.bytes;
+    match algorithm {
+        Algorithm::Chain => {
+            let chain = case.chain_of_whole(bytes);
+            Ends {
+                mean: chain / 2,
+                last: chain,
+            }
+        }
+        Algorithm::TwoLevel => {
+            let inside = case.inside_hosts(bytes);
+            Ends::all(inside.best(Collective::Scan).last)
+                .then(case.among_leaders(bytes, 1).best(Collective::Scan))
+                .then(inside.best(Collective::Bcast))
+        }
+        _ => Ends::all(case.doubling(|_| bytes)),
+    }
+}

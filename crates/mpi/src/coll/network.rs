@@ -1,0 +1,109 @@
+//! The agreement of a communicator's members on their network.
+//!
+//! Devices of different hosts may report different numbers, and all members must choose the same
+//! algorithm. So the members of a communicator on several hosts take the worst of their numbers, in
+//! the first collective operation that they begin; later ones wait for that. On one host all ranks
+//! have the same devices, and nothing is exchanged.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use datatype::{Op, Predefined};
+
+use super::call::Call;
+use super::reduce::{Reduction, recursive_doubling};
+use crate::Result;
+use crate::algorithms::Network;
+use crate::comm::{Core, STAGES};
+use crate::op::Operation;
+use crate::rank::Rank;
+
+impl Rank {
+    /// The network by the numbers of this rank's devices.
+    pub(crate) fn own_network(&self) -> Network {
+        let own = self.lock().router.own_network();
+        let Some((latency_ns, bandwidth)) = own.device else {
+            return Network::MEMORY;
+        };
+        Network {
+            latency_ns,
+            bandwidth,
+            memory: own.shares_memory,
+        }
+    }
+}
+
+/// Returns once the network between the members is known. `begins`: this is their first operation.
+#[inline]
+pub(super) async fn settle(call: &Call<'_>, begins: bool) -> Result<()> {
+    if call.core.network.agreed.get().is_some() {
+        return Ok(());
+    }
+    find(call, begins).await
+}
+
+#[cold]
+async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
+    let agreed = &call.core.network.agreed;
+    if call.shape().spread().hosts <= 1 {
+        agreed.get_or_init(|| call.rank.own_network());
+        return Ok(());
+    }
+    if !begins {
+        poll_fn(|_| match agreed.get() {
+            Some(_) => Poll::Ready(()),
+            None => Poll::Pending,
+        })
+        .await;
+        return Ok(());
+    }
+    let network = agree(&call.on_stage(STAGES - 1)).await?;
+    agreed.get_or_init(|| network);
+    // Operations that wait for it are driven when the count changes.
+    call.rank.lock().messages.requests.completions += 1;
+    Ok(())
+}
+
+/// The worst numbers of all members.
+async fn agree(call: &Call<'_>) -> Result<Network> {
+    let own = call.rank.own_network();
+    let alone = call.shape().beside(call.core.rank).len() == 1;
+    let mine = [
+        own.latency_ns,
+        u64::MAX - own.bandwidth,
+        u64::from(!own.memory && !alone),
+    ];
+    let numbers = call.elements(mine.len(), &Predefined::UINT64_T.into())?;
+    let bytes: Vec<u8> = mine
+        .iter()
+        .flat_map(|number| number.to_ne_bytes())
+        .collect();
+    numbers.buffer().unpack(0, &bytes);
+    let work = Reduction {
+        send: None,
+        receive: Some(numbers.clone()),
+        op: Operation::Predefined(Op::Max),
+    };
+    recursive_doubling(call, &work).await?;
+    let mut bytes = [0; 24];
+    numbers.buffer().pack(0, &mut bytes);
+    let number = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+    Ok(Network {
+        latency_ns: number(0),
+        bandwidth: u64::MAX - number(1),
+        memory: number(2) == 0,
+    })
+}
+
+impl Rank {
+    /// Makes the members agree beside the program, in the initialization of the persistent
+    /// operation with the tag `tag`.
+    pub(super) fn agree_beside(self: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Result<()> {
+        let (rank, of) = (self.clone(), core.clone());
+        let request = self.spawn(Some(core.context), async move {
+            settle(&Call::persistent(&rank, &of, tag), true).await
+        })?;
+        self.lock().messages.requests.detach(request)
+    }
+}

@@ -1,0 +1,358 @@
+//! Movement of data in two levels: barrier, broadcast, gather, scatter, allgather, alltoall.
+
+use datatype::Buffer;
+
+use super::barrier;
+use super::bcast;
+use super::blocks::Blocks;
+use super::call::Call;
+use super::gather::{self, gather_linear, scatter_linear};
+use super::two_level::{Column, Levels, both, inside};
+use super::{allgather, alltoall};
+use crate::Result;
+use crate::algorithms::{Collective, LEVEL_PIECE as PIECE};
+
+/// The ranks of a host report to its leader, the leaders meet, and each releases its host.
+pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
+    let levels = Levels::new(call);
+    let inside = levels.inside(call);
+    barrier::collect(&inside).await?;
+    if let Some(across) = levels.across(call) {
+        barrier::flat(&across).await?;
+    }
+    barrier::release(&inside).await
+}
+
+/// To one rank of each host, then within each host, in pieces that overlap.
+pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let levels = Levels::rooted(call, root);
+    let (inside, across) = (levels.inside(call), levels.across(call));
+    let (leader, of_root) = (levels.leader(), levels.shape.host_of(root));
+    let piece = |number: usize| buffer.slice(number * PIECE, PIECE);
+    let whole = buffer.len();
+    let cross = async |number: usize| match &across {
+        Some(across) => {
+            let algorithm = across.choose(Collective::Bcast, across.case(whole));
+            bcast::run(across, algorithm, &piece(number), of_root).await
+        }
+        None => Ok(()),
+    };
+    let pieces = buffer.len().div_ceil(PIECE);
+    cross(0).await?;
+    for number in 0..pieces {
+        let next = async {
+            match number + 1 < pieces {
+                true => cross(number + 1).await,
+                false => Ok(()),
+            }
+        };
+        both(next, bcast::flat(&inside, &piece(number), leader)).await?;
+    }
+    Ok(())
+}
+
+/// The root's host scatters the message among its first ranks, each of which sends its part to those
+/// at its place of the other hosts; each host collects the parts.
+pub(super) async fn bcast_parts(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
+    let shape = call.shape();
+    let parts = shape.spread().least;
+    let inside = inside(call);
+    let each = buffer.len().div_ceil(parts);
+    let block = |place: usize| match place < parts {
+        true => buffer.slice(place * each, each),
+        false => Buffer::empty(),
+    };
+    let blocks = Blocks::Each((0..inside.size()).map(block).collect());
+    let host = shape.host_of(root);
+    if shape.host_of(call.me()) == host {
+        let at_root = call.me() == root;
+        let own = blocks.part(inside.me());
+        let all = at_root.then_some(&blocks);
+        scatter_linear(&inside, all, (!at_root).then_some(&own), shape.place(root)).await?;
+    }
+    if let Some(column) = Column::of(call, parts) {
+        bcast::flat(&column.across(call), &blocks.part(inside.me()), host).await?;
+    }
+    allgather::flat(&inside, None, &blocks).await
+}
+
+/// Memory for the blocks of all members in the order of hosts, and the blocks of each host in it.
+struct Bundles {
+    room: Buffer,
+    each: usize,
+}
+
+impl Bundles {
+    fn new(call: &Call<'_>, each: usize) -> Result<Bundles> {
+        let room = call.bytes(each * call.size())?;
+        Ok(Bundles { room, each })
+    }
+
+    /// The blocks of each host.
+    fn of_hosts(&self, levels: &Levels<'_>) -> Blocks {
+        let mut at = 0;
+        let of_host = |host: &Vec<u32>| {
+            let bundle = self.room.slice(at, host.len() * self.each);
+            at += host.len() * self.each;
+            bundle
+        };
+        Blocks::Each(levels.hosts().iter().map(of_host).collect())
+    }
+
+    /// Each member, and its block.
+    fn blocks(&self, levels: &Levels<'_>) -> impl Iterator<Item = (usize, Buffer)> {
+        let members = levels.hosts().iter().flatten();
+        members.enumerate().map(|(number, &member)| {
+            let block = self.room.slice(number * self.each, self.each);
+            (member as usize, block)
+        })
+    }
+}
+
+/// Each host's leader collects the blocks of its host and sends them to the root in one message.
+pub(super) async fn gather(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    (root, bytes): (usize, usize),
+) -> Result<()> {
+    let levels = Levels::rooted(call, root);
+    let (inside, across) = (levels.inside(call), levels.across(call));
+    // In place, the root's block is among all.
+    let own = match (ours, all) {
+        (Some(ours), _) => ours.clone(),
+        (None, Some(all)) => all.part(root),
+        (None, None) => Buffer::empty(),
+    };
+    let Some(across) = across else {
+        return gather::flat(&inside, Some(&own), None, levels.leader()).await;
+    };
+    if call.me() == root
+        && let Some(all) = all
+    {
+        let bundles = Bundles::new(call, bytes)?;
+        let of_hosts = bundles.of_hosts(&levels);
+        let here = Blocks::even(of_hosts.part(levels.host), inside.size());
+        let gather_here = gather::flat(&inside, Some(&own), Some(&here), levels.leader());
+        both(
+            gather_linear(&across, None, Some(&of_hosts), levels.host),
+            gather_here,
+        )
+        .await?;
+        for (member, block) in bundles.blocks(&levels) {
+            if member != root || ours.is_some() {
+                block.copy_to(&all.part(member));
+            }
+        }
+        return Ok(());
+    }
+    let bundle = call.bytes(bytes * inside.size())?;
+    let here = Blocks::even(bundle.clone(), inside.size());
+    gather::flat(&inside, Some(&own), Some(&here), levels.leader()).await?;
+    let of_root = levels.shape.host_of(root);
+    gather_linear(&across, Some(&bundle), None, of_root).await
+}
+
+/// The root sends each host's blocks to its leader in one message; the leader hands them out.
+pub(super) async fn scatter(
+    call: &Call<'_>,
+    all: Option<&Blocks>,
+    ours: Option<&Buffer>,
+    (root, bytes): (usize, usize),
+) -> Result<()> {
+    let levels = Levels::rooted(call, root);
+    let (inside, across) = (levels.inside(call), levels.across(call));
+    let Some(across) = across else {
+        return gather::scatter_flat(&inside, None, ours, levels.leader()).await;
+    };
+    let of_root = levels.shape.host_of(root);
+    if call.me() == root
+        && let Some(all) = all
+    {
+        let bundles = Bundles::new(call, bytes)?;
+        for (member, block) in bundles.blocks(&levels) {
+            all.part(member).copy_to(&block);
+        }
+        let of_hosts = bundles.of_hosts(&levels);
+        let here = Blocks::even(of_hosts.part(levels.host), inside.size());
+        return both(
+            scatter_linear(&across, Some(&of_hosts), None, of_root),
+            gather::scatter_flat(&inside, Some(&here), ours, levels.leader()),
+        )
+        .await;
+    }
+    let bundle = call.bytes(bytes * inside.size())?;
+    scatter_linear(&across, None, Some(&bundle), of_root).await?;
+    let here = Blocks::even(bundle, inside.size());
+    gather::scatter_flat(&inside, Some(&here), ours, levels.leader()).await
+}
+
+/// To the leader of each host, among the leaders, and the whole to the others of each host. This
+/// rank's block is in `all` already.
+pub(super) async fn allgather(call: &Call<'_>, all: &Blocks) -> Result<()> {
+    let levels = Levels::new(call);
+    let (inside, across) = (levels.inside(call), levels.across(call));
+    let bundles = Packed::new(call, &levels, all)?;
+    let own = all.part(call.me());
+    let here = Blocks::Each(
+        levels
+            .members()
+            .iter()
+            .map(|&member| bundles.block(member as usize))
+            .collect(),
+    );
+    match across {
+        None => gather_linear(&inside, Some(&own), None, 0).await?,
+        Some(across) => {
+            let ours = (!bundles.in_place).then_some(&own);
+            gather_linear(&inside, ours, Some(&here), 0).await?;
+            allgather::flat(&across, None, &bundles.of_hosts(&levels)).await?;
+        }
+    }
+    bcast::flat(&inside, &bundles.room, 0).await?;
+    bundles.unpack(call.me(), all);
+    Ok(())
+}
+
+/// Blocks of any size in the order of hosts, in one piece of memory.
+struct Packed {
+    room: Buffer,
+    /// The place of each member's block, and its length.
+    places: Vec<(usize, usize)>,
+    /// The memory is that of the blocks themselves.
+    in_place: bool,
+}
+
+impl Packed {
+    fn new(call: &Call<'_>, levels: &Levels<'_>, all: &Blocks) -> Result<Packed> {
+        let mut places = vec![(0, 0); call.size()];
+        let mut at = 0;
+        for &member in levels.hosts().iter().flatten() {
+            let len = all.len(member as usize);
+            places[member as usize] = (at, len);
+            at += len;
+        }
+        let whole = match levels.shape.spread().contiguous {
+            true => all.range(0, call.size()),
+            false => None,
+        };
+        Ok(Packed {
+            in_place: whole.is_some(),
+            room: match whole {
+                Some(whole) => whole,
+                None => call.bytes(at)?,
+            },
+            places,
+        })
+    }
+
+    fn block(&self, member: usize) -> Buffer {
+        let (at, len) = self.places[member];
+        self.room.slice(at, len)
+    }
+
+    fn of_hosts(&self, levels: &Levels<'_>) -> Blocks {
+        let of_host = |host: &Vec<u32>| {
+            let (start, _) = self.places[host[0] as usize];
+            let (last, len) = self.places[host[host.len() - 1] as usize];
+            self.room.slice(start, last + len - start)
+        };
+        Blocks::Each(levels.hosts().iter().map(of_host).collect())
+    }
+
+    /// Copies the blocks of all members but `me` to their places.
+    fn unpack(&self, me: usize, all: &Blocks) {
+        if self.in_place {
+            return;
+        }
+        for member in (0..self.places.len()).filter(|&member| member != me) {
+            self.block(member).copy_to(&all.part(member));
+        }
+    }
+}
+
+/// Among the ranks at each place of the hosts, then within each host. All hosts have as many
+/// consecutive ranks. This rank's block is in `all` already.
+pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()> {
+    let shape = call.shape();
+    let (hosts, parts) = (shape.hosts(), shape.spread().least);
+    let inside = inside(call);
+    let each = all.len(0);
+    let room = call.bytes(all.total())?;
+    let columns = Blocks::even(room, parts);
+    let own = Blocks::even(columns.part(inside.me()), hosts.len());
+    all.part(call.me())
+        .copy_to(&own.part(shape.host_of(call.me())));
+    if let Some(column) = Column::of(call, parts) {
+        allgather::flat(&column.across(call), None, &own).await?;
+    }
+    allgather::flat(&inside, None, &columns).await?;
+    for (number, host) in hosts.iter().enumerate() {
+        for (place, &member) in host.iter().enumerate() {
+            if member as usize != call.me() {
+                let block = columns.part(place).slice(number * each, each);
+                block.copy_to(&all.part(member as usize));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The leader of each host collects all blocks of its ranks, exchanges bundles with the other
+/// leaders, and hands out what has arrived.
+pub(super) async fn alltoall(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
+    let levels = Levels::new(call);
+    let (inside, across) = (levels.inside(call), levels.across(call));
+    let each = give.len(0);
+    let of_rank = call.size() * each;
+    let (Some(out), Some(into)) = (give.range(0, call.size()), take.range(0, call.size())) else {
+        return alltoall::flat(call, give, take).await;
+    };
+    let Some(across) = across else {
+        gather::flat(&inside, Some(&out), None, 0).await?;
+        return gather::scatter_flat(&inside, None, Some(&into), 0).await;
+    };
+    let here = inside.size();
+    let (from, to) = (call.bytes(here * of_rank)?, call.bytes(here * of_rank)?);
+    let of_members = Blocks::even(from.clone(), here);
+    gather::flat(&inside, Some(&out), Some(&of_members), 0).await?;
+    // A bundle has for each rank of the sending host a block to each rank of the receiving one.
+    let bundles = |room: &Buffer| {
+        let mut at = 0;
+        let of_host = |host: &Vec<u32>| {
+            let len = here * host.len() * each;
+            at += len;
+            room.slice(at - len, len)
+        };
+        Blocks::Each(levels.hosts().iter().map(of_host).collect::<Box<[_]>>())
+    };
+    let (leaving, arriving) = (bundles(&to), bundles(&from));
+    for (host, members) in levels.hosts().iter().enumerate() {
+        for (sender, (place, &receiver)) in
+            (0..here).flat_map(|sender| members.iter().enumerate().map(move |to| (sender, to)))
+        {
+            let block = of_members
+                .part(sender)
+                .slice(receiver as usize * each, each);
+            let number = sender * members.len() + place;
+            block.copy_to(&leaving.part(host).slice(number * each, each));
+        }
+    }
+    alltoall::flat(&across, &leaving, &arriving).await?;
+    let for_members = Blocks::even(to, here);
+    for (host, members) in levels.hosts().iter().enumerate() {
+        for (receiver, (place, &sender)) in
+            (0..here).flat_map(|to| members.iter().enumerate().map(move |from| (to, from)))
+        {
+            let block = arriving
+                .part(host)
+                .slice((place * here + receiver) * each, each);
+            block.copy_to(
+                &for_members
+                    .part(receiver)
+                    .slice(sender as usize * each, each),
+            );
+        }
+    }
+    gather::scatter_flat(&inside, Some(&for_members), Some(&into), 0).await
+}
