@@ -5,40 +5,32 @@
 //! - a member's buffers are read and written by others only between the publication of their names
 //!   and the end of the round for all members;
 //! - of a vector that is reduced in place, a part is overwritten only by the member that reduces
-//!   it, after it has read it;
-//! - the operands of a reduction are combined in one order on all ranks.
-
-use std::ops::Range;
+//!   it, after it has read it.
 
 use channel::collective_buffer::Wake;
 use channel::{RemoteKey, Transfer};
-use datatype::{Buffer, Elements};
+use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::buffer_round::different_calls;
 use super::call::Call;
 use super::lane_turn::LaneTurn;
-use super::reduce::Reduction;
-use super::reduce_scatter::Counts;
 use super::work::Work;
-use crate::op::Operation;
 use crate::{Class, Error, Result};
 
 /// Bytes of a published record: the names of two buffers and a length.
 pub(super) const RECORD: usize = 24;
-/// Bytes of a piece of a reduction: the operands of one fit a second-level cache.
-const PIECE: usize = 64 << 10;
 
 /// The memory of a member that others may use.
 #[derive(Clone, Copy)]
-struct Memory {
-    source: RemoteKey,
-    target: RemoteKey,
+pub(super) struct Memory {
+    pub(super) source: RemoteKey,
+    pub(super) target: RemoteKey,
 }
 
 /// One operation of members that copy directly.
 pub(super) struct Direct<'a> {
-    call: &'a Call<'a>,
+    pub(super) call: &'a Call<'a>,
     turn: LaneTurn<'a>,
     /// Bytes that all members must agree on.
     bytes: usize,
@@ -83,18 +75,22 @@ impl<'a> Direct<'a> {
         }
     }
 
-    fn me(&self) -> usize {
+    pub(super) fn me(&self) -> usize {
         self.call.me()
     }
 
     /// The other members, beginning with the one after this rank, so that not all copy from one.
-    fn others(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
         let (me, size) = (self.me(), self.call.size());
         (1..size).map(move |steps| (me + steps) % size)
     }
 
     /// Publishes the names of the memory that others may read and write.
-    async fn publish(&self, source: Option<&Buffer>, target: Option<&Buffer>) -> Result<()> {
+    pub(super) async fn publish(
+        &self,
+        source: Option<&Buffer>,
+        target: Option<&Buffer>,
+    ) -> Result<()> {
         let mut record = [0; RECORD];
         {
             let state = self.turn.rank.lock();
@@ -145,7 +141,7 @@ impl<'a> Direct<'a> {
     }
 
     /// The memory of all members.
-    async fn memories(&self) -> Result<Vec<Memory>> {
+    pub(super) async fn memories(&self) -> Result<Vec<Memory>> {
         let mut all = Vec::with_capacity(self.call.size());
         for member in 0..self.call.size() {
             all.push(self.memory(member).await?);
@@ -155,7 +151,7 @@ impl<'a> Direct<'a> {
 
     /// Ends the round for this rank, and waits until it has ended for all: then nobody uses this
     /// rank's memory any more.
-    async fn end(&self) -> Result<()> {
+    pub(super) async fn end(&self) -> Result<()> {
         self.turn
             .round(RECORD, |round| {
                 round.end(Wake::Everybody);
@@ -166,14 +162,26 @@ impl<'a> Direct<'a> {
     }
 
     /// Copies the member's bytes from position `at` on into the whole of `to`.
-    fn copy_in(&self, member: usize, from: &RemoteKey, at: usize, to: &Buffer) -> Result<()> {
+    pub(super) fn copy_in(
+        &self,
+        member: usize,
+        from: &RemoteKey,
+        at: usize,
+        to: &Buffer,
+    ) -> Result<()> {
         let peer = self.call.world(member)?;
         let copied = self.turn.rank.lock().router.copy_in(peer, from, at, to);
         self.check(member, copied, to.len())
     }
 
     /// Copies the whole of `from` into the member's memory, from its position `at` on.
-    fn copy_out(&self, member: usize, to: &RemoteKey, at: usize, from: &Buffer) -> Result<()> {
+    pub(super) fn copy_out(
+        &self,
+        member: usize,
+        to: &RemoteKey,
+        at: usize,
+        from: &Buffer,
+    ) -> Result<()> {
         let peer = self.call.world(member)?;
         let copied = self.turn.rank.lock().router.copy_out(peer, to, at, from);
         self.check(member, copied, from.len())
@@ -295,202 +303,6 @@ impl<'a> Direct<'a> {
             self.copy_in(member, &memory.source, me * each, &all.part(member))?;
         }
         self.end().await
-    }
-
-    /// Each member reduces a part, and writes it to the root's memory.
-    async fn reduce(&self, work: &Reduction, root: usize) -> Result<()> {
-        let Some(ours) = work.ours() else {
-            return Ok(());
-        };
-        let target = work.receive.as_ref().filter(|_| self.me() == root);
-        let mine = ours.buffer();
-        self.publish(Some(&mine), target.map(Elements::buffer).as_ref())
-            .await?;
-        let memories = self.memories().await?;
-        let part = self.part_of(self.me(), ours.count());
-        match target {
-            Some(target) => self.fold(work, &memories, part, target, |_, _| Ok(()))?,
-            None => {
-                let room = self.call.elements(part.len(), ours.ty())?;
-                let room = Place {
-                    elements: room,
-                    first: part.start,
-                };
-                let write =
-                    |at: usize, sum: &Buffer| self.copy_out(root, &memories[root].target, at, sum);
-                self.fold_at(work, &memories, part, &room, write)?;
-            }
-        }
-        self.end().await
-    }
-
-    /// Each member reduces a part, and writes it to the memory of all.
-    async fn allreduce(&self, work: &Reduction) -> Result<()> {
-        let (Some(ours), Some(target)) = (work.ours(), &work.receive) else {
-            return Ok(());
-        };
-        let (mine, result) = (ours.buffer(), target.buffer());
-        self.publish(Some(&mine), Some(&result)).await?;
-        let memories = self.memories().await?;
-        let part = self.part_of(self.me(), ours.count());
-        self.fold(work, &memories, part, target, |at, sum| {
-            self.others()
-                .try_for_each(|member| self.copy_out(member, &memories[member].target, at, sum))
-        })?;
-        self.end().await
-    }
-
-    /// Each member reduces its own part.
-    async fn reduce_scatter(&self, work: &Reduction, counts: &Counts) -> Result<()> {
-        let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
-            return Ok(());
-        };
-        self.publish(Some(&ours.buffer()), None).await?;
-        let memories = self.memories().await?;
-        let part = counts.elements(self.me()..self.me() + 1);
-        let target = receive.part(0, part.len());
-        // In place, the memory for the result still has contributions that others read.
-        let in_place = work.send.is_none();
-        let room = match in_place {
-            true => self.call.elements(part.len(), ours.ty())?,
-            false => target.clone(),
-        };
-        let place = Place {
-            first: part.start,
-            elements: room,
-        };
-        self.fold_at(work, &memories, part, &place, |_, _| Ok(()))?;
-        self.end().await?;
-        if in_place {
-            place.elements.buffer().copy_to(&target.buffer());
-        }
-        Ok(())
-    }
-
-    /// The elements that a member reduces.
-    fn part_of(&self, member: usize, count: usize) -> Range<usize> {
-        let size = self.call.size();
-        count * member / size..count * (member + 1) / size
-    }
-
-    /// Reduces the elements `part` into the same elements of `target`.
-    fn fold(
-        &self,
-        work: &Reduction,
-        memories: &[Memory],
-        part: Range<usize>,
-        target: &Elements,
-        done: impl FnMut(usize, &Buffer) -> Result<()>,
-    ) -> Result<()> {
-        let place = Place {
-            elements: target.clone(),
-            first: 0,
-        };
-        self.fold_at(work, memories, part, &place, done)
-    }
-
-    /// Reduces the elements `part` into `target`, piece by piece. `done` hears of each piece: its
-    /// position in bytes, and the result.
-    fn fold_at(
-        &self,
-        work: &Reduction,
-        memories: &[Memory],
-        part: Range<usize>,
-        target: &Place,
-        mut done: impl FnMut(usize, &Buffer) -> Result<()>,
-    ) -> Result<()> {
-        let Some(ours) = work.ours() else {
-            return Ok(());
-        };
-        let size = ours.ty().size();
-        let each = (PIECE / size.max(1)).max(1);
-        let room = self.call.elements(part.len().min(each), ours.ty())?;
-        for start in part.clone().step_by(each) {
-            let count = each.min(part.end - start);
-            let sum = target.elements.part(start - target.first, count);
-            let operands = Operands {
-                direct: self,
-                memories,
-                ours: ours.part(start, count),
-                at: start * size,
-                room: room.part(0, count),
-            };
-            operands.fold(&work.op, &sum)?;
-            done(start * size, &sum.buffer())?;
-        }
-        Ok(())
-    }
-}
-
-/// Memory for the elements of a vector from `first` on.
-struct Place {
-    elements: Elements,
-    first: usize,
-}
-
-/// The operands of one piece of a reduction.
-struct Operands<'a> {
-    direct: &'a Direct<'a>,
-    memories: &'a [Memory],
-    /// This rank's contribution.
-    ours: Elements,
-    /// Position of the piece in the vector, in bytes.
-    at: usize,
-    /// Memory for the contribution of another member.
-    room: Elements,
-}
-
-impl Operands<'_> {
-    /// Combines the contributions of all members into `sum`, the highest rank first.
-    fn fold(&self, op: &Operation, sum: &Elements) -> Result<()> {
-        let (me, last) = (self.direct.me(), self.memories.len() - 1);
-        let in_place = self.ours.is(sum);
-        if in_place && op.is_commutative() {
-            return self.fold_others(op, sum);
-        }
-        let copied = match in_place {
-            true => {
-                let copy = self
-                    .direct
-                    .call
-                    .elements(self.ours.count(), self.ours.ty())?;
-                self.ours.buffer().copy_to(&copy.buffer());
-                Some(copy)
-            }
-            false => None,
-        };
-        let ours = copied.as_ref().unwrap_or(&self.ours);
-        if me == last {
-            ours.buffer().copy_to(&sum.buffer());
-        } else {
-            self.read(last, sum)?;
-        }
-        for member in (0..last).rev() {
-            if member == me {
-                op.combine(ours, sum)?;
-            } else {
-                self.read(member, &self.room)?;
-                op.combine(&self.room, sum)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Combines the contributions of the other members into `sum`, which has this rank's.
-    fn fold_others(&self, op: &Operation, sum: &Elements) -> Result<()> {
-        for member in (0..self.memories.len()).rev() {
-            if member != self.direct.me() {
-                self.read(member, &self.room)?;
-                op.combine(&self.room, sum)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the contribution of a member.
-    fn read(&self, member: usize, to: &Elements) -> Result<()> {
-        let source = &self.memories[member].source;
-        self.direct.copy_in(member, source, self.at, &to.buffer())
     }
 }
 
