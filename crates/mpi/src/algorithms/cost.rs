@@ -176,14 +176,26 @@ impl Case {
             .sum()
     }
 
-    /// Before and after an algorithm for a power of two of ranks: the part of the ranks that their
-    /// neighbours represent.
+    /// Before an algorithm for a power of two of ranks: some ranks' neighbours represent them.
     fn fold(&self, bytes: usize) -> u64 {
         match self.ranks.is_power_of_two() {
             true => 0,
             false if self.spread.most == 1 => self.round(bytes, 1, 0),
             false => self.round(bytes, 0, self.spread.most.div_ceil(2)),
         }
+    }
+
+    /// The time of folding, and of the results for the represented ranks, which alone wait for them.
+    fn fold_and_unfold(&self, bytes: usize) -> u64 {
+        let represented = (self.ranks - self.folded().ranks) as u64;
+        let fold = self.fold(bytes);
+        // The others exchange short messages meanwhile.
+        let before = if bytes > LONGEST_PACKET {
+            fold
+        } else {
+            fold / 2
+        };
+        before + fold * represented / self.ranks as u64
     }
 
     /// The greatest power of two of ranks.
@@ -411,7 +423,7 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::ReduceBcast => {
             Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes, false))
         }
-        Algorithm::Rabenseifner => Ends::all(2 * (case.fold(bytes) + case.halving(bytes))),
+        Algorithm::Rabenseifner => Ends::all(case.fold_and_unfold(bytes) + 2 * case.halving(bytes)),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes);
             Ends::all(inside.best(Collective::Reduce).last)
@@ -429,7 +441,7 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
                 )
                 .then(inside.best(Collective::Allgather))
         }
-        _ => Ends::all(2 * case.fold(bytes) + case.folded().doubling(|_| bytes)),
+        _ => Ends::all(case.fold_and_unfold(bytes) + case.folded().doubling(|_| bytes)),
     }
 }
 
