@@ -273,7 +273,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
     let part = bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::Chain => case.chain(bytes),
-        Algorithm::Linear => case.from_root(bytes),
+        Algorithm::Linear => case.handed_out(bytes),
         Algorithm::ScatterAllgather => {
             let scatter = case.down(case.blocks(part), true);
             Ends::all(scatter.last + case.ring(case.ranks - 1, part))
@@ -304,7 +304,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
             } else {
                 Ends::default()
             };
-            let scatter = case.inside_hosts(part).from_root(part);
+            let scatter = case.inside_hosts(part).handed_out(part);
             Ends::all(scatter.last / 2 + scatter.mean / 2)
                 .then(across)
                 .then(delay)
@@ -321,9 +321,9 @@ pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
             let inside = case.inside_hosts(block).best(Collective::Gather);
-            case.collect(inside, case.among_leaders(bundle, 1).to_root(bundle))
+            case.collect(inside, case.among_leaders(bundle, 1).collected(bundle))
         }
-        _ => case.to_root(block),
+        _ => case.collected(block),
     }
 }
 
@@ -333,10 +333,10 @@ pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Binomial => case.down(case.blocks(block), true),
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
-            let across = case.among_leaders(bundle, 1).from_root(bundle);
+            let across = case.among_leaders(bundle, 1).handed_out(bundle);
             across.then(case.inside_hosts(block).best(Collective::Scatter))
         }
-        _ => case.from_root(block),
+        _ => case.handed_out(block),
     }
 }
 
@@ -351,7 +351,7 @@ pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
         Algorithm::CachedRing => Ends::all(case.cached_ring(block)),
         Algorithm::TwoLevel => {
-            let inside = Ends::all(case.inside_hosts(block).to_root(block).last);
+            let inside = Ends::all(case.inside_hosts(block).collected(block).last);
             inside
                 .then(
                     case.among_leaders(case.bytes, 1)
@@ -400,7 +400,7 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Rabenseifner => {
             let part = bytes.div_ceil(case.ranks.max(1));
             let halving = case.fold(bytes) + case.halving(bytes);
-            Ends::all(halving).then(case.to_root(part))
+            Ends::all(halving).then(case.collected(part))
         }
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes).best(Collective::Reduce);
@@ -465,9 +465,9 @@ pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
             let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
             inside
                 .then(case.among_leaders(bytes, 1).best(Collective::ReduceScatter))
-                .then(case.inside_hosts(part).from_root(part))
+                .then(case.inside_hosts(part).handed_out(part))
         }
-        _ => Ends::all(case.up(|_| bytes).last).then(case.from_root(part)),
+        _ => Ends::all(case.up(|_| bytes).last).then(case.handed_out(part)),
     }
 }
 
