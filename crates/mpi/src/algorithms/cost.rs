@@ -1,9 +1,9 @@
 //! Costs of algorithms: pure functions of a [`Case`], in nanoseconds.
 //!
-//! An algorithm is a series of rounds. The ranks of a host that send to other hosts in a round share
-//! its rails, those that send within the host share its memory, and the round lasts as long as the
-//! longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive ranks;
-//! with any other placement all messages of a round are taken to leave their hosts.
+//! An algorithm is a series of rounds. The ranks of a host that send to other hosts in a round
+//! share its rails, those that send within the host share its memory, and the round lasts as long
+//! as the longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive
+//! ranks; with any other placement all messages of a round are taken to leave their hosts.
 //!
 //! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
 //! about as many bytes.
@@ -185,7 +185,8 @@ impl Case {
         }
     }
 
-    /// The time of folding, and of the results for the represented ranks, which alone wait for them.
+    /// The time of folding, and of the results for the represented ranks, which alone wait for
+    /// them.
     fn fold_and_unfold(&self, bytes: usize) -> u64 {
         let represented = (self.ranks - self.folded().ranks) as u64;
         let fold = self.fold(bytes);
