@@ -19,7 +19,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs robust figures counts verbs documents rails mpi4py mpich
+SUITES := unit loom programs robust figures choice counts verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
@@ -54,6 +54,11 @@ lint-aarch64: begin
 # `FIRST_SEED=n` leaves out the seeds before n.
 simulate:
 	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated -- --nocapture --test-threads=1
+
+# Every algorithm of every collective on many modelled machines, for hours: docs/collectives-choice.md.
+.PHONY: choices
+choices: stage
+	python3 tests/collectives/choice.py --whole --page docs/collectives-choice.md --keep build/choices.json
 
 # Removes each rule of failover in turn, and says which test notices it.
 mutants:

@@ -68,6 +68,8 @@ def preparation(full: bool) -> list[Step]:
         *([Step("miri", make("miri"), is_suite=False)] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
+        # The algorithms of collectives that costs choose, compared with the best ones.
+        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
     ]
 
 

@@ -1,5 +1,5 @@
-//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives, as
-//! tables or as JSON.
+//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives,
+//! as tables or as JSON.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};

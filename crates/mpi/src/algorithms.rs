@@ -338,8 +338,8 @@ const SCAN: &[Row] = &[
 /// The facts of a call that decide on its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall), of
-    /// all blocks together (allgather).
+    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall),
+    /// of all blocks together (allgather).
     pub bytes: usize,
     /// Members of the communicator.
     pub ranks: usize,

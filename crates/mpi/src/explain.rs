@@ -1,6 +1,6 @@
 //! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
-//! choices not taken; and the algorithms of collectives on MPI_COMM_WORLD. The text is JSON, for the
-//! launcher, which shows it to the user.
+//! choices not taken; and the algorithms of collectives on MPI_COMM_WORLD. The text is JSON, for
+//! the launcher, which shows it to the user.
 
 use std::fmt::Write;
 
@@ -130,7 +130,8 @@ impl Rank {
     }
 }
 
-/// The algorithm taken for a size, and the others. No time is predicted where measured sizes decide.
+/// The algorithm taken for a size, and the others. No time is predicted where measured sizes
+/// decide.
 fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], size: usize) -> String {
     let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|(other, _)| *other == taken);
     let predicted = own

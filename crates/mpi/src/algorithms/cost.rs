@@ -1,9 +1,9 @@
 //! Costs of algorithms: pure functions of a [`Case`], in nanoseconds.
 //!
-//! An algorithm is a series of rounds. The ranks of a host that send to other hosts in a round share
-//! its rails, those that send within the host share its memory, and the round lasts as long as the
-//! longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive ranks;
-//! with any other placement all messages of a round are taken to leave their hosts.
+//! An algorithm is a series of rounds. The ranks of a host that send to other hosts in a round
+//! share its rails, those that send within the host share its memory, and the round lasts as long
+//! as the longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive
+//! ranks; with any other placement all messages of a round are taken to leave their hosts.
 //!
 //! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
 //! about as many bytes.
@@ -176,14 +176,27 @@ impl Case {
             .sum()
     }
 
-    /// Before and after an algorithm for a power of two of ranks: the part of the ranks that their
-    /// neighbours represent.
+    /// Before an algorithm for a power of two of ranks: some ranks' neighbours represent them.
     fn fold(&self, bytes: usize) -> u64 {
         match self.ranks.is_power_of_two() {
             true => 0,
             false if self.spread.most == 1 => self.round(bytes, 1, 0),
             false => self.round(bytes, 0, self.spread.most.div_ceil(2)),
         }
+    }
+
+    /// The time of folding, and of the results for the represented ranks, which alone wait for
+    /// them.
+    fn fold_and_unfold(&self, bytes: usize) -> u64 {
+        let represented = (self.ranks - self.folded().ranks) as u64;
+        let fold = self.fold(bytes);
+        // The others exchange short messages meanwhile.
+        let before = if bytes > LONGEST_PACKET {
+            fold
+        } else {
+            fold / 2
+        };
+        before + fold * represented / self.ranks as u64
     }
 
     /// The greatest power of two of ranks.
@@ -261,7 +274,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
     let part = bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::Chain => case.chain(bytes),
-        Algorithm::Linear => case.from_root(bytes),
+        Algorithm::Linear => case.handed_out(bytes),
         Algorithm::ScatterAllgather => {
             let scatter = case.down(case.blocks(part), true);
             Ends::all(scatter.last + case.ring(case.ranks - 1, part))
@@ -292,7 +305,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
             } else {
                 Ends::default()
             };
-            let scatter = case.inside_hosts(part).from_root(part);
+            let scatter = case.inside_hosts(part).handed_out(part);
             Ends::all(scatter.last / 2 + scatter.mean / 2)
                 .then(across)
                 .then(delay)
@@ -309,9 +322,9 @@ pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
             let inside = case.inside_hosts(block).best(Collective::Gather);
-            case.collect(inside, case.among_leaders(bundle, 1).to_root(bundle))
+            case.collect(inside, case.among_leaders(bundle, 1).collected(bundle))
         }
-        _ => case.to_root(block),
+        _ => case.collected(block),
     }
 }
 
@@ -321,10 +334,10 @@ pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Binomial => case.down(case.blocks(block), true),
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
-            let across = case.among_leaders(bundle, 1).from_root(bundle);
+            let across = case.among_leaders(bundle, 1).handed_out(bundle);
             across.then(case.inside_hosts(block).best(Collective::Scatter))
         }
-        _ => case.from_root(block),
+        _ => case.handed_out(block),
     }
 }
 
@@ -339,7 +352,7 @@ pub(super) fn allgather(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Linear => Ends::all(case.alltoall_at_once(block)),
         Algorithm::CachedRing => Ends::all(case.cached_ring(block)),
         Algorithm::TwoLevel => {
-            let inside = Ends::all(case.inside_hosts(block).to_root(block).last);
+            let inside = Ends::all(case.inside_hosts(block).collected(block).last);
             inside
                 .then(
                     case.among_leaders(case.bytes, 1)
@@ -388,7 +401,7 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Rabenseifner => {
             let part = bytes.div_ceil(case.ranks.max(1));
             let halving = case.fold(bytes) + case.halving(bytes);
-            Ends::all(halving).then(case.to_root(part))
+            Ends::all(halving).then(case.collected(part))
         }
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes).best(Collective::Reduce);
@@ -411,7 +424,7 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::ReduceBcast => {
             Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes, false))
         }
-        Algorithm::Rabenseifner => Ends::all(2 * (case.fold(bytes) + case.halving(bytes))),
+        Algorithm::Rabenseifner => Ends::all(case.fold_and_unfold(bytes) + 2 * case.halving(bytes)),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes);
             Ends::all(inside.best(Collective::Reduce).last)
@@ -429,7 +442,7 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
                 )
                 .then(inside.best(Collective::Allgather))
         }
-        _ => Ends::all(2 * case.fold(bytes) + case.folded().doubling(|_| bytes)),
+        _ => Ends::all(case.fold_and_unfold(bytes) + case.folded().doubling(|_| bytes)),
     }
 }
 
@@ -453,9 +466,9 @@ pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
             let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
             inside
                 .then(case.among_leaders(bytes, 1).best(Collective::ReduceScatter))
-                .then(case.inside_hosts(part).from_root(part))
+                .then(case.inside_hosts(part).handed_out(part))
         }
-        _ => Ends::all(case.up(|_| bytes).last).then(case.from_root(part)),
+        _ => Ends::all(case.up(|_| bytes).last).then(case.handed_out(part)),
     }
 }
 

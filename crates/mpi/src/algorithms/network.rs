@@ -1,8 +1,8 @@
 //! The network of a communicator, as costs know it.
 //!
-//! Devices report the bandwidth and latency of their links, and nothing of their hosts. The costs of
-//! a host's processors and memory are therefore constants of its generation, which the bandwidth of
-//! its network names: machines of the catalogue, fitted by `tests/collectives/choice.py`.
+//! Devices report the bandwidth and latency of their links, and nothing of their hosts. The costs
+//! of a host's processors and memory are therefore constants of its generation, which the bandwidth
+//! of its network names: machines of the catalogue, fitted by `tests/collectives/choice.py`.
 //!
 //! Invariant: a network has only numbers that all members of the communicator have agreed on.
 

@@ -8,8 +8,8 @@ use super::{Algorithm, Case, Collective};
 /// Sizes of a collective that are kept at once.
 const SLOTS: usize = 16;
 
-/// The recent choices of a communicator. An entry has all that the choice depends on, so a wrong one
-/// is never taken; entries of calls that share a slot replace each other.
+/// The recent choices of a communicator. An entry has all that the choice depends on, so a wrong
+/// one is never taken; entries of calls that share a slot replace each other.
 #[derive(Debug)]
 pub(crate) struct RecentChoices {
     entries: Box<[AtomicU64]>,

@@ -153,7 +153,7 @@ impl Case {
     }
 
     /// A message of `bytes` bytes from each rank to the root, all at once.
-    pub(super) fn to_root(&self, bytes: usize) -> Ends {
+    pub(super) fn collected(&self, bytes: usize) -> Ends {
         let (here, there) = self.around();
         let [near, mut far] =
             [false, true].map(|across| self.network.message(bytes as u64, across));
@@ -178,7 +178,7 @@ impl Case {
     }
 
     /// A message of `bytes` bytes from the root to each rank, all at once.
-    pub(super) fn from_root(&self, bytes: usize) -> Ends {
+    pub(super) fn handed_out(&self, bytes: usize) -> Ends {
         let (here, there) = self.around();
         let [near, mut far] =
             [false, true].map(|across| self.network.message(bytes as u64, across));

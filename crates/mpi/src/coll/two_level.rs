@@ -1,8 +1,8 @@
 //! The levels of a communicator on several hosts: the ranks of each host, and one rank of each.
 //!
-//! An algorithm of two levels is composed of algorithms without levels: some steps take place within
-//! each host, others among leaders. Each of its parts chooses its algorithm from the table, by the
-//! costs of its own members.
+//! An algorithm of two levels is composed of algorithms without levels: some steps take place
+//! within each host, others among leaders. Each of its parts chooses its algorithm from the table,
+//! by the costs of its own members.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -51,8 +51,8 @@ pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resu
     Ok(())
 }
 
-/// The root's host scatters the message among its first ranks, each of which sends its part to those
-/// at its place of the other hosts; each host collects the parts.
+/// The root's host scatters the message among its first ranks, each of which sends its part to
+/// those at its place of the other hosts; each host collects the parts.
 pub(super) async fn bcast_parts(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let shape = call.shape();
     let parts = shape.spread().least;
