@@ -117,6 +117,10 @@ impl Rank {
                 let due = state.messages.requests.completions != before;
                 Ok((due || state.lanes.may_go_on()).then_some(()))
             })?;
+            // The lane that can go on may be that of a task.
+            if !self.lock().tasks.is_empty() {
+                self.run_tasks();
+            }
         }
     }
 }
