@@ -3,6 +3,7 @@
 mod attributes;
 mod choices;
 mod collectives;
+mod collectives_random;
 mod collectives_together;
 mod common;
 mod communicators;
