@@ -181,7 +181,7 @@ impl Case {
 
 /// Results of reductions, which the first rank that needs one computes for all.
 #[derive(Default)]
-pub(crate) struct Results(Mutex<HashMap<(u64, usize), Arc<Vec<u8>>>>);
+pub(crate) struct Results(Mutex<HashMap<(u64, usize, usize), Arc<Vec<u8>>>>);
 
 impl Results {
     /// The combined data of the first `ranks` ranks.
@@ -195,7 +195,7 @@ impl Results {
             }
             Arc::new(low)
         };
-        all.entry((case.seed, ranks))
+        all.entry((case.seed, ranks, bytes))
             .or_insert_with(compute)
             .clone()
     }
