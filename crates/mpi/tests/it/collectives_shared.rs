@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{elements, room, run_shared};
+use crate::common::{elements, gapped, pattern, room, run_shared, typed};
 use datatype::{Elements, Op, Predefined};
 use mpi::algorithms::{self, Collective};
 use mpi::coll::{Blocks, Counts, Reduction, Work};
@@ -133,6 +133,83 @@ fn reductions_give_the_same_bits_on_all_ranks_and_in_all_runs() {
                 bits_are_equal(collective, algorithm, size);
             }
         }
+    }
+}
+
+/// The others come late, when the first rank has started an operation that needs memory, too.
+fn late_readers(collective: Collective) {
+    let choice = format!("{}=direct", collective.name());
+    run_shared(3, &[("FISHPLATE_COLLECTIVES", &choice)], move |rank| {
+        warm_up(rank);
+        let (me, count) = (rank.rank(), 9_000);
+        let packed = pattern(count * 16, 5);
+        let mut spread = vec![0xee; count * 32];
+        let whole = typed(&mut spread, count, &gapped());
+        whole.unpack(0, &packed);
+        let mut got = vec![0; 3 * packed.len()];
+        if me > 0 {
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        let (work, expected) = match collective {
+            Collective::Bcast if me == 0 => (
+                Work::Bcast {
+                    buffer: whole,
+                    root: 0,
+                },
+                0..0,
+            ),
+            Collective::Bcast => {
+                let buffer = room(&mut got[..packed.len()]);
+                (Work::Bcast { buffer, root: 0 }, 0..packed.len())
+            }
+            Collective::Scatter => {
+                let block = packed.len() / 3;
+                let work = Work::Scatter {
+                    send: (me == 0).then(|| Blocks::even(whole, 3)),
+                    receive: Some(room(&mut got[..block])),
+                    root: 0,
+                };
+                (work, me * block..(me + 1) * block)
+            }
+            _ => {
+                let work = Work::Allgather {
+                    send: Some(whole),
+                    receive: Blocks::even(room(&mut got), 3),
+                };
+                (work, 0..packed.len())
+            }
+        };
+        let first = rank.start_collective(work, WORLD).unwrap();
+        let (mut ours, mut sum) = (vec![0u8; count * 16], vec![0; count * 16]);
+        let scan = Work::Scan {
+            reduction: Reduction {
+                send: Some(doubles(&mut ours)),
+                receive: Some(doubles(&mut sum)),
+                op: Operation::Predefined(Op::Sum),
+            },
+            exclusive: false,
+        };
+        let second = rank.start_collective(scan, WORLD).unwrap();
+        for request in [first, second] {
+            rank.wait("MPI_Wait", request).unwrap();
+        }
+        let expected = &packed[expected];
+        assert!(
+            got[..expected.len()] == *expected,
+            "rank {me} read other data in {collective:?}"
+        );
+    });
+}
+
+#[test]
+#[ignore = "Direct::{bcast, scatter, allgather} drop the packed copy before others have read it"]
+fn packed_copies_stay_until_all_have_read_them() {
+    for collective in [
+        Collective::Bcast,
+        Collective::Scatter,
+        Collective::Allgather,
+    ] {
+        late_readers(collective);
     }
 }
 
