@@ -153,3 +153,188 @@ fn members_in_threads_see_each_others_vectors() {
         }
     });
 }
+
+#[test]
+fn a_round_is_over_once_every_other_member_has_ended_it() {
+    let mut all = buffers(3);
+    // Nothing has begun yet.
+    assert!(all[0].is_over() && all[0].may_go_on());
+    for round in 1..=2 * ROUNDS_AHEAD {
+        assert!(publish(&mut all[0].begin(), 0, &mut [1]));
+        all[0].begin().end(Wake::Nobody);
+        assert!(!all[0].is_over() && !all[0].may_go_on());
+        all[1].begin().end(Wake::Member(0));
+        // The event that was missing has happened, but member 2 is missing still.
+        assert!(all[0].may_go_on());
+        assert!(!all[0].is_over());
+        assert_eq!(all[0].missing, Missing::End(2, round));
+        assert!(!all[0].may_go_on());
+        all[2].begin().end(Wake::Member(0));
+        assert!(all[0].may_go_on() && all[0].is_over());
+        // Those that ended the round late know so without its end of their own.
+        assert!(all[1].is_over() && all[2].is_over());
+    }
+}
+
+#[test]
+fn a_member_that_is_ahead_has_ended_the_round_too() {
+    let mut all = buffers(2);
+    for _ in 0..ROUNDS_AHEAD {
+        all[1].begin().end(Wake::Nobody);
+    }
+    all[0].begin().end(Wake::Nobody);
+    assert!(all[0].is_over());
+    assert!(!all[1].is_over());
+}
+
+#[test]
+fn a_step_may_go_on_once_the_vector_has_come_that_it_missed() {
+    let mut all = buffers(3);
+    assert!(all[0].begin().published(2).is_none());
+    assert_eq!(all[0].missing, Missing::Vector(2));
+    assert!(publish(&mut all[1].begin(), 0, &mut [1]));
+    assert!(!all[0].may_go_on(), "another member's vector was missing");
+    assert!(publish(&mut all[2].begin(), 0, &mut [1]));
+    assert!(all[0].may_go_on());
+    all[0].begin().end(Wake::Nobody);
+    // In the next round the flag of the last one counts for nothing.
+    assert!(all[0].begin().published(2).is_none());
+    assert!(!all[0].may_go_on());
+    all[2].begin().end(Wake::Nobody);
+    assert!(publish(&mut all[2].begin(), 0, &mut [2]));
+    assert!(all[0].may_go_on());
+}
+
+#[test]
+fn a_step_without_a_slot_may_go_on_once_the_slowest_member_has_ended_its_round() {
+    let mut all = buffers(3);
+    for _ in 0..ROUNDS_AHEAD {
+        assert!(publish(&mut all[0].begin(), 0, &mut [1]));
+        all[0].begin().end(Wake::Nobody);
+        all[1].begin().end(Wake::Nobody);
+    }
+    assert!(!publish(&mut all[0].begin(), 0, &mut [1]));
+    assert_eq!(all[0].missing, Missing::End(2, 1));
+    assert!(!all[0].may_go_on());
+    all[2].begin().end(Wake::Member(0));
+    assert!(all[0].may_go_on());
+    assert!(publish(&mut all[0].begin(), 0, &mut [1]));
+}
+
+/// The byte of a vector, by its publisher and round.
+fn byte(member: usize, round: u64) -> u8 {
+    (member as u64 * 100 + round) as u8
+}
+
+#[test]
+fn a_member_ahead_overwrites_no_long_vector_that_others_may_read() {
+    let len = if cfg!(miri) { SHORT + 1 } else { MOST_BYTES };
+    let mut all = buffers(3);
+    // Member 1 is as far ahead of member 2 as members may be, over two laps of the places.
+    for round in 1..=2 * LONG_SLOTS as u64 {
+        for member in [0, 1] {
+            let mut sent = vec![byte(member, round); len];
+            assert!(publish(&mut all[member].begin(), 0, &mut sent));
+            all[member].begin().end(Wake::Nobody);
+        }
+        if round < ROUNDS_AHEAD {
+            continue;
+        }
+        assert!(!publish(&mut all[1].begin(), 0, &mut vec![0xff; len]));
+        let behind = round + 1 - ROUNDS_AHEAD;
+        for member in [0, 1] {
+            let mut reader = all[2].begin();
+            let published = reader.published(member).unwrap();
+            assert_eq!(published.bytes(len), vec![byte(member, behind); len]);
+        }
+        all[2].begin().end(Wake::Everybody);
+    }
+}
+
+#[test]
+fn long_vectors_take_their_places_in_turn() {
+    let all = buffers(2);
+    let members = &all[0].members;
+    let place = |member: usize, round| members[member].vector(round, SHORT + 1) as usize;
+    for round in 1..=LONG_SLOTS as u64 {
+        assert_eq!(place(0, round), place(0, round + LONG_SLOTS as u64));
+        for other in round + 1..round + LONG_SLOTS as u64 {
+            let apart = place(0, round).abs_diff(place(0, other));
+            assert!(apart >= MOST_BYTES, "rounds {round} and {other}");
+        }
+        // The longest vector ends before the next member's area.
+        assert!(place(0, round) + MOST_BYTES <= members[1].area as usize);
+        let slots = members[0].area as usize + size_of::<Area>();
+        assert!(place(0, round) >= slots);
+    }
+}
+
+#[test]
+fn a_vector_is_filled_once_and_only_in_a_place_that_nobody_reads() {
+    let mut all = buffers(2);
+    let mut fills = 0;
+    for round in 1..=ROUNDS_AHEAD {
+        let len = [3, SHORT + 5][round as usize % 2];
+        for _ in 0..2 {
+            // The second time, by a resumed step.
+            let filled = all[0].begin().publish_with(9, len, |room| {
+                fills += 1;
+                assert_eq!(room.len(), len);
+                room.fill(round as u8);
+            });
+            assert!(filled);
+        }
+        assert_eq!(fills, round);
+        all[0].begin().end(Wake::Nobody);
+    }
+    let refused = |_: &mut [u8]| panic!("member 1 may read the last vector of this slot");
+    assert!(!all[0].begin().publish_with(9, 3, refused));
+    for round in 1..=ROUNDS_AHEAD {
+        let len = [3, SHORT + 5][round as usize % 2];
+        let mut reader = all[1].begin();
+        let published = reader.published(0).unwrap();
+        assert_eq!(published.note(), 9);
+        assert_eq!(published.bytes(len), vec![round as u8; len]);
+        reader.end(Wake::Nobody);
+    }
+    // A vector without bytes is a note alone: nothing is to be filled.
+    let nothing = |_: &mut [u8]| panic!("the vector has no bytes");
+    assert!(all[0].begin().publish_with(7, 0, nothing));
+    assert_eq!(all[1].begin().published(0).unwrap().note(), 7);
+}
+
+#[test]
+fn members_in_threads_use_each_others_memory_until_all_have_ended() {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    const MEMBERS: usize = 3;
+    let rounds = if cfg!(miri) { 8 } else { 1500 };
+    // Memory outside the buffer, as members that copy directly use it.
+    let words: [AtomicU64; MEMBERS] = Default::default();
+    std::thread::scope(|scope| {
+        for mut buffer in buffers(MEMBERS) {
+            let words = &words;
+            scope.spawn(move || {
+                for number in 1..=rounds {
+                    let ours = &words[buffer.me];
+                    ours.store(number, Relaxed);
+                    while !publish(&mut buffer.begin(), 0, &mut []) {
+                        std::thread::yield_now();
+                    }
+                    for (member, word) in words.iter().enumerate() {
+                        while buffer.begin().published(member).is_none() {
+                            std::thread::yield_now();
+                        }
+                        assert_eq!(word.load(Relaxed), number, "of member {member}");
+                    }
+                    buffer.begin().end(Wake::Everybody);
+                    while !buffer.is_over() {
+                        while !buffer.may_go_on() {
+                            std::thread::yield_now();
+                        }
+                    }
+                    ours.store(u64::MAX, Relaxed);
+                }
+            });
+        }
+    });
+}

@@ -4,6 +4,8 @@ mod attributes;
 mod choices;
 mod collectives;
 mod collectives_on_hosts;
+mod collectives_random;
+mod collectives_shared;
 mod collectives_together;
 mod common;
 mod communicators;
