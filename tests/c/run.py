@@ -65,6 +65,7 @@ TABLE = [
     ("coll_large_count", [1, 2, 3, 4], {}),
     ("coll_overlap", [1, 2, 3, 4], {"seconds": 120}),
     ("coll_persistent", [1, 2, 3, 5, 8], {}),
+    ("coll_shared", [2, 3, 4, 8], {"seconds": 120}),
     ("neighbours", [1, 2, 3, 4, 8], {}),
     ("cplusplus", [2], {}),
     ("profiling", [1, 2], {}),

@@ -191,7 +191,7 @@ fn a_large_group_gets_the_results_of_one_process() {
 
 /// One step of a program with many operations in flight.
 enum InFlight {
-    Collective(RequestId, Prepared),
+    Collective(RequestId, Box<Prepared>),
     /// A send, or a receive with its memory and the expected bytes.
     Message(RequestId, Vec<u8>, Vec<u8>),
 }
@@ -234,7 +234,7 @@ fn many_at_once(rank: &Arc<Rank>, seed: u64, results: &Results) {
             }
             _ => {
                 let request = rank.start_collective(prepared.work.clone(), group.comm);
-                running.push(InFlight::Collective(request.unwrap(), prepared));
+                running.push(InFlight::Collective(request.unwrap(), Box::new(prepared)));
             }
         }
         for _ in 0..own.below(4) {

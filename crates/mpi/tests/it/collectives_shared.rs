@@ -79,11 +79,14 @@ fn reduced(rank: &Arc<Rank>, collective: Collective, count: usize, blocking: boo
     result
 }
 
+/// Bits of results, by count, form and rank.
+type Seen = HashMap<(usize, bool, usize), Vec<u8>>;
+
 /// Runs reductions with one algorithm several times, and compares the bits of all runs, and of all
 /// ranks where all get the result.
 fn bits_are_equal(collective: Collective, algorithm: &'static str, size: usize) {
     let choice = format!("{}={algorithm}", collective.name());
-    let seen: Arc<Mutex<HashMap<(usize, bool, usize), Vec<u8>>>> = Arc::default();
+    let seen: Arc<Mutex<Seen>> = Arc::default();
     for run in 0..2 {
         let seen = seen.clone();
         run_shared(size, &[("FISHPLATE_COLLECTIVES", &choice)], move |rank| {

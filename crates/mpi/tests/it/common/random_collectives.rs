@@ -181,7 +181,10 @@ impl Case {
 
 /// Results of reductions, which the first rank that needs one computes for all.
 #[derive(Default)]
-pub(crate) struct Results(Mutex<HashMap<(u64, usize, usize), Arc<Vec<u8>>>>);
+pub(crate) struct Results(Mutex<HashMap<Key, Arc<Vec<u8>>>>);
+
+/// A case's seed, the number of ranks, and the bytes.
+type Key = (u64, usize, usize);
 
 impl Results {
     /// The combined data of the first `ranks` ranks.
