@@ -19,13 +19,16 @@ pub(crate) struct Lane {
     pub(crate) is_direct: bool,
 }
 
+/// A step on a lane's buffer. False: it must wait for another member.
+pub(crate) type Step = dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sync;
+
 /// A round of a lane: one step, which is tried again until it says that the round is over.
 #[derive(Clone)]
 pub struct Round {
     /// The lane.
     pub(crate) lane: Lane,
     /// The step. A step that is repeated begins anew, and leaves what the last one left.
-    pub(crate) step: Arc<dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sync>,
+    pub(crate) step: Arc<Step>,
     /// The turn in the lane.
     pub(crate) turn: u64,
     /// The context of the communicator whose error handler hears of a failure.

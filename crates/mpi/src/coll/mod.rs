@@ -4,6 +4,11 @@
 //! written once: a blocking call drives it on its own stack, a nonblocking one leaves it to
 //! progress. The table of `crate::algorithms` says which algorithm a call takes.
 //!
+//! Members that share memory need no messages: in a round of a collective buffer each publishes a
+//! vector (`steps`; `pieces` of long ones), or names of its memory (`direct`). Blocking calls of
+//! one communicator use one buffer, nonblocking ones take turns in another (`crate::lanes`), and
+//! each persistent operation has its own.
+//!
 //! A new collective takes a file with its algorithms, a variant of [`Work`] with its arms in
 //! `work.rs` and `check.rs`, and its rows in the table.
 //!
