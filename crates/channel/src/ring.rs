@@ -43,6 +43,7 @@ const LAPS: u8 = 6;
 /// The same for bodies of at least [`PIECE`] bytes. They belong to messages that gain more by lines
 /// outside of second-level caches.
 const PIECE_LAPS: u8 = 3;
+/// Bytes of a long piece.
 const PIECE: usize = 16 << 10;
 
 /// The contents of a slot beside its flag.

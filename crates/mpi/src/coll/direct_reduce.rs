@@ -1,5 +1,5 @@
-//! Reductions of long vectors in shared memory: each member reduces a part, straight from the memory
-//! of the others.
+//! Reductions of long vectors in shared memory: each member reduces a part, straight from the
+//! memory of the others.
 //!
 //! Invariant: the operands are combined in one order on all ranks.
 

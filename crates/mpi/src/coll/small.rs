@@ -1,8 +1,8 @@
 //! Small collectives of members that share memory: each member publishes its vector in a collective
 //! buffer and reads those of the others, without packets.
 //!
-//! Invariant: all members take the same rounds, because whether a call takes one depends on what all
-//! know.
+//! Invariant: all members take the same rounds, because whether a call takes one depends on what
+//! all know.
 
 use std::sync::Arc;
 
