@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::common::random_collectives::{Case, Kind, Prepared, Results};
+use crate::common::random_collectives::{Case, Kind, Prepared};
 use crate::common::random_program::seeds;
+use crate::common::random_reductions::Results;
 use crate::common::{pattern, room, run_shared};
 use mpi::algorithms::{self, Collective};
 use mpi::comm::WORLD;

@@ -5,6 +5,7 @@ mod matrices;
 pub(crate) mod modelled;
 pub(crate) mod random_collectives;
 pub(crate) mod random_program;
+pub(crate) mod random_reductions;
 mod threads;
 
 pub(crate) use buffers::{elements, gapped, out, pattern, room, typed};
