@@ -137,7 +137,7 @@ impl State {
             .lanes
             .step(&round.lane, round.turn, |buffer| (round.step)(buffer));
         if !matches!(over, Ok(false)) {
-            self.lanes.end(&round.lane, round.turn);
+            self.lanes.end(&round.lane, round.turn, over.is_err());
             return over.map(|_| self.messages.requests.done());
         }
         let context = Some(round.context);
@@ -159,7 +159,7 @@ impl State {
         {
             Ok(false) => Some(task),
             over => {
-                self.lanes.end(&round.lane, round.turn);
+                self.lanes.end(&round.lane, round.turn, over.is_err());
                 self.end_task(task.request, over.map(|_| Status::EMPTY));
                 None
             }

@@ -115,14 +115,17 @@ impl Lanes {
         Ok(done)
     }
 
-    /// Ends a turn, also one that has not come. A round that is open is given up.
-    pub(crate) fn end(&mut self, lane: &Lane, turn: u64) {
+    /// Ends a turn, also one that has not come. `failed`: in a round that is open, which is given
+    /// up.
+    pub(crate) fn end(&mut self, lane: &Lane, turn: u64, failed: bool) {
         let entry = self.entry(lane);
         if entry.current != turn {
             entry.skipped.push(turn);
             return;
         }
-        entry.buffer.abandon();
+        if failed {
+            entry.buffer.abandon();
+        }
         entry.waits = false;
         entry.current += 1;
         while let Some(at) = entry.skipped.iter().position(|turn| *turn == entry.current) {

@@ -253,13 +253,11 @@ impl CollectiveBuffer {
         Round { buffer: self }
     }
 
-    /// Gives up the round that is open after an error. Once this rank has published a vector, the
-    /// round ends; otherwise it stays open.
+    /// Gives up the current round after an error: it ends for this rank, which may not have
+    /// published. The others are woken, because some may wait for that end.
     #[cold]
     pub fn abandon(&mut self) {
-        if self.published {
-            self.begin().end(Wake::Nobody);
-        }
+        self.begin().end(Wake::Everybody);
     }
 
     /// Wakes the other members.

@@ -158,6 +158,7 @@ impl<'a> Direct<'a> {
                 Ok(true)
             })
             .await?;
+        self.turn.has_ended();
         self.turn.all_ended().await
     }
 
@@ -214,8 +215,13 @@ impl<'a> Direct<'a> {
 
     /// All members read the root's message.
     async fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
+        // A copy must stay until all have read it.
+        let run = match self.me() == root {
+            true => self.as_run(buffer)?,
+            false => Buffer::empty(),
+        };
         if self.me() == root {
-            self.publish(Some(&self.as_run(buffer)?), None).await?;
+            self.publish(Some(&run), None).await?;
         } else {
             let memory = self.memory(root).await?;
             self.copy_in(root, &memory.source, 0, buffer)?;
@@ -257,10 +263,13 @@ impl<'a> Direct<'a> {
     ) -> Result<()> {
         if let (true, Some(all)) = (self.me() == root, all) {
             let whole = all.whole();
-            self.publish(Some(&self.as_run(&whole)?), None).await?;
+            // A copy must stay until all have read it.
+            let run = self.as_run(&whole)?;
+            self.publish(Some(&run), None).await?;
             if let Some(ours) = ours {
                 all.part(root).copy_to(ours);
             }
+            return self.end().await;
         } else if let Some(ours) = ours {
             let memory = self.memory(root).await?;
             self.copy_in(root, &memory.source, self.me() * self.bytes, ours)?;
@@ -274,7 +283,9 @@ impl<'a> Direct<'a> {
             Some(ours) => ours.clone(),
             None => all.part(self.me()),
         };
-        self.publish(Some(&self.as_run(&mine)?), None).await?;
+        // A copy must stay until all have read it.
+        let run = self.as_run(&mine)?;
+        self.publish(Some(&run), None).await?;
         if let Some(ours) = ours {
             ours.copy_to(&all.part(self.me()));
         }

@@ -1,6 +1,7 @@
 //! The turn of one operation in a lane.
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 
 use channel::collective_buffer::CollectiveBuffer;
@@ -19,6 +20,8 @@ pub(super) struct LaneTurn<'a> {
     pub(super) collective: Collective,
     /// The vectors are names of memory.
     pub(super) direct: bool,
+    /// A round has begun and not ended.
+    is_open: AtomicBool,
 }
 
 /// A place in the order of a lane's operations, taken when the operation begins.
@@ -49,6 +52,7 @@ impl<'a> LaneTurn<'a> {
             number,
             collective,
             direct,
+            is_open: AtomicBool::new(false),
         }
     }
 
@@ -75,6 +79,7 @@ impl<'a> LaneTurn<'a> {
         len: usize,
         mut step: impl FnMut(SmallRound<'_>) -> Result<bool>,
     ) -> Result<()> {
+        self.is_open.store(true, Relaxed);
         self.repeat(|buffer| {
             step(SmallRound {
                 round: buffer.begin(),
@@ -86,6 +91,11 @@ impl<'a> LaneTurn<'a> {
         .await
     }
 
+    /// The last step has ended the round.
+    pub(super) fn has_ended(&self) {
+        self.is_open.store(false, Relaxed);
+    }
+
     /// Waits until every member has ended the last round.
     pub(super) async fn all_ended(&self) -> Result<()> {
         self.repeat(|buffer| Ok(buffer.is_over())).await
@@ -94,6 +104,9 @@ impl<'a> LaneTurn<'a> {
 
 impl Drop for LaneTurn<'_> {
     fn drop(&mut self) {
-        self.rank.lock().lanes.end(&self.lane, self.number);
+        self.rank
+            .lock()
+            .lanes
+            .end(&self.lane, self.number, self.is_open.load(Relaxed));
     }
 }

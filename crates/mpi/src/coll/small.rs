@@ -252,5 +252,7 @@ async fn one_by_lane(
     size: usize,
     len: usize,
 ) -> Result<()> {
-    with_step!(work, size, len, give, step => turn.round(len, |round| step.step(round)).await)
+    with_step!(work, size, len, give, step => turn.round(len, |round| step.step(round)).await)?;
+    turn.has_ended();
+    Ok(())
 }

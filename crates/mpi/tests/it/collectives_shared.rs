@@ -205,7 +205,6 @@ fn late_readers(collective: Collective) {
 }
 
 #[test]
-#[ignore = "Direct::{bcast, scatter, allgather} drop the packed copy before others have read it"]
 fn packed_copies_stay_until_all_have_read_them() {
     for collective in [
         Collective::Bcast,
@@ -389,7 +388,6 @@ fn all_that_read_name_a_root_with_another_length() {
 }
 
 #[test]
-#[ignore = "a member that fails before it has published leaves its round open: the root waits for its end for ever"]
 fn a_root_whose_memory_is_read_returns_though_others_fail() {
     a_root_with_another_length(&DIRECT);
 }
