@@ -26,10 +26,11 @@ impl Default for Doorbell {
 impl Doorbell {
     /// Announces that the owner is about to sleep. It must then poll everything that could have
     /// arrived, and either [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a
-    /// wake-up can be missed, so the sleep must be short.
-    pub(crate) fn arm(&self) -> bool {
+    /// wake-up can be missed, so the sleep must be short. It is never missed with `fence`, which
+    /// interrupts all cores, where the kernel offers that.
+    pub(crate) fn arm(&self, fence: bool) -> bool {
         self.word.store(ASLEEP, Ordering::SeqCst);
-        heavy_fence()
+        fence && heavy_fence()
     }
 
     /// Takes the announcement back.

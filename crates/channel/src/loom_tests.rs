@@ -146,7 +146,7 @@ fn no_wake_up_is_lost() {
             writer.1.store(1, Ordering::Release);
             writer.0.ring();
         });
-        shared.0.arm();
+        shared.0.arm(true);
         let quiet = shared.1.load(Ordering::Acquire) == 0;
         writing.join().unwrap();
         // The writer is done. If the sleeper saw nothing, its word must have been taken back, or it

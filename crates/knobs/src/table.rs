@@ -208,15 +208,16 @@ knobs! {
 
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of
-    /// the host has a core of its own, and yields otherwise; after the time in FISHPLATE_SPIN it
-    /// sleeps.
+    /// the host has a core of its own, and yields otherwise. It sleeps after the time in
+    /// FISHPLATE_SPIN, and at once where a peer was on the same core or tasks of other jobs take the
+    /// yielded core.
     wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
 
     /// With the wait mode `auto`: the time that a rank polls for a message before it sleeps. Ranks
     /// that share a core yield between polls. With a software RDMA device the time is multiplied by
-    /// 16 for short messages, because a wake-up is slow there, and divided by 16 while long
+    /// 160 for short messages, because a wake-up is slow there, and divided by 2 while long
     /// messages are moved.
-    spin: Duration = Duration::from_millis(1), "FISHPLATE_SPIN",
+    spin: Duration = Duration::from_micros(100), "FISHPLATE_SPIN",
         within Duration::ZERO, Duration::from_secs(3600);
 
     /// The most bytes of unexpected messages that a rank holds for one sender. Beyond it, that

@@ -10,6 +10,7 @@ mod affinity;
 mod buffer_pool;
 mod cache_distance;
 pub mod collective_buffer;
+mod core_counts;
 mod direct_copy;
 #[cfg(test)]
 pub(crate) mod heap;
@@ -17,6 +18,7 @@ mod local_ranks;
 mod segment;
 mod single_copy;
 
+pub(crate) use core_counts::CoreWatch;
 pub(crate) use local_ranks::LocalRanks;
 pub(crate) use segment::{Bell, Segment, Shape};
 
@@ -234,6 +236,11 @@ impl Shm {
     /// This rank's own doorbell, to sleep on.
     pub(crate) fn bell(&self) -> Bell {
         self.segment.bell(self.place)
+    }
+
+    /// The watch of this rank over its core.
+    pub(crate) fn core_watch(&self) -> CoreWatch {
+        self.segment.core_watch()
     }
 
     /// Rings this rank's own doorbell.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::affinity::Affinity;
 use super::collective_buffer::{self, AREA, BUFFERS};
+use super::core_counts::{CoreCounts, CoreWatch};
 use crate::doorbell::Doorbell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
@@ -70,7 +71,10 @@ struct Header {
     ranks: AtomicU64,
     /// The shape, packed.
     shape: AtomicU64,
+    core_counts: CoreCounts,
 }
+
+const _: () = assert!(size_of::<Header>() <= PAGE);
 
 /// The words of a rank that all others can read.
 #[repr(C)]
@@ -91,6 +95,7 @@ pub(crate) struct Segment {
     file: File,
     pub(crate) ranks: usize,
     pub(crate) shape: Shape,
+    header: Arc<Mapping>,
     boards: Arc<Mapping>,
 }
 
@@ -111,9 +116,9 @@ impl Segment {
                 extended.map_err(failed)?;
             }
         }
-        let header = Mapping::new(&file, 0, PAGE)?;
+        let first_page = Arc::new(Mapping::new(&file, 0, PAGE)?);
         // SAFETY: the mapping is a page long and page-aligned; the header is all atomics.
-        let header = unsafe { &*header.base.cast::<Header>() };
+        let header = unsafe { &*first_page.base.cast::<Header>() };
         let agree = |word: &AtomicU64, value: u64| match word.compare_exchange(
             0,
             value,
@@ -148,6 +153,7 @@ impl Segment {
             file,
             ranks,
             shape,
+            header: first_page,
             boards,
         })
     }
@@ -185,6 +191,13 @@ impl Segment {
             doorbell: &self.board(rank).doorbell,
             _boards: self.boards.clone(),
         }
+    }
+
+    /// The watch of a rank over its core.
+    pub(crate) fn core_watch(&self) -> CoreWatch {
+        let header = self.header.base.cast::<Header>();
+        // SAFETY: the mapping holds the header, and the watch keeps the mapping.
+        unsafe { CoreWatch::new(&raw const (*header).core_counts, self.header.clone()) }
     }
 
     /// The board of a rank, which stays mapped as long as the answer.

@@ -161,7 +161,7 @@ fn a_sleeper_is_woken_by_a_packet() {
         let bell = b.bell();
         let mut seen = 0;
         while seen < 200 {
-            let ordered = bell.arm();
+            let ordered = bell.arm(true);
             if b.is_quiet() {
                 bell.wait(if ordered { 10_000_000_000 } else { 1_000_000 });
             } else {

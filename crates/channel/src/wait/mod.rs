@@ -2,9 +2,11 @@
 //! devices' event descriptors and the clock.
 //!
 //! With a core for every rank a waiter polls without a pause, because a peer answers sooner than
-//! the scheduler; after the spin time it sleeps on its doorbell. With more ranks than cores it
-//! yields at once, because its peer may need this core. A sleeper wakes at least every [`NAP`], to
-//! answer the launcher and to notice its end.
+//! the scheduler; after the spin time it sleeps on its doorbell. Where another rank was last on its
+//! core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
+//! yields at once, because its peer may need this core, and sleeps instead while tasks of other
+//! jobs make yields dear. A sleeper wakes at least every [`NAP`], to answer the launcher and to
+//! notice its end.
 //!
 //! Invariants:
 //! - no lock is held while the rank sleeps or runs tasks;
@@ -13,17 +15,19 @@
 mod clock;
 mod event_thread;
 mod policy;
+mod yields;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::lock::Guard;
-use crate::shm::Bell;
+use crate::shm::{Bell, CoreWatch};
 use crate::{Error, Fault, Result, Router};
 use clock::WallClock;
 use event_thread::EventThread;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
+use yields::Yields;
 
 /// Longest sleep, in nanoseconds.
 const NAP: u64 = 50_000_000;
@@ -32,6 +36,10 @@ const BLIND_NAP: u64 = 500_000;
 /// Fruitless polls of nonblocking calls between two yields, and between two answers to the
 /// launcher.
 const POLLS_PER_YIELD: u32 = 4;
+/// Fruitless polls of nonblocking calls between two looks for other ranks on the core.
+const POLLS_PER_LOOK: u32 = 64;
+/// Longest sleep between two nonblocking calls, in nanoseconds.
+const DOZE: u64 = 50_000;
 const POLLS_PER_ANSWER: u32 = 65_536;
 
 /// The rank that waits, as its waiter sees it: a small handle.
@@ -126,12 +134,24 @@ pub struct Waiter {
     clock: WallClock,
     /// Rung by peers that write to this rank; `None` if no memory is shared.
     bell: Option<Bell>,
+    /// The ranks on this host's cores; `None` where the rank does not give way to others.
+    cores: Option<CoreWatch>,
+    yields: Yields,
     /// Number of the rank's threads that sleep on the doorbell.
     sleepers: AtomicUsize,
     /// Rings the doorbell for devices; started at the rank's first sleep.
     events: OnceLock<EventThread>,
     /// Consecutive fruitless polls of nonblocking calls.
     idle_polls: AtomicU32,
+}
+
+/// The depth of a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sleep {
+    /// No wake-up is missed, at the price of a fence on all cores.
+    Deep,
+    /// A wake-up can be missed, so the sleep has a limit in nanoseconds.
+    Light(u64),
 }
 
 impl Waiter {
@@ -145,10 +165,15 @@ impl Waiter {
             true => policy.with_devices(router.only_devices(), router.by_processor()),
             false => policy,
         };
+        let shm = router.shm.as_ref();
         let waiter = Waiter {
+            cores: shm
+                .filter(|_| policy.gives_way())
+                .map(|shm| shm.core_watch()),
             policy,
             clock: WallClock::start(),
-            bell: router.shm.as_ref().map(|shm| shm.bell()),
+            bell: shm.map(|shm| shm.bell()),
+            yields: Yields::new(),
             sleepers: AtomicUsize::new(0),
             events: OnceLock::new(),
             idle_polls: AtomicU32::new(0),
@@ -210,10 +235,10 @@ impl Waiter {
                 continue;
             }
             drop(state);
-            let sleeps = self.lose_patience(party, &mut patience)?;
+            let sleep = self.lose_patience(party, &mut patience)?;
             state = party.lock();
-            if sleeps {
-                if let Some(answer) = self.nap(party, state, &mut done)? {
+            if let Some(sleep) = sleep {
+                if let Some(answer) = self.nap(party, state, sleep, &mut done)? {
                     return Ok(answer);
                 }
                 state = party.lock();
@@ -274,16 +299,53 @@ impl Waiter {
     /// Several polls in a row have found nothing.
     #[inline(never)]
     fn idle<P: Party>(&self, party: P, polls: u32) -> std::result::Result<(), P::Error> {
-        if self.policy.is_crowded() {
+        let crowded = self.policy.is_crowded();
+        if crowded {
             if self.policy.is_open() {
                 self.count_cores(P::router(&mut party.lock()));
             }
-            std::thread::yield_now();
+            if self.sleeps_instead() {
+                self.doze(&party)?;
+            } else {
+                self.give_way();
+            }
+        } else if polls.is_multiple_of(POLLS_PER_LOOK) && self.core_is_shared() {
+            self.doze(&party)?;
         }
         if polls.is_multiple_of(POLLS_PER_ANSWER) {
             party.attend()?;
         }
         Ok(())
+    }
+
+    /// Another rank was last on this core, too.
+    #[inline]
+    fn core_is_shared(&self) -> bool {
+        self.cores.as_ref().is_some_and(CoreWatch::core_is_shared)
+    }
+
+    /// Yields are dear at this moment, and a sleep is possible.
+    fn sleeps_instead(&self) -> bool {
+        let sleeps = self.cores.is_some() && !self.yields.are_cheap();
+        if sleeps {
+            self.yields.rested();
+        }
+        sleeps
+    }
+
+    /// Yields the core, and notes the price.
+    fn give_way(&self) {
+        let before = self.clock.now();
+        std::thread::yield_now();
+        self.yields.took(self.clock.now().saturating_sub(before));
+    }
+
+    /// Sleeps for a short time between two nonblocking calls.
+    fn doze<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
+        self.nap(party, party.lock(), Sleep::Light(DOZE), &mut |_| {
+            Ok(None::<()>)
+        })
+        .map(|_| ())
     }
 
     /// Finds out whether each rank of this host has a core, if that is open, and tells the router.
@@ -301,21 +363,21 @@ impl Waiter {
         }
     }
 
-    /// Lets time pass. True: it is time to sleep.
+    /// Lets time pass, unless it is time to sleep.
     #[inline(never)]
     fn lose_patience<P: Party>(
         &self,
         party: &P,
         patience: &mut Patience,
-    ) -> std::result::Result<bool, P::Error> {
+    ) -> std::result::Result<Option<Sleep>, P::Error> {
         if self.policy.is_crowded() && !self.policy.has_polled(patience) {
-            return Ok(false);
+            return Ok(None);
         }
         if self.policy.is_open() {
             self.count_cores(P::router(&mut party.lock()));
         }
         if self.policy.is_through_node() && !party.has_threads() {
-            return self.wait_through_node(party, patience).map(|()| false);
+            return self.wait_through_node(party, patience).map(|()| None);
         }
         let now = self.clock.now();
         let since = *patience.since.get_or_insert(now);
@@ -327,17 +389,22 @@ impl Waiter {
         if self.policy.spins(waited) {
             if party.has_threads() {
                 std::hint::spin_loop();
+            } else if self.core_is_shared() {
+                return Ok(Some(Sleep::Deep));
             }
         } else if waited < self.policy.spin_time(patience) || self.bell.is_none() {
+            if self.sleeps_instead() {
+                return Ok(Some(Sleep::Deep));
+            }
             // Without a doorbell only another thread of this rank could help.
-            std::thread::yield_now();
+            self.give_way();
         } else if self.policy.only_devices() && !party.has_threads() {
             // Neither the doorbell nor the thread that rings it is needed.
             P::router(&mut party.lock()).pass_time(NAP)?;
         } else {
-            return Ok(true);
+            return Ok(Some(Sleep::Deep));
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Waits through the rank's node. In virtual time nothing else happens: no launcher asks.
@@ -368,16 +435,21 @@ impl Waiter {
         &self,
         party: &P,
         mut state: Guard<'_, P::State>,
+        sleep: Sleep,
         done: &mut impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
     ) -> std::result::Result<Option<T>, P::Error> {
         // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let ordered = self.bell.as_ref().is_some_and(|bell| bell.arm());
+        let (longest, fence) = match sleep {
+            Sleep::Deep => (NAP, true),
+            Sleep::Light(longest) => (longest, false),
+        };
+        let ordered = self.bell.as_ref().is_some_and(|bell| bell.arm(fence));
         let nap = self.prepare_nap(party, &mut state, ordered);
         let answer = done(&mut state);
         drop(state);
         match (&nap, &answer) {
-            (Ok(nap), Ok(None)) => self.sleep(*nap),
+            (Ok(nap), Ok(None)) => self.sleep(longest.min(*nap)),
             _ => self.sleep(0),
         }
         nap?;
@@ -431,6 +503,8 @@ impl Waiter {
         let Some(bell) = &self.bell else { return };
         if nap > 0 {
             bell.wait(nap);
+            // A peer may look before this rank waits again.
+            self.core_is_shared();
         }
         match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
             1 => bell.disarm(),

@@ -15,11 +15,11 @@ const PATIENT_POLLS: u32 = 1024;
 /// are in their way.
 const BULK_POLLS: u32 = 8;
 /// Divisor of the spin time while processors move long messages.
-const BULK_HASTE: u64 = 16;
+const BULK_HASTE: u64 = 2;
 /// Multiplier of the spin time for devices that processors work, without long messages: a wake-up
 /// takes longer than the normal spin, so without it both ranks of a ping-pong would sleep before
 /// every message.
-const SOFTWARE_CALM: u64 = 16;
+const SOFTWARE_CALM: u64 = 160;
 /// Polls between two readings of the clock.
 const POLLS_PER_READING: u32 = 64;
 /// Polls of a blocking receive before it becomes a request: a few microseconds.
@@ -32,7 +32,7 @@ const POLLS_PER_ROUND: u32 = 64;
 /// Wait mode of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
-    /// Spin where every rank has a core, otherwise yield; then sleep.
+    /// Spin where every rank has a core, otherwise yield while that is cheap; then sleep.
     Auto,
     /// Poll without a pause.
     Spin,
@@ -85,6 +85,8 @@ pub(super) struct Policy {
     /// Polls before the first yield, where it is crowded. Zero: the user has chosen the mode.
     eager_polls: AtomicU32,
     spin_time: u64,
+    /// The rank sleeps early where it would keep others from a core.
+    gives_way: bool,
     /// The rank's node lets time pass.
     through_node: bool,
     /// A poll is one of devices, too.
@@ -108,6 +110,7 @@ impl Policy {
             crowded: crowded.into(),
             eager_polls: eager_polls.into(),
             spin_time,
+            gives_way: settings.mode == WaitMode::Auto,
             through_node: false,
             polls_devices: false,
             only_devices: false,
@@ -130,6 +133,8 @@ impl Policy {
             polls_devices: true,
             only_devices,
             by_processor,
+            // Processors that work devices need the core for longer than peers do.
+            gives_way: self.gives_way && !by_processor,
             ..self
         }
     }
@@ -203,6 +208,12 @@ impl Policy {
     #[inline(always)]
     pub(super) fn is_through_node(&self) -> bool {
         self.through_node
+    }
+
+    /// The rank sleeps where it shares its core with a peer or where yields are dear.
+    #[inline(always)]
+    pub(super) fn gives_way(&self) -> bool {
+        self.gives_way
     }
 
     #[inline(always)]

@@ -1,0 +1,114 @@
+//! The number of ranks on each core of a host, in shared memory.
+//!
+//! A rank is counted for the core that it ran on when it last waited or woke. A rank that waits on
+//! a core with another one keeps that other from answering. Neither needs to know which peer the
+//! other waits for, and a look costs the same with any number of ranks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+
+/// Number of cores with a count of their own. Two cores with the same remainder share one, so a
+/// rank on one of them may sleep too early.
+const CORES: usize = 1024;
+/// The core of a rank that is not counted yet.
+const NOWHERE: usize = usize::MAX;
+
+/// Ranks on each core.
+#[repr(transparent)]
+pub(super) struct CoreCounts([AtomicU16; CORES]);
+
+impl CoreCounts {
+    /// Counts a rank of core `from` for core `to`.
+    fn change(&self, from: usize, to: usize) {
+        if from != NOWHERE {
+            self.0[from % CORES].fetch_sub(1, Ordering::Relaxed);
+        }
+        if to != NOWHERE {
+            self.0[to % CORES].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// More than one rank is counted for `core`.
+    fn is_shared(&self, core: usize) -> bool {
+        self.0[core % CORES].load(Ordering::Relaxed) > 1
+    }
+}
+
+/// The place of one rank among the counts.
+pub(crate) struct CoreWatch {
+    counts: *const CoreCounts,
+    /// The core that the rank is counted for.
+    core: AtomicUsize,
+    /// Keeps the counts.
+    _memory: Arc<dyn Send + Sync>,
+}
+
+// SAFETY: the pointer leads to atomics, which stay as long as the watch.
+unsafe impl Send for CoreWatch {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for CoreWatch {}
+
+impl CoreWatch {
+    /// A rank that is not counted yet.
+    ///
+    /// # Safety
+    /// `memory` keeps the counts.
+    pub(super) unsafe fn new(counts: *const CoreCounts, memory: Arc<dyn Send + Sync>) -> CoreWatch {
+        CoreWatch {
+            counts,
+            core: NOWHERE.into(),
+            _memory: memory,
+        }
+    }
+
+    fn counts(&self) -> &CoreCounts {
+        // SAFETY: the memory of the counts is kept.
+        unsafe { &*self.counts }
+    }
+
+    /// Counts the rank for the calling thread's core. True: another rank was last there, too.
+    #[inline]
+    pub(crate) fn core_is_shared(&self) -> bool {
+        // SAFETY: the function has no precondition.
+        let core = unsafe { libc::sched_getcpu() };
+        usize::try_from(core).is_ok_and(|core| self.moves_to(core))
+    }
+
+    #[inline]
+    fn moves_to(&self, core: usize) -> bool {
+        if self.core.load(Ordering::Relaxed) != core {
+            let last = self.core.swap(core, Ordering::Relaxed);
+            self.counts().change(last, core);
+        }
+        self.counts().is_shared(core)
+    }
+}
+
+impl Drop for CoreWatch {
+    fn drop(&mut self) {
+        let last = *self.core.get_mut();
+        self.counts().change(last, NOWHERE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_share_a_core_until_one_of_them_moves_or_ends() {
+        let counts = Arc::new(CoreCounts([const { AtomicU16::new(0) }; CORES]));
+        // SAFETY: the watches keep the counts.
+        let [a, b] =
+            [(); 2].map(|()| unsafe { CoreWatch::new(Arc::as_ptr(&counts), counts.clone()) });
+        assert!(!a.moves_to(0));
+        assert!(!a.moves_to(0));
+        assert!(b.moves_to(0));
+        assert!(a.moves_to(0));
+        assert!(!b.moves_to(7));
+        assert!(!a.moves_to(0));
+        assert!(b.moves_to(0));
+        drop(b);
+        assert!(!a.moves_to(0));
+    }
+}
