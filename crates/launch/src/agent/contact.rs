@@ -106,6 +106,7 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
         hosts: hosts.to_string(),
         ranks: hosts.ranks(),
         explain: options.explain,
+        binding: options.binding.clone(),
         counts: options.profile.is_some(),
     }
 }
