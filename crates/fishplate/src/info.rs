@@ -124,7 +124,11 @@ fn facts() -> Vec<Fact> {
             library.map_or(json!("none found beside this command"), Value::from),
         ),
     ];
-    machine.into_iter().chain(processor::facts()).chain(rest).collect()
+    machine
+        .into_iter()
+        .chain(processor::facts())
+        .chain(rest)
+        .collect()
 }
 
 /// A value for people: lists with commas, `none` for an empty list.

@@ -30,7 +30,7 @@ mod stuck;
 mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
-pub use binding::{BindTo, BindingRequest, CpuList, Level, MapBy, Topology, quota};
+pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy, Topology, quota};
 pub use describe::ranges;
 pub use error::Error;
 pub use hosts::{JobHost, place};

@@ -10,14 +10,22 @@ use super::Fact;
 /// The cores that ranks may use, and the machine that they belong to.
 pub(super) fn facts() -> Vec<Fact> {
     let topology = Topology::of_this_thread();
-    let count = |level| topology.as_ref().map_or(0, |topology| topology.parts(level).count());
+    let count = |level| {
+        topology
+            .as_ref()
+            .map_or(0, |topology| topology.parts(level).count())
+    };
     let list = topology.as_ref().map(Topology::list).unwrap_or_default();
     vec![
         ("processor", "processor", json!(processor())),
         ("cores", "available cores", json!(count(Level::Core))),
         ("sockets", "on sockets", json!(count(Level::Socket))),
         ("numa_nodes", "on NUMA nodes", json!(count(Level::Numa))),
-        ("affinity", "hardware threads", json!(list.iter().collect::<Vec<_>>())),
+        (
+            "affinity",
+            "hardware threads",
+            json!(list.iter().collect::<Vec<_>>()),
+        ),
         ("quota", "processor quota", quota_of_cores()),
     ]
 }
@@ -36,7 +44,9 @@ fn processor() -> String {
     let model = cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         // The words of x86, and of some kernels of other processors.
-        ["model name", "Processor", "cpu"].contains(&name.trim()).then(|| value.trim())
+        ["model name", "Processor", "cpu"]
+            .contains(&name.trim())
+            .then(|| value.trim())
     });
     let online = CpuList::parse(&read("/sys/devices/system/cpu/online")).unwrap_or_default();
     let machine = Topology::read(Path::new("/"), &online);

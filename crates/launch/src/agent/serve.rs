@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
-use crate::binding::{HostBinding, ReleaseWatch};
 use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
+use crate::binding::{HostBinding, ReleaseWatch};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputTarget, ReadOutcome};
 use crate::rank::RankProcess;
@@ -111,7 +111,8 @@ impl LocalRanks {
         // Without the file the ranks do not count, and the profile says so.
         let profile = order.counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (StartedRanks { mut ranks, binding }, outcome) = start_ranks(order, profile.clone(), &signals);
+        let (StartedRanks { mut ranks, binding }, outcome) =
+            start_ranks(order, profile.clone(), &signals);
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {

@@ -64,7 +64,10 @@ impl Claims {
     pub(crate) fn mark(root: &Path, topology: &Topology, taken: &CpuList) -> Claims {
         let all = |free: &Topology| Some(((), free.list()));
         let marked = Claims::choose(root, &topology.within(taken), all);
-        marked.ok().flatten().map_or_else(Claims::default, |((), claims)| claims)
+        marked
+            .ok()
+            .flatten()
+            .map_or_else(Claims::default, |((), claims)| claims)
     }
 }
 

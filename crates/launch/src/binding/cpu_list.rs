@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
 
 use crate::describe::ranges;
 
 /// A set of hardware threads, by the kernel's numbers. Its text is the kernel's: `0-3,8`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CpuList(BTreeSet<usize>);
 
 impl CpuList {
@@ -98,7 +99,12 @@ mod tests {
 
     #[test]
     fn the_text_of_a_list_is_the_kernels() {
-        for (text, shown) in [("", ""), ("0-3,8\n", "0-3,8"), ("5,0,1", "0-1,5"), ("7-7", "7")] {
+        for (text, shown) in [
+            ("", ""),
+            ("0-3,8\n", "0-3,8"),
+            ("5,0,1", "0-1,5"),
+            ("7-7", "7"),
+        ] {
             assert_eq!(CpuList::parse(text).unwrap().to_string(), shown);
         }
         for text in ["x", "1-", "3-1", "1,,2", "-1", "0-99999999", " , "] {

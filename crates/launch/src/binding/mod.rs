@@ -85,16 +85,22 @@ impl HostBinding {
             request.bind_to.is_some() || request.map_by.is_some() || request.cpus.is_some();
         let found = match (&topology, unfit) {
             (None, _) if is_wished => {
-                return Err("cannot bind ranks: the kernel does not say which cores this process \
+                return Err(
+                    "cannot bind ranks: the kernel does not say which cores this process \
                             may use; --bind-to none starts them unbound"
-                    .into());
+                        .into(),
+                );
             }
             (None, _) => Err("the kernel does not say which cores may be used".into()),
             (Some(topology), _) if is_wished => hard(root, topology, ranks, request)?,
             (_, Some(why)) => Err(why.to_string()),
             (Some(topology), None) => soft(root, topology, quota, ranks),
         };
-        let mut binding = HostBinding { topology, report: request.report, ..Default::default() };
+        let mut binding = HostBinding {
+            topology,
+            report: request.report,
+            ..Default::default()
+        };
         match found {
             Ok(chosen) => {
                 (binding.strength, binding.shares) = (chosen.strength, chosen.shares);
@@ -142,7 +148,10 @@ impl HostBinding {
         let host = host.nodename().to_string_lossy();
         let lines = (0..ranks).map(|place| {
             let rank = first + place;
-            format!("fishplate: rank {rank} on {host}: {}\n", self.sentence(place))
+            format!(
+                "fishplate: rank {rank} on {host}: {}\n",
+                self.sentence(place)
+            )
         });
         let _ = std::io::stderr().write_all(lines.collect::<String>().as_bytes());
     }
@@ -191,8 +200,16 @@ fn hard(
         return Ok(Err("the user wants no binding".into()));
     };
     // Jobs that choose for themselves keep away from these cores.
-    let claims = Claims::mark(root, topology, &shares.iter().flat_map(CpuList::iter).collect());
-    Ok(Ok(Chosen { strength: Strength::Hard, shares, claims }))
+    let claims = Claims::mark(
+        root,
+        topology,
+        &shares.iter().flat_map(CpuList::iter).collect(),
+    );
+    Ok(Ok(Chosen {
+        strength: Strength::Hard,
+        shares,
+        claims,
+    }))
 }
 
 /// The binding that the launcher chooses.
@@ -202,7 +219,10 @@ fn soft(root: &Path, topology: &Topology, quota: Option<f64>, ranks: usize) -> C
         return Err("a single rank on this host may use all cores".into());
     }
     if ranks > cores {
-        return Err(format!("{ranks} ranks share {cores} {}", placement::name(Level::Core, cores)));
+        return Err(format!(
+            "{ranks} ranks share {cores} {}",
+            placement::name(Level::Core, cores)
+        ));
     }
     if let Some(quota) = quota.filter(|&quota| quota < ranks as f64) {
         return Err(format!("{ranks} ranks share a quota of {quota:.3} cores"));
@@ -227,5 +247,147 @@ fn soft(root: &Path, topology: &Topology, quota: Option<f64>, ranks: usize) -> C
             return Err("other jobs have claimed cores, and too few are left".into());
         }
     };
-    Ok(Chosen { strength: Strength::Soft, shares, claims })
+    Ok(Chosen {
+        strength: Strength::Soft,
+        shares,
+        claims,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use made_up::MadeUpMachine;
+
+    /// A job on a machine whose hardware threads it may all use.
+    fn choose(
+        machine: &MadeUpMachine,
+        request: &BindingRequest,
+        ranks: usize,
+        quota: Option<f64>,
+        unfit: Option<&str>,
+    ) -> Result<HostBinding, String> {
+        let topology = Topology::read(machine.root(), &machine.all());
+        HostBinding::on(machine.root(), Some(topology), quota, request, ranks, unfit)
+    }
+
+    fn by_itself(machine: &MadeUpMachine, ranks: usize) -> HostBinding {
+        choose(machine, &BindingRequest::default(), ranks, None, None).unwrap()
+    }
+
+    fn sentences(binding: &HostBinding, ranks: usize) -> Vec<String> {
+        (0..ranks).map(|place| binding.sentence(place)).collect()
+    }
+
+    #[test]
+    fn the_launcher_gives_equal_shares() {
+        let machine = MadeUpMachine::new(1, 4, 2);
+        let binding = by_itself(&machine, 2);
+        let expected = [
+            "soft binding, 2 cores: hardware threads 0-1,4-5",
+            "soft binding, 2 cores: hardware threads 2-3,6-7",
+        ];
+        assert_eq!(sentences(&binding, 2), expected);
+        assert_eq!(binding.variable(), "soft:0-7");
+        assert_eq!(binding.first_two(), Some([0, 2]));
+        assert!(binding.watch().is_some() && !binding.is_hard());
+        assert_eq!(
+            CpuList::from(&binding.mask(1).unwrap()).to_string(),
+            "2-3,6-7"
+        );
+    }
+
+    #[test]
+    fn the_reasons_for_no_binding() {
+        let machine = MadeUpMachine::new(1, 4, 2);
+        let request = BindingRequest::default();
+        for (ranks, quota, unfit, expected) in [
+            (5, None, None, "5 ranks share 4 cores"),
+            (1, None, None, "a single rank"),
+            (3, Some(2.5), None, "3 ranks share a quota of 2.500 cores"),
+            (2, None, Some("for a reason"), "for a reason"),
+        ] {
+            let binding = choose(&machine, &request, ranks, quota, unfit).unwrap();
+            let sentence = binding.sentence(0);
+            assert!(
+                sentence.starts_with("not bound: ") && sentence.contains(expected),
+                "{sentence}"
+            );
+            assert_eq!(binding.variable(), "none");
+            assert!(binding.mask(0).is_none() && binding.watch().is_none());
+        }
+        let bound = choose(&machine, &request, 3, Some(3.0), None).unwrap();
+        assert_eq!(bound.variable(), "soft:0-7");
+    }
+
+    #[test]
+    fn jobs_share_the_cores_or_cover_them_evenly() {
+        let machine = MadeUpMachine::new(1, 8, 1);
+        let first = by_itself(&machine, 6);
+        assert_eq!(first.shares.len(), 6);
+        let second = by_itself(&machine, 2);
+        let places: Vec<_> = second.shares.iter().map(CpuList::to_string).collect();
+        assert_eq!(places, ["6", "7"]);
+        // No core is left: five ranks would burden some of the cores more than others.
+        let third = by_itself(&machine, 5);
+        assert!(
+            third.sentence(0).contains("other jobs"),
+            "{}",
+            third.sentence(0)
+        );
+        let fourth = by_itself(&machine, 4);
+        assert_eq!(
+            fourth.sentence(3),
+            "soft binding, 2 cores: hardware threads 6-7"
+        );
+        drop((first, second));
+        assert_eq!(by_itself(&machine, 5).shares.len(), 5);
+    }
+
+    #[test]
+    fn a_wish_is_obeyed_whatever_else_holds() {
+        let machine = MadeUpMachine::new(2, 2, 1);
+        let request = BindingRequest {
+            bind_to: Some("socket".parse().unwrap()),
+            ..BindingRequest::default()
+        };
+        let binding = choose(&machine, &request, 5, Some(0.5), Some("for a reason")).unwrap();
+        assert_eq!(
+            binding.sentence(4),
+            "hard binding, 2 cores: hardware threads 0-1"
+        );
+        assert_eq!(binding.variable(), "hard");
+        assert!(binding.is_hard() && binding.watch().is_none());
+        let request = BindingRequest {
+            bind_to: Some(BindTo::None),
+            ..BindingRequest::default()
+        };
+        let binding = choose(&machine, &request, 2, None, None).unwrap();
+        assert_eq!(binding.sentence(0), "not bound: the user wants no binding");
+    }
+
+    #[test]
+    fn without_locks_or_a_mask_the_launcher_binds_nothing() {
+        let nothing = tempfile::tempdir().unwrap();
+        let request = BindingRequest::default();
+        let topology = Topology::read(nothing.path(), &CpuList::parse("0-3").unwrap());
+        let on =
+            |topology, request| HostBinding::on(nothing.path(), topology, None, request, 2, None);
+        let binding = on(Some(topology), &request).unwrap();
+        assert_eq!(
+            binding.sentence(0),
+            "not bound: cores cannot be claimed: no such file or directory"
+        );
+        assert!(
+            on(None, &request)
+                .unwrap()
+                .sentence(1)
+                .contains("the kernel does not say")
+        );
+        let wish = BindingRequest {
+            map_by: Some("core".parse().unwrap()),
+            ..BindingRequest::default()
+        };
+        assert!(on(None, &wish).unwrap_err().contains("--bind-to none"));
+    }
 }

@@ -19,7 +19,10 @@ pub(crate) fn place(
         (None, None) => return Ok(Some(shares(topology, ranks).unwrap_or_else(everything))),
         (bind_to, map_by) => Wish::new(bind_to.as_ref(), map_by.as_ref()),
     };
-    (0..ranks).map(|rank| wish.cpus(topology, rank, ranks)).collect::<Result<_, _>>().map(Some)
+    (0..ranks)
+        .map(|rank| wish.cpus(topology, rank, ranks))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 /// The part of the topology that --cpu-set leaves.
@@ -52,7 +55,11 @@ impl Wish {
         let level = map_by.and_then(|map| map.level);
         let cores_each = map_by.and_then(|map| map.cores_each);
         let (bind, count, overload) = match bind_to {
-            Some(BindTo::Parts { level, count, overload }) => (*level, *count, *overload),
+            Some(BindTo::Parts {
+                level,
+                count,
+                overload,
+            }) => (*level, *count, *overload),
             _ if cores_each.is_some() => (Level::Core, 1, false),
             _ => (level.unwrap_or(Level::Core), 1, false),
         };
@@ -87,9 +94,8 @@ impl Wish {
         } else if self.bind == self.map && self.ranks_each.is_none() {
             (parts, rank)
         } else {
-            let around = |other: &&[HardwareThread]| {
-                other[0].part(self.bind) == part[0].part(self.bind)
-            };
+            let around =
+                |other: &&[HardwareThread]| other[0].part(self.bind) == part[0].part(self.bind);
             (topology.parts(self.bind).filter(around).collect(), 0)
         };
         let first = before * self.count;
@@ -201,12 +207,24 @@ mod tests {
     #[test]
     fn impossible_wishes_are_explained() {
         for (words, ranks, expected) in [
-            ("core", 5, "cannot bind 5 ranks to 1 core each: there are 4 for this job"),
-            ("hwthread", 9, "9 ranks to 1 hardware thread each: there are 8"),
+            (
+                "core",
+                5,
+                "cannot bind 5 ranks to 1 core each: there are 4 for this job",
+            ),
+            (
+                "hwthread",
+                9,
+                "9 ranks to 1 hardware thread each: there are 8",
+            ),
             ("core:3", 2, "2 ranks to 3 cores each"),
             ("core:5", 1, "cannot bind 1 rank to 5 cores each"),
             ("core socket", 5, "there are 2 in a socket"),
-            ("- socket:PE=3", 1, "1 rank to 3 cores each: there are 2 in a socket"),
+            (
+                "- socket:PE=3",
+                1,
+                "1 rank to 3 cores each: there are 2 in a socket",
+            ),
             ("core:3:overload-allowed socket", 1, "3 cores each"),
             ("- ppr:1:socket", 3, "no place for 3 ranks on 2 sockets"),
             ("core - 8", 1, "this job may not use 8 here, only 0-7"),

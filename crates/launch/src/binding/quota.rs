@@ -63,11 +63,19 @@ impl Mount {
         let point = root.join(self.point.strip_prefix("/").ok()?);
         // In a container the path may lie outside of what is mounted; its own cgroup is the top
         // then.
-        let below = Path::new(path).strip_prefix(&self.top).unwrap_or(Path::new(""));
+        let below = Path::new(path)
+            .strip_prefix(&self.top)
+            .unwrap_or(Path::new(""));
         let is_plain = |part: Component| matches!(part, Component::Normal(_));
-        let below = if below.components().all(is_plain) { below } else { Path::new("") };
+        let below = if below.components().all(is_plain) {
+            below
+        } else {
+            Path::new("")
+        };
         let groups = below.ancestors().map(|group| point.join(group));
-        groups.filter_map(|group| self.version.limit(&group)).min_by(f64::total_cmp)
+        groups
+            .filter_map(|group| self.version.limit(&group))
+            .min_by(f64::total_cmp)
     }
 }
 
@@ -126,7 +134,10 @@ mod tests {
     fn the_least_limit_on_the_path_counts_in_version_1() {
         let folder = files(&[
             ("proc/self/mountinfo", MOUNTS),
-            ("proc/self/cgroup", "3:cpuset:/a\n1:cpu,cpuacct:/docker/x\n0::/"),
+            (
+                "proc/self/cgroup",
+                "3:cpuset:/a\n1:cpu,cpuacct:/docker/x\n0::/",
+            ),
             ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1"),
             ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000"),
             ("sys/fs/cgroup/cpu/docker/cpu.cfs_quota_us", "200000"),
@@ -152,7 +163,11 @@ mod tests {
 
     #[test]
     fn no_limit() {
-        for (file, text) in [("cpu.max", "max 100000"), ("cpu.max", "x"), ("cpu.max", "0 0")] {
+        for (file, text) in [
+            ("cpu.max", "max 100000"),
+            ("cpu.max", "x"),
+            ("cpu.max", "0 0"),
+        ] {
             let folder = files(&[
                 ("proc/self/mountinfo", MOUNTS),
                 ("proc/self/cgroup", "0::/"),

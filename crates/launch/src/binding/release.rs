@@ -70,6 +70,18 @@ struct Samples {
     attempts: u32,
 }
 
+/// What a rank does at one moment.
+enum Sample {
+    /// It waits for something else than a core.
+    Asleep,
+    /// It runs or waits for a core, in MPI.
+    InMpi,
+    /// It runs or waits for a core, outside MPI.
+    Outside,
+    /// It runs or waits for a core.
+    Unknown,
+}
+
 /// The next step for a rank.
 #[derive(Debug, PartialEq)]
 enum Finding {
@@ -94,7 +106,13 @@ impl ReleaseWatch {
             since: now,
             sampling: None,
         });
-        ReleaseWatch { allowed, ranks: ranks.collect(), next: Some(now + SHORT), pause: SHORT, report }
+        ReleaseWatch {
+            allowed,
+            ranks: ranks.collect(),
+            next: Some(now + SHORT),
+            pause: SHORT,
+            report,
+        }
     }
 
     /// Looks after the ranks, if it is time to.
@@ -103,7 +121,12 @@ impl ReleaseWatch {
             return;
         }
         let (mut lost, mut sampling) = (false, false);
-        let ReleaseWatch { allowed, ranks: watched, report, .. } = self;
+        let ReleaseWatch {
+            allowed,
+            ranks: watched,
+            report,
+            ..
+        } = self;
         watched.retain_mut(|watched| {
             let Some(rank) = ranks.get(watched.place) else {
                 return false;
@@ -147,7 +170,7 @@ impl WatchedRank {
             return Finding::Gone;
         }
         if let Some(samples) = &mut self.sampling {
-            let finding = samples.add(pid, rank.lock);
+            let finding = samples.add(Sample::take(pid, rank.lock));
             if finding == Finding::Undisturbed {
                 self.sampling = None;
                 self.read(pid, now);
@@ -165,12 +188,15 @@ impl WatchedRank {
     /// waited for too much of the time since the last reading.
     fn read(&mut self, pid: Pid, now: Instant) -> bool {
         let passed = now - self.since;
-        let waited: HashMap<i32, u64> =
-            threads(pid).into_iter().filter_map(|thread| Some((thread, waited(pid, thread)?))).collect();
+        let waited: HashMap<i32, u64> = threads(pid)
+            .into_iter()
+            .filter_map(|thread| Some((thread, waited(pid, thread)?)))
+            .collect();
         let before = std::mem::replace(&mut self.waited, waited);
-        let most = self.waited.iter().filter_map(|(thread, waited)| {
-            Some(waited.saturating_sub(*before.get(thread)?))
-        });
+        let most = self
+            .waited
+            .iter()
+            .filter_map(|(thread, waited)| Some(waited.saturating_sub(*before.get(thread)?)));
         let most = Duration::from_nanos(most.max().unwrap_or(0));
         self.since = now;
         most * MAY_LOSE > passed
@@ -195,19 +221,18 @@ impl WatchedRank {
 }
 
 impl Samples {
-    /// Takes a sample of a rank, if it runs or would run now.
-    fn add(&mut self, pid: Pid, lock: Option<u64>) -> Finding {
-        // A rank that has not told it has not called MPI_Init.
-        let Some(word) = lock else {
-            return Finding::Release;
-        };
+    /// Adds a sample, and judges the rank once there are enough.
+    fn add(&mut self, sample: Sample) -> Finding {
         self.attempts += 1;
-        if is_runnable(pid) {
-            let Some(is_held) = is_held(pid, word) else {
-                return Finding::Release;
-            };
-            self.taken += 1;
-            self.outside += u32::from(!is_held);
+        match sample {
+            Sample::Asleep => {}
+            Sample::InMpi => self.taken += 1,
+            Sample::Outside => {
+                self.taken += 1;
+                self.outside += 1;
+            }
+            // A rank that does not show what it does counts as one that computes.
+            Sample::Unknown => return Finding::Release,
         }
         match self.taken >= SAMPLES || self.attempts >= ATTEMPTS {
             false => Finding::Sampling,
@@ -217,19 +242,37 @@ impl Samples {
     }
 }
 
+impl Sample {
+    /// What a rank does now. `lock` is the address of its lock; a rank without one has not called
+    /// MPI_Init.
+    fn take(pid: Pid, lock: Option<u64>) -> Sample {
+        if !is_runnable(pid) {
+            return Sample::Asleep;
+        }
+        match lock.and_then(|address| is_held(pid, address)) {
+            None => Sample::Unknown,
+            Some(true) => Sample::InMpi,
+            Some(false) => Sample::Outside,
+        }
+    }
+}
+
 /// Whether the first thread of a process has a core, or waits for one.
 fn is_runnable(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     // The name is in parentheses and may contain some; the state follows.
-    stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R")))
+    stat.is_ok_and(|stat| {
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.starts_with(" R"))
+    })
 }
 
 /// Whether a rank is in MPI, by the word of its lock, which is odd while the lock is held. None:
 /// its memory cannot be read.
-fn is_held(pid: Pid, word: u64) -> Option<bool> {
+fn is_held(pid: Pid, address: u64) -> Option<bool> {
     let memory = File::open(format!("/proc/{}/mem", pid.as_raw_nonzero())).ok()?;
     let mut bytes = [0; 4];
-    memory.read_exact_at(&mut bytes, word).ok()?;
+    memory.read_exact_at(&mut bytes, address).ok()?;
     Some(u32::from_ne_bytes(bytes) % 2 == 1)
 }
 
@@ -238,11 +281,89 @@ fn threads(pid: Pid) -> Vec<i32> {
         return Vec::new();
     };
     let names = entries.flatten().map(|entry| entry.file_name());
-    names.filter_map(|name| name.to_str()?.parse().ok()).collect()
+    names
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect()
 }
 
 /// The nanoseconds that a thread could have run and had no core.
 fn waited(pid: Pid, thread: i32) -> Option<u64> {
     let file = format!("/proc/{}/task/{thread}/schedstat", pid.as_raw_nonzero());
-    fs::read_to_string(file).ok()?.split_whitespace().nth(1)?.parse().ok()
+    fs::read_to_string(file)
+        .ok()?
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    fn judge(samples: impl IntoIterator<Item = Sample>) -> Finding {
+        let mut all = Samples::default();
+        for sample in samples {
+            let finding = all.add(sample);
+            if finding != Finding::Sampling {
+                return finding;
+            }
+        }
+        Finding::Sampling
+    }
+
+    #[test]
+    fn a_rank_that_computes_most_of_the_time_is_released() {
+        let mixed = |outside: u32| {
+            (0..SAMPLES).map(move |at| {
+                if at < outside {
+                    Sample::Outside
+                } else {
+                    Sample::InMpi
+                }
+            })
+        };
+        assert_eq!(judge(mixed(SAMPLES)), Finding::Release);
+        assert_eq!(judge(mixed(OUTSIDE)), Finding::Release);
+        assert_eq!(judge(mixed(OUTSIDE - 1)), Finding::Undisturbed);
+        assert_eq!(judge(mixed(0)), Finding::Undisturbed);
+        assert_eq!(judge([Sample::Unknown]), Finding::Release);
+    }
+
+    #[test]
+    fn only_samples_of_a_rank_that_runs_count() {
+        let asleep = || std::iter::repeat_with(|| Sample::Asleep);
+        let busy = || std::iter::repeat_with(|| Sample::Outside).take(SAMPLES as usize);
+        assert_eq!(judge(asleep().take(30).chain(busy())), Finding::Release);
+        assert_eq!(judge(asleep()), Finding::Undisturbed);
+    }
+
+    #[test]
+    fn the_word_of_a_lock_is_read() {
+        let this = rustix::process::getpid();
+        let word = AtomicU32::new(0);
+        let address = (&raw const word).addr() as u64;
+        for (value, held) in [(0, false), (1, true), (2, false), (3, true), (5, true)] {
+            black_box(&word).store(value, Ordering::SeqCst);
+            assert_eq!(is_held(this, address), Some(held));
+        }
+        assert_eq!(is_held(this, 0), None);
+    }
+
+    #[test]
+    fn the_threads_of_a_process_are_seen_with_their_losses() {
+        let this = rustix::process::getpid();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let other = thread::spawn(move || stopped.recv());
+        let found = threads(this);
+        assert!(found.len() >= 2);
+        assert!(found.contains(&this.as_raw_nonzero().get()));
+        assert!(waited(this, found[0]).is_some());
+        drop(stop);
+        assert!(other.join().unwrap().is_err());
+    }
 }

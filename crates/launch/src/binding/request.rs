@@ -66,7 +66,9 @@ fn level(name: &str) -> Option<Level> {
 }
 
 fn positive(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|&count| (1..=CORES_EACH).contains(&count))
+    text.parse()
+        .ok()
+        .filter(|&count| (1..=CORES_EACH).contains(&count))
 }
 
 /// The most cores of a rank, and the most ranks of a part.
@@ -96,7 +98,11 @@ impl FromStr for BindTo {
                 }
             }
         }
-        Ok(BindTo::Parts { level, count, overload })
+        Ok(BindTo::Parts {
+            level,
+            count,
+            overload,
+        })
     }
 }
 
@@ -132,7 +138,11 @@ impl FromStr for MapBy {
                 }
             }
         }
-        Ok(MapBy { level, ranks_each, cores_each })
+        Ok(MapBy {
+            level,
+            ranks_each,
+            cores_each,
+        })
     }
 }
 
@@ -150,7 +160,11 @@ mod tests {
     use super::*;
 
     fn parts(level: Level, count: usize, overload: bool) -> BindTo {
-        BindTo::Parts { level, count, overload }
+        BindTo::Parts {
+            level,
+            count,
+            overload,
+        }
     }
 
     #[test]
@@ -176,7 +190,11 @@ mod tests {
 
     #[test]
     fn what_to_map_by() {
-        let map = |level, ranks_each, cores_each| MapBy { level, ranks_each, cores_each };
+        let map = |level, ranks_each, cores_each| MapBy {
+            level,
+            ranks_each,
+            cores_each,
+        };
         for (text, expected) in [
             ("slot", map(None, None, None)),
             ("node", map(None, None, None)),
@@ -188,7 +206,15 @@ mod tests {
         ] {
             assert_eq!(text.parse::<MapBy>(), Ok(expected), "{text}");
         }
-        for text in ["", "dist", "ppr:2", "ppr:x:core", "ppr:2:node", "core:PE=0", "core:span"] {
+        for text in [
+            "",
+            "dist",
+            "ppr:2",
+            "ppr:x:core",
+            "ppr:2:node",
+            "core:PE=0",
+            "core:span",
+        ] {
             assert!(text.parse::<MapBy>().is_err(), "{text}");
         }
     }

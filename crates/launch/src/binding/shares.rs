@@ -6,7 +6,7 @@ use super::topology::{HardwareThread, Level, Topology};
 /// Disjoint shares of the cores of `topology`, one for each rank: all with the same number of whole
 /// cores, which is as large as possible. The cores of a share share a cache, a memory or a socket
 /// where one has enough cores left. None: more ranks than cores.
-pub fn shares(topology: &Topology, ranks: usize) -> Option<Vec<CpuList>> {
+pub(crate) fn shares(topology: &Topology, ranks: usize) -> Option<Vec<CpuList>> {
     let mut left: Vec<&[HardwareThread]> = topology.parts(Level::Core).collect();
     let each = left.len().checked_div(ranks).filter(|&each| each > 0)?;
     Some((0..ranks).map(|_| take(&mut left, each)).collect())

@@ -70,7 +70,13 @@ impl Topology {
         let thread = |number| hardware_thread(root, &memories, number);
         let mut threads: Vec<HardwareThread> = allowed.iter().map(thread).collect();
         threads.sort_by_key(|thread| {
-            let HardwareThread { number, core, cache, numa, socket } = *thread;
+            let HardwareThread {
+                number,
+                core,
+                cache,
+                numa,
+                socket,
+            } = *thread;
             (socket, numa, cache, core, number)
         });
         Topology { threads }
@@ -96,7 +102,9 @@ impl Topology {
     pub fn within(&self, list: &CpuList) -> Topology {
         let threads = self.threads.iter();
         let threads = threads.filter(|thread| list.contains(thread.number));
-        Topology { threads: threads.cloned().collect() }
+        Topology {
+            threads: threads.cloned().collect(),
+        }
     }
 }
 
@@ -113,7 +121,10 @@ fn memories(root: &Path) -> Vec<(usize, CpuList)> {
     const NODES: &str = "sys/devices/system/node";
     let nodes = read_list(root, &format!("{NODES}/online")).unwrap_or_default();
     let list = |node| read_list(root, &format!("{NODES}/node{node}/cpulist"));
-    nodes.iter().filter_map(|node| Some((node, list(node)?))).collect()
+    nodes
+        .iter()
+        .filter_map(|node| Some((node, list(node)?)))
+        .collect()
 }
 
 fn hardware_thread(root: &Path, memories: &[(usize, CpuList)], number: usize) -> HardwareThread {
@@ -121,7 +132,8 @@ fn hardware_thread(root: &Path, memories: &[(usize, CpuList)], number: usize) ->
     // A part is named by its first hardware thread, because the kernel's numbers of cores are
     // unique within a socket only.
     let first = |file: &str| read_list(root, &format!("{folder}/{file}"))?.first();
-    let socket = first("topology/package_cpus_list").or_else(|| first("topology/core_siblings_list"));
+    let socket =
+        first("topology/package_cpus_list").or_else(|| first("topology/core_siblings_list"));
     let core = first("topology/core_cpus_list").or_else(|| first("topology/thread_siblings_list"));
     let core = core.unwrap_or(number);
     let memory = memories.iter().find(|(_, list)| list.contains(number));
@@ -141,11 +153,13 @@ fn largest_cache(root: &Path, folder: &str) -> Option<usize> {
         let level: u32 = read(root, &file("level"))?.trim().parse().ok()?;
         Some((level, read_list(root, &file("shared_cpu_list"))?.first()?))
     });
-    caches.max_by_key(|(level, _)| *level).map(|(_, first)| first)
+    caches
+        .max_by_key(|(level, _)| *level)
+        .map(|(_, first)| first)
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::binding::made_up::MadeUpMachine;
 
@@ -153,7 +167,10 @@ pub(crate) mod tests {
         let list = |part: &[HardwareThread]| -> CpuList {
             part.iter().map(|thread| thread.number).collect()
         };
-        topology.parts(level).map(|part| list(part).to_string()).collect()
+        topology
+            .parts(level)
+            .map(|part| list(part).to_string())
+            .collect()
     }
 
     fn read(machine: &MadeUpMachine, allowed: &str) -> Topology {
@@ -203,8 +220,14 @@ pub(crate) mod tests {
     #[test]
     fn damaged_descriptions_are_like_none() {
         let machine = MadeUpMachine::new(1, 2, 1);
-        machine.write("sys/devices/system/cpu/cpu1/topology/core_cpus_list", "zero");
-        machine.write("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "");
+        machine.write(
+            "sys/devices/system/cpu/cpu1/topology/core_cpus_list",
+            "zero",
+        );
+        machine.write(
+            "sys/devices/system/cpu/cpu1/topology/thread_siblings_list",
+            "",
+        );
         machine.write("sys/devices/system/node/node0/cpulist", "0-x");
         let topology = read(&machine, "0-1");
         assert_eq!(parts(&topology, Level::Core), ["0", "1"]);

@@ -14,8 +14,8 @@ use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::binding::{HostBinding, ReleaseWatch};
 use crate::agent::contact::{self, Agent};
+use crate::binding::{HostBinding, ReleaseWatch};
 use crate::kill_sequence::KillSequence;
 use crate::kvs::Kvs;
 use crate::output::{OutputSink, OutputStream, OutputTarget};

@@ -78,9 +78,7 @@ fn what_a_rank_says_arrives() {
         FromRank::Init {
             pid: std::process::id(),
         },
-        FromRank::Lock {
-            address: u64::MAX,
-        },
+        FromRank::Lock { address: u64::MAX },
         FromRank::Abort {
             code: -3,
             message: "two lines  [31m".into(),
