@@ -69,7 +69,7 @@ impl CpuList {
     }
 }
 
-/// The bound of the numbers of hardware threads, which limits the memory of a list like `0-9999999`.
+/// The bound of the numbers, which limits the memory of a list like `0-9999999`.
 const MOST: usize = 1 << 16;
 
 impl From<&CpuSet> for CpuList {

@@ -75,10 +75,9 @@ mod tests {
             holes in proptest::collection::btree_set(0usize..36, 0..12),
             ranks in 1usize..12,
         ) {
-            let machine = MadeUpMachine::new(sockets, cores, threads);
             let count = sockets * cores * threads;
             let allowed: CpuList = (0..count).filter(|number| !holes.contains(number)).collect();
-            let topology = Topology::read(machine.root(), &allowed);
+            let topology = Topology::made_up([sockets, cores, threads], &allowed);
             let all = topology.parts(Level::Core).count();
             let Some(shares) = shares(&topology, ranks) else {
                 prop_assert!(ranks > all);

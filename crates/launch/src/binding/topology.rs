@@ -68,8 +68,13 @@ impl Topology {
     pub fn read(root: &Path, allowed: &CpuList) -> Topology {
         let memories = memories(root);
         let thread = |number| hardware_thread(root, &memories, number);
-        let mut threads: Vec<HardwareThread> = allowed.iter().map(thread).collect();
-        threads.sort_by_key(|thread| {
+        let threads = allowed.iter().map(thread).collect();
+        Topology { threads }.in_order()
+    }
+
+    /// Makes near hardware threads neighbours.
+    fn in_order(mut self) -> Topology {
+        self.threads.sort_by_key(|thread| {
             let HardwareThread {
                 number,
                 core,
@@ -79,7 +84,7 @@ impl Topology {
             } = *thread;
             (socket, numa, cache, core, number)
         });
-        Topology { threads }
+        self
     }
 
     /// The hardware threads.
@@ -105,6 +110,28 @@ impl Topology {
         Topology {
             threads: threads.cloned().collect(),
         }
+    }
+}
+
+#[cfg(test)]
+impl Topology {
+    /// A made-up machine of sockets with cores with hardware threads, as far as `allowed` has them.
+    pub(super) fn made_up(parts: [usize; 3], allowed: &CpuList) -> Topology {
+        let [sockets, cores, _] = parts;
+        let thread = |number| {
+            let core = number % (sockets * cores);
+            let socket = core / cores;
+            let (cache, numa) = (socket * cores, socket);
+            HardwareThread {
+                number,
+                core,
+                cache,
+                numa,
+                socket,
+            }
+        };
+        let threads = allowed.iter().map(thread).collect();
+        Topology { threads }.in_order()
     }
 }
 
