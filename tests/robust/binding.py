@@ -241,7 +241,7 @@ def below_a_quota(world):
 
 
 def tests() -> list:
-    return [
+    cases = [
         ("each rank gets a core, in two jobs at once", by_itself),
         not_bound("more ranks than cores are not bound", 3),
         not_bound("a single rank is not bound", 1),
@@ -266,3 +266,4 @@ def tests() -> list:
         ("all threads of a rank are released", all_threads_are_released),
         ("a rank's own choice of cores stays", own_choice_stays),
     ]
+    return [(f"binding: {name}", run) for name, run in cases]

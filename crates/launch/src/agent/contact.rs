@@ -221,7 +221,8 @@ impl Agent {
             if line == super::frame::HELLO {
                 self.has_answered = true;
                 if let Some(order) = self.order.take() {
-                    self.link.post(&super::frame::ToAgent::Start(order));
+                    self.link
+                        .post(&super::frame::ToAgent::Start(Box::new(order)));
                 }
                 return Ok(());
             }

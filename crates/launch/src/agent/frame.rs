@@ -59,7 +59,7 @@ pub(crate) struct StartOrder {
 /// A frame from the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
-    Start(StartOrder),
+    Start(Box<StartOrder>),
     /// Request the status of this rank.
     RequestStatus(usize),
     /// A packet for this rank.

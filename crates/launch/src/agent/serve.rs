@@ -45,7 +45,7 @@ pub(crate) fn serve() -> Result<u8, Error> {
         link.flush();
         link.pull();
         match link.next::<ToAgent>() {
-            Ok(Some(ToAgent::Start(order))) => break order,
+            Ok(Some(ToAgent::Start(order))) => break *order,
             Ok(None) if !link.is_at_end() => {}
             Ok(_) => return Ok(0),
             Err(why) => return Err(Error::BadFrame { why }),

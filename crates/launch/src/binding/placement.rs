@@ -100,8 +100,12 @@ impl Wish {
         };
         let first = before * self.count;
         let is_shared = self.overload || self.bind > Level::Core;
-        let fits = first + self.count <= choices.len();
-        if !fits && !(is_shared && self.count <= choices.len()) {
+        let needed = if is_shared {
+            self.count
+        } else {
+            first + self.count
+        };
+        if needed > choices.len() {
             return Err(self.too_many(ranks, choices.len()));
         }
         let chosen = (first..first + self.count).flat_map(|at| choices[at % choices.len()]);

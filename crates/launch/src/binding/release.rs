@@ -21,19 +21,24 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::cpu_list::CpuList;
 use crate::rank::RankProcess;
 
-/// The times between two readings of what ranks have lost: at first and where a rank loses time,
-/// and at most. The watch itself must not disturb the ranks.
+/// The times between two readings of what ranks have lost: the first, and the longest. They grow,
+/// because the watch must not disturb the ranks.
 const SHORT: Duration = Duration::from_millis(100);
-const LONG: Duration = Duration::from_millis(800);
+const LONG: Duration = Duration::from_millis(400);
 /// The time between two samples of what a rank does.
-const SAMPLE: Duration = Duration::from_millis(5);
-/// The samples of running ranks to take, and those outside MPI that make a rank one that computes.
+const SAMPLE: Duration = Duration::from_millis(2);
+/// The samples of a running rank to take, and those outside MPI that make it one that computes. A
+/// ping-pong is outside in up to a third of them, a rank that computes for 10 µs between messages in
+/// nine tenths. A release is final, so it needs more than a majority.
 const SAMPLES: u32 = 20;
-const OUTSIDE: u32 = 12;
+const OUTSIDE: u32 = 16;
 /// Attempts to find a sample in which the rank runs.
 const ATTEMPTS: u32 = 10 * SAMPLES;
 /// Rounds over the threads of a rank that is released.
 const ROUNDS: u32 = 3;
+/// The time after which a rank that has not completed MPI_Init counts as one that computes. Before,
+/// it may still be loaded, and then exchange messages without a pause.
+const LOADED: Duration = Duration::from_secs(5);
 /// The share of time that a rank may lose to other tasks, as one part of so many.
 const MAY_LOSE: u32 = 10;
 
@@ -55,6 +60,8 @@ struct WatchedRank {
     /// Its place among the ranks of this host.
     place: usize,
     share: CpuSet,
+    /// The time of its start.
+    start: Instant,
     /// The time that each of its threads had waited for a core, in nanoseconds.
     waited: HashMap<i32, u64>,
     /// The time of that reading.
@@ -68,12 +75,14 @@ struct Samples {
     taken: u32,
     outside: u32,
     attempts: u32,
+    /// The time that the rank had run at the last sample, in nanoseconds.
+    ran: u64,
 }
 
 /// What a rank does at one moment.
 enum Sample {
-    /// It waits for something else than a core.
-    Asleep,
+    /// It sleeps, or has not run since the last sample.
+    None,
     /// It runs or waits for a core, in MPI.
     InMpi,
     /// It runs or waits for a core, outside MPI.
@@ -102,6 +111,7 @@ impl ReleaseWatch {
         let ranks = shares.iter().enumerate().map(|(place, share)| WatchedRank {
             place,
             share: share.mask(),
+            start: now,
             waited: HashMap::new(),
             since: now,
             sampling: None,
@@ -120,7 +130,7 @@ impl ReleaseWatch {
         if self.next.is_none_or(|next| now < next) {
             return;
         }
-        let (mut lost, mut sampling) = (false, false);
+        let mut sampling = false;
         let ReleaseWatch {
             allowed,
             ranks: watched,
@@ -132,7 +142,6 @@ impl ReleaseWatch {
                 return false;
             };
             let finding = watched.look(rank, now);
-            lost |= finding != Finding::Undisturbed;
             sampling |= finding == Finding::Sampling;
             if finding == Finding::Release {
                 watched.release(rank, allowed);
@@ -142,11 +151,13 @@ impl ReleaseWatch {
             }
             matches!(finding, Finding::Undisturbed | Finding::Sampling)
         });
-        self.pause = match lost {
-            true => SHORT,
-            false => (2 * self.pause).min(LONG),
+        let pause = match sampling {
+            true => SAMPLE,
+            false => {
+                self.pause = (2 * self.pause).min(LONG);
+                self.pause
+            }
         };
-        let pause = if sampling { SAMPLE } else { self.pause };
         self.next = (!self.ranks.is_empty()).then(|| now + pause);
     }
 }
@@ -169,15 +180,19 @@ impl WatchedRank {
         if !sched_getaffinity(Some(pid)).is_ok_and(|mask| mask == self.share) {
             return Finding::Gone;
         }
+        if rank.lock.is_none() && now - self.start < LOADED {
+            return Finding::Undisturbed;
+        }
         if let Some(samples) = &mut self.sampling {
-            let finding = samples.add(Sample::take(pid, rank.lock));
+            let finding = samples.follow(pid, rank.lock);
             if finding == Finding::Undisturbed {
                 self.sampling = None;
                 self.read(pid, now);
             }
             return finding;
         }
-        if !self.read(pid, now) {
+        // Other ranks are sampled more often.
+        if now - self.since < SHORT || !self.read(pid, now) {
             return Finding::Undisturbed;
         }
         self.sampling = Some(Samples::default());
@@ -221,11 +236,17 @@ impl WatchedRank {
 }
 
 impl Samples {
+    /// Takes a sample.
+    fn follow(&mut self, pid: Pid, lock: Option<u64>) -> Finding {
+        let sample = self.take(pid, lock);
+        self.add(sample)
+    }
+
     /// Adds a sample, and judges the rank once there are enough.
     fn add(&mut self, sample: Sample) -> Finding {
         self.attempts += 1;
         match sample {
-            Sample::Asleep => {}
+            Sample::None => {}
             Sample::InMpi => self.taken += 1,
             Sample::Outside => {
                 self.taken += 1;
@@ -240,14 +261,15 @@ impl Samples {
             true => Finding::Undisturbed,
         }
     }
-}
 
-impl Sample {
     /// What a rank does now. `lock` is the address of its lock; a rank without one has not called
     /// MPI_Init.
-    fn take(pid: Pid, lock: Option<u64>) -> Sample {
-        if !is_runnable(pid) {
-            return Sample::Asleep;
+    fn take(&mut self, pid: Pid, lock: Option<u64>) -> Sample {
+        let ran = schedstat(pid, pid.as_raw_nonzero().get(), 0).unwrap_or(0);
+        // While a rank waits for its core, it stays where it was at the last sample.
+        let has_run = std::mem::replace(&mut self.ran, ran) != ran;
+        if !has_run || !is_runnable(pid) {
+            return Sample::None;
         }
         match lock.and_then(|address| is_held(pid, address)) {
             None => Sample::Unknown,
@@ -288,11 +310,17 @@ fn threads(pid: Pid) -> Vec<i32> {
 
 /// The nanoseconds that a thread could have run and had no core.
 fn waited(pid: Pid, thread: i32) -> Option<u64> {
+    schedstat(pid, thread, 1)
+}
+
+/// A field of what the kernel counts of a thread: nanoseconds on a core, nanoseconds of waiting for
+/// one.
+fn schedstat(pid: Pid, thread: i32, field: usize) -> Option<u64> {
     let file = format!("/proc/{}/task/{thread}/schedstat", pid.as_raw_nonzero());
     fs::read_to_string(file)
         .ok()?
         .split_whitespace()
-        .nth(1)?
+        .nth(field)?
         .parse()
         .ok()
 }
@@ -336,10 +364,10 @@ mod tests {
 
     #[test]
     fn only_samples_of_a_rank_that_runs_count() {
-        let asleep = || std::iter::repeat_with(|| Sample::Asleep);
+        let nothing = || std::iter::repeat_with(|| Sample::None);
         let busy = || std::iter::repeat_with(|| Sample::Outside).take(SAMPLES as usize);
-        assert_eq!(judge(asleep().take(30).chain(busy())), Finding::Release);
-        assert_eq!(judge(asleep()), Finding::Undisturbed);
+        assert_eq!(judge(nothing().take(30).chain(busy())), Finding::Release);
+        assert_eq!(judge(nothing()), Finding::Undisturbed);
     }
 
     #[test]
