@@ -455,22 +455,43 @@ fn ranks_find_the_limits_that_the_launcher_found() {
 #[test]
 fn wishes_for_a_binding_are_checked() {
     for (words, expected) in [
-        (&["--bind-to", "corse"][..], "valid are core, hwthread, l3cache, numa, socket, none"),
-        (&["--bind-to", "core:0"], "`:0` is neither a number of parts"),
+        (
+            &["--bind-to", "corse"][..],
+            "valid are core, hwthread, l3cache, numa, socket, none",
+        ),
+        (
+            &["--bind-to", "core:0"],
+            "`:0` is neither a number of parts",
+        ),
         (&["--map-by", "dist"], "valid are slot, core"),
         (&["--map-by", "core:span"], "`:span` is not supported here"),
-        (&["--cpu-set", "3-1"], "expected numbers of hardware threads, such as 0-3,8"),
-        (&["--bind-to", "core", "--fabric", "qdr"], "cannot be used with"),
+        (
+            &["--cpu-set", "3-1"],
+            "expected numbers of hardware threads, such as 0-3,8",
+        ),
+        (
+            &["--bind-to", "core", "--fabric", "qdr"],
+            "cannot be used with",
+        ),
     ] {
         let job = run(&[words, &["true"]].concat()).finish();
         job.code(2);
         assert!(job.stderr.contains(expected), "{words:?}: {}", job.stderr);
     }
     for (words, expected) in [
-        (&["--cpus-per-proc", "0"][..], "a rank needs at least one core"),
-        (&["--cpus-per-proc", "2", "--map-by", "core:PE=1"], "leave one out"),
+        (
+            &["--cpus-per-proc", "0"][..],
+            "a rank needs at least one core",
+        ),
+        (
+            &["--cpus-per-proc", "2", "--map-by", "core:PE=1"],
+            "leave one out",
+        ),
         (&["--cpu-set", "65000"], "this job may not use 65000 here"),
-        (&["-n", "2000", "--bind-to", "core"], "cannot bind 2000 ranks to 1 core each"),
+        (
+            &["-n", "2000", "--bind-to", "core"],
+            "cannot bind 2000 ranks to 1 core each",
+        ),
     ] {
         let job = run(&[words, &["true"]].concat()).finish();
         assert!(job.status.code() != Some(0), "{words:?}");
