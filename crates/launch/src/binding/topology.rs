@@ -4,6 +4,7 @@
 //! Invariant: every hardware thread of the affinity mask is in the topology, on a machine whose
 //! kernel says nothing too: there each is a core by itself.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use rustix::thread::sched_getaffinity;
@@ -66,9 +67,15 @@ impl Topology {
 
     /// The hardware threads of `allowed`, described by the files in `root`/sys.
     pub fn read(root: &Path, allowed: &CpuList) -> Topology {
-        let memories = memories(root);
-        let thread = |number| hardware_thread(root, &memories, number);
-        let threads = allowed.iter().map(thread).collect();
+        let mut reader = Reader {
+            root,
+            memories: memories(root),
+            cores: KnownParts::default(),
+            caches: KnownParts::default(),
+            sockets: KnownParts::default(),
+        };
+        let threads = allowed.iter().map(|number| reader.hardware_thread(number));
+        let threads = threads.collect();
         Topology { threads }.in_order()
     }
 
@@ -154,35 +161,67 @@ fn memories(root: &Path) -> Vec<(usize, CpuList)> {
         .collect()
 }
 
-fn hardware_thread(root: &Path, memories: &[(usize, CpuList)], number: usize) -> HardwareThread {
-    let folder = format!("sys/devices/system/cpu/cpu{number}");
-    // A part is named by its first hardware thread, because the kernel's numbers of cores are
-    // unique within a socket only.
-    let first = |file: &str| read_list(root, &format!("{folder}/{file}"))?.first();
-    let socket =
-        first("topology/package_cpus_list").or_else(|| first("topology/core_siblings_list"));
-    let core = first("topology/core_cpus_list").or_else(|| first("topology/thread_siblings_list"));
-    let core = core.unwrap_or(number);
-    let memory = memories.iter().find(|(_, list)| list.contains(number));
-    HardwareThread {
-        number,
-        core,
-        cache: largest_cache(root, &folder).unwrap_or(core),
-        numa: memory.map_or(0, |(node, _)| *node),
-        socket: socket.unwrap_or(0),
+/// The reader of a machine's description. A part is read once, because a machine has hundreds of
+/// hardware threads.
+struct Reader<'a> {
+    root: &'a Path,
+    memories: Vec<(usize, CpuList)>,
+    cores: KnownParts,
+    caches: KnownParts,
+    sockets: KnownParts,
+}
+
+/// Parts of one kind: for each hardware thread the first one of its part, which names the part. (The
+/// kernel's numbers of cores are unique within a socket only.)
+#[derive(Default)]
+struct KnownParts(HashMap<usize, usize>);
+
+impl KnownParts {
+    fn part(&mut self, number: usize, read: impl FnOnce() -> Option<CpuList>) -> Option<usize> {
+        if let Some(first) = self.0.get(&number) {
+            return Some(*first);
+        }
+        let list = read()?;
+        let first = list.first()?;
+        self.0.extend(list.iter().map(|member| (member, first)));
+        Some(first)
     }
 }
 
-/// The first hardware thread that shares the cache of the highest level.
-fn largest_cache(root: &Path, folder: &str) -> Option<usize> {
+impl Reader<'_> {
+    fn hardware_thread(&mut self, number: usize) -> HardwareThread {
+        let root = self.root;
+        let folder = format!("sys/devices/system/cpu/cpu{number}");
+        // The second names are those of older kernels.
+        let list = |[name, old]: [&str; 2]| {
+            let list = |name| read_list(root, &format!("{folder}/topology/{name}"));
+            list(name).or_else(|| list(old))
+        };
+        let core = ["core_cpus_list", "thread_siblings_list"];
+        let core = self.cores.part(number, || list(core)).unwrap_or(number);
+        let socket = ["package_cpus_list", "core_siblings_list"];
+        let socket = self.sockets.part(number, || list(socket)).unwrap_or(0);
+        let cache = self.caches.part(number, || largest_cache(root, &folder));
+        let mut memories = self.memories.iter();
+        let memory = memories.find(|(_, list)| list.contains(number));
+        HardwareThread {
+            number,
+            core,
+            cache: cache.unwrap_or(core),
+            numa: memory.map_or(0, |(node, _)| *node),
+            socket,
+        }
+    }
+}
+
+/// The hardware threads that share the cache of the highest level.
+fn largest_cache(root: &Path, folder: &str) -> Option<CpuList> {
     let caches = (0..).map_while(|index| {
         let file = |name| format!("{folder}/cache/index{index}/{name}");
         let level: u32 = read(root, &file("level"))?.trim().parse().ok()?;
-        Some((level, read_list(root, &file("shared_cpu_list"))?.first()?))
+        Some((level, read_list(root, &file("shared_cpu_list"))?))
     });
-    caches
-        .max_by_key(|(level, _)| *level)
-        .map(|(_, first)| first)
+    caches.max_by_key(|(level, _)| *level).map(|(_, list)| list)
 }
 
 #[cfg(test)]
