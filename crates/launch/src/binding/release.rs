@@ -28,8 +28,8 @@ const LONG: Duration = Duration::from_millis(400);
 /// The time between two samples of what a rank does.
 const SAMPLE: Duration = Duration::from_millis(2);
 /// The samples of a running rank to take, and those outside MPI that make it one that computes. A
-/// ping-pong is outside in up to a third of them, a rank that computes for 10 µs between messages in
-/// nine tenths. A release is final, so it needs more than a majority.
+/// ping-pong is outside in up to a third of them, a rank that computes for 10 µs between messages
+/// in nine tenths. A release is final, so it needs more than a majority.
 const SAMPLES: u32 = 20;
 const OUTSIDE: u32 = 16;
 /// Attempts to find a sample in which the rank runs.

@@ -171,8 +171,8 @@ struct Reader<'a> {
     sockets: KnownParts,
 }
 
-/// Parts of one kind: for each hardware thread the first one of its part, which names the part. (The
-/// kernel's numbers of cores are unique within a socket only.)
+/// Parts of one kind: for each hardware thread the first one of its part, which names the part.
+/// (The kernel's numbers of cores are unique within a socket only.)
 #[derive(Default)]
 struct KnownParts(HashMap<usize, usize>);
 
