@@ -141,7 +141,7 @@ def bound(places: str, gives_way: bool):
     def test(world):
         cores = [place if place == "-" else str(CORES["ab".index(place)]) for place in places]
         expected = [f"{rank} {'gives way' if gives_way else 'spins'}" for rank in range(len(places))]
-        command = ["taskset", "-c", ",".join(map(str, CORES)), world.mpiexec, "-n", len(places),
+        command = ["taskset", "-c", ",".join(map(str, CORES)), world.mpiexec, "--bind-to", "none", "-n", len(places),
                    "bash", "-c", BIND, "bash", *cores, "--", world.programs / "crowd"]
         with Job(world.work, command) as job:
             code = job.end(60)

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sync::{futex_wait, futex_wake};
 
+// A held lock has an odd word, which the launcher may read.
+
 // States of the lock's word while calls do not overlap.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -18,7 +20,7 @@ const HELD: u32 = 1;
 // States while several threads may call at once.
 const FREE_AMONG_THREADS: u32 = 2;
 const HELD_AMONG_THREADS: u32 = 3;
-const CONTENDED: u32 = 4;
+const CONTENDED: u32 = 5;
 
 /// The lock that protects the state of a rank.
 pub struct RankLock<T> {
@@ -55,6 +57,11 @@ impl<T> RankLock<T> {
     #[inline]
     pub fn threads(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
+    }
+
+    /// The address of the lock's word, which is odd while the lock is held.
+    pub fn word_address(&self) -> usize {
+        (&raw const self.word).addr()
     }
 
     /// Takes the lock.

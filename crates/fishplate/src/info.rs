@@ -1,6 +1,7 @@
 //! `fishplate info`: the resources of this machine that ranks can use.
 
 mod modelled;
+mod processor;
 mod rails;
 mod rdma;
 
@@ -11,7 +12,6 @@ use clap::Args;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::{Value, json};
 
 use crate::refuse;
@@ -87,12 +87,11 @@ fn modelled(name: &str, json: bool) -> ExitCode {
 fn facts() -> Vec<Fact> {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    let cores = cores();
     let library = std::env::current_exe()
         .ok()
         .and_then(|command| launch::library_directory(&command));
     let library = library.map(|directory| directory.join("libmpi_abi.so.1").display().to_string());
-    vec![
+    let machine = [
         ("version", "version", json!(env!("CARGO_PKG_VERSION"))),
         ("host", "host", json!(text(system.nodename()))),
         (
@@ -104,8 +103,8 @@ fn facts() -> Vec<Fact> {
                 text(system.release())
             )),
         ),
-        ("cores", "available cores", json!(cores.len())),
-        ("affinity", "their numbers", json!(cores)),
+    ];
+    let rest = [
         ("single_copy", "single copy", single_copy()),
         (
             "memlock",
@@ -124,7 +123,12 @@ fn facts() -> Vec<Fact> {
             "library for ranks",
             library.map_or(json!("none found beside this command"), Value::from),
         ),
-    ]
+    ];
+    machine
+        .into_iter()
+        .chain(processor::facts())
+        .chain(rest)
+        .collect()
 }
 
 /// A value for people: lists with commas, `none` for an empty list.
@@ -135,15 +139,6 @@ fn plain(value: &Value) -> String {
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
-}
-
-fn cores() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else {
-        return Vec::new();
-    };
-    (0..CpuSet::MAX_CPU)
-        .filter(|&core| set.is_set(core))
-        .collect()
 }
 
 /// Whether one rank may read another's memory, and if not, the reason.

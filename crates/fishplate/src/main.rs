@@ -14,6 +14,7 @@ macro_rules! say {
 }
 
 mod bench;
+mod binding;
 mod compare;
 mod explain;
 mod fabric;

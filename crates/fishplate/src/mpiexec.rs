@@ -45,12 +45,23 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("-ppn", "--ppn"),
     ("-npernode", "--ppn"),
     ("--npernode", "--ppn"),
+    ("-bind-to", "--bind-to"),
+    ("-map-by", "--map-by"),
+    ("-cpu-set", "--cpu-set"),
+    ("-report-bindings", "--report-bindings"),
+    ("-cpus-per-proc", "--cpus-per-proc"),
+    ("-cpus-per-rank", "--cpus-per-proc"),
+    ("--cpus-per-rank", "--cpus-per-proc"),
 ];
 
 /// Options whose value is the next word.
 const WITH_VALUE: &[&str] = &[
     "--fabric",
     "--hosts",
+    "--bind-to",
+    "--map-by",
+    "--cpu-set",
+    "--cpus-per-proc",
     "--launch-with",
     "--ppn",
     "--seed",
@@ -71,7 +82,7 @@ const WITH_VALUE: &[&str] = &[
     "--report-stuck",
 ];
 
-/// Options of other launchers that place ranks: host files and mappings.
+/// Options of other launchers that place ranks: host files.
 const PLACEMENT: &[&str] = &[
     "-f",
     "-hostfile",
@@ -79,8 +90,6 @@ const PLACEMENT: &[&str] = &[
     "-machinefile",
     "--machinefile",
     "-machine",
-    "--map-by",
-    "-map-by",
     "-configfile",
     "--configfile",
 ];

@@ -11,6 +11,7 @@ use knobs::{KnobValue, Knobs, Seconds};
 use profile::JobFacts;
 use results::arguments::{ANY, whole_number, without_error_numbers};
 
+use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
@@ -23,7 +24,7 @@ use crate::summary::{SummaryArguments, WantedSummary};
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
-                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --hosts a,b \
+                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  fishplate run -n 4 --hosts a,b \
                         --launch-with 'ssh {host}' ./program"
 )]
 pub(crate) struct RunArguments {
@@ -89,6 +90,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "COUNT", help_heading = "Several hosts",
         value_parser = |word: &str| whole_number::<usize>(word, ANY))]
     ppn: Option<usize>,
+
+    #[command(flatten)]
+    binding: BindingArguments,
 
     #[command(flatten)]
     modelled: ModelledArguments,
@@ -218,6 +222,7 @@ fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
         program,
         arguments: words,
         variables: variables.into_iter().chain(defaults).collect(),
+        binding: arguments.binding.request()?,
         directory: arguments.directory,
         hosts,
         machine: modelled.launched.clone(),

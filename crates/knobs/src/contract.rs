@@ -18,6 +18,9 @@ pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
 /// The inherited descriptor of the profile, in which the ranks of this host count.
 pub const PROFILE_FD: &str = "FISHPLATE_PROFILE_FD";
+/// The binding of the rank: `hard`, `none`, or `soft:0-3`, chosen by a launcher with these hardware
+/// threads.
+pub const BINDING: &str = "FISHPLATE_BINDING";
 
 /// The request that rank 0 explains its choices of protocols and rails at MPI_Finalize.
 pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
@@ -68,6 +71,10 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: PROFILE_FD,
         doc: "inherited descriptor of the profile (with --summary or --profile)",
+    },
+    ContractVariable {
+        env: BINDING,
+        doc: "binding of this rank: hard, none, or soft:0-3 (chosen by a launcher that may use hardware threads 0-3)",
     },
     ContractVariable {
         env: EXPLAIN,

@@ -22,7 +22,7 @@ mod value;
 
 pub use algorithms::{AlgorithmChoice, AlgorithmChoices};
 pub use contract::{
-    COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, PROFILE_FD, RANK,
+    BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, PROFILE_FD, RANK,
     SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use error::Error;

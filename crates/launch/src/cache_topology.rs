@@ -25,11 +25,11 @@ const PATIENCE: Duration = Duration::from_millis(2);
 #[repr(align(128))]
 struct CacheLine(AtomicU32);
 
-/// Whether two cores that this process may use share a cache. None: there is only one, or they are
-/// too busy.
-pub(crate) fn cores_are_near() -> Option<bool> {
+/// Whether these two cores, or two that this process may use, share a cache. None: there is only
+/// one, or they are too busy.
+pub(crate) fn cores_are_near(pair: Option<[usize; 2]>) -> Option<bool> {
     let allowed = sched_getaffinity(None).ok()?;
-    let one_way = one_way(two_cores(&allowed)?);
+    let one_way = one_way(pair.or_else(|| two_cores(&allowed))?);
     // Undoes the binding of this thread.
     sched_setaffinity(None, &allowed).ok()?;
     Some(one_way? <= NEAR)
@@ -91,7 +91,7 @@ mod tests {
                 .find(|&core| allowed.is_set(core))
                 .unwrap())
             .unwrap();
-            cores_are_near()
+            cores_are_near(None)
         });
         assert_eq!(none.join().unwrap(), None);
     }

@@ -60,6 +60,11 @@ pub enum Error {
         /// The reason.
         why: io::Error,
     },
+    /// The ranks cannot be bound as the user wants.
+    Binding {
+        /// The reason, and what to do.
+        why: String,
+    },
     /// A user started an agent by hand.
     AgentByHand,
     /// An agent cannot read a frame of its launcher.
@@ -134,6 +139,7 @@ impl fmt::Display for Error {
                 "host {host}: cannot start {program}: {}; --launch-with names the command that starts a program there",
                 why_text(why)
             ),
+            Error::Binding { why } => f.write_str(why),
             Error::AgentByHand => write!(
                 f,
                 "`fishplate run --hosts` starts `fishplate agent` on each host; it is not for use by hand"

@@ -11,6 +11,7 @@
 //! - a rank never outlives its launcher, even if the launcher is killed with SIGKILL.
 
 mod agent;
+mod binding;
 mod cache_topology;
 mod describe;
 mod error;
@@ -29,6 +30,7 @@ mod stuck;
 mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
+pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy, Topology, quota};
 pub use describe::ranges;
 pub use error::Error;
 pub use hosts::{JobHost, place};
@@ -71,6 +73,8 @@ pub struct Options {
     pub explain: bool,
     /// The modelled machine on which the ranks run in virtual time. None: this machine.
     pub machine: Option<ModelledMachine>,
+    /// The user's wishes for the binding of ranks to cores.
+    pub binding: BindingRequest,
     /// The file in which ranks count, for the job's profile. None: they count nothing.
     pub profile: Option<Arc<OwnedFd>>,
 }

@@ -61,6 +61,8 @@ pub(crate) struct RankProcess {
     pub program: Option<OwnedFd>,
     /// Whether that process died before it could be watched.
     pub program_is_gone: bool,
+    /// The address of the lock that it holds while it is in MPI, if it has told it.
+    pub lock: Option<u64>,
     /// Whether it has completed MPI_Finalize.
     pub finalized: bool,
     /// The end of the process.
@@ -119,6 +121,7 @@ impl RankProcess {
             init: None,
             program: None,
             program_is_gone: false,
+            lock: None,
             finalized: false,
             exit: None,
             lost: false,
@@ -245,6 +248,7 @@ impl RankProcess {
         // Unknown lines are ignored: a program may write to a descriptor that it does not know.
         match line.parse::<FromRank>().ok()? {
             FromRank::Init { pid } => return self.enter_mpi(pid).map(RankEvent::Failure),
+            FromRank::Lock { address } => self.lock = Some(address),
             FromRank::Finalize => {
                 self.finalized = true;
                 self.program = None;

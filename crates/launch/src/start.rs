@@ -15,7 +15,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::process::{getpid, getppid, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
 use crate::output::OutputStream;
@@ -46,6 +48,14 @@ impl LocalShare {
     }
 }
 
+/// The ranks that this process has started.
+#[derive(Default)]
+pub(crate) struct StartedRanks {
+    pub ranks: Vec<RankProcess>,
+    /// The binding of the ranks, which holds their claims of cores.
+    pub binding: HostBinding,
+}
+
 /// Starts the ranks of `share`. After an error, the result holds the ranks that were started before
 /// it.
 pub(crate) fn start(
@@ -53,16 +63,18 @@ pub(crate) fn start(
     share: LocalShare,
     descriptors: Option<Rlimit>,
     signals: SigSet,
-) -> (Vec<RankProcess>, Result<(), Error>) {
-    let mut ranks = Vec::with_capacity(share.count);
+) -> (StartedRanks, Result<(), Error>) {
+    let mut started = StartedRanks::default();
     let numbers = share.first..share.first + share.count;
     let outcome = Starter::new(options, share, descriptors, signals).and_then(|starter| {
-        numbers.clone().try_for_each(|number| {
-            ranks.push(starter.start(number)?);
+        let outcome = numbers.clone().try_for_each(|number| {
+            started.ranks.push(starter.start(number)?);
             Ok(())
-        })
+        });
+        started.binding = starter.binding;
+        outcome
     });
-    (ranks, outcome)
+    (started, outcome)
 }
 
 struct Starter<'a> {
@@ -78,6 +90,7 @@ struct Starter<'a> {
     /// then stays in the launcher's group.
     terminal: bool,
     library_path: Option<std::ffi::OsString>,
+    binding: HostBinding,
     /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
 }
@@ -99,9 +112,12 @@ impl<'a> Starter<'a> {
             what: "create the shared memory of the job",
             why,
         })?;
+        let binding = HostBinding::choose(&options.binding, share.count, unfit(options))?;
+        binding.report(share.first, share.count);
         Ok(Starter {
             options,
-            cores: cores(options, share.count),
+            cores: cores(options, share.count, binding.first_two()),
+            binding,
             share,
             shared: shared.into(),
             descriptors,
@@ -163,6 +179,8 @@ impl<'a> Starter<'a> {
             descriptors: self.descriptors,
             signals: self.signals,
             shares_group,
+            mask: self.binding.mask(number - self.share.first),
+            must_bind: self.binding.is_hard(),
         };
         // SAFETY: between fork and exec, `apply` makes only system calls: it does not allocate,
         // lock or free.
@@ -193,6 +211,7 @@ impl<'a> Starter<'a> {
             command.env_remove(row.env);
         }
         command.envs(pmi::variables(number, &self.share.hosts, control));
+        command.env(pmi::BINDING, self.binding.variable());
         if self.options.explain && number == 0 {
             command.env(pmi::EXPLAIN, "1");
         }
@@ -240,6 +259,10 @@ struct ChildSetup {
     descriptors: Option<Rlimit>,
     signals: SigSet,
     shares_group: bool,
+    /// The cores of this rank, if it is to be bound.
+    mask: Option<CpuSet>,
+    /// Whether the rank must not start without them.
+    must_bind: bool,
 }
 
 impl ChildSetup {
@@ -255,6 +278,11 @@ impl ChildSetup {
         }
         if let Some(limit) = self.descriptors {
             setrlimit(Resource::Nofile, limit)?;
+        }
+        if let Some(mask) = &self.mask {
+            // The kernel may have taken these cores from the job meanwhile.
+            let bound = sched_setaffinity(None, mask);
+            bound.or_else(|why| if self.must_bind { Err(why) } else { Ok(()) })?;
         }
         if self.shares_group {
             // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
@@ -298,11 +326,24 @@ fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
 const CORES: &str = "FISHPLATE_CORES";
 
 /// The cache distance of the cores for the ranks, if it matters and the user has not set it.
-fn cores(options: &Options, ranks: usize) -> Option<&'static str> {
+/// `pair` are cores of two ranks, if ranks are bound.
+fn cores(options: &Options, ranks: usize, pair: Option<[usize; 2]>) -> Option<&'static str> {
     let given = options.variables.iter().any(|(name, _)| name == CORES)
         || std::env::var_os(CORES).is_some();
     let share_memory = ranks > 1 && options.machine.is_none();
-    (share_memory && !given && cache_topology::cores_are_near() == Some(true)).then_some("near")
+    (share_memory && !given && cache_topology::cores_are_near(pair) == Some(true)).then_some("near")
+}
+
+/// The reason why the launcher must not choose a binding for this job.
+fn unfit(options: &Options) -> Option<&'static str> {
+    if options.machine.is_some() {
+        return Some("the ranks of a modelled machine take turns");
+    }
+    let name = Path::new(&options.program).file_name()?.to_str()?;
+    // They run the threads of a program one after the other, in an order of their own.
+    let interpreters = ["valgrind", "qemu-"];
+    let is_interpreter = interpreters.iter().any(|known| name.starts_with(known));
+    is_interpreter.then_some("the program runs in an interpreter")
 }
 
 /// Checks that a process could change to this directory.

@@ -216,6 +216,11 @@ impl Rank {
         self.state.lock()
     }
 
+    /// The address of the word of the rank's lock, which is odd while a call is in MPI.
+    pub fn lock_address(&self) -> usize {
+        self.state.word_address()
+    }
+
     /// True if several threads may call at the same time.
     #[inline(always)]
     pub fn threads(&self) -> bool {

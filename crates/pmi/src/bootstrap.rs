@@ -36,6 +36,9 @@ impl std::error::Error for LauncherGone {}
 pub enum Notice<'a> {
     /// This rank has completed MPI_Init: from now on it must not end before MPI_Finalize.
     Initialized,
+    /// The address of this rank's lock, whose word is odd while the rank is in MPI. The launcher
+    /// may read it to learn whether the rank computes.
+    Lock(usize),
     /// This rank has completed MPI_Finalize: from now on its end is no failure of the job.
     Finalized,
     /// Something that the user should know, and that no program sees. Of several with one topic, a

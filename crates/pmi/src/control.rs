@@ -115,6 +115,9 @@ impl Control {
             Notice::Initialized => self.send(&[FromRank::Init {
                 pid: std::process::id(),
             }]),
+            Notice::Lock(address) => self.send(&[FromRank::Lock {
+                address: address as u64,
+            }]),
             Notice::Finalized => self.send(&[FromRank::Finalize]),
             Notice::Warning { topic, text } => self.send(&[FromRank::Warning {
                 topic: topic.to_string(),

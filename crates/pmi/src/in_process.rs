@@ -153,6 +153,7 @@ impl Bootstrap for InProcess {
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone> {
         let text = match notice {
             Notice::Initialized => "initialized".into(),
+            Notice::Lock(address) => format!("lock {address}"),
             Notice::Finalized => "finalized".into(),
             Notice::Warning { topic, text } => format!("warning {topic} {text}"),
             Notice::Fault(text) => format!("fault {text}"),

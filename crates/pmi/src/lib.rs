@@ -35,8 +35,8 @@ pub use hosts::Hosts;
 pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
-    COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD,
-    SIZE, WORLD_FD,
+    BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, PROFILE_FD, RANK, SCENE_FD,
+    SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};

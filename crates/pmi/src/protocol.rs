@@ -18,6 +18,11 @@ pub enum FromRank {
         /// The process of the program, which differs from the rank's where a wrapper started it.
         pid: u32,
     },
+    /// `lock ADDRESS`: the address of the rank's lock. Its word is odd while the rank is in MPI.
+    Lock {
+        /// The address, in the memory of the program.
+        address: u64,
+    },
     /// `finalize`: the rank has completed MPI_Finalize.
     Finalize,
     /// `abort CODE MESSAGE`: the rank asks for the end of the job.
@@ -84,6 +89,7 @@ impl fmt::Display for FromRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FromRank::Init { pid } => write!(f, "init {pid}"),
+            FromRank::Lock { address } => write!(f, "lock {address}"),
             FromRank::Finalize => write!(f, "finalize"),
             FromRank::Abort { code, message } => write!(f, "abort {code} {}", one_line(message)),
             FromRank::Warning { topic, text } => write!(f, "warning {topic} {}", one_line(text)),
@@ -110,6 +116,9 @@ impl FromStr for FromRank {
         Ok(match word {
             "init" => FromRank::Init {
                 pid: rest.trim().parse().map_err(drop)?,
+            },
+            "lock" => FromRank::Lock {
+                address: rest.trim().parse().map_err(drop)?,
             },
             "finalize" => FromRank::Finalize,
             "abort" => {

@@ -94,8 +94,16 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         let bootstrap = &rank.lock().bootstrap;
         bootstrap.notify(Notice::Initialized).map_err(unusable)?;
     }
+    let rank = Arc::new(rank);
+    // A launcher that has chosen the cores of this rank may free it from them if it computes.
+    let is_softly_bound =
+        |(name, value): (String, String)| name == knobs::BINDING && value.starts_with("soft");
+    if is_launched && variables().any(is_softly_bound) {
+        let lock = Notice::Lock(rank.lock_address());
+        rank.lock().bootstrap.notify(lock).map_err(unusable)?;
+    }
     LIBRARY.start(Box::leak(Box::new(Rank {
-        mpi: Arc::new(rank),
+        mpi: rank,
         in_virtual_time,
         watch,
         explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),

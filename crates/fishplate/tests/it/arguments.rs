@@ -385,10 +385,15 @@ fn info_shows_what_the_machine_has() {
     let json: serde_json::Value =
         serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();
     assert!(json["cores"].as_u64().unwrap() >= 1);
-    assert_eq!(
-        json["affinity"].as_array().unwrap().len() as u64,
-        json["cores"].as_u64().unwrap()
-    );
+    // A core has one hardware thread or several.
+    let threads = json["affinity"].as_array().unwrap().len() as u64;
+    assert!(threads >= json["cores"].as_u64().unwrap());
+    for part in ["sockets", "numa_nodes"] {
+        assert!(json[part].as_u64().unwrap() >= 1, "{part}");
+    }
+    let processor = json["processor"].as_str().unwrap();
+    assert!(processor.contains(" core"), "{processor}");
+    assert!(json["quota"].is_string());
     let job = command(FISHPLATE)
         .arguments(&["info"])
         .env("PMI_RANK", "0")
@@ -445,4 +450,51 @@ fn ranks_find_the_limits_that_the_launcher_found() {
         "{}",
         job.stdout
     );
+}
+
+#[test]
+fn wishes_for_a_binding_are_checked() {
+    for (words, expected) in [
+        (
+            &["--bind-to", "corse"][..],
+            "valid are core, hwthread, l3cache, numa, socket, none",
+        ),
+        (
+            &["--bind-to", "core:0"],
+            "`:0` is neither a number of parts",
+        ),
+        (&["--map-by", "dist"], "valid are slot, core"),
+        (&["--map-by", "core:span"], "`:span` is not supported here"),
+        (
+            &["--cpu-set", "3-1"],
+            "expected numbers of hardware threads, such as 0-3,8",
+        ),
+        (
+            &["--bind-to", "core", "--fabric", "qdr"],
+            "cannot be used with",
+        ),
+    ] {
+        let job = run(&[words, &["true"]].concat()).finish();
+        job.code(2);
+        assert!(job.stderr.contains(expected), "{words:?}: {}", job.stderr);
+    }
+    for (words, expected) in [
+        (
+            &["--cpus-per-proc", "0"][..],
+            "a rank needs at least one core",
+        ),
+        (
+            &["--cpus-per-proc", "2", "--map-by", "core:PE=1"],
+            "leave one out",
+        ),
+        (&["--cpu-set", "65000"], "this job may not use 65000 here"),
+        (
+            &["-n", "2000", "--bind-to", "core"],
+            "cannot bind 2000 ranks to 1 core each",
+        ),
+    ] {
+        let job = run(&[words, &["true"]].concat()).finish();
+        assert!(job.status.code() != Some(0), "{words:?}");
+        job.one_line(&[expected]);
+    }
 }

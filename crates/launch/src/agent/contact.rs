@@ -106,6 +106,7 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
         hosts: hosts.to_string(),
         ranks: hosts.ranks(),
         explain: options.explain,
+        binding: options.binding.clone(),
         counts: options.profile.is_some(),
     }
 }
@@ -220,7 +221,8 @@ impl Agent {
             if line == super::frame::HELLO {
                 self.has_answered = true;
                 if let Some(order) = self.order.take() {
-                    self.link.post(&super::frame::ToAgent::Start(order));
+                    self.link
+                        .post(&super::frame::ToAgent::Start(Box::new(order)));
                 }
                 return Ok(());
             }

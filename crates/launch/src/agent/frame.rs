@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::binding::BindingRequest;
 use crate::output::OutputTarget;
 
 /// The line by which an agent answers. Lines before it come from other programs.
@@ -49,6 +50,8 @@ pub(crate) struct StartOrder {
     pub ranks: usize,
     /// Whether rank 0 is to explain its choices.
     pub explain: bool,
+    /// The user's wishes for the binding of ranks.
+    pub binding: BindingRequest,
     /// Whether the ranks count for the job's profile.
     pub counts: bool,
 }
@@ -56,7 +59,7 @@ pub(crate) struct StartOrder {
 /// A frame from the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
-    Start(StartOrder),
+    Start(Box<StartOrder>),
     /// Request the status of this rank.
     RequestStatus(usize),
     /// A packet for this rank.

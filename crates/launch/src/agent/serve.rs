@@ -13,11 +13,12 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
 use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
+use crate::binding::{HostBinding, ReleaseWatch};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputTarget, ReadOutcome};
 use crate::rank::RankProcess;
 use crate::signals::Signals;
-use crate::start::{self, LocalShare};
+use crate::start::{self, LocalShare, StartedRanks};
 use crate::{Error, Options, library_directory, limits, processes, timespec};
 
 /// The command's word for the agent: `fishplate agent`.
@@ -44,7 +45,7 @@ pub(crate) fn serve() -> Result<u8, Error> {
         link.flush();
         link.pull();
         match link.next::<ToAgent>() {
-            Ok(Some(ToAgent::Start(order))) => break order,
+            Ok(Some(ToAgent::Start(order))) => break *order,
             Ok(None) if !link.is_at_end() => {}
             Ok(_) => return Ok(0),
             Err(why) => return Err(Error::BadFrame { why }),
@@ -76,6 +77,10 @@ struct LocalRanks {
     /// The number of the first rank.
     first: usize,
     ranks: Vec<RankProcess>,
+    /// Holds the claims of cores.
+    _binding: HostBinding,
+    /// The watch over a soft binding of the ranks.
+    watch: Option<ReleaseWatch>,
     /// The file in which the ranks count for the job's profile.
     profile: Option<Arc<OwnedFd>>,
     /// The signals still to be sent to end the ranks.
@@ -106,7 +111,8 @@ impl LocalRanks {
         // Without the file the ranks do not count, and the profile says so.
         let profile = order.counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (mut ranks, outcome) = start_ranks(order, profile.clone(), &signals);
+        let (StartedRanks { mut ranks, binding }, outcome) =
+            start_ranks(order, profile.clone(), &signals);
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {
@@ -125,6 +131,8 @@ impl LocalRanks {
             signals,
             first,
             ranks,
+            watch: binding.watch(),
+            _binding: binding,
             profile,
             ending: None,
             hurry: false,
@@ -151,6 +159,7 @@ impl LocalRanks {
             self.move_output();
             self.move_input();
             self.send_due_signals();
+            self.look_after_binding();
             self.link.flush();
         }
         self.send_counted();
@@ -208,10 +217,18 @@ impl LocalRanks {
         let pipe = self.input.pipe.as_ref();
         let pipe = pipe.filter(|_| !self.input.pending.is_empty());
         wanted.extend(pipe.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+        let release = self.watch.as_ref().and_then(|watch| watch.next);
         let time = self.ending.as_ref().and_then(KillSequence::next);
+        let time = time.into_iter().chain(release).min();
         match poll(&mut wanted, time.map(timespec).as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the ranks")(errno)),
+        }
+    }
+
+    fn look_after_binding(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.look(&self.ranks, Instant::now());
         }
     }
 
@@ -410,12 +427,12 @@ fn start_ranks(
     order: StartOrder,
     profile: Option<Arc<OwnedFd>>,
     signals: &Signals,
-) -> (Vec<RankProcess>, Result<(), Error>) {
+) -> (StartedRanks, Result<(), Error>) {
     let hosts = match Hosts::parse(&order.hosts, order.ranks) {
         Ok(hosts) => hosts,
         Err(why) => {
             let why = why.to_string();
-            return (Vec::new(), Err(Error::BadFrame { why }));
+            return (StartedRanks::default(), Err(Error::BadFrame { why }));
         }
     };
     let options = Options {
@@ -426,6 +443,7 @@ fn start_ranks(
         directory: order.directory.map(Into::into),
         tag_output: true,
         explain: order.explain,
+        binding: order.binding,
         profile,
         library: std::env::current_exe()
             .ok()
@@ -440,7 +458,7 @@ fn start_ranks(
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),
-        Err(error) => (Vec::new(), Err(error)),
+        Err(error) => (StartedRanks::default(), Err(error)),
     }
 }
 

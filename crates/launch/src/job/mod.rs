@@ -15,12 +15,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
+use crate::binding::{HostBinding, ReleaseWatch};
 use crate::kill_sequence::KillSequence;
 use crate::kvs::Kvs;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
 use crate::rank::RankProcess;
 use crate::signals::Signals;
-use crate::start::LocalShare;
+use crate::start::{LocalShare, StartedRanks};
 use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
@@ -50,18 +51,22 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
     let signals = Signals::take()?;
-    let (ranks, agents, outcome) = match options.hosts.is_empty() {
+    let (started, agents, outcome) = match options.hosts.is_empty() {
         true => {
             let share = LocalShare::all(options.ranks);
-            let (ranks, outcome) = start::start(options, share, descriptors, signals.before());
-            (ranks, Vec::new(), outcome)
+            let (started, outcome) = start::start(options, share, descriptors, signals.before());
+            (started, Vec::new(), outcome)
         }
         false => {
             let (agents, outcome) = contact::start(options, signals.before());
-            (remote_ranks(options, agents.len()), agents, outcome)
+            let started = StartedRanks {
+                ranks: remote_ranks(options, agents.len()),
+                ..StartedRanks::default()
+            };
+            (started, agents, outcome)
         }
     };
-    let mut job = RunningJob::new(options, ranks, agents, signals);
+    let mut job = RunningJob::new(options, started, agents, signals);
     if outcome.is_err() {
         job.end(&[Signal::SIGKILL]);
     }
@@ -87,6 +92,10 @@ fn remote_ranks(options: &Options, agents: usize) -> Vec<RankProcess> {
 struct RunningJob<'a> {
     options: &'a Options,
     ranks: Vec<RankProcess>,
+    /// Holds the claims of cores.
+    _binding: HostBinding,
+    /// The watch over a soft binding of ranks on this machine.
+    watch: Option<ReleaseWatch>,
     /// The agents, one for each host. Empty for a job on this machine.
     agents: Vec<Agent>,
     input: InputRelay,
@@ -121,16 +130,19 @@ struct RunningJob<'a> {
 impl<'a> RunningJob<'a> {
     fn new(
         options: &'a Options,
-        ranks: Vec<RankProcess>,
+        started: StartedRanks,
         agents: Vec<Agent>,
         signals: Signals,
     ) -> Self {
         let now = Instant::now();
+        let StartedRanks { ranks, binding } = started;
         let patience = options.report_stuck.filter(|time| !time.is_zero());
         RunningJob {
             options,
             stuck: patience.map(|patience| StuckDetector::new(patience, ranks.len(), now)),
             ranks,
+            watch: binding.watch(),
+            _binding: binding,
             agents,
             input: InputRelay::default(),
             signals,
@@ -159,8 +171,15 @@ impl<'a> RunningJob<'a> {
             self.reap();
             self.move_output(&ready);
             self.handle_deadlines();
+            self.look_after_binding();
         }
         Ok(())
+    }
+
+    fn look_after_binding(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.look(&self.ranks, Instant::now());
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -231,6 +250,7 @@ impl<'a> RunningJob<'a> {
             self.query.as_ref().map(|query| query.until),
             self.ending.as_ref().and_then(KillSequence::next),
             self.deadline_of_agents(),
+            self.watch.as_ref().and_then(|watch| watch.next),
             self.hopeless,
             self.timeout.filter(|_| self.ending.is_none()),
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),

@@ -70,6 +70,7 @@ fn status(unexpected: usize) -> RankStatus {
 fn what_a_rank_says_arrives() {
     let (launcher, control) = pair();
     control.notify(Notice::Initialized).unwrap();
+    control.notify(Notice::Lock(usize::MAX)).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
     control.notify(Notice::Fault("")).unwrap();
     control.notify(Notice::Finalized).unwrap();
@@ -77,6 +78,7 @@ fn what_a_rank_says_arrives() {
         FromRank::Init {
             pid: std::process::id(),
         },
+        FromRank::Lock { address: u64::MAX },
         FromRank::Abort {
             code: -3,
             message: "two lines  [31m".into(),
