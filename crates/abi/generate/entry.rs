@@ -79,7 +79,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
 }
 
 fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
-    let face = procedure.snake();
+    let face = procedure.face();
     let c_name = procedure.c_name("MPI_", large);
     if procedure.returns.is_some() {
         return format!("    procedures::{face}({arguments})\n");
