@@ -88,6 +88,16 @@ impl Procedure {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
+    /// Whether it makes an object with the error handler that it is given, which also gets the errors
+    /// of this call (MPI 5.0 §7.4.2, §11.3.1).
+    pub(crate) fn makes_with_errhandler(&self) -> bool {
+        let has = |words: &[&str], access: Access| {
+            let mut parameters = self.parameters.iter();
+            parameters.any(|p| words.contains(&p.kind.word()) && p.access == access)
+        };
+        has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
+    }
+
     /// The output parameter that says whether a poll has a result: zero if it has none. `None`: the
     /// procedure is no poll.
     pub(crate) fn result_flag(&self) -> Option<&str> {

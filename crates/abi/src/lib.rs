@@ -22,6 +22,7 @@
     reason = "the standard's procedures have as many"
 )]
 
+mod allocator;
 pub mod args;
 mod bootstrap;
 pub mod buffer;
