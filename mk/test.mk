@@ -6,6 +6,7 @@ test: needs
 	@python3 tests/all.py
 
 test-all: needs
+	@scripts/needs.sh flex bison perl
 	@python3 tests/all.py --all
 
 # Says loudly that something could not run here. `make test` prints build/not-run once more at its end.
@@ -26,6 +27,12 @@ $(SUITES): stage
 
 test-verbs: stage
 	@python3 tests/all.py --all verbs
+
+# FFTW, HYPRE and PT-SCOTCH, with the checks that they bring.
+.PHONY: applications
+applications: stage
+	@scripts/needs.sh flex bison perl
+	@python3 tests/all.py --all applications
 
 # Pages of results, in headless Chromium where there is one.
 .PHONY: report
