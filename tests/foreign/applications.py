@@ -8,7 +8,7 @@ for the compiler. Each is built in a folder of its own under build/foreign, once
 interrupted goes on where it was. Every check is one that the application brings and judges itself:
 
 - FFTW: `mpi-bench` verifies random transforms, on 1 to 4 ranks (tests/check.pl, as `make check` runs it);
-- HYPRE: the drivers of TEST_struct, TEST_sstruct and TEST_ij, on up to 16 ranks, against the numbers that HYPRE keeps;
+- HYPRE: the drivers of TEST_struct, TEST_sstruct and TEST_ij, on up to 9 ranks, against the numbers that HYPRE keeps;
 - PT-SCOTCH: `make ptcheck`, on 3 and 4 ranks.
 
 Each application prints a line `NAME: N passed, N failed`; the last line counts all. Exit status 3: nothing could be fetched.

@@ -103,8 +103,7 @@ class Builder:
         """The path of a program of a folder's test list, and the compiler's complaint."""
         home = self.tests / folder
         rules = self.rules(home)
-        sources = [home / s for s in rules.get(f"{name}_SOURCES", f"{name}.c").split()
-                   if s.endswith(".c")]
+        sources = self.sources(folder, name)
         flags = [word for word in rules.get(f"{name}_CPPFLAGS", "").split()
                  if word.startswith(("-D", "-U"))]
         threaded = folder.startswith("threads")
@@ -115,6 +114,10 @@ class Builder:
         flags += [f"-I{home}", *(str(self.out / "util" / f"{o}.o") for o in objects)]
         target = self.out / folder / name
         return target, self.compile(sources, target, flags)
+
+    def sources(self, folder: str, name: str) -> list[Path]:
+        home = self.tests / folder
+        return [home / source for source in self.rules(home).get(f"{name}_SOURCES", f"{name}.c").split() if source.endswith(".c")]
 
     def rules(self, home: Path) -> dict:
         """The variables of a folder's Makefile.am."""
