@@ -1,5 +1,5 @@
-//! The part of `include/mpi.h` with the names that the ABI leaves out: MPI_Fint, and the conversions
-//! of handles and statuses for Fortran. The conversions are inline functions over the ABI's own
+//! The part of `include/mpi.h` with the names that the ABI leaves out: MPI_Fint, and conversions of
+//! handles and statuses for Fortran. The conversions are inline functions over the ABI's own
 //! MPI_X_fromint and MPI_X_toint. `names.c` compiles the same text into functions with symbols.
 
 use super::table::{Access, Chapter, Procedure};

@@ -88,8 +88,8 @@ impl Procedure {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
-    /// Whether it makes an object with the error handler that it is given, which also gets the errors
-    /// of this call (MPI 5.0 §7.4.2, §11.3.1).
+    /// Whether it makes an object with the error handler that it is given, which also gets the
+    /// errors of this call (MPI 5.0 §7.4.2, §11.3.1).
     pub(crate) fn makes_with_errhandler(&self) -> bool {
         let has = |words: &[&str], access: Access| {
             let mut parameters = self.parameters.iter();

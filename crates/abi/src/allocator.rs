@@ -1,4 +1,4 @@
-//! The allocator of the library: the C library's, with one clear line where that has no memory left.
+//! The allocator of the library: the C library's, with one clear line where that has no memory.
 //!
 //! Invariant: a refusal allocates nothing and takes no lock. No code of the library goes on without
 //! memory that it asked for, so a refusal ends the process; memory for users

@@ -217,7 +217,7 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
     }
 }
 
-/// While MPI is not running the initial error handler is in force, unless the call names another, and
+/// While MPI is not running, and the call names no error handler, the initial one is in force, and
 /// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {

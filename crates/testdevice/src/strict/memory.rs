@@ -1,5 +1,5 @@
-//! Accesses to registered memory as a device makes them: concurrent with the processor's. Whatever a
-//! device reads, it and those that it writes to may follow: loads acquire and stores release.
+//! Accesses to registered memory as a device makes them: concurrent with the processor's. Loads
+//! acquire and stores release, so whoever sees a store also sees what its writer had seen.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
