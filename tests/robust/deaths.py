@@ -44,7 +44,7 @@ def killed_at_random(world):
 
 def killed_in_a_long_message(world):
     """The other rank finds the memory of the dead one gone before the launcher hears of its end, and is not blamed."""
-    for attempt in range(6):
+    for attempt in range(16):
         with start(world, "long", ranks=2) as job:
             job.wait_until_ready(2)
             time.sleep(world.random.random() * 0.03)
