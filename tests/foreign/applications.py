@@ -119,10 +119,6 @@ def fftw(source: Path) -> list:
     return [Case(f"fftw: transforms on {ranks}", transforms(ranks)) for ranks in (1, 2, 3, 4)]
 
 
-# Checks of HYPRE that take more than half a minute, or whose numbers depend on the compiler.
-HYPRE_WITHOUT: dict = {}
-
-
 def hypre(source: Path) -> list:
     folder = source / "src/test"
 
@@ -136,8 +132,7 @@ def hypre(source: Path) -> list:
                 raise Problem("its numbers or its words differ" + harness.output(errors))
         return test
     scripts = [script for suite in ("struct", "sstruct", "ij") for script in sorted(folder.glob(f"TEST_{suite}/*.sh"))]
-    return [Case(f"hypre: {script.parent.name[5:]}/{script.stem}", driver(script),
-                 skip=HYPRE_WITHOUT.get(f"{script.parent.name[5:]}/{script.stem}", "")) for script in scripts]
+    return [Case(f"hypre: {script.parent.name[5:]}/{script.stem}", driver(script)) for script in scripts]
 
 
 def scotch(source: Path) -> list:
