@@ -76,7 +76,7 @@ def build(world: World, application: Application) -> Path:
     """The folder of the built source; raises `Unavailable` where it cannot be had, and `Problem` where it does not build."""
     home = world.home(application)
     if missing := [command for command in application.needs if not shutil.which(command)]:
-        raise debian.Unavailable(f"{', '.join(missing)} missing: install it, or let scripts/needs.sh")
+        raise debian.Unavailable(f"commands are missing: `scripts/needs.sh {' '.join(missing)}` installs them")
     archive = debian.fetch(application.package, application.archive, application.sha256, world.cache)
     debian.unpack(archive, home)
     source = application.source(home)
